@@ -1,0 +1,1 @@
+"""The channel to the local daemon, shared by jupiterctl and jupiter-tui."""

@@ -1,0 +1,266 @@
+"""The durable, past-tense records that a ledger holds, and their form on the wire.
+
+Owns what each fact says. Doesn't know who writes it, what it leads to (`state`), or how entries chain (`ledger`).
+
+There are four kinds: set facts (union), settings and commands (greatest edit number wins), progress (names its
+parent) and withdrawals. A fact on the wire is (type, version, fields); unknown ones are kept and relayed, not folded.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar
+
+from jupiterd.frames import Scalar
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+
+
+@dataclass(frozen=True)
+class ClusterFounded:
+    """Set fact: the first entry of every cluster."""
+
+    VERSION: ClassVar[int] = 1
+    label: str
+
+
+@dataclass(frozen=True)
+class NodeAdmitted:
+    """Set fact: this key is a member."""
+
+    VERSION: ClassVar[int] = 1
+    node: NodeId
+    name: str
+    certificate_pem: bytes
+    reason: str
+
+
+@dataclass(frozen=True)
+class RoleAssigned:
+    """Setting, one for each node: what the leader wants it to do, and why."""
+
+    VERSION: ClassVar[int] = 1
+    node: NodeId
+    role: str
+    reason: str
+    edit: int
+
+
+@dataclass(frozen=True)
+class WindowSet:
+    """Setting: the pairing window; closing beats a concurrent opening."""
+
+    VERSION: ClassVar[int] = 1
+    is_open: bool
+    edit: int
+
+
+@dataclass(frozen=True)
+class CycleStarted:
+    """Set fact: somebody asked for a cycle, with everything that decides how it goes."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    domain: str
+    domain_yaml: str
+    rounds: int
+    size: str
+    seed: int
+    started_at: str
+    """ISO 8601, UTC; for display and for the provenance of samples, never for ordering."""
+
+
+@dataclass(frozen=True)
+class CycleStateSet:
+    """Command, one for each cycle: run or stop."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    wanted: str
+    """`running` or `stopped`."""
+    reason: str
+    edit: int
+
+
+@dataclass(frozen=True)
+class CycleFailed:
+    """Set fact: the cycle can't go on by itself, and why."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class WorkCompleted:
+    """Set fact: an item of a phase is done; the first in the order is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    phase: str
+    item: str
+    node: NodeId
+    outputs: Mapping[str, ArtifactId]
+    counts: Mapping[str, float] = field(default_factory=dict[str, float])
+    summary: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class ManifestFrozen:
+    """Set fact: the shards that a round trains on; the first in the order is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    parent: str
+    """The leaf of the canonical line that the round starts from, or empty."""
+    tokenizer: ArtifactId
+    shards: tuple[ArtifactId, ...]
+    sequences: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class EpochOpened:
+    """Set fact: a gang is launched."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    epoch: int
+    gang: tuple[NodeId, ...]
+    """The members in rank order; a node with two ranks stands twice."""
+    engine: str
+    from_checkpoint: str
+    """Artifact id of the checkpoint it starts from, or empty."""
+    from_step: int
+
+
+@dataclass(frozen=True)
+class EpochClosed:
+    """Set fact: that gang has ended."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    epoch: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class CheckpointCommitted:
+    """Progress: weights that contain the manifest's sequences [0, cursor) of this round."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    parent: str
+    """Artifact id of the checkpoint before it on the line, or empty for the first."""
+    artifact: ArtifactId
+    epoch: int
+    step: int
+    """Steps of this round."""
+    tokens: int
+    """Tokens trained on along the line since the cycle began."""
+    cursor: int
+    loss: float
+    is_final: bool
+    """The round's last: training is done."""
+
+
+@dataclass(frozen=True)
+class VerdictReached:
+    """Set fact: what the gate said of a round's candidate; the first in the order is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    verdict: str
+    """PROMOTE, HOLD, REJECT or ABSTAIN."""
+    reason: str
+    val_bpb: float
+    artifact: ArtifactId
+    """The folder with verdict.json."""
+    candidate: ArtifactId
+    incumbent: str
+    """Artifact id of the model it was compared with, or empty for the order-2 byte model."""
+
+
+@dataclass(frozen=True)
+class RoundCommitted:
+    """Progress: a round is over; its candidate is promoted iff the verdict says PROMOTE."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    round: int
+    parent: str
+    """Artifact id of the round's final checkpoint."""
+    verdict: str
+    promoted: str
+    """Artifact id of the generator in force after this round, or empty."""
+
+
+@dataclass(frozen=True)
+class UnknownFact:
+    """A fact of a newer version: kept and relayed as it came, not folded."""
+
+    type: str
+    version: int
+    body: Mapping[str, Any]
+
+
+KnownFact = (
+    ClusterFounded
+    | NodeAdmitted
+    | RoleAssigned
+    | WindowSet
+    | CycleStarted
+    | CycleStateSet
+    | CycleFailed
+    | WorkCompleted
+    | ManifestFrozen
+    | EpochOpened
+    | EpochClosed
+    | CheckpointCommitted
+    | VerdictReached
+    | RoundCommitted
+)
+Fact = KnownFact | UnknownFact
+
+_TYPES: Mapping[str, type[KnownFact]] = {
+    kind.__name__: kind
+    for kind in (
+        ClusterFounded,
+        NodeAdmitted,
+        RoleAssigned,
+        WindowSet,
+        CycleStarted,
+        CycleStateSet,
+        CycleFailed,
+        WorkCompleted,
+        ManifestFrozen,
+        EpochOpened,
+        EpochClosed,
+        CheckpointCommitted,
+        VerdictReached,
+        RoundCommitted,
+    )
+}
+
+
+def to_wire(fact: Fact) -> tuple[str, int, dict[str, Any]]:
+    """Return (type, version, fields) with nothing but msgpack's own types inside."""
+    if isinstance(fact, UnknownFact):
+        return fact.type, fact.version, dict(fact.body)
+    return type(fact).__name__, fact.VERSION, asdict(fact)
+
+
+def from_wire(type_name: str, version: int, body: Mapping[str, Any]) -> Fact:
+    """Rebuild a fact; an unknown type or version, or fields that don't fit, becomes an UnknownFact."""
+    kind = _TYPES.get(type_name)
+    if kind is None or version != kind.VERSION or set(body) != {item.name for item in fields(kind)}:
+        return UnknownFact(type_name, version, body)
+    return kind(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in body.items()}
+    )

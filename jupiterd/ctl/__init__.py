@@ -1,0 +1,1 @@
+"""jupiterctl, one file for each noun."""

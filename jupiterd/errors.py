@@ -1,0 +1,232 @@
+"""Every error a user can meet: its code, exit status, gRPC status and hint.
+
+Owns the tree of exceptions and their form on the wire. Doesn't know where any of them is raised.
+`JupiterError` is somebody else's fault or the world's: one line and a hint. `Bug` is ours: it keeps its traceback.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import ClassVar
+
+
+class ExitCode(IntEnum):
+    """What a command's exit status says to a script."""
+
+    OK = 0
+    """Done."""
+    FAILED = 1
+    """Tried and failed."""
+    USAGE = 2
+    """The command line or a file given on it is wrong."""
+    UNREACHABLE = 3
+    """No daemon answers."""
+    TIMED_OUT = 4
+    """Not done within the time given."""
+    REFUSED = 5
+    """Understood, and not allowed."""
+    NOT_FOUND = 6
+    """No such node, domain, cycle or file."""
+    CONFLICT = 7
+    """Something else stands in the way, such as a running cycle."""
+    UNHEALTHY = 8
+    """`status --check` found something wrong."""
+    INTERRUPTED = 130
+    """Ended by Ctrl-C."""
+
+
+class Bug(Exception):  # noqa: N818 - not an error of the user's
+    """A broken promise inside Jupiter; never shown as the user's fault."""
+
+
+class JupiterError(Exception):
+    """One line for the user, with a hint of what to do; subclasses give the code and the statuses."""
+
+    code: ClassVar[str] = "failed"
+    exit_code: ClassVar[ExitCode] = ExitCode.FAILED
+    grpc_status: ClassVar[str] = "UNKNOWN"
+    default_hint: ClassVar[str] = "run the command again with --debug and read the daemon's log"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint or self.default_hint
+
+
+class UsageError(JupiterError):
+    """The command line is wrong."""
+
+    code = "usage"
+    exit_code = ExitCode.USAGE
+    grpc_status = "INVALID_ARGUMENT"
+    default_hint = "jupiterctl --help"
+
+
+class InvalidDomainError(UsageError):
+    """A domain file can't be read or doesn't say what it must."""
+
+    code = "invalid-domain"
+    default_hint = "jupiterctl domain lint FILE shows every mistake with its line"
+
+
+class InvalidSettingError(UsageError):
+    """A setting in jupiter.yaml, the environment or a flag is wrong."""
+
+    code = "invalid-setting"
+    default_hint = "config/jupiter.yaml lists every setting"
+
+
+class DaemonUnreachableError(JupiterError):
+    """No jupiterd answers on the control socket."""
+
+    code = "daemon-unreachable"
+    exit_code = ExitCode.UNREACHABLE
+    grpc_status = "UNAVAILABLE"
+    default_hint = "start it with: jupiterd"
+
+
+class PeerUnreachableError(JupiterError):
+    """Another node doesn't answer."""
+
+    code = "peer-unreachable"
+    exit_code = ExitCode.UNREACHABLE
+    grpc_status = "UNAVAILABLE"
+    default_hint = "jupiterctl node list shows who is alive"
+
+
+class NoLeaderError(JupiterError):
+    """Nobody leads just now; an election takes about three seconds."""
+
+    code = "no-leader"
+    exit_code = ExitCode.UNREACHABLE
+    grpc_status = "UNAVAILABLE"
+    default_hint = "wait a few seconds and try again; jupiterctl status shows the election"
+
+
+class TimedOutError(JupiterError):
+    """Not done within the time given."""
+
+    code = "timed-out"
+    exit_code = ExitCode.TIMED_OUT
+    grpc_status = "DEADLINE_EXCEEDED"
+    default_hint = "the work goes on; follow it with: jupiterctl cycle watch"
+
+
+class RefusedError(JupiterError):
+    """Understood, and not allowed."""
+
+    code = "refused"
+    exit_code = ExitCode.REFUSED
+    grpc_status = "PERMISSION_DENIED"
+    default_hint = "jupiterctl cluster open lets new machines in for ten minutes"
+
+
+class NotFoundError(JupiterError):
+    """No such node, domain, cycle or artifact."""
+
+    code = "not-found"
+    exit_code = ExitCode.NOT_FOUND
+    grpc_status = "NOT_FOUND"
+    default_hint = "jupiterctl status lists what there is"
+
+
+class ConflictError(JupiterError):
+    """Something else stands in the way."""
+
+    code = "conflict"
+    exit_code = ExitCode.CONFLICT
+    grpc_status = "FAILED_PRECONDITION"
+    default_hint = "jupiterctl cycle status shows what is running"
+
+
+class PortInUseError(ConflictError):
+    """Another program listens on the port that was asked for."""
+
+    code = "port-in-use"
+    default_hint = "choose another one with --port, or let the system choose with --port 0"
+
+
+class StateDirError(JupiterError):
+    """The state folder can't be written, or another daemon holds it."""
+
+    code = "state-dir"
+    exit_code = ExitCode.CONFLICT
+    grpc_status = "FAILED_PRECONDITION"
+    default_hint = "choose another folder with --state-dir"
+
+
+class CorruptArtifactError(JupiterError):
+    """Bytes that don't match their hash."""
+
+    code = "corrupt-artifact"
+    grpc_status = "DATA_LOSS"
+    default_hint = "the copy is thrown away and fetched again from another node"
+
+
+class CorruptLedgerError(JupiterError):
+    """A ledger entry whose hash, signature or chain is wrong."""
+
+    code = "corrupt-ledger"
+    grpc_status = "DATA_LOSS"
+    default_hint = "the entry is ignored; if this repeats, check the disk of the node that sent it"
+
+
+class DiskFullError(JupiterError):
+    """No room left where Jupiter writes."""
+
+    code = "disk-full"
+    grpc_status = "RESOURCE_EXHAUSTED"
+    default_hint = "free some space; the work goes on from where it stopped"
+
+
+class EmptySourceError(JupiterError):
+    """A data source has nothing in it that can be used."""
+
+    code = "empty-source"
+    exit_code = ExitCode.NOT_FOUND
+    grpc_status = "NOT_FOUND"
+    default_hint = "check data_sources in the domain file"
+
+
+class MissingExtraError(JupiterError):
+    """A machine learning library that this work needs isn't installed."""
+
+    code = "missing-extra"
+    grpc_status = "FAILED_PRECONDITION"
+    default_hint = "pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
+
+
+class BadRouteError(JupiterError):
+    """Two members of a gang can't reach each other; the message names host, interface and address."""
+
+    code = "bad-route"
+    exit_code = ExitCode.UNREACHABLE
+    grpc_status = "UNAVAILABLE"
+    default_hint = "check the firewall and the cable between the two machines named"
+
+
+class WorkFailedError(JupiterError):
+    """A worker process ended without a result."""
+
+    code = "work-failed"
+    grpc_status = "ABORTED"
+    default_hint = "the worker's own output is in logs/ of the state folder"
+
+
+class WorkStoppedError(WorkFailedError):
+    """A worker process was told to stop."""
+
+    code = "work-stopped"
+    default_hint = "the cycle goes on from the last checkpoint"
+
+
+def _tree(root: type[JupiterError]) -> list[type[JupiterError]]:
+    return [root, *(found for child in root.__subclasses__() for found in _tree(child))]
+
+
+BY_CODE: Mapping[str, type[JupiterError]] = {error.code: error for error in _tree(JupiterError)}
+"""Every error by its code, for rebuilding one that came over the wire."""
+
+
+def from_wire(code: str, message: str, hint: str) -> JupiterError:
+    """Rebuild an error that another process or node sent; an unknown code becomes a plain failure."""
+    return BY_CODE.get(code, JupiterError)(message, hint)

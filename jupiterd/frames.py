@@ -1,0 +1,160 @@
+"""The messages between a daemon and its worker processes: length-prefixed msgpack.
+
+Owns their schema and their bytes. Doesn't know pipes, processes, or what any piece of work means.
+Tensors never travel here: a worker writes a file and sends its path.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgpack
+
+from jupiterd.errors import Bug
+
+MAX_FRAME_BYTES = 1 << 20
+"""No frame is larger (1 MiB); a longer one means the two sides have lost step."""
+
+LINK_FD_VARIABLE = "JUPITER_LINK_FD"
+"""The environment variable that names the worker's end of the socket pair."""
+
+_TAG = "type"
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """Daemon to worker, first and once: what to do."""
+
+    task: str
+    """Which worker module does it: collect, filter, pack, train, evaluate, gate, generate, store."""
+    params: Mapping[str, Any]
+    inputs: Mapping[str, str]
+    """Name of an input -> path of the artifact's folder on this machine."""
+    output_dir: str
+    """An empty folder; every output is a file or folder directly inside it."""
+
+
+@dataclass(frozen=True)
+class StopTask:
+    """Daemon to worker: finish the step, keep what is finished, end."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """Worker to daemon: how far it is; the latest one replaces the ones before."""
+
+    done: int
+    total: int
+    unit: str
+    values: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Named readings, such as loss or tokens_per_s."""
+
+
+@dataclass(frozen=True)
+class CheckpointWritten:
+    """Worker to daemon: a complete checkpoint folder lies at `path`, below the output folder."""
+
+    path: str
+    step: int
+    tokens: int
+    """Tokens trained on since the cycle began, along this line."""
+    cursor: int
+    """Sequences of the round's manifest trained on so far."""
+    loss: float
+
+
+@dataclass(frozen=True)
+class StoreOpened:
+    """Worker to daemon: the gang's rendezvous store accepts clients on this port."""
+
+    port: int
+
+
+@dataclass(frozen=True)
+class TaskFinished:
+    """Worker to daemon, last: the outputs are complete."""
+
+    outputs: Mapping[str, str]
+    """Name of an output -> its path relative to the output folder."""
+    counts: Mapping[str, float] = field(default_factory=dict[str, float])
+    summary: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+
+
+@dataclass(frozen=True)
+class TaskFailed:
+    """Worker to daemon, last: why there is no result (see `errors`)."""
+
+    code: str
+    message: str
+    hint: str
+
+
+Frame = (
+    RunTask | StopTask | Progressed | CheckpointWritten | StoreOpened | TaskFinished | TaskFailed
+)
+
+_KINDS: dict[str, type[Frame]] = {
+    kind.__name__: kind
+    for kind in (
+        RunTask,
+        StopTask,
+        Progressed,
+        CheckpointWritten,
+        StoreOpened,
+        TaskFinished,
+        TaskFailed,
+    )
+}
+
+
+def encode(frame: Frame) -> bytes:
+    """Return the frame's bytes: four bytes of length (big-endian), then msgpack.
+
+    Raises:
+        Bug: the frame is larger than MAX_FRAME_BYTES.
+    """
+    body: bytes = msgpack.packb({_TAG: type(frame).__name__, **asdict(frame)}, use_bin_type=True)
+    if len(body) > MAX_FRAME_BYTES:
+        raise Bug(f"a frame of {len(body)} bytes is over the limit")
+    return len(body).to_bytes(4, "big") + body
+
+
+def decode(body: bytes) -> Frame:
+    """Rebuild one frame from its msgpack body.
+
+    Raises:
+        Bug: the bytes aren't a frame of a known type.
+    """
+    try:
+        fields = msgpack.unpackb(body, raw=False, strict_map_key=True, max_ext_len=0)
+        return _KINDS[fields.pop(_TAG)](**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, msgpack.UnpackException) as error:
+        raise Bug("the worker link carried something that is no frame") from error
+
+
+class FrameReader:
+    """Cuts a byte stream into frames; keeps what isn't complete yet."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Take in more bytes and yield every frame that is complete.
+
+        Raises:
+            Bug: the stream announces a frame over the limit, or one that can't be decoded.
+        """
+        self._buffer += data
+        while len(self._buffer) >= 4:
+            size = int.from_bytes(self._buffer[:4], "big")
+            if size > MAX_FRAME_BYTES:
+                raise Bug(f"the worker link announced a frame of {size} bytes")
+            if len(self._buffer) < 4 + size:
+                return
+            body = bytes(self._buffer[4 : 4 + size])
+            del self._buffer[: 4 + size]
+            yield decode(body)

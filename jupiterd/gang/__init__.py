@@ -1,0 +1,1 @@
+"""Worker processes: their environment, their start, their end."""

@@ -1,0 +1,1 @@
+"""What this machine is: one Hardware record out of several probes."""

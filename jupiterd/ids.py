@@ -1,0 +1,23 @@
+"""The names of things that several floors speak of.
+
+Owns the identifier types and how each is shortened for people. Knows nothing of how any of them is made.
+"""
+
+from typing import NewType
+
+NodeId = NewType("NodeId", str)
+"""32 hex digits: the first half of the BLAKE3 hash of a node's P-256 public key (DER SubjectPublicKeyInfo)."""
+
+ClusterId = NewType("ClusterId", str)
+"""32 hex digits, drawn at random when a cluster is founded."""
+
+ArtifactId = NewType("ArtifactId", str)
+"""64 hex digits: BLAKE3 of an artifact's manifest."""
+
+CycleId = NewType("CycleId", str)
+"""16 hex digits, drawn when a cycle is started."""
+
+
+def short(identifier: str) -> str:
+    """Return the first eight digits, as people see them in tables and logs."""
+    return identifier[:8]

@@ -1,0 +1,1 @@
+"""Finding peers, proving who they are, and speaking with them."""

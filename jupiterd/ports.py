@@ -1,0 +1,69 @@
+"""The promises between the pure core and the outside world.
+
+Owns the Protocols that adapters keep and shells rely on. Knows none of the adapters.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from jupiterd.ids import ArtifactId
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a jupiterd may answer: only ever a hint."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Discovery(Protocol):
+    """Finds addresses of other daemons and makes ours known."""
+
+    async def start(self, port: int) -> None:
+        """Announce our port and begin to look; called once."""
+        ...
+
+    def sightings(self) -> AsyncIterator[Address]:
+        """Yield each address as it is seen, the same one again when it is announced anew."""
+        ...
+
+    async def close(self) -> None:
+        """Take our announcement back (goodbye) and stop; idempotent."""
+        ...
+
+
+class ArtifactSource(Protocol):
+    """Another place that may hold an artifact, such as a peer."""
+
+    @property
+    def name(self) -> str:
+        """For logs."""
+        ...
+
+    async def manifest(self, artifact: ArtifactId) -> bytes | None:
+        """Return the manifest's bytes, or None where it isn't held."""
+        ...
+
+    def fetch(
+        self, artifact: ArtifactId, ranges: Sequence[tuple[int, int]]
+    ) -> AsyncIterator[tuple[int, bytes]]:
+        """Yield (offset, data) pieces of the (offset, length) ranges of the files laid end to end."""
+        ...
+
+
+class ArtifactPlace(Protocol):
+    """Where this node keeps artifacts."""
+
+    def holds(self, artifact: ArtifactId) -> bool:
+        """Say whether a complete, verified copy is here."""
+        ...
+
+    def path(self, artifact: ArtifactId) -> Path:
+        """Return the folder with its files; raises NotFoundError where it isn't held."""
+        ...

@@ -1,0 +1,349 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ClusterSummary(_message.Message):
+    __slots__ = ("cluster", "label", "blank", "open", "leader", "term", "members")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    LABEL_FIELD_NUMBER: _ClassVar[int]
+    BLANK_FIELD_NUMBER: _ClassVar[int]
+    OPEN_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    label: str
+    blank: bool
+    open: bool
+    leader: str
+    term: int
+    members: int
+    def __init__(self, cluster: _Optional[str] = ..., label: _Optional[str] = ..., blank: _Optional[bool] = ..., open: _Optional[bool] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., members: _Optional[int] = ...) -> None: ...
+
+class HelloRequest(_message.Message):
+    __slots__ = ("protocol", "summary", "name", "port")
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    protocol: int
+    summary: ClusterSummary
+    name: str
+    port: int
+    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+
+class HelloReply(_message.Message):
+    __slots__ = ("protocol", "summary", "name", "run_nonce", "member")
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RUN_NONCE_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    protocol: int
+    summary: ClusterSummary
+    name: str
+    run_nonce: str
+    member: bool
+    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ...) -> None: ...
+
+class JoinRequest(_message.Message):
+    __slots__ = ("name", "port", "certificate_pem", "token")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_PEM_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    port: int
+    certificate_pem: bytes
+    token: str
+    def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., certificate_pem: _Optional[bytes] = ..., token: _Optional[str] = ...) -> None: ...
+
+class JoinReply(_message.Message):
+    __slots__ = ("decision", "reason", "cluster", "leader", "leader_addresses", "entries")
+    class Decision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        UNKNOWN: _ClassVar[JoinReply.Decision]
+        ADMITTED: _ClassVar[JoinReply.Decision]
+        ASK_LEADER: _ClassVar[JoinReply.Decision]
+        PENDING: _ClassVar[JoinReply.Decision]
+        REFUSED: _ClassVar[JoinReply.Decision]
+    UNKNOWN: JoinReply.Decision
+    ADMITTED: JoinReply.Decision
+    ASK_LEADER: JoinReply.Decision
+    PENDING: JoinReply.Decision
+    REFUSED: JoinReply.Decision
+    DECISION_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    LEADER_ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    decision: JoinReply.Decision
+    reason: str
+    cluster: str
+    leader: str
+    leader_addresses: _containers.RepeatedScalarFieldContainer[str]
+    entries: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., entries: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class Heartbeat(_message.Message):
+    __slots__ = ("cluster", "run_nonce", "term", "leader", "head", "stability", "loop_lag_s", "ages_s", "addresses", "runs_gang", "name", "telemetry", "goodbye", "members_alive")
+    class AgesSEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    RUN_NONCE_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    LEADER_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    STABILITY_FIELD_NUMBER: _ClassVar[int]
+    LOOP_LAG_S_FIELD_NUMBER: _ClassVar[int]
+    AGES_S_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    RUNS_GANG_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TELEMETRY_FIELD_NUMBER: _ClassVar[int]
+    GOODBYE_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_ALIVE_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    run_nonce: str
+    term: int
+    leader: str
+    head: str
+    stability: int
+    loop_lag_s: float
+    ages_s: _containers.ScalarMap[str, float]
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    runs_gang: bool
+    name: str
+    telemetry: bytes
+    goodbye: bool
+    members_alive: int
+    def __init__(self, cluster: _Optional[str] = ..., run_nonce: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., head: _Optional[str] = ..., stability: _Optional[int] = ..., loop_lag_s: _Optional[float] = ..., ages_s: _Optional[_Mapping[str, float]] = ..., addresses: _Optional[_Iterable[str]] = ..., runs_gang: _Optional[bool] = ..., name: _Optional[str] = ..., telemetry: _Optional[bytes] = ..., goodbye: _Optional[bool] = ..., members_alive: _Optional[int] = ...) -> None: ...
+
+class PreVoteRequest(_message.Message):
+    __slots__ = ("term", "stability", "cluster")
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    STABILITY_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    term: int
+    stability: int
+    cluster: str
+    def __init__(self, term: _Optional[int] = ..., stability: _Optional[int] = ..., cluster: _Optional[str] = ...) -> None: ...
+
+class PreVoteReply(_message.Message):
+    __slots__ = ("granted", "reason", "term")
+    GRANTED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    granted: bool
+    reason: str
+    term: int
+    def __init__(self, granted: _Optional[bool] = ..., reason: _Optional[str] = ..., term: _Optional[int] = ...) -> None: ...
+
+class WriterTip(_message.Message):
+    __slots__ = ("writer", "index")
+    WRITER_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    writer: str
+    index: int
+    def __init__(self, writer: _Optional[str] = ..., index: _Optional[int] = ...) -> None: ...
+
+class ExchangeRequest(_message.Message):
+    __slots__ = ("cluster", "have", "entries")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    HAVE_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    have: _containers.RepeatedCompositeFieldContainer[WriterTip]
+    entries: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, cluster: _Optional[str] = ..., have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class ExchangeReply(_message.Message):
+    __slots__ = ("have", "entries", "more")
+    HAVE_FIELD_NUMBER: _ClassVar[int]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
+    have: _containers.RepeatedCompositeFieldContainer[WriterTip]
+    entries: _containers.RepeatedScalarFieldContainer[bytes]
+    more: bool
+    def __init__(self, have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ..., more: _Optional[bool] = ...) -> None: ...
+
+class CommandRequest(_message.Message):
+    __slots__ = ("verb", "arguments_json")
+    VERB_FIELD_NUMBER: _ClassVar[int]
+    ARGUMENTS_JSON_FIELD_NUMBER: _ClassVar[int]
+    verb: str
+    arguments_json: str
+    def __init__(self, verb: _Optional[str] = ..., arguments_json: _Optional[str] = ...) -> None: ...
+
+class CommandReply(_message.Message):
+    __slots__ = ("result_json", "failure")
+    RESULT_JSON_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    result_json: str
+    failure: Failure
+    def __init__(self, result_json: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
+class Failure(_message.Message):
+    __slots__ = ("code", "message", "hint")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    HINT_FIELD_NUMBER: _ClassVar[int]
+    code: str
+    message: str
+    hint: str
+    def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ..., hint: _Optional[str] = ...) -> None: ...
+
+class OpenProbeRequest(_message.Message):
+    __slots__ = ("toward",)
+    TOWARD_FIELD_NUMBER: _ClassVar[int]
+    toward: str
+    def __init__(self, toward: _Optional[str] = ...) -> None: ...
+
+class OpenProbeReply(_message.Message):
+    __slots__ = ("host", "port", "interface", "failure")
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    host: str
+    port: int
+    interface: str
+    failure: Failure
+    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., interface: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
+class ProbeRoutesRequest(_message.Message):
+    __slots__ = ("targets",)
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
+    targets: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, targets: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ProbeRoutesReply(_message.Message):
+    __slots__ = ("failures",)
+    FAILURES_FIELD_NUMBER: _ClassVar[int]
+    failures: _containers.RepeatedCompositeFieldContainer[Failure]
+    def __init__(self, failures: _Optional[_Iterable[_Union[Failure, _Mapping]]] = ...) -> None: ...
+
+class WorkRequest(_message.Message):
+    __slots__ = ("id", "term", "epoch", "task", "params", "inputs", "bind_host")
+    class InputsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    PARAMS_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
+    BIND_HOST_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    term: int
+    epoch: int
+    task: str
+    params: bytes
+    inputs: _containers.ScalarMap[str, str]
+    bind_host: str
+    def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., epoch: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., bind_host: _Optional[str] = ...) -> None: ...
+
+class WorkEvent(_message.Message):
+    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started")
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    LISTENING_FIELD_NUMBER: _ClassVar[int]
+    FINISHED_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    STARTED_FIELD_NUMBER: _ClassVar[int]
+    progress: WorkProgress
+    checkpoint: WorkCheckpoint
+    listening: WorkListening
+    finished: WorkFinished
+    failure: Failure
+    started: WorkStarted
+    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ...) -> None: ...
+
+class WorkStarted(_message.Message):
+    __slots__ = ("pid", "device")
+    PID_FIELD_NUMBER: _ClassVar[int]
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    pid: int
+    device: str
+    def __init__(self, pid: _Optional[int] = ..., device: _Optional[str] = ...) -> None: ...
+
+class WorkProgress(_message.Message):
+    __slots__ = ("done", "total", "unit", "values")
+    class ValuesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    UNIT_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    done: int
+    total: int
+    unit: str
+    values: _containers.ScalarMap[str, float]
+    def __init__(self, done: _Optional[int] = ..., total: _Optional[int] = ..., unit: _Optional[str] = ..., values: _Optional[_Mapping[str, float]] = ...) -> None: ...
+
+class WorkCheckpoint(_message.Message):
+    __slots__ = ("artifact", "step", "tokens", "cursor", "loss")
+    ARTIFACT_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    artifact: str
+    step: int
+    tokens: int
+    cursor: int
+    loss: float
+    def __init__(self, artifact: _Optional[str] = ..., step: _Optional[int] = ..., tokens: _Optional[int] = ..., cursor: _Optional[int] = ..., loss: _Optional[float] = ...) -> None: ...
+
+class WorkListening(_message.Message):
+    __slots__ = ("host", "port")
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    host: str
+    port: int
+    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+
+class WorkFinished(_message.Message):
+    __slots__ = ("outputs", "counts", "summary")
+    class OutputsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class CountsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    OUTPUTS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    SUMMARY_FIELD_NUMBER: _ClassVar[int]
+    outputs: _containers.ScalarMap[str, str]
+    counts: _containers.ScalarMap[str, float]
+    summary: bytes
+    def __init__(self, outputs: _Optional[_Mapping[str, str]] = ..., counts: _Optional[_Mapping[str, float]] = ..., summary: _Optional[bytes] = ...) -> None: ...

@@ -1,0 +1,1 @@
+"""What lies on this node's disk: the ledger and the artifacts."""

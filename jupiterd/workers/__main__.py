@@ -1,0 +1,56 @@
+"""The one entry point of worker processes: `python -m jupiterd.workers`.
+
+Owns the table of tasks, and how an exception becomes a frame. Doesn't know what any task does.
+"""
+
+import errno
+import importlib
+import sys
+import traceback
+
+from jupiterd.errors import DiskFullError, JupiterError, MissingExtraError, WorkFailedError
+from jupiterd.frames import TaskFailed
+from jupiterd.workers.link import Task, open_task
+
+TASKS = {
+    "collect": "jupiterd.workers.data.collect",
+    "filter": "jupiterd.workers.data.filter",
+    "pack": "jupiterd.workers.data.pack",
+    "train": "jupiterd.workers.train.torch_rank",
+    "store": "jupiterd.workers.train.store",
+    "generate": "jupiterd.workers.generate.complete",
+    "evaluate": "jupiterd.workers.evaluate.score",
+    "gate": "jupiterd.workers.evaluate.judge",
+}
+"""Name of a task -> the module whose `run(task) -> TaskFinished` does it."""
+
+EXTRAS = frozenset({"torch", "mlx", "mlx_lm", "transformers", "tokenizers", "safetensors", "numpy"})
+
+
+def translate(error: Exception, task: str) -> JupiterError:
+    """Turn any exception into one line and a hint."""
+    if isinstance(error, JupiterError):
+        return error
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRAS:
+        return MissingExtraError(f"the {task} worker needs {error.name}, which isn't installed")
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return DiskFullError(f"the disk filled up while the {task} worker was writing")
+    return WorkFailedError(f"the {task} worker failed: {type(error).__name__}: {error}")
+
+
+def main() -> int:
+    """Do one task and say how it ended."""
+    task: Task = open_task()
+    try:
+        finished = importlib.import_module(TASKS[task.name]).run(task)
+    except Exception as error:  # noqa: BLE001 - the border of the process: everything becomes a frame
+        traceback.print_exc()
+        known = translate(error, task.name)
+        task.send(TaskFailed(known.code, known.message, known.hint))
+        return 1
+    task.send(finished)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Collecting, filtering and packing text."""

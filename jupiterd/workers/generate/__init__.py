@@ -1,0 +1,1 @@
+"""Writing new samples with a language model, each grounded in a real one."""

@@ -1,0 +1,115 @@
+"""A worker's end of the pipe to its daemon.
+
+Owns reading the task, sending frames, and ending when the daemon has gone. Doesn't know what the task means.
+"""
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jupiterd.errors import Bug
+from jupiterd.frames import (
+    LINK_FD_VARIABLE,
+    CheckpointWritten,
+    Frame,
+    FrameReader,
+    Progressed,
+    RunTask,
+    StopTask,
+    StoreOpened,
+    encode,
+)
+
+PROGRESS_INTERVAL_S = 0.2
+"""Readings closer together than this are left out: people look twice a second."""
+
+ORPHAN_GRACE_S = 5.0
+"""How long a worker outlives its daemon's end of the pipe, for saving what it holds."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Task:
+    """What this process was started for, and its way of speaking to the daemon."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link = link
+        self._reader = FrameReader()
+        self._sending = threading.Lock()
+        self._stop = threading.Event()
+        self._last_progress_s = float("-inf")
+        order = self._first_frame()
+        self.name: str = order.task
+        self.params: Mapping[str, Any] = order.params
+        self.inputs: Mapping[str, Path] = {name: Path(path) for name, path in order.inputs.items()}
+        self.output_dir: Path = Path(order.output_dir)
+        threading.Thread(target=self._listen, name="link", daemon=True).start()
+
+    @property
+    def stop_requested(self) -> bool:
+        """Say whether the daemon asked for an end; look at it between steps."""
+        return self._stop.is_set()
+
+    def inputs_named(self, prefix: str) -> list[Path]:
+        """Return the inputs called `prefix` or `prefix.0`, `prefix.1`, ... in the order of their numbers."""
+        found = [name for name in self.inputs if name.partition(".")[0] == prefix]
+        return [
+            self.inputs[name] for name in sorted(found, key=lambda n: int(n.partition(".")[2] or 0))
+        ]
+
+    def progress(self, done: int, total: int, unit: str, **values: float) -> None:
+        """Tell how far the work is; all but the last are thinned out."""
+        now = time.monotonic()
+        if now - self._last_progress_s < PROGRESS_INTERVAL_S and done < total:
+            return
+        self._last_progress_s = now
+        self.send(Progressed(done, total, unit, values))
+
+    def checkpoint_written(self, frame: CheckpointWritten) -> None:
+        """Hand a complete checkpoint folder to the daemon."""
+        self.send(frame)
+
+    def store_opened(self, port: int) -> None:
+        """Say that the rendezvous store accepts clients."""
+        self.send(StoreOpened(port))
+
+    def wait_for_stop(self) -> None:
+        """Block until the daemon asks for an end."""
+        self._stop.wait()
+
+    def send(self, frame: Frame) -> None:
+        """Send one frame; a daemon that has gone is noticed by the listener, not here."""
+        with self._sending:
+            try:
+                self._link.sendall(encode(frame))
+            except OSError:
+                self._stop.set()
+
+    def _first_frame(self) -> RunTask:
+        while data := self._link.recv(1 << 16):
+            for frame in self._reader.feed(data):
+                if isinstance(frame, RunTask):
+                    return frame
+        raise Bug("the daemon closed the link before it gave a task")
+
+    def _listen(self) -> None:
+        while data := self._link.recv(1 << 16):
+            if any(isinstance(frame, StopTask) for frame in self._reader.feed(data)):
+                self._stop.set()
+        self._stop.set()
+        threading.Event().wait(ORPHAN_GRACE_S)
+        os._exit(1)
+
+
+def open_task() -> Task:
+    """Take up the link that the daemon left in the environment, and read the task from it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    return Task(socket.socket(fileno=int(os.environ[LINK_FD_VARIABLE])))

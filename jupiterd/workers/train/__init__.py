@@ -1,0 +1,1 @@
+"""Training one rank of a gang."""

@@ -1,0 +1,54 @@
+"""What a machine is, as its members are told.
+
+Owns the record and its plain form. Doesn't know how anything is probed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One accelerator."""
+
+    name: str
+    uuid: str
+    memory_bytes: int
+    kind: str
+    """`cuda` or `metal`."""
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """One machine; told to members over TLS only."""
+
+    system: str
+    """`Linux` or `Darwin`."""
+    machine: str
+    """`x86_64`, `aarch64` or `arm64`."""
+    cpu: str
+    cores: int
+    ram_bytes: int
+    gpus: tuple[Gpu, ...] = ()
+    engines: tuple[str, ...] = ()
+    """Frameworks that are installed: `torch`, `mlx`; found without importing them."""
+    on_mains: bool = True
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return nested dicts and lists, for JSON and msgpack."""
+        return asdict(self) | {
+            "gpus": [asdict(gpu) for gpu in self.gpus],
+            "engines": list(self.engines),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Hardware":
+        """Rebuild the record; raises TypeError or KeyError where fields are missing or unknown."""
+        return cls(
+            **{
+                **plain,
+                "gpus": tuple(Gpu(**gpu) for gpu in plain["gpus"]),
+                "engines": tuple(plain["engines"]),
+            }
+        )

@@ -1,0 +1,67 @@
+"""Where a sample comes from: the record that travels with every piece of text.
+
+Owns the record, its identity and its JSON line. Doesn't know collectors, filters or files.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from blake3 import blake3
+
+from jupiterd.errors import Bug
+from jupiterd.frames import Scalar
+
+MAX_DEPTH = 2
+"""Real text has depth 0; a sample made from it 1; nothing is made from a sample of depth 2."""
+
+
+def text_hash(text: str) -> str:
+    """Return BLAKE3 of the text in UTF-8, 64 hex digits: the id of a sample."""
+    return blake3(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One piece of text with its provenance; immutable."""
+
+    id: str
+    text: str
+    kind: str
+    """`real` or `synthetic`."""
+    depth: int
+    parents: tuple[str, ...]
+    """Ids of the samples it was made from; a synthetic one has at least one."""
+    cluster_id: str
+    """What must stay together in a split: site, repository, book, top-level module."""
+    source_uri: str
+    revision: str
+    license: str
+    """SPDX id, or `unknown`."""
+    collector: str
+    """Name@version of what fetched or made it."""
+    fetched_at: str
+    language: str = ""
+    template: str = ""
+    generator: str = ""
+    """Artifact id of the model that wrote it."""
+    sampler: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+
+    def __post_init__(self) -> None:
+        if self.kind == "synthetic" and not (self.parents and 1 <= self.depth <= MAX_DEPTH):
+            raise Bug(f"sample {self.id[:8]} is synthetic without a real parent")
+        if self.kind == "real" and (self.parents or self.depth):
+            raise Bug(f"sample {self.id[:8]} is real and names parents")
+
+    def to_json(self) -> str:
+        """Return one JSON line without its end, keys sorted, so that equal samples have equal bytes."""
+        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str) -> "Sample":
+        """Rebuild a sample from its line; raises Bug where it isn't one."""
+        try:
+            fields = json.loads(line)
+            return cls(**{**fields, "parents": tuple(fields["parents"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise Bug("a line of a sample file is no sample") from error

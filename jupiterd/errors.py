@@ -1,7 +1,8 @@
 """Every error a user can meet: its code, exit status, gRPC status and hint.
 
 Owns the tree of exceptions and their form on the wire. Doesn't know where any of them is raised.
-`JupiterError` is somebody else's fault or the world's: one line and a hint. `Bug` is ours: it keeps its traceback.
+`JupiterError` is somebody else's fault or the world's: one line and a hint.
+`Bug` is ours: it keeps its traceback.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ class Bug(Exception):  # noqa: N818 - not an error of the user's
 
 
 class JupiterError(Exception):
-    """One line for the user, with a hint of what to do; subclasses give the code and the statuses."""
+    """One line for the user and a hint of what to do; subclasses give the code and statuses."""
 
     code: ClassVar[str] = "failed"
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
@@ -196,7 +197,7 @@ class MissingExtraError(JupiterError):
 
 
 class BadRouteError(JupiterError):
-    """Two members of a gang can't reach each other; the message names host, interface and address."""
+    """Two members of a gang can't reach each other; the message names host and address."""
 
     code = "bad-route"
     exit_code = ExitCode.UNREACHABLE
@@ -228,5 +229,5 @@ BY_CODE: Mapping[str, type[JupiterError]] = {error.code: error for error in _tre
 
 
 def from_wire(code: str, message: str, hint: str) -> JupiterError:
-    """Rebuild an error that another process or node sent; an unknown code becomes a plain failure."""
+    """Rebuild an error that another process or node sent; unknown codes become plain failures."""
     return BY_CODE.get(code, JupiterError)(message, hint)

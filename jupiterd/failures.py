@@ -32,7 +32,8 @@ def from_rpc(error: "grpc.aio.AioRpcError", whom: str) -> JupiterError:
     trailing = dict(error.trailing_metadata() or ())
     code, hint = trailing.get(CODE_KEY), trailing.get(HINT_KEY, b"")
     if isinstance(code, str):
-        return from_wire(code, error.details() or code, bytes(hint).decode("utf-8", "replace"))
+        text = hint if isinstance(hint, str) else bytes(hint).decode("utf-8", "replace")
+        return from_wire(code, error.details() or code, text)
     if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
         return TimedOutError(f"{whom} didn't answer in time")
     return PeerUnreachableError(f"{whom} can't be reached: {error.details() or error.code().name}")

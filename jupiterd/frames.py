@@ -6,7 +6,7 @@ Tensors never travel here: a worker writes a file and sends its path.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import msgpack
 
@@ -28,7 +28,7 @@ class RunTask:
     """Daemon to worker, first and once: what to do."""
 
     task: str
-    """Which worker module does it: collect, filter, pack, train, evaluate, gate, generate, store."""
+    """Which worker module does it, such as collect or train (see `jupiterd.workers.__main__`)."""
     params: Mapping[str, Any]
     inputs: Mapping[str, str]
     """Name of an input -> path of the artifact's folder on this machine."""
@@ -117,7 +117,8 @@ def encode(frame: Frame) -> bytes:
     Raises:
         Bug: the frame is larger than MAX_FRAME_BYTES.
     """
-    body: bytes = msgpack.packb({_TAG: type(frame).__name__, **asdict(frame)}, use_bin_type=True)
+    fields: dict[str, Any] = {_TAG: type(frame).__name__, **asdict(frame)}
+    body = cast("bytes", msgpack.packb(fields, use_bin_type=True))
     if len(body) > MAX_FRAME_BYTES:
         raise Bug(f"a frame of {len(body)} bytes is over the limit")
     return len(body).to_bytes(4, "big") + body

@@ -1,12 +1,15 @@
 """The names of things that several floors speak of.
 
-Owns the identifier types and how each is shortened for people. Knows nothing of how any of them is made.
+Owns the identifier types and how each is shortened for people. Doesn't know how any is made.
 """
 
 from typing import NewType
 
 NodeId = NewType("NodeId", str)
-"""32 hex digits: the first half of the BLAKE3 hash of a node's P-256 public key (DER SubjectPublicKeyInfo)."""
+"""32 hex digits: the first half of the BLAKE3 hash of a node's P-256 public key.
+
+The key is hashed in its DER form (SubjectPublicKeyInfo).
+"""
 
 ClusterId = NewType("ClusterId", str)
 """32 hex digits, drawn at random when a cluster is founded."""

@@ -53,7 +53,7 @@ class ArtifactSource(Protocol):
     def fetch(
         self, artifact: ArtifactId, ranges: Sequence[tuple[int, int]]
     ) -> AsyncIterator[tuple[int, bytes]]:
-        """Yield (offset, data) pieces of the (offset, length) ranges of the files laid end to end."""
+        """Yield (offset, data) pieces of (offset, length) ranges of the files laid end to end."""
         ...
 
 

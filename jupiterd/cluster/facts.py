@@ -1,9 +1,11 @@
 """The durable, past-tense records that a ledger holds, and their form on the wire.
 
-Owns what each fact says. Doesn't know who writes it, what it leads to (`state`), or how entries chain (`ledger`).
+Owns what each fact says. Doesn't know who writes it, what it leads to (`state`), or how entries
+chain (`ledger`).
 
-There are four kinds: set facts (union), settings and commands (greatest edit number wins), progress (names its
-parent) and withdrawals. A fact on the wire is (type, version, fields); unknown ones are kept and relayed, not folded.
+There are four kinds: set facts (union), settings and commands (greatest edit number wins),
+progress (names its parent) and withdrawals. A fact on the wire is (type, version, fields); unknown
+ones are kept and relayed, not folded.
 """
 
 from collections.abc import Mapping
@@ -66,6 +68,8 @@ class CycleStarted:
     seed: int
     started_at: str
     """ISO 8601, UTC; for display and for the provenance of samples, never for ordering."""
+    model_yaml: str = ""
+    """The size preset, so that every leader plans the same training."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,7 @@ class EpochClosed:
     cycle: CycleId
     epoch: int
     reason: str
+    elapsed_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -257,10 +262,11 @@ def to_wire(fact: Fact) -> tuple[str, int, dict[str, Any]]:
 
 
 def from_wire(type_name: str, version: int, body: Mapping[str, Any]) -> Fact:
-    """Rebuild a fact; an unknown type or version, or fields that don't fit, becomes an UnknownFact."""
+    """Rebuild a fact; unknown types, versions and fields that don't fit become an UnknownFact."""
     kind = _TYPES.get(type_name)
     if kind is None or version != kind.VERSION or set(body) != {item.name for item in fields(kind)}:
         return UnknownFact(type_name, version, body)
-    return kind(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in body.items()}
-    )
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
+    }
+    return kind(**values)

@@ -45,10 +45,9 @@ class Hardware:
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Hardware":
         """Rebuild the record; raises TypeError or KeyError where fields are missing or unknown."""
-        return cls(
-            **{
-                **plain,
-                "gpus": tuple(Gpu(**gpu) for gpu in plain["gpus"]),
-                "engines": tuple(plain["engines"]),
-            }
-        )
+        values: dict[str, Any] = {
+            **plain,
+            "gpus": tuple(Gpu(**gpu) for gpu in plain["gpus"]),
+            "engines": tuple(plain["engines"]),
+        }
+        return cls(**values)

@@ -1,1 +1,1 @@
-"""The self-improving cycle as pure values and decisions: no clock, socket, file or random source."""
+"""The self-improving cycle as pure values and decisions: no clock, socket, file or randomness."""

@@ -6,6 +6,7 @@ Owns the record, its identity and its JSON line. Doesn't know collectors, filter
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from blake3 import blake3
 
@@ -54,14 +55,15 @@ class Sample:
             raise Bug(f"sample {self.id[:8]} is real and names parents")
 
     def to_json(self) -> str:
-        """Return one JSON line without its end, keys sorted, so that equal samples have equal bytes."""
+        """Return one JSON line without its end; keys sorted, so equal samples have equal bytes."""
         return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, line: str) -> "Sample":
         """Rebuild a sample from its line; raises Bug where it isn't one."""
         try:
-            fields = json.loads(line)
-            return cls(**{**fields, "parents": tuple(fields["parents"])})
+            fields: dict[str, Any] = json.loads(line)
+            fields["parents"] = tuple(fields["parents"])
+            return cls(**fields)
         except (ValueError, TypeError, KeyError) as error:
             raise Bug("a line of a sample file is no sample") from error

@@ -1,6 +1,7 @@
 """A worker's end of the pipe to its daemon.
 
-Owns reading the task, sending frames, and ending when the daemon has gone. Doesn't know what the task means.
+Owns reading the task, sending frames, and ending when the daemon has gone.
+Doesn't know what the task means.
 """
 
 import ctypes
@@ -58,7 +59,7 @@ class Task:
         return self._stop.is_set()
 
     def inputs_named(self, prefix: str) -> list[Path]:
-        """Return the inputs called `prefix` or `prefix.0`, `prefix.1`, ... in the order of their numbers."""
+        """Return the inputs called `prefix` or `prefix.0`, `prefix.1`, ... in that order."""
         found = [name for name in self.inputs if name.partition(".")[0] == prefix]
         return [
             self.inputs[name] for name in sorted(found, key=lambda n: int(n.partition(".")[2] or 0))

@@ -1,0 +1,248 @@
+"""A knowledge domain: where its text comes from, what is held out, when a model counts as better.
+
+Owns the form of a domain file and its checks. Doesn't know where the file lies: it is given text.
+`config/domains/_template.yaml` shows every key with a comment.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic_core.core_schema import ValidationInfo
+
+from jupiterd.cycle.gate import GateSettings
+from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
+from jupiterd.errors import InvalidDomainError
+
+PYTHON_LICENSE = "PSF-2.0"
+"""The licence of CPython and its standard library."""
+
+UNKNOWN_LICENSE = "unknown"
+
+_NAME = Field(
+    pattern=r"^[a-z][a-z0-9_-]{0,31}$",
+    json_schema_extra={"expected": "a name of up to 32 lower-case letters, digits, - and _"},
+)
+_LANGUAGE = Field(
+    pattern=r"^(code:)?[a-z][a-z0-9+#-]{0,31}$",
+    json_schema_extra={"expected": "a language such as en, or code:python"},
+)
+_LICENSE = Field(
+    pattern=r"^[A-Za-z0-9.+-]{1,64}$",
+    json_schema_extra={"expected": "an SPDX licence id such as MIT, or unknown"},
+)
+_PATH = Field(
+    pattern=r"^(/|~/)",
+    max_length=4096,
+    json_schema_extra={"expected": "an absolute path, or one that begins with ~/"},
+)
+
+
+class _Part(BaseModel):
+    """A part of a domain file: read once, never changed, no keys but its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class LicensePolicy(_Part):
+    """Which licences may be collected."""
+
+    allow: Annotated[tuple[Annotated[str, _LICENSE], ...], Field(strict=False, max_length=64)] = ()
+    """SPDX ids that may be collected; empty: any that is stated."""
+    unknown: Literal["deny", "allow"] = "deny"
+    """What to do with text whose licence nobody stated; once trained on, it can't be taken back."""
+
+    def permits(self, license_id: str) -> bool:
+        """Say whether text under this licence may be collected."""
+        if license_id == UNKNOWN_LICENSE:
+            return self.unknown == "allow"
+        return not self.allow or license_id in self.allow
+
+
+class PythonStdlibSource(_Part):
+    """The standard library of the collecting interpreter: real code, on every machine, offline."""
+
+    kind: Literal["python_stdlib"]
+
+    @property
+    def license(self) -> str:
+        """Return the SPDX id that every document of this source carries."""
+        return PYTHON_LICENSE
+
+
+class FolderSource(_Part):
+    """Text files below a folder of the machine that collects."""
+
+    kind: Literal["folder"]
+    path: Annotated[str, _PATH]
+    """The folder, absolute or beginning with ~/."""
+    license: Annotated[str, _LICENSE]
+    """SPDX id of the licence of everything in it, or `unknown`; the writer of the file vouches."""
+    glob: Annotated[str, Field(min_length=1, max_length=256)] = "**/*"
+    """Which files below `path` are taken; ** stands for any folders."""
+
+
+DataSource = Annotated[PythonStdlibSource | FolderSource, Field(discriminator="kind")]
+
+
+class CompleteFunctionTemplate(_Part):
+    """The generator completes the beginning of a real function."""
+
+    kind: Literal["complete_function"]
+    samples: Annotated[int, Field(ge=1, le=100_000)] = 200
+    """How many completions a round asks for; 200 take a 1m model about half a minute on a CPU."""
+
+
+class Generation(_Part):
+    """What the generator in force writes from round 2 on."""
+
+    templates: Annotated[
+        tuple[CompleteFunctionTemplate, ...], Field(strict=False, max_length=16)
+    ] = ()
+    """The ways of making a synthetic sample from a real one; empty: real data alone."""
+    max_tokens: Annotated[int, Field(ge=8, le=4096)] = 128
+    """The longest text written for one sample, in tokens of the generator."""
+    temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.8
+    """Sampling temperature; below 1 because a small model's tail is noise."""
+    top_p: Annotated[float, Field(ge=0.05, le=1.0)] = 0.95
+    """Nucleus sampling: the share of probability that is drawn from."""
+
+    def sampling(self) -> dict[str, int | float]:
+        """Return how tokens are drawn, as a generating task is told."""
+        return {
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+        }
+
+
+class MixRatio(_Part):
+    """How synthetic text is mixed with real text; real text is never left out."""
+
+    synthetic_share: Annotated[float, Field(ge=0.0, le=0.6)] = 0.3
+    """Greatest share of a round's bytes that may be synthetic. 0.3 is the ceiling while the
+    generator is our own student, and near the published best for rephrased text."""
+
+
+class Holdout(_Part):
+    """Real text that nothing but the evaluation ever sees."""
+
+    fraction: Annotated[float, Field(ge=0.05, le=0.5)] = 0.1
+    """Share of the clusters (sites, repositories, top-level modules) that is held out."""
+    salt: Annotated[str, Field(min_length=1, max_length=64)]
+    """Key of the hash that chooses them. Another one makes scores incomparable with those before."""
+    min_documents: Annotated[int, Field(ge=10, le=1_000_000)] = 400
+    """With fewer documents the verdict is ABSTAIN. 400 nearly always see 0.015 bits per byte."""
+    min_clusters: Annotated[int, Field(ge=5, le=1_000_000)] = 40
+    """With fewer clusters the verdict is ABSTAIN: documents of one cluster resemble each other."""
+
+
+class Evaluation(_Part):
+    """What of each held-out document is scored."""
+
+    min_document_bytes: Annotated[int, Field(ge=1, le=65_536)] = 256
+    """Shorter documents aren't scored: bits per byte of a few bytes is noise."""
+    max_document_bytes: Annotated[int, Field(ge=256, le=16_777_216)] = 16_384
+    """Longer documents are cut here, so that a few don't take all the time."""
+    max_cluster_documents: Annotated[int, Field(ge=1, le=100_000)] = 20
+    """No more documents of one cluster are scored: they resemble each other, so further ones add
+    time and little evidence, and one large package would outvote the rest."""
+
+
+class Gate(_Part):
+    """When a candidate replaces the incumbent."""
+
+    alpha: Annotated[float, Field(ge=0.0001, le=0.2)] = 0.05
+    """Chance of ever promoting a candidate that isn't better by the margin, over all rounds."""
+    margin_bpb: Annotated[float, Field(ge=0.0, le=1.0)] = 0.005
+    """The improvement in bits per byte that a candidate must be shown to exceed."""
+    stratum_veto_bpb: Annotated[float, Field(ge=0.0, le=1.0)] = 0.02
+    """No stratum, nor the rarest quarter of the documents, may be worse by more than this."""
+
+
+class Training(_Part):
+    """Overrides for short runs and tests; whatever is absent is derived from the size."""
+
+    steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    """Optimizer steps of a round."""
+    vocab_size: Annotated[int, Field(ge=257, le=65_536)] | None = None
+    """Entries of the tokenizer: 256 bytes, one end mark, the rest merges."""
+    seq_len: Annotated[int, Field(ge=16, le=131_072)] | None = None
+    """Tokens of one training sequence."""
+    batch_sequences: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    """Sequences of one optimizer step, over all ranks."""
+    learning_rate: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    """Peak learning rate."""
+
+
+class Domain(_Part):
+    """One knowledge domain, as its file says."""
+
+    version: Literal[1]
+    """Version of this form."""
+    domain: Annotated[str, _NAME]
+    """The name on the command line; the file is called after it."""
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    """What it is about, for people."""
+    language: Annotated[str, _LANGUAGE]
+    """A natural language such as `en`, or `code:` and a programming one; decides the filters."""
+    license_policy: LicensePolicy = LicensePolicy()
+    # After the policy, so that its validator can look at it.
+    data_sources: Annotated[
+        tuple[DataSource, ...], Field(strict=False, min_length=1, max_length=64)
+    ]
+    """Where real text comes from; each becomes one collecting task."""
+    generation: Generation = Generation()
+    mix_ratio: MixRatio = MixRatio()
+    holdout: Holdout
+    evaluation: Evaluation = Evaluation()
+    gate: Gate = Gate()
+    training: Training = Training()
+
+    @field_validator("data_sources")
+    @classmethod
+    def _permitted(
+        cls, sources: tuple[DataSource, ...], info: ValidationInfo
+    ) -> tuple[DataSource, ...]:
+        policy = info.data.get("license_policy")
+        for number, source in enumerate(sources):
+            if isinstance(policy, LicensePolicy) and not policy.permits(source.license):
+                raise ValueError(
+                    "expected sources that license_policy permits, "
+                    f"got {source.license} in number {number}"
+                )
+        return sources
+
+    def gate_settings(self) -> GateSettings:
+        """Return what the gate needs to know of this domain."""
+        return GateSettings(
+            alpha=self.gate.alpha,
+            margin_bpb=self.gate.margin_bpb,
+            stratum_veto_bpb=self.gate.stratum_veto_bpb,
+            min_documents=self.holdout.min_documents,
+            min_clusters=self.holdout.min_clusters,
+        )
+
+
+def domain_mistakes(text: str, file_name: str) -> tuple[str, ...]:
+    """Return every mistake of a domain file, one line each; none: the file is right."""
+    try:
+        parse_yaml(text, file_name, Domain)
+    except YamlMistakesError as error:
+        return error.mistakes
+    return ()
+
+
+def parse_domain(text: str, file_name: str) -> Domain:
+    """Return the domain that the text describes.
+
+    Raises:
+        InvalidDomainError: with file, line and what was expected there, for the first mistake.
+    """
+    try:
+        return parse_yaml(text, file_name, Domain)
+    except YamlMistakesError as error:
+        more = len(error.mistakes) - 1
+        others = f" (and {more} more)" if more else ""
+        raise InvalidDomainError(
+            error.mistakes[0] + others, f"jupiterctl domain lint {file_name} shows every mistake"
+        ) from error

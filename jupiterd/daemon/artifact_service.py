@@ -1,0 +1,110 @@
+"""Serving artifacts to other members.
+
+Owns the Artifacts service: who may ask, how much at once, and the size of the pieces. Doesn't know
+what an artifact means, or who is a member: it asks.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Final, Never
+
+import grpc.aio
+
+from jupiterd.errors import JupiterError, NotFoundError, RefusedError, UsageError
+from jupiterd.failures import abort
+from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.net.credentials import caller
+from jupiterd.rpc import artifact_pb2
+from jupiterd.rpc.artifact_pb2_grpc import ArtifactsServicer
+from jupiterd.store.artifacts import ArtifactStore
+
+PIECE_BYTES: Final = 256 << 10
+FETCHES_PER_PEER: Final = 4
+MAX_RANGES: Final = 4096
+MAX_IDS: Final = 4096
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class ArtifactService(ArtifactsServicer):
+    """Answers members' questions for artifacts and sends them."""
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        is_member: Callable[[NodeId], bool],
+        replicate: Callable[[ArtifactId, NodeId], Awaitable[None]],
+    ) -> None:
+        """Take the store, the roster, and what fetches an artifact that a member asks us to copy."""
+        self._store = store
+        self._is_member = is_member
+        self._replicate = replicate
+        self._fetches: defaultdict[NodeId, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(FETCHES_PER_PEER)
+        )
+
+    async def Have(  # noqa: N802 - named by the protocol
+        self, request: artifact_pb2.HaveRequest, context: _Context
+    ) -> artifact_pb2.HaveReply:
+        """Say which of these artifacts are complete here."""
+        await self._member(context)
+        held = [one for one in request.ids[:MAX_IDS] if self._store.holds(ArtifactId(one))]
+        return artifact_pb2.HaveReply(ids=held)
+
+    async def GetManifest(  # noqa: N802
+        self, request: artifact_pb2.ManifestRequest, context: _Context
+    ) -> artifact_pb2.ManifestReply:
+        """Return a manifest, empty where the artifact isn't held."""
+        await self._member(context)
+        try:
+            manifest = await asyncio.to_thread(self._store.manifest_bytes, ArtifactId(request.id))
+        except NotFoundError:
+            manifest = b""
+        return artifact_pb2.ManifestReply(manifest=manifest)
+
+    async def Fetch(  # noqa: N802
+        self, request: artifact_pb2.FetchRequest, context: _Context
+    ) -> AsyncIterator[artifact_pb2.FetchPiece]:
+        """Send the byte ranges in their order; a fifth call of one peer waits for its turn."""
+        peer = await self._member(context)
+        if len(request.ranges) > MAX_RANGES:
+            await _refuse(context, UsageError(f"more than {MAX_RANGES} ranges were asked for"))
+        async with self._fetches[peer]:
+            for wanted in request.ranges:
+                end = wanted.offset + wanted.length
+                for offset in range(wanted.offset, end, PIECE_BYTES):
+                    length = min(PIECE_BYTES, end - offset)
+                    data = await self._read(ArtifactId(request.id), offset, length, context)
+                    yield artifact_pb2.FetchPiece(offset=offset, data=data)
+
+    async def Replicate(  # noqa: N802
+        self, request: artifact_pb2.ReplicateRequest, context: _Context
+    ) -> artifact_pb2.ReplicateReply:
+        """Fetch an artifact for ourselves and say whether it is here now."""
+        peer = await self._member(context)
+        try:
+            await self._replicate(ArtifactId(request.id), peer)
+        except JupiterError as error:
+            return artifact_pb2.ReplicateReply(held=False, reason=error.message)
+        held = self._store.holds(ArtifactId(request.id))
+        return artifact_pb2.ReplicateReply(held=held, reason="" if held else "it wasn't fetched")
+
+    async def _member(self, context: _Context) -> NodeId:
+        peer = caller(context)
+        if not self._is_member(peer):
+            await _refuse(context, RefusedError(f"node {peer[:8]} is no member of this cluster"))
+        return peer
+
+    async def _read(
+        self, artifact: ArtifactId, offset: int, length: int, context: _Context
+    ) -> bytes:
+        try:
+            return await asyncio.to_thread(self._store.read, artifact, offset, length)
+        except JupiterError as error:
+            await _refuse(context, error)
+
+
+async def _refuse(context: _Context, error: JupiterError) -> Never:
+    await abort(context, error)
+    raise error  # abort has raised already; this tells the type checker

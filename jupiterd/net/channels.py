@@ -1,0 +1,72 @@
+"""The three connections to one peer.
+
+Owns their settings and their life. Doesn't know what is said on them, or when a peer counts as
+gone.
+
+Three, because whatever waits on one connection waits for everything sent before it: a heartbeat
+behind a checkpoint would come half a second late and look like a dying machine. Each keeps its own
+subchannel pool, or gRPC would quietly lay them onto one connection again.
+"""
+
+from functools import cached_property
+from typing import Any, Final
+
+import grpc.aio
+
+from jupiterd.net.credentials import TARGET_NAME_OPTION, channel_credentials
+from jupiterd.net.identity import Identity
+from jupiterd.ports import Address
+from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
+from jupiterd.rpc.peer_pb2_grpc import PeerStub
+
+CHANNEL_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
+    TARGET_NAME_OPTION,
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.enable_http_proxy", 0),
+)
+
+MAX_REPLY_BYTES: Final = 4 << 20
+MAX_BULK_REPLY_BYTES: Final = 17 << 20
+"""A manifest comes in one message and may have 16 MiB; all else there is far smaller."""
+
+
+class PeerChannels:
+    """Heartbeat, control and bulk connections to one peer, each made when it is first used."""
+
+    def __init__(self, identity: Identity, address: Address, certificate_pem: bytes) -> None:
+        self.address = address
+        self._credentials = channel_credentials(identity, certificate_pem)
+        self._open: list[grpc.aio.Channel] = []
+
+    @cached_property
+    def heartbeat(self) -> PeerStub:
+        """The Peer service on a connection that carries nothing large."""
+        return PeerStub(self._channel(MAX_REPLY_BYTES))
+
+    @cached_property
+    def control(self) -> PeerStub:
+        """The Peer service for everything but heartbeats."""
+        return PeerStub(self._channel(MAX_REPLY_BYTES))
+
+    @cached_property
+    def bulk(self) -> ArtifactsStub:
+        """The Artifacts service."""
+        return ArtifactsStub(self._channel(MAX_BULK_REPLY_BYTES))
+
+    async def close(self) -> None:
+        """Break off every call and close the connections; the stubs are of no use afterwards."""
+        while self._open:
+            await self._open.pop().close()
+
+    def _channel(self, max_reply_bytes: int) -> grpc.aio.Channel:
+        options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", max_reply_bytes))
+        channel = grpc.aio.secure_channel(str(self.address), self._credentials, options=options)
+        self._open.append(channel)
+        return channel

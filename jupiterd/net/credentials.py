@@ -1,0 +1,96 @@
+"""Mutual TLS between nodes: who is let through, and who is on the other end.
+
+Owns gRPC's credentials, the caller's id, and looking at an unknown peer's key. Doesn't know who is
+a member. Both ends speak TLS 1.3: gRPC for Python has no setting for it and negotiates the highest
+version both know.
+"""
+
+import asyncio
+import ssl
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+
+from jupiterd.errors import Bug, PeerUnreachableError
+from jupiterd.ids import NodeId
+from jupiterd.net.identity import LEAF_NAME, Identity, node_id_of, pairing_root_pem
+from jupiterd.ports import Address
+
+TARGET_NAME_OPTION: Final = ("grpc.ssl_target_name_override", LEAF_NAME)
+"""Channel option: every leaf carries the same name, whatever address it is reached at."""
+
+
+class ConnectionRefusedByPeerError(PeerUnreachableError):
+    """The machine answers and nothing listens on that port: its daemon has ended."""
+
+
+def server_credentials(identity: Identity) -> grpc.ServerCredentials:
+    """Return credentials that let every key in and prove which one it is."""
+    return grpc.ssl_server_credentials(
+        [(identity.key_pem, identity.certificate_pem)],
+        root_certificates=pairing_root_pem(),
+        require_client_auth=True,
+    )
+
+
+def channel_credentials(identity: Identity, peer_certificate_pem: bytes) -> grpc.ChannelCredentials:
+    """Return credentials that accept exactly one peer: the holder of that leaf's key.
+
+    The leaf itself is the only trust anchor; it is no authority, so nothing else chains up to it.
+    """
+    return grpc.ssl_channel_credentials(
+        root_certificates=peer_certificate_pem,
+        private_key=identity.key_pem,
+        certificate_chain=identity.certificate_pem,
+    )
+
+
+def caller(context: "grpc.aio.ServicerContext[Any, Any]") -> NodeId:
+    """Return the id of the node that makes this call, from the key it proved to hold."""
+    chain = context.auth_context().get("x509_pem_cert")
+    if not chain:
+        raise Bug("a call came in without a client certificate")
+    return node_id_of(next(iter(chain)))
+
+
+async def peek_certificate(address: Address, identity: Identity, timeout_s: float) -> bytes:
+    """Shake hands with whoever answers there and return the leaf certificate they show (PEM).
+
+    This only says which key to pin; that the other side holds it is proved by the pinned channel.
+
+    Raises:
+        ConnectionRefusedByPeerError: the machine is there, and no daemon on that port.
+        PeerUnreachableError: nobody answers in time, or not with TLS.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, writer = await asyncio.open_connection(
+                address.host,
+                address.port,
+                ssl=_looking_only(identity),
+                server_hostname=LEAF_NAME,
+            )
+    except ConnectionRefusedError as error:
+        raise ConnectionRefusedByPeerError(f"nothing listens on {address}") from error
+    except TimeoutError as error:
+        raise PeerUnreachableError(f"{address} didn't answer in {timeout_s:g} s") from error
+    except (OSError, ValueError) as error:
+        raise PeerUnreachableError(f"{address} can't be reached: {error}") from error
+    try:
+        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    finally:
+        writer.transport.abort()
+    if not shown:
+        raise PeerUnreachableError(f"{address} showed no certificate")
+    return ssl.DER_cert_to_PEM_cert(shown).encode()
+
+
+def _looking_only(identity: Identity) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_alpn_protocols(["h2"])
+    context.load_cert_chain(identity.certificate_path, identity.key_path)
+    return context

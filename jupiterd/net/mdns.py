@@ -1,0 +1,125 @@
+"""Finding daemons on the local network by multicast DNS.
+
+Owns our announcement and the browsing. Doesn't know who is a member: a sighting is a hint, nothing
+more.
+
+The announcement says as little as it can: the service's major version and a random tag that changes
+at every start. No host name, user, model or role; whoever wants those has to be let in first.
+"""
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections.abc import AsyncIterator
+from typing import Final
+
+from zeroconf import Error as ZeroconfError
+from zeroconf import InterfaceChoice, IPVersion, ServiceStateChange, Zeroconf
+from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
+
+from jupiterd.net.interfaces import LOOPBACK, local_addresses
+from jupiterd.ports import Address
+
+SERVICE_TYPE: Final = "_jupiter._tcp.local."
+PROTOCOL_MAJOR: Final = "1"
+RESOLVE_TIMEOUT_S: Final = 1.0
+MAX_WAITING: Final = 256
+"""Names that wait to be looked at; a network that shouts more than this is noise."""
+
+_log = logging.getLogger(__name__)
+
+
+class MdnsDiscovery:
+    """Announces us and sees others: on every interface, the ones named, or loopback alone."""
+
+    def __init__(self, loopback_only: bool = False, interfaces: tuple[str, ...] = ()) -> None:  # noqa: FBT001, FBT002
+        self._loopback_only = loopback_only
+        self._interfaces = interfaces
+        self._instance = f"{secrets.token_hex(4)}.{SERVICE_TYPE}"
+        self._seen: asyncio.Queue[str | None] = asyncio.Queue(MAX_WAITING)
+        self._zeroconf: AsyncZeroconf | None = None
+        self._browser: AsyncServiceBrowser | None = None
+        self._is_closed = False
+
+    async def start(self, port: int) -> None:
+        """Announce our port and begin to look; without multicast, log that once and see nothing."""
+        try:
+            self._zeroconf = AsyncZeroconf(interfaces=self._choice(), ip_version=self._ip_version())
+            # Look first: announcing takes more than a second.
+            self._browser = AsyncServiceBrowser(
+                self._zeroconf.zeroconf, SERVICE_TYPE, handlers=[self._on_change]
+            )
+            await (await self._zeroconf.async_register_service(self._announcement(port)))
+        except (OSError, ZeroconfError) as error:
+            _log.warning("mdns unavailable error=%s hint=use --peer HOST:PORT", error)
+
+    async def sightings(self) -> AsyncIterator[Address]:
+        """Yield the addresses of other daemons as they are announced; ends when closed."""
+        while not self._is_closed:
+            name = await self._seen.get()
+            if name is None:
+                return
+            for address in await self._resolve(name):
+                yield address
+
+    async def close(self) -> None:
+        """Say goodbye and stop; idempotent."""
+        self._is_closed = True
+        if self._seen.full():
+            self._seen.get_nowait()
+        self._seen.put_nowait(None)
+        zeroconf, self._zeroconf = self._zeroconf, None
+        if zeroconf is None:
+            return
+        if self._browser is not None:
+            await self._browser.async_cancel()
+        await zeroconf.async_unregister_all_services()
+        await zeroconf.async_close()
+
+    def _on_change(
+        self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
+    ) -> None:
+        # zeroconf passes these by name.
+        del zeroconf, service_type
+        if state_change is ServiceStateChange.Removed or name == self._instance:
+            return
+        if not self._seen.full():
+            self._seen.put_nowait(name)
+
+    async def _resolve(self, name: str) -> list[Address]:
+        if self._zeroconf is None:
+            return []
+        info = AsyncServiceInfo(SERVICE_TYPE, name)
+        known = info.load_from_cache(self._zeroconf.zeroconf) or await info.async_request(
+            self._zeroconf.zeroconf, RESOLVE_TIMEOUT_S * 1000
+        )
+        if not known or not info.port:
+            return []
+        return [Address(host, info.port) for host in info.parsed_scoped_addresses()]
+
+    def _announcement(self, port: int) -> AsyncServiceInfo:
+        label = self._instance.partition(".")[0]
+        return AsyncServiceInfo(
+            SERVICE_TYPE,
+            self._instance,
+            port=port,
+            addresses=[_packed(address) for address in self._local_addresses()],
+            server=f"{label}.local.",
+            properties={"v": PROTOCOL_MAJOR, "t": secrets.token_hex(8)},
+        )
+
+    def _local_addresses(self) -> list[str]:
+        return local_addresses(loopback_only=self._loopback_only, interfaces=self._interfaces)
+
+    def _choice(self) -> InterfaceChoice | list[str | int | tuple[tuple[str, int, int], int]]:
+        if self._loopback_only:
+            return [LOOPBACK]
+        return [*self._local_addresses()] if self._interfaces else InterfaceChoice.All
+
+    def _ip_version(self) -> IPVersion | None:
+        return IPVersion.V4Only if self._loopback_only else None
+
+
+def _packed(address: str) -> bytes:
+    return socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)

@@ -1,0 +1,96 @@
+"""The listener that peers connect to.
+
+Owns the gRPC server's settings, its port and its life. Doesn't know what any service on it does.
+"""
+
+import socket
+from collections.abc import Callable
+from typing import Any, Final
+
+import grpc.aio
+
+from jupiterd.errors import Bug, PortInUseError
+from jupiterd.net.credentials import server_credentials
+from jupiterd.net.identity import Identity
+
+Registration = Callable[[grpc.aio.Server], None]
+"""Puts one servicer onto a server, such as a partial of `add_PeerServicer_to_server`."""
+
+SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
+    ("grpc.so_reuseport", 0),  # or a second daemon shares the port on Linux, and nobody is told
+    ("grpc.max_receive_message_length", 4 << 20),
+    ("grpc.max_concurrent_streams", 100),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+
+
+def listening_host(*, loopback_only: bool) -> str:
+    """Return the host to listen on: every IPv4 and IPv6 address of the machine, or loopback alone.
+
+    `::` takes IPv4 as well; a machine without IPv6 gets `0.0.0.0`.
+    """
+    if loopback_only:
+        return "127.0.0.1"
+    return "::" if _has_ipv6() else "0.0.0.0"  # noqa: S104 - peers are to reach it
+
+
+class PeerServer:
+    """A gRPC server over mutual TLS for any number of services."""
+
+    def __init__(self, identity: Identity, host: str, port: int) -> None:
+        self._identity = identity
+        self._host = host
+        self._port = port
+        self._registrations: list[Registration] = []
+        self._server: grpc.aio.Server | None = None
+
+    def add(self, registration: Registration) -> None:
+        """Take in a service; before `start`."""
+        if self._server is not None:
+            raise Bug("a service was added to a running server")
+        self._registrations.append(registration)
+
+    async def start(self) -> int:
+        """Begin to serve and return the port, which the system chose where it was given as 0.
+
+        Raises:
+            PortInUseError: another program listens there.
+        """
+        server = grpc.aio.server(options=SERVER_OPTIONS)
+        for registration in self._registrations:
+            registration(server)
+        port = self._bind(server)
+        await server.start()
+        self._server = server
+        return port
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls, give those in flight some time, then cut them off; idempotent."""
+        server, self._server = self._server, None
+        if server is not None:
+            await server.stop(grace_s)
+
+    def _bind(self, server: grpc.aio.Server) -> int:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        try:
+            port = server.add_secure_port(
+                f"{host}:{self._port}", server_credentials(self._identity)
+            )
+        except RuntimeError:
+            port = 0
+        if not port:
+            raise PortInUseError(f"port {self._port} on {self._host} is taken by another program")
+        return port
+
+
+def _has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::", 0))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,195 @@
+"""Artifacts on this node's disk.
+
+Owns the folders below `store/` and their being whole: what is in place is complete, verified and
+never changed. Doesn't know where artifacts come from, or which are still needed.
+
+    <first 2 digits>/<id>/manifest, files/…     complete; appears by one rename
+    partial/<id>/manifest, files/…              being fetched; survives a restart
+    incoming/<id>/…                             being taken in; thrown away at the next start
+"""
+
+import asyncio
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+from weakref import WeakValueDictionary
+
+from blake3 import blake3
+
+from jupiterd.errors import CorruptArtifactError, NotFoundError
+from jupiterd.ids import ArtifactId
+from jupiterd.store.disk import exclusively, put_in_place, sync_tree, written
+from jupiterd.store.manifest import (
+    CHUNK_BYTES,
+    MAX_MANIFEST_BYTES,
+    Manifest,
+    ManifestFile,
+    artifact_id,
+    check,
+    decode,
+    is_artifact_id,
+)
+from jupiterd.store.partial import PartialArtifact
+
+_MANIFEST: Final = "manifest"
+_FILES: Final = "files"
+_PREFIX_DIGITS: Final = 2
+
+
+class ArtifactStore:
+    """Keeps artifacts below one folder; every method may be called from any thread.
+
+    Raises DiskFullError where there is no room for what a method writes.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._arrivals: WeakValueDictionary[ArtifactId, asyncio.Lock] = WeakValueDictionary()
+        self.manifest = lru_cache(maxsize=32)(self._read_manifest)
+        """Return the decoded manifest; raises NotFoundError where it isn't held."""
+        with written():
+            shutil.rmtree(root / "incoming", ignore_errors=True)
+            (root / "incoming").mkdir(parents=True)
+            (root / "partial").mkdir(exist_ok=True)
+
+    def holds(self, artifact: ArtifactId) -> bool:
+        """Say whether a complete, verified copy is here."""
+        return is_artifact_id(artifact) and (self._place(artifact) / _MANIFEST).is_file()
+
+    def path(self, artifact: ArtifactId) -> Path:
+        """Return the folder with its files; raises NotFoundError where it isn't held."""
+        if not self.holds(artifact):
+            raise NotFoundError(f"artifact {artifact[:8]} isn't on this node")
+        return self._place(artifact) / _FILES
+
+    def ids(self) -> list[ArtifactId]:
+        """Return every artifact that is held, in the order of their ids."""
+        found = self._root.glob(f"{'[0-9a-f]' * _PREFIX_DIGITS}/*/{_MANIFEST}")
+        return sorted(ArtifactId(path.parent.name) for path in found)
+
+    def manifest_bytes(self, artifact: ArtifactId) -> bytes:
+        """Return the manifest as it is hashed; raises NotFoundError where it isn't held."""
+        return (self.path(artifact).parent / _MANIFEST).read_bytes()
+
+    def read(self, artifact: ArtifactId, offset: int, length: int) -> bytes:
+        """Return a range of the files laid end to end.
+
+        Raises:
+            NotFoundError: it isn't held.
+            CorruptArtifactError: the range reaches beyond the end, or a file was cut short.
+        """
+        files = self._place(artifact) / _FILES
+        pieces: list[bytes] = []
+        for file, start, size_bytes in self.manifest(artifact).spans(offset, length):
+            with (files / file.path).open("rb") as source:
+                source.seek(start)
+                pieces.append(source.read(size_bytes))
+        data = b"".join(pieces)
+        if len(data) != length:
+            raise CorruptArtifactError(f"artifact {artifact[:8]} is damaged on this disk")
+        return data
+
+    def ingest(self, source: Path) -> ArtifactId:
+        """Take in a folder of files, or one file as a folder of itself; the source is then gone.
+
+        The source must lie on the store's file system and nobody may be writing to it. Empty
+        folders are dropped.
+
+        Raises:
+            CorruptArtifactError: it holds links or the like, or names that can't travel.
+        """
+        with written():
+            manifest = _describe(source)
+            manifest_bytes = manifest.encode()
+            if len(manifest_bytes) > MAX_MANIFEST_BYTES:
+                raise CorruptArtifactError(f"{source} is too large to be one artifact")
+            artifact = artifact_id(manifest_bytes)
+            if not self.holds(artifact):
+                draft = self._draft(artifact, source)
+                (draft / _MANIFEST).write_bytes(manifest_bytes)
+                self._publish(draft, artifact)
+            _remove(source)
+        return artifact
+
+    def begin(self, manifest_bytes: bytes) -> PartialArtifact:
+        """Start to write an artifact that is being fetched, or go on with a fetch that was broken
+        off.
+
+        Raises:
+            CorruptArtifactError: the manifest names anything that mustn't be written.
+        """
+        manifest = decode(manifest_bytes)
+        artifact = artifact_id(manifest_bytes)
+        draft = self._root / "partial" / artifact
+        with written():
+            (draft / _FILES).mkdir(parents=True, exist_ok=True)
+            (draft / _MANIFEST).write_bytes(manifest_bytes)
+        return PartialArtifact(
+            manifest, draft / _FILES, publish=lambda: self._publish(draft, artifact)
+        )
+
+    def arrival(self, artifact: ArtifactId) -> asyncio.Lock:
+        """Return the lock that a fetch holds, so that two of one artifact don't mix."""
+        return self._arrivals.setdefault(artifact, asyncio.Lock())
+
+    def _draft(self, artifact: ArtifactId, source: Path) -> Path:
+        draft = exclusively(self._root / "incoming", artifact)
+        if source.is_dir():
+            source.rename(draft / _FILES)
+        else:
+            (draft / _FILES).mkdir()
+            source.rename(draft / _FILES / source.name)
+        return draft
+
+    def _publish(self, draft: Path, artifact: ArtifactId) -> None:
+        sync_tree(draft)
+        put_in_place(draft, self._place(artifact))
+
+    def _place(self, artifact: ArtifactId) -> Path:
+        return self._root / artifact[:_PREFIX_DIGITS] / artifact
+
+    def _read_manifest(self, artifact: ArtifactId) -> Manifest:
+        return decode(self.manifest_bytes(artifact))
+
+
+def _describe(source: Path) -> Manifest:
+    """Hash a folder or a single file."""
+    if source.is_dir() and not source.is_symlink():
+        names = sorted(path.relative_to(source).as_posix() for path in _files_below(source))
+        found = tuple(_describe_file(source / name, name) for name in names)
+    else:
+        found = (_describe_file(source, source.name),)
+    manifest = Manifest(found)
+    check(manifest)
+    return manifest
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for base, folders, files in os.walk(folder):
+        for name in folders:
+            if (Path(base) / name).is_symlink():
+                raise CorruptArtifactError(f"{Path(base) / name} is a link, not a folder")
+        yield from (Path(base) / name for name in files)
+
+
+def _describe_file(path: Path, name: str) -> ManifestFile:
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise CorruptArtifactError(f"{path} is no plain file")
+    chunks: list[str] = []
+    size_bytes = 0
+    with path.open("rb") as file:
+        while data := file.read(CHUNK_BYTES):
+            chunks.append(blake3(data).hexdigest())
+            size_bytes += len(data)
+    return ManifestFile(name, size_bytes, tuple(chunks))
+
+
+def _remove(source: Path) -> None:
+    if source.is_dir():
+        shutil.rmtree(source)
+    else:
+        source.unlink(missing_ok=True)

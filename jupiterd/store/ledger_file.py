@@ -1,0 +1,109 @@
+"""The ledger on disk: one SQLite file.
+
+Owns keeping raw entries in the order they came, and a few named values beside them. Doesn't know
+what an entry says.
+
+Nothing returns before the bytes are on the disk: a node acknowledges only what a power cut can't
+take back.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from jupiterd.errors import CorruptLedgerError, DiskFullError, JupiterError, StateDirError
+
+CLUSTER_KEY: Final = "cluster"
+"""The named value that `replace` sets: the id of the cluster whose entries these are."""
+
+_SCHEMA = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA fullfsync = 1",  # macOS: a plain fsync leaves the bytes in the drive's own cache
+    "PRAGMA checkpoint_fullfsync = 1",
+    "CREATE TABLE IF NOT EXISTS entries (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS named (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+_INSERT = "INSERT INTO entries (raw) VALUES (?)"
+_SET = "INSERT INTO named VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+
+
+class LedgerFile:
+    """Entries and named values that outlive the process; may be used from any thread.
+
+    Every method raises DiskFullError, StateDirError (it can't be written) or CorruptLedgerError
+    (the file is damaged).
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        with self._translated():
+            self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            with self._translated():
+                for statement in _SCHEMA:
+                    self._database.execute(statement)
+        except JupiterError:
+            self._database.close()
+            raise
+
+    def load(self) -> list[bytes]:
+        """Return every entry in the order it was appended."""
+        with self._lock, self._translated():
+            rows = self._database.execute("SELECT raw FROM entries ORDER BY position")
+            return [raw for (raw,) in rows]
+
+    def append(self, raws: Sequence[bytes]) -> None:
+        """Add entries: all of them or, after a crash, none."""
+        with self._transaction():
+            self._database.executemany(_INSERT, [(raw,) for raw in raws])
+
+    def get(self, key: str) -> str | None:
+        """Return a named value, or None."""
+        with self._lock, self._translated():
+            row = self._database.execute("SELECT value FROM named WHERE key = ?", (key,)).fetchone()
+            return None if row is None else str(row[0])
+
+    def set(self, key: str, value: str) -> None:
+        """Put a named value in place of the one before."""
+        with self._transaction():
+            self._database.execute(_SET, (key, value))
+
+    def replace(self, cluster: str, raws: Sequence[bytes]) -> None:
+        """Hold another cluster's entries instead; other named values stay as they are."""
+        with self._transaction():
+            self._database.execute("DELETE FROM entries")
+            self._database.executemany(_INSERT, [(raw,) for raw in raws])
+            self._database.execute(_SET, (CLUSTER_KEY, cluster))
+
+    def close(self) -> None:
+        """Let go of the file; idempotent."""
+        with self._lock, self._translated():
+            self._database.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock, self._translated():
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+                raise DiskFullError(f"no room left for the ledger {self._path}") from error
+            raise StateDirError(f"the ledger {self._path} can't be used: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise CorruptLedgerError(f"the ledger {self._path} is damaged: {error}") from error

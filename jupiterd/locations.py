@@ -1,0 +1,58 @@
+"""Where Jupiter keeps its state on this machine, and where its own files lie.
+
+Owns the rule for the state folder, the name of the control socket, and finding `config/`.
+Doesn't know what is in any of them.
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from jupiterd.errors import NotFoundError
+
+STATE_DIR_VARIABLE = "JUPITER_STATE_DIR"
+"""Names the state folder where no flag does."""
+
+CONTROL_SOCKET = "control.sock"
+"""The unix socket inside the state folder on which jupiterd listens for jupiterctl."""
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def state_dir(given: str | Path | None = None) -> Path:
+    """Return the state folder: `given` (a flag), else JUPITER_STATE_DIR, else the default."""
+    named = given or os.environ.get(STATE_DIR_VARIABLE)
+    return Path(named).expanduser().absolute() if named else default_state_dir()
+
+
+def default_state_dir() -> Path:
+    """Return where this operating system expects a program of this user to keep its state."""
+    return default_state_dir_of(sys.platform, Path.home(), os.environ)
+
+
+def default_state_dir_of(system: str, home: Path, environment: Mapping[str, str]) -> Path:
+    """Return the default state folder of a `sys.platform`, a home folder and an environment."""
+    if system == "darwin":
+        return home / "Library" / "Application Support" / "Jupiter"
+    base = environment.get("XDG_STATE_HOME", "")
+    # The XDG rules: a relative path in the variable counts as none.
+    return (Path(base) if base.startswith("/") else home / ".local" / "state") / "jupiter"
+
+
+def config_folder() -> Path:
+    """Return the folder with jupiter.yaml, domains/ and models/.
+
+    Beside the package in a checkout, else where an installed package put it.
+
+    Raises:
+        NotFoundError: neither is there.
+    """
+    candidates = (_PACKAGE.parent / "config", Path(sys.prefix) / "share" / "jupiter" / "config")
+    for folder in candidates:
+        if (folder / "domains").is_dir():
+            return folder
+    raise NotFoundError(
+        f"Jupiter's config folder is missing: {candidates[0]} and {candidates[1]} don't exist",
+        "install Jupiter again, or name the file itself",
+    )

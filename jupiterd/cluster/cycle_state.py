@@ -1,0 +1,205 @@
+"""What is agreed about one cycle.
+
+Owns the fold of a cycle's facts. Doesn't know phases, what comes next, or who writes facts.
+"""
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    CycleFailed,
+    CycleStarted,
+    CycleStateSet,
+    EpochClosed,
+    EpochOpened,
+    ManifestFrozen,
+    RoundCommitted,
+    VerdictReached,
+    WorkCompleted,
+)
+from jupiterd.cluster.progress_tree import Progress, ProgressTree
+from jupiterd.cluster.registers import ONLY, Order, Register
+
+SetFact = (
+    CycleStarted
+    | CycleStateSet
+    | CycleFailed
+    | WorkCompleted
+    | ManifestFrozen
+    | EpochOpened
+    | EpochClosed
+    | VerdictReached
+)
+CycleFact = SetFact | Progress
+
+RUNNING = "running"
+STOPPED = "stopped"
+
+
+class CycleState:
+    """One cycle as far as its facts are known; they may come in any order, any number of times."""
+
+    def __init__(self) -> None:
+        self._started: Register[str, CycleStarted] = Register(greatest_wins=False)
+        self._wanted: Register[str, CycleStateSet] = Register(greatest_wins=True)
+        self._failed: Register[str, CycleFailed] = Register(greatest_wins=False)
+        self._completed: Register[tuple[int, str], WorkCompleted] = Register(greatest_wins=False)
+        self._manifests: Register[int, ManifestFrozen] = Register(greatest_wins=False)
+        self._opened: Register[int, EpochOpened] = Register(greatest_wins=False)
+        self._closed: Register[int, EpochClosed] = Register(greatest_wins=False)
+        self._verdicts: Register[int, VerdictReached] = Register(greatest_wins=False)
+        self._tree = ProgressTree()
+
+    def apply(self, fact: CycleFact, order: Order) -> None:
+        """Take in one fact of this cycle."""
+        if isinstance(fact, CheckpointCommitted | RoundCommitted):
+            self._tree.apply(fact, order)
+        else:
+            self._apply_set_fact(fact, order)
+
+    def _apply_set_fact(self, fact: SetFact, order: Order) -> None:
+        match fact:
+            case CycleStarted():
+                self._started.offer(ONLY, fact, order)
+            case CycleStateSet():
+                self._wanted.offer(ONLY, fact, (fact.edit, *order))
+            case CycleFailed():
+                self._failed.offer(ONLY, fact, order)
+            case WorkCompleted():
+                self._completed.offer((fact.round, fact.item), fact, order)
+            case ManifestFrozen():
+                self._manifests.offer(fact.round, fact, order)
+            case EpochOpened():
+                self._opened.offer(fact.epoch, fact, order)
+            case EpochClosed():
+                self._closed.offer(fact.epoch, fact, order)
+            case VerdictReached():
+                self._verdicts.offer(fact.round, fact, order)
+            case _:
+                assert_never(fact)
+
+    @property
+    def started(self) -> CycleStarted | None:
+        """How it was asked for; None as long as only later facts are known."""
+        return self._started.facts.get(ONLY)
+
+    @property
+    def wanted(self) -> str:
+        """`running` or `stopped`."""
+        command = self._wanted.facts.get(ONLY)
+        return command.wanted if command else RUNNING
+
+    @property
+    def wanted_reason(self) -> str:
+        """Why it is to run or to stop; empty before the first command."""
+        command = self._wanted.facts.get(ONLY)
+        return command.reason if command else ""
+
+    @property
+    def wanted_edit(self) -> int:
+        """The edit number of the command in force; the next command carries one more."""
+        command = self._wanted.facts.get(ONLY)
+        return command.edit if command else 0
+
+    @property
+    def failed(self) -> CycleFailed | None:
+        """Why it can't go on by itself, or None."""
+        return self._failed.facts.get(ONLY)
+
+    @property
+    def completed(self) -> Mapping[tuple[int, str], WorkCompleted]:
+        """(round, item id) -> what came of it."""
+        return self._completed.facts
+
+    @property
+    def manifests(self) -> Mapping[int, ManifestFrozen]:
+        """Round -> the shards it trains on."""
+        return self._manifests.facts
+
+    @property
+    def epochs_opened(self) -> Mapping[int, EpochOpened]:
+        """Every epoch that was ever opened, by its number."""
+        return self._opened.facts
+
+    @property
+    def epochs_closed(self) -> Mapping[int, EpochClosed]:
+        """Every epoch that has ended, by its number."""
+        return self._closed.facts
+
+    @property
+    def verdicts(self) -> Mapping[int, VerdictReached]:
+        """Round -> what the gate said."""
+        return self._verdicts.facts
+
+    @property
+    def open_epochs(self) -> tuple[EpochOpened, ...]:
+        """The epochs that haven't ended, in the order of their numbers."""
+        numbers = sorted(set(self._opened.facts) - set(self._closed.facts))
+        return tuple(self._opened.facts[number] for number in numbers)
+
+    @property
+    def open_epoch(self) -> EpochOpened | None:
+        """The epoch with the greatest number that hasn't ended."""
+        open_epochs = self.open_epochs
+        return open_epochs[-1] if open_epochs else None
+
+    @property
+    def next_epoch(self) -> int:
+        """A number that no epoch has had yet; the first is 1."""
+        return max((*self._opened.facts, *self._closed.facts), default=0) + 1
+
+    def line(self) -> tuple[Progress, ...]:
+        """Return the canonical line from the root to its leaf."""
+        return self._tree.line()
+
+    def branches(self) -> tuple[Progress, ...]:
+        """Return the leaves of the tree that aren't canonical, the heaviest first."""
+        return self._tree.branches()
+
+    @property
+    def rounds(self) -> tuple[RoundCommitted, ...]:
+        """The committed rounds of the canonical line."""
+        return tuple(fact for fact in self.line() if isinstance(fact, RoundCommitted))
+
+    @property
+    def rounds_committed(self) -> int:
+        """How many rounds of the canonical line are over."""
+        return len(self.rounds)
+
+    @property
+    def generator(self) -> str:
+        """Artifact id of the promoted model in force, or empty."""
+        rounds = self.rounds
+        return rounds[-1].promoted if rounds else ""
+
+    def last_checkpoint(self, round_number: int) -> CheckpointCommitted | None:
+        """Return the newest checkpoint that the canonical line has of a round."""
+        found = (
+            fact
+            for fact in reversed(self.line())
+            if isinstance(fact, CheckpointCommitted) and fact.round == round_number
+        )
+        return next(found, None)
+
+    @property
+    def finished(self) -> bool:
+        """Nothing more is to be done: all rounds are committed, it failed, or it is to stop."""
+        if self.failed is not None or self.wanted == STOPPED:
+            return True
+        return self.started is not None and self.rounds_committed >= self.started.rounds
+
+    def plain(self) -> list[Any]:
+        """Return everything that tells two states apart, for hashing."""
+        registers = (
+            self._started,
+            self._wanted,
+            self._failed,
+            self._completed,
+            self._manifests,
+            self._opened,
+            self._closed,
+            self._verdicts,
+            self._tree,
+        )
+        return [register.plain() for register in registers]

@@ -1,0 +1,165 @@
+"""The set of entries that one node holds of one cluster, and what they add up to.
+
+Owns union, chains, the head and what a peer lacks. Doesn't store, sign or verify anything.
+
+What the shell does with an entry that arrives, in this order:
+1. `parse` its bytes;
+2. verify the signature of `entry.body` with `certificate_of(entry)`, whose key must hash to
+   `entry.writer.node`;
+3. `add` it, and if that says True
+4. persist `entry.raw` before anything is acknowledged.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
+
+from blake3 import blake3
+
+from jupiterd.cluster.entry import (
+    MAX_ENTRY_BYTES,
+    Entry,
+    Writer,
+    compose,
+    parse,
+    seal,
+)
+from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted
+from jupiterd.cluster.state import State
+from jupiterd.errors import CorruptLedgerError
+from jupiterd.ids import ClusterId, short
+
+__all__ = ["MAX_ENTRY_BYTES", "Entry", "Ledger", "Writer", "compose", "parse", "seal"]
+
+
+class Ledger:
+    """Entries of one cluster, each writer's in a chain, and the state folded from them."""
+
+    def __init__(self, cluster: ClusterId) -> None:
+        self.cluster = cluster
+        self._chains: dict[str, list[Entry]] = {}
+        self._state = State()
+        self._head: str | None = None
+
+    @property
+    def state(self) -> State:
+        """What is agreed, as far as this node knows; changed by `add` alone."""
+        return self._state
+
+    def __len__(self) -> int:
+        return sum(len(chain) for chain in self._chains.values())
+
+    def add(self, entry: Entry) -> bool:
+        """Take in one entry whose signature was verified; say whether it is new.
+
+        Raises:
+            CorruptLedgerError: another cluster's, by an author not yet admitted, or its chain is
+                broken: the entry before it is missing or another one, its term goes back, or
+                another entry stands at its index. Nothing has changed then.
+        """
+        if entry.cluster != self.cluster:
+            raise CorruptLedgerError(f"an entry of another cluster, {short(entry.cluster)}")
+        chain = self._chains.get(str(entry.writer), [])
+        if entry.index <= len(chain):
+            self._check_same(entry, chain[entry.index - 1])
+            return False
+        self._check_chain(entry, chain)
+        self._check_author(entry)
+        self._chains.setdefault(str(entry.writer), chain).append(entry)
+        self._head = None
+        for fact in entry.facts:
+            self._state.apply(fact, entry.order)
+        return True
+
+    def certificate_of(self, entry: Entry) -> bytes | None:
+        """Return the author's certificate (PEM), or None where the author isn't admitted.
+
+        An empty ledger takes it from the founder's first entry itself.
+        """
+        member = self._state.members.get(entry.writer.node)
+        if member is not None:
+            return member.certificate_pem
+        admission = self._founding_admission(entry)
+        return admission.certificate_pem if admission else None
+
+    def tips(self) -> dict[str, int]:
+        """Return how many entries of each writer are here: the vector that peers exchange."""
+        return {writer: len(chain) for writer, chain in self._chains.items()}
+
+    def chain_end(self, writer: Writer) -> tuple[int, str]:
+        """Return the index and the previous hash that the writer's next entry must carry."""
+        chain = self._chains.get(str(writer))
+        return (len(chain) + 1, chain[-1].hash) if chain else (1, "")
+
+    def head(self) -> str:
+        """Return BLAKE3 of the sorted writer tips with their hashes: equal heads, equal ledgers."""
+        if self._head is None:
+            tips = sorted(
+                f"{writer} {len(chain)} {chain[-1].hash}\n"
+                for writer, chain in self._chains.items()
+            )
+            self._head = blake3("".join(tips).encode()).hexdigest()
+        return self._head
+
+    def lacking(self, have: Mapping[str, int], limit_bytes: int) -> tuple[list[Entry], bool]:
+        """Return entries that a peer with the vector `have` lacks, and whether more remain.
+
+        They come in the total order, so that they can be added one by one, and are at most
+        `limit_bytes` on the wire together, but at least one where any is lacking.
+        """
+        chosen: list[Entry] = []
+        size_bytes = 0
+        for entry in self._merged(have):
+            size_bytes += len(entry.raw)
+            if chosen and size_bytes > limit_bytes:
+                return chosen, True
+            chosen.append(entry)
+        return chosen, False
+
+    def highest_term(self) -> int:
+        """Return the highest term of any entry; 0 for an empty ledger."""
+        return max((chain[-1].term for chain in self._chains.values()), default=0)
+
+    def entries(self) -> list[Entry]:
+        """Return every entry in the total order."""
+        return list(self._merged({}))
+
+    def _merged(self, have: Mapping[str, int]) -> Iterator[Entry]:
+        tails = (chain[max(have.get(writer, 0), 0) :] for writer, chain in self._chains.items())
+        return heapq.merge(*tails, key=attrgetter("order"))  # a chain's terms never go back
+
+    def _check_same(self, entry: Entry, held: Entry) -> None:
+        if entry.hash != held.hash:
+            raise CorruptLedgerError(
+                f"node {short(entry.writer.node)} wrote two different entries {entry.index}",
+                "two machines use one key: delete key.pem on one of them and start it again",
+            )
+
+    def _check_chain(self, entry: Entry, chain: list[Entry]) -> None:
+        whose = f"entry {entry.index} of node {short(entry.writer.node)}"
+        if entry.index > len(chain) + 1:
+            raise CorruptLedgerError(f"{whose} came before entry {len(chain) + 1}")
+        if chain and entry.previous != chain[-1].hash:
+            raise CorruptLedgerError(f"{whose} doesn't follow the entry held before it")
+        if chain and entry.term < chain[-1].term:
+            raise CorruptLedgerError(f"{whose} goes back to term {entry.term}")
+
+    def _check_author(self, entry: Entry) -> None:
+        """Refuse authors who weren't admitted by an entry that sorts before theirs.
+
+        So whoever adds entries in the total order meets every admission before it is needed.
+        """
+        admitted_at = self._state.admitted_at(entry.writer.node)
+        if admitted_at is not None and admitted_at < entry.order:
+            return
+        if self._founding_admission(entry) is None:
+            raise CorruptLedgerError(
+                f"node {short(entry.writer.node)} wrote an entry before it was admitted"
+            )
+
+    def _founding_admission(self, entry: Entry) -> NodeAdmitted | None:
+        """Only an empty ledger can be founded: else anybody could admit itself by a second one."""
+        if self._chains or entry.index != 1 or not isinstance(entry.facts[0], ClusterFounded):
+            return None
+        admissions = (fact for fact in entry.facts if isinstance(fact, NodeAdmitted))
+        return next((fact for fact in admissions if fact.node == entry.writer.node), None)

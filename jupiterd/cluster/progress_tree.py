@@ -1,0 +1,143 @@
+"""The tree of a cycle's checkpoints and rounds, and the line through it that counts.
+
+Owns how progress facts hang together and which leaf is canonical. Doesn't know cycles, work or
+what is in an artifact.
+
+    '' -> c1 -> c2 -> [round 1] -> c3 -> ...      the line
+             -> d2                                a branch
+
+1. A checkpoint hangs below the checkpoint it names; the first of a round below the commit of the
+   round before.
+2. A round commit hangs below the checkpoint of its round that it names.
+3. Rounds have no gaps: what doesn't fit (yet) is kept, and waits outside the tree.
+4. Of several commits of one round on one checkpoint, the next round hangs below the one with the
+   greatest hash.
+5. The canonical leaf is the one with the greatest (rounds, tokens, hash).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jupiterd.cluster.facts import CheckpointCommitted, RoundCommitted
+from jupiterd.cluster.registers import Order, Register, fact_hash
+
+Progress = CheckpointCommitted | RoundCommitted
+
+ROOT = ""
+"""What the first checkpoint names as its parent."""
+
+
+def progress_key(fact: Progress) -> str:
+    """Return the name of a node of the tree: a checkpoint's artifact id, a round's hash."""
+    return fact.artifact if isinstance(fact, CheckpointCommitted) else fact_hash(fact)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A fact that has its place in the tree."""
+
+    fact: Progress
+    above: "_Place | None"
+    rounds: int
+    """Rounds committed from the root to here."""
+    checkpoint: CheckpointCommitted
+    """The last checkpoint from the root to here."""
+
+    def weight(self) -> tuple[int, int, str]:
+        return self.rounds, self.checkpoint.tokens, progress_key(self.fact)
+
+    def path(self) -> tuple[Progress, ...]:
+        facts: list[Progress] = []
+        place: _Place | None = self
+        while place is not None:
+            facts.append(place.fact)
+            place = place.above
+        return tuple(reversed(facts))
+
+
+class ProgressTree:
+    """Grows by facts in any order, any number of times."""
+
+    def __init__(self) -> None:
+        self._checkpoints: Register[str, CheckpointCommitted] = Register(greatest_wins=False)
+        self._rounds: Register[str, RoundCommitted] = Register(greatest_wins=False)
+        self._leaves: tuple[_Place, ...] | None = ()
+
+    def apply(self, fact: Progress, order: Order) -> None:
+        """Take in one fact."""
+        key = progress_key(fact)
+        if key == ROOT:
+            return
+        if isinstance(fact, RoundCommitted):
+            changed = self._rounds.offer(key, fact, order)
+        else:  # weights saved at the round's last step may be committed again as its final ones
+            changed = self._checkpoints.offer(key, fact, (not fact.is_final, *order))
+        if changed:
+            self._leaves = None
+
+    def line(self) -> tuple[Progress, ...]:
+        """Return the canonical line from root to leaf; empty before the first checkpoint."""
+        leaves = self._ranked_leaves()
+        return leaves[0].path() if leaves else ()
+
+    def branches(self) -> tuple[Progress, ...]:
+        """Return the other leaves, the heaviest first."""
+        return tuple(place.fact for place in self._ranked_leaves()[1:])
+
+    def plain(self) -> list[Any]:
+        """Return everything that tells two trees apart, for hashing."""
+        return [self._checkpoints.plain(), self._rounds.plain()]
+
+    def _ranked_leaves(self) -> tuple[_Place, ...]:
+        if self._leaves is None:
+            self._leaves = tuple(sorted(self._find_leaves(), key=_Place.weight, reverse=True))
+        return self._leaves
+
+    def _find_leaves(self) -> Iterator[_Place]:
+        below = _Children(self._checkpoints.facts.values(), self._rounds.facts.values())
+        waiting = below.first()
+        while waiting:
+            place = waiting.pop()
+            children = below.of(place)
+            waiting.extend(children)
+            if not children:
+                yield place
+
+
+class _Children:
+    """Finds what hangs directly below a place."""
+
+    def __init__(
+        self, checkpoints: Iterable[CheckpointCommitted], rounds: Iterable[RoundCommitted]
+    ) -> None:
+        self._checkpoints: defaultdict[tuple[str, int], list[CheckpointCommitted]] = defaultdict(
+            list
+        )
+        self._rounds: defaultdict[tuple[str, int], list[RoundCommitted]] = defaultdict(list)
+        for checkpoint in checkpoints:
+            self._checkpoints[checkpoint.parent, checkpoint.round].append(checkpoint)
+        for committed in rounds:
+            self._rounds[committed.parent, committed.round].append(committed)
+
+    def first(self) -> list[_Place]:
+        """Return what hangs below the root."""
+        return [_Place(item, None, 0, item) for item in self._checkpoints.get((ROOT, 1), ())]
+
+    def of(self, place: _Place) -> list[_Place]:
+        """Return what hangs below a place."""
+        artifact, current = place.checkpoint.artifact, place.rounds + 1
+        children: list[_Place] = []
+        if isinstance(place.fact, CheckpointCommitted):
+            children += [
+                _Place(item, place, current, place.checkpoint)
+                for item in self._rounds.get((artifact, current), ())
+            ]
+        elif place.fact != self._carrier(artifact, place.rounds):
+            return []
+        found = self._checkpoints.get((artifact, current), ())
+        return [*children, *(_Place(item, place, place.rounds, item) for item in found)]
+
+    def _carrier(self, artifact: str, round_number: int) -> RoundCommitted:
+        return max(self._rounds[artifact, round_number], key=fact_hash)

@@ -1,0 +1,83 @@
+"""Cells that end up with the same content however often and in whatever order facts are offered.
+
+Owns the two rules that decide between facts of one key, and canonical bytes of plain values.
+Doesn't know what any fact means.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgpack
+from blake3 import blake3
+
+from jupiterd.cluster.facts import Fact, to_wire
+
+Order = tuple[int, str, str, int]
+"""Where an entry stands among all: term, node, ledger uuid, index."""
+
+Rank = tuple[Any, ...]
+"""What facts of one key are compared by; within one register all ranks have the same shape."""
+
+ONLY = ""
+"""The key of a register that holds one thing."""
+
+Key = TypeVar("Key")
+Kept = TypeVar("Kept", bound=Fact)
+
+
+def canonical_bytes(value: object) -> bytes:
+    """Return msgpack with the keys of every map sorted, so that equal values have equal bytes."""
+    packed = msgpack.packb(_sorted(value), use_bin_type=True)
+    assert packed is not None  # noqa: S101 - only a packer that buffers returns nothing
+    return packed
+
+
+def _sorted(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_sorted(item) for item in value]
+    return value
+
+
+def fact_hash(fact: Fact) -> str:
+    """Return BLAKE3 of what a fact says, 64 hex digits; who wrote it and when plays no part."""
+    return blake3(canonical_bytes(to_wire(fact))).hexdigest()
+
+
+class Register(Generic[Key, Kept]):
+    """For each key the winner among all facts ever offered."""
+
+    def __init__(self, *, greatest_wins: bool) -> None:
+        """Settings keep the greatest rank, set facts the least (the first in the order)."""
+        self._greatest_wins = greatest_wins
+        self._facts: dict[Key, Kept] = {}
+        self._ranks: dict[Key, Rank] = {}
+
+    @property
+    def facts(self) -> Mapping[Key, Kept]:
+        """The winner of each key."""
+        return self._facts
+
+    def rank(self, key: Key) -> Rank | None:
+        """Return the rank of the winner, or None where nothing was offered."""
+        return self._ranks.get(key)
+
+    def offer(self, key: Key, fact: Kept, rank: Rank) -> bool:
+        """Take the fact if it beats what is there; say whether it did."""
+        if key in self._facts and not self._beats(fact, rank, key):
+            return False
+        self._facts[key] = fact
+        self._ranks[key] = rank
+        return True
+
+    def _beats(self, fact: Kept, rank: Rank, key: Key) -> bool:
+        kept_rank = self._ranks[key]
+        if rank == kept_rank:  # two facts of one entry: decided by what they say
+            return canonical_bytes(to_wire(fact)) < canonical_bytes(to_wire(self._facts[key]))
+        return (rank > kept_rank) == self._greatest_wins
+
+    def plain(self) -> list[Any]:
+        """Return everything that tells two registers apart, in one order, for hashing."""
+        keys = sorted(self._facts, key=canonical_bytes)
+        return [[key, self._ranks[key], to_wire(self._facts[key])] for key in keys]

@@ -1,0 +1,112 @@
+"""What a cluster has agreed on: the fold of its facts.
+
+Owns what each fact does to the agreed state. Doesn't know entries, signatures or who may write.
+
+`apply` is commutative and idempotent: the same set of (fact, order) gives an equal state, in
+whatever order and however often each is applied. Set facts keep the first in the order, settings
+the greatest (edit, order).
+"""
+
+from collections.abc import Mapping
+
+from blake3 import blake3
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import (
+    ClusterFounded,
+    Fact,
+    NodeAdmitted,
+    RoleAssigned,
+    UnknownFact,
+    WindowSet,
+)
+from jupiterd.cluster.registers import ONLY, Order, Register, canonical_bytes
+from jupiterd.ids import CycleId, NodeId
+
+
+class State:
+    """The agreed state of one cluster; two are equal when they came from the same set of facts."""
+
+    def __init__(self) -> None:
+        self.cycles: dict[CycleId, CycleState] = {}
+        """Every cycle of which any fact is known."""
+        self._founded: Register[str, ClusterFounded] = Register(greatest_wins=False)
+        self._members: Register[NodeId, NodeAdmitted] = Register(greatest_wins=False)
+        self._roles: Register[NodeId, RoleAssigned] = Register(greatest_wins=True)
+        self._window: Register[str, WindowSet] = Register(greatest_wins=True)
+        self._was_closed = False
+        self._holds_unknown = False
+
+    def apply(self, fact: Fact, order: Order) -> None:
+        """Take in one fact of the entry that stands at `order`."""
+        match fact:
+            case ClusterFounded():
+                self._founded.offer(ONLY, fact, order)
+            case NodeAdmitted():
+                self._members.offer(fact.node, fact, order)
+            case RoleAssigned():
+                self._roles.offer(fact.node, fact, (fact.edit, *order))
+            case WindowSet():
+                self._was_closed = self._was_closed or not fact.is_open
+                self._window.offer(ONLY, fact, (fact.edit, not fact.is_open, *order))
+            case UnknownFact():
+                self._holds_unknown = True
+            case _:
+                self.cycles.setdefault(fact.cycle, CycleState()).apply(fact, order)
+
+    @property
+    def label(self) -> str:
+        """The cluster's name for people; empty before its founding is known."""
+        founded = self._founded.facts.get(ONLY)
+        return founded.label if founded else ""
+
+    @property
+    def members(self) -> Mapping[NodeId, NodeAdmitted]:
+        """Everybody who was admitted."""
+        return self._members.facts
+
+    @property
+    def roles(self) -> Mapping[NodeId, RoleAssigned]:
+        """What the leader wants each node to do."""
+        return self._roles.facts
+
+    def admitted_at(self, node: NodeId) -> Order | None:
+        """Return the order of the entry that first admitted a node; None where it is no member."""
+        rank = self._members.rank(node)
+        return None if rank is None else (rank[0], rank[1], rank[2], rank[3])
+
+    @property
+    def window_open(self) -> bool:
+        """Newcomers are let in: as was last set, else as long as the cluster has never run work."""
+        window = self._window.facts.get(ONLY)
+        return window.is_open if window else not self._has_worked
+
+    @property
+    def window_edit(self) -> int:
+        """The edit number of the window's setting; the next one carries one more."""
+        window = self._window.facts.get(ONLY)
+        return window.edit if window else 0
+
+    @property
+    def blank(self) -> bool:
+        """Nothing would be lost if this ledger were dropped: no work, no close, nothing unknown."""
+        return not (self.cycles or self._was_closed or self._holds_unknown)
+
+    @property
+    def _has_worked(self) -> bool:
+        return any(cycle.started for cycle in self.cycles.values())
+
+    def digest(self) -> str:
+        """Return BLAKE3 of everything that tells two states apart, 64 hex digits."""
+        registers = (self._founded, self._members, self._roles, self._window)
+        plain = [
+            [register.plain() for register in registers],
+            [self._was_closed, self._holds_unknown],
+            [[cycle, self.cycles[cycle].plain()] for cycle in sorted(self.cycles)],
+        ]
+        return blake3(canonical_bytes(plain)).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self.digest() == other.digest()
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - it changes

@@ -36,7 +36,7 @@ class ArtifactService(ArtifactsServicer):
         is_member: Callable[[NodeId], bool],
         replicate: Callable[[ArtifactId, NodeId], Awaitable[None]],
     ) -> None:
-        """Take the store, the roster, and what fetches an artifact that a member asks us to copy."""
+        """Take the store, the roster, and what fetches an artifact on a member's wish."""
         self._store = store
         self._is_member = is_member
         self._replicate = replicate

@@ -116,8 +116,7 @@ class ArtifactStore:
         return artifact
 
     def begin(self, manifest_bytes: bytes) -> PartialArtifact:
-        """Start to write an artifact that is being fetched, or go on with a fetch that was broken
-        off.
+        """Start to write an artifact that is fetched, or go on where a fetch was broken off.
 
         Raises:
             CorruptArtifactError: the manifest names anything that mustn't be written.

@@ -6,7 +6,7 @@ Owns the order of fsync and rename, and what a full disk is called. Doesn't know
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -54,7 +54,7 @@ def exclusively(parent: Path, name: str) -> Path:
 
 
 @contextmanager
-def written() -> Iterator[None]:
+def written() -> Generator[None, None, None]:
     """Name the operating system's errors while the state folder is written.
 
     Raises:

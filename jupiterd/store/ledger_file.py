@@ -9,7 +9,7 @@ take back.
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -86,7 +86,7 @@ class LedgerFile:
             self._database.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Generator[None, None, None]:
         with self._lock, self._translated():
             self._database.execute("BEGIN IMMEDIATE")
             try:
@@ -98,7 +98,7 @@ class LedgerFile:
                 raise
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translated(self) -> Generator[None, None, None]:
         try:
             yield
         except sqlite3.OperationalError as error:

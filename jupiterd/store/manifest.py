@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgpack
 from blake3 import blake3
@@ -97,7 +97,8 @@ class Manifest:
 
     def encode(self) -> bytes:
         """Return the one encoding of this manifest."""
-        return msgpack.packb([[file.path, file.size_bytes, file.chunks] for file in self.files])
+        rows = [[file.path, file.size_bytes, file.chunks] for file in self.files]
+        return cast("bytes", msgpack.packb(rows))
 
     def _each_chunk(self) -> Iterator[Chunk]:
         index = offset = 0

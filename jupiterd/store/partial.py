@@ -44,10 +44,9 @@ class PartialArtifact:
         chunk = self.manifest.chunks[index]
         if len(data) != chunk.size_bytes or blake3(data).hexdigest() != chunk.hash:
             raise CorruptArtifactError(f"chunk {index} of {chunk.file.path} doesn't match its hash")
-        with written():
-            with self._writable(chunk.file.path).open("r+b") as file:
-                file.seek(chunk.offset_in_file)
-                file.write(data)
+        with written(), self._writable(chunk.file.path).open("r+b") as file:
+            file.seek(chunk.offset_in_file)
+            file.write(data)
         self._verified.add(index)
 
     def write_all(self, chunks: Sequence[tuple[int, bytes]]) -> None:

@@ -120,7 +120,7 @@ async def _next_piece(
 @asynccontextmanager
 async def _closing(
     pieces: AsyncIterator[tuple[int, bytes]],
-) -> AsyncIterator[AsyncIterator[tuple[int, bytes]]]:
+) -> AsyncGenerator[AsyncIterator[tuple[int, bytes]], None]:
     """Let a source know at once that no more is wanted."""
     try:
         yield pieces

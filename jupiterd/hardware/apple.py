@@ -1,0 +1,98 @@
+"""Apple machines: what macOS says of the chip and its GPU.
+
+Owns two fixed commands and reading what they print. Doesn't know Metal or any framework.
+"""
+
+import json
+import logging
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from jupiterd.cluster.hardware import Gpu
+
+PROFILER: Final = ("/usr/sbin/system_profiler", "SPHardwareDataType", "SPDisplaysDataType", "-json")
+SYSCTL: Final = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string", "hw.memsize")
+TIMEOUT_S: Final = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class AppleMachine:
+    """The chip and the GPUs that MLX can use."""
+
+    cpu: str
+    gpus: tuple[Gpu, ...]
+
+
+def probe_apple() -> AppleMachine:
+    """Describe this Mac; what can't be asked stays empty. Never fails."""
+    return parse(_output(PROFILER), _output(SYSCTL))
+
+
+def parse(profiler_json: str, sysctl_text: str) -> AppleMachine:
+    """Read the output of both commands; either may be empty or broken."""
+    profile = _loaded(profiler_json)
+    brand, memory_bytes = _sysctl_values(sysctl_text)
+    machine = _first(profile, "SPHardwareDataType")
+    displays = _entries(profile, "SPDisplaysDataType")
+    owner = _text(machine, "platform_UUID")
+    gpus = tuple(
+        Gpu(
+            name=_text(entry, "sppci_model") or brand,
+            uuid=f"{owner}-{index}",
+            memory_bytes=memory_bytes,  # one memory for processor and GPU
+            kind="metal",
+        )
+        for index, entry in enumerate(displays)
+        if _is_apple_gpu(entry)
+    )
+    return AppleMachine(_text(machine, "chip_type") or brand, gpus)
+
+
+def _is_apple_gpu(entry: Mapping[str, Any]) -> bool:
+    """Intel Macs have GPUs of other makers, which MLX can't use."""
+    return "apple" in _text(entry, "spdisplays_vendor").lower()
+
+
+def _sysctl_values(text: str) -> tuple[str, int]:
+    """Return (brand, memory in bytes)."""
+    brand, _, memory = text.strip().partition("\n")
+    return brand.strip(), int(memory) if memory.strip().isdecimal() else 0
+
+
+def _loaded(text: str) -> Mapping[str, Any]:
+    try:
+        loaded = json.loads(text)
+    except ValueError:
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def _entries(profile: Mapping[str, Any], section: str) -> list[Mapping[str, Any]]:
+    entries = profile.get(section)
+    return (
+        [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    )
+
+
+def _first(profile: Mapping[str, Any], section: str) -> Mapping[str, Any]:
+    return next(iter(_entries(profile, section)), {})
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    value = entry.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _output(command: tuple[str, ...]) -> str:
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True, errors="replace"
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        _log.warning("probe failed command=%s error=%s", command[0], error)
+        return ""
+    return done.stdout

@@ -1,0 +1,71 @@
+"""The machine itself: processor, memory, power.
+
+Owns asking the operating system. Doesn't know accelerators.
+"""
+
+import os
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_CPUINFO = Path("/proc/cpuinfo")
+_CPU_KEYS = ("model name", "Model", "Hardware", "cpu model")
+"""x86 says the first; ARM boards one of the others, or nothing at all."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What every machine has."""
+
+    system: str
+    machine: str
+    cpu: str
+    cores: int
+    """Cores that this process may use, hyper-threads counted."""
+    ram_bytes: int
+    on_mains: bool
+
+
+def probe_host() -> Host:
+    """Describe this machine; never fails."""
+    return Host(
+        system=platform.system(),
+        machine=platform.machine(),
+        cpu=_cpu(),
+        cores=_cores(),
+        ram_bytes=psutil.virtual_memory().total,
+        on_mains=_is_on_mains(),
+    )
+
+
+def cpu_name(cpuinfo: str) -> str:
+    """Return the processor's name from the text of /proc/cpuinfo, or an empty string."""
+    lines = [line.partition(":") for line in cpuinfo.splitlines()]
+    values = {key.strip(): value.strip() for key, _, value in reversed(lines)}
+    return next((values[key] for key in _CPU_KEYS if values.get(key)), "")
+
+
+def _cpu() -> str:
+    try:
+        found = cpu_name(_CPUINFO.read_text(errors="replace"))
+    except OSError:
+        found = ""
+    return found or platform.processor() or platform.machine()
+
+
+def _cores() -> int:
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _is_on_mains() -> bool:
+    """Machines without a battery, or that don't know, count as plugged in."""
+    try:
+        battery = psutil.sensors_battery()
+    except (AttributeError, OSError):  # not on every system
+        return True
+    return battery is None or battery.power_plugged is not False

@@ -1,0 +1,55 @@
+"""NVIDIA GPUs, through the driver's own library.
+
+Owns asking NVML. Doesn't know CUDA or any framework; without a driver there is simply nothing here.
+"""
+
+import logging
+from typing import Any
+
+import psutil
+import pynvml
+
+from jupiterd.cluster.hardware import Gpu
+
+_log = logging.getLogger(__name__)
+
+
+def probe_nvidia(nvml: Any = pynvml) -> tuple[Gpu, ...]:  # noqa: ANN401 - an untyped library
+    """Return every GPU that the driver shows us; none where there is no driver. Never fails."""
+    try:
+        nvml.nvmlInit()
+    except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
+        _log.debug("nvml unavailable error=%s", error)
+        return ()
+    try:
+        return tuple(_gpu(nvml, index) for index in range(nvml.nvmlDeviceGetCount()))
+    except Exception as error:  # noqa: BLE001
+        _log.warning("nvml failed error=%s", error)
+        return ()
+    finally:
+        _shut_down(nvml)
+
+
+def _gpu(nvml: Any, index: int) -> Gpu:  # noqa: ANN401
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    return Gpu(
+        name=str(nvml.nvmlDeviceGetName(handle)),
+        uuid=str(nvml.nvmlDeviceGetUUID(handle)),
+        memory_bytes=_memory_bytes(nvml, handle),
+        kind="cuda",
+    )
+
+
+def _memory_bytes(nvml: Any, handle: Any) -> int:  # noqa: ANN401
+    try:
+        return int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except nvml.NVMLError:
+        # A GPU that shares the machine's memory has none of its own to report.
+        return psutil.virtual_memory().total
+
+
+def _shut_down(nvml: Any) -> None:  # noqa: ANN401
+    try:
+        nvml.nvmlShutdown()
+    except Exception as error:  # noqa: BLE001
+        _log.debug("nvml shutdown failed error=%s", error)

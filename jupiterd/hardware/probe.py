@@ -1,0 +1,37 @@
+"""One record of what this machine is.
+
+Owns putting the probes together. Doesn't know what anybody decides from it. Takes up to ten seconds
+on a Mac: run it in a thread.
+"""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Final
+
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.hardware.apple import AppleMachine, probe_apple
+from jupiterd.hardware.host import probe_host
+from jupiterd.hardware.nvidia import probe_nvidia
+
+ENGINES: Final = ("torch", "mlx")
+
+
+def probe() -> Hardware:
+    """Describe this machine; never fails, whatever is missing."""
+    host = probe_host()
+    apple = probe_apple() if host.system == "Darwin" else AppleMachine("", ())
+    return Hardware(
+        system=host.system,
+        machine=host.machine,
+        cpu=apple.cpu or host.cpu,
+        cores=host.cores,
+        ram_bytes=host.ram_bytes,
+        gpus=(*probe_nvidia(), *apple.gpus),
+        engines=installed(ENGINES),
+        on_mains=host.on_mains,
+    )
+
+
+def installed(names: Sequence[str]) -> tuple[str, ...]:
+    """Return those that could be imported, without importing them: that would take seconds."""
+    return tuple(name for name in names if find_spec(name) is not None)

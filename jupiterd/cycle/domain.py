@@ -129,7 +129,7 @@ class Holdout(_Part):
     fraction: Annotated[float, Field(ge=0.05, le=0.5)] = 0.1
     """Share of the clusters (sites, repositories, top-level modules) that is held out."""
     salt: Annotated[str, Field(min_length=1, max_length=64)]
-    """Key of the hash that chooses them. Another one makes scores incomparable with those before."""
+    """The key that chooses them. With another one, scores can't be compared with those before."""
     min_documents: Annotated[int, Field(ge=10, le=1_000_000)] = 400
     """With fewer documents the verdict is ABSTAIN. 400 nearly always see 0.015 bits per byte."""
     min_clusters: Annotated[int, Field(ge=5, le=1_000_000)] = 40

@@ -32,6 +32,9 @@ class DropReason(StrEnum):
     ELLIPSES = "ellipses"
     NO_STOP_WORDS = "no-stop-words"
     NO_SENTENCES = "no-sentences"
+    LICENSE = "license"
+    """The domain's license_policy doesn't permit it; found by the worker, which knows the
+    policy."""
     IN_HOLDOUT = "in-holdout"
     """Equal to a held-out text; found by the worker, which knows those."""
     DUPLICATE = "duplicate"

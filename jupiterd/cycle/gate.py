@@ -231,7 +231,7 @@ def _too_little(
     if len(scores) < settings.min_documents:
         return (
             Decision.ABSTAIN,
-            f"{len(scores)} held-out documents are less than the {settings.min_documents} asked for",
+            f"{len(scores)} held-out documents are below the {settings.min_documents} asked for",
         )
     if clusters < needed_clusters:
         return (

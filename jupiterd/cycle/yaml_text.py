@@ -54,9 +54,11 @@ def parse_yaml(text: str, file_name: str, model: type[Model]) -> Model:
         return model.model_validate(data)
     except ValidationError as error:
         schema = model.model_json_schema()
+        items = [cast("Mapping[str, Any]", item) for item in error.errors(include_url=False)]
         found = [
-            (_line_of(root, item["loc"]), _sentence(schema, cast("Mapping[str, Any]", item)))
-            for item in error.errors(include_url=False)
+            (_line_of(root, item["loc"]), _sentence(schema, item))
+            for item in items
+            if not _follows_from_another(item, items)
         ]
         raise YamlMistakesError(
             [f"{file_name}:{line}: {sentence}" for line, sentence in sorted(found)]
@@ -138,6 +140,14 @@ def _line_of(root: Node, location: Location) -> int:
             node = node.value[step]
             line = int(node.start_mark.line)
     return line + 1
+
+
+def _follows_from_another(item: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether a list is only too short because an element of it is wrong."""
+    size = len(item["loc"])
+    return item["type"] == "too_short" and any(
+        len(other["loc"]) > size and other["loc"][:size] == item["loc"] for other in items
+    )
 
 
 def _sentence(schema: Schema, item: Mapping[str, Any]) -> str:
@@ -224,7 +234,7 @@ def _got(value: object) -> str:
     if isinstance(value, Mapping):
         return "keys and values"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return "a list"
+        return f"a list of {len(value)}"
     if isinstance(value, float) and not math.isfinite(value):
         return "a number that isn't finite"
     shown = repr(value) if isinstance(value, str) else str(value).lower()

@@ -1,0 +1,141 @@
+"""The task `pack`: cap the synthetic share, turn text into tokens, write them as shards.
+
+Owns what goes into a round's stream of tokens and in which order. The tokenizer is trained on kept
+real text alone. Doesn't know who trains on it. The kept text of a round is held in memory.
+
+inputs: kept (sample folder), tokenizer (optional) · params: vocab_size, seq_len, synthetic_share,
+seed
+outputs: tokenizer (the one given, or a new one), shards
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.mixing import shuffle_key, take_synthetic
+from jupiterd.errors import EmptySourceError, InvalidSettingError
+from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.progress import Progress, silent
+from jupiterd.workers.data.sample_file import read_all
+from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
+from jupiterd.workers.data.tokenizer import (
+    END_OF_TEXT,
+    encode_batch,
+    load_tokenizer,
+    save_tokenizer,
+    tokenizer_hash,
+    train_tokenizer,
+)
+from jupiterd.workers.link import Task
+
+_BATCH_DOCUMENTS = 64
+
+
+@dataclass(frozen=True)
+class PackParams:
+    """What decides the shards, beside the text."""
+
+    vocab_size: int
+    """Entries of the tokenizer, if one is trained."""
+    seq_len: int
+    synthetic_share: float
+    """Greatest share of the bytes that may be synthetic."""
+    seed: int
+    """Key of the documents' order and of the choice among synthetic ones."""
+
+
+def run(task: Task) -> TaskFinished:
+    """Do the task that a daemon gave."""
+    params = PackParams(
+        vocab_size=int(task.params["vocab_size"]),
+        seq_len=int(task.params["seq_len"]),
+        synthetic_share=float(task.params["synthetic_share"]),
+        seed=int(task.params["seed"]),
+    )
+    counts, reason = pack(
+        task.inputs_named("kept"),
+        task.inputs.get("tokenizer"),
+        task.output_dir,
+        params,
+        task.progress,
+    )
+    return TaskFinished(
+        {"tokenizer": "tokenizer", "shards": "shards"}, counts, {"mix_reason": reason}
+    )
+
+
+def pack(
+    kept: Sequence[Path],
+    tokenizer_dir: Path | None,
+    output_dir: Path,
+    params: PackParams,
+    progress: Progress = silent,
+) -> tuple[dict[str, float], str]:
+    """Write `tokenizer` and `shards` below `output_dir`; return counts and the reason of the mix.
+
+    Raises:
+        EmptySourceError: the text isn't enough for one sequence.
+        InvalidSettingError: the vocabulary doesn't fit 16 bits.
+    """
+    samples = sorted(read_all(kept), key=lambda sample: shuffle_key(sample.id, str(params.seed)))
+    chosen, reason = _mixed(samples, params)
+    _provide_tokenizer(tokenizer_dir, chosen, output_dir / "tokenizer", params)
+    index = _write_shards(chosen, output_dir, params, progress)
+    if not index.sequences:
+        raise EmptySourceError(f"{index.tokens} tokens are too few for a sequence")
+    counts: dict[str, float] = {
+        "tokens": index.tokens,
+        "sequences": index.sequences,
+        "documents": index.documents,
+        "bytes": index.bytes,
+        "synthetic_documents": sum(sample.kind == "synthetic" for sample in chosen),
+        "tokens_per_byte": index.tokens / index.bytes,
+    }
+    return counts, reason
+
+
+def _mixed(samples: Sequence[Sample], params: PackParams) -> tuple[list[Sample], str]:
+    sizes = {sample.id: len(sample.text.encode()) for sample in samples}
+    real_bytes = sum(sizes[sample.id] for sample in samples if sample.kind == "real")
+    synthetic = [(sample.id, sizes[sample.id]) for sample in samples if sample.kind == "synthetic"]
+    taken, reason = take_synthetic(
+        real_bytes, synthetic, params.synthetic_share, f"mix {params.seed}"
+    )
+    return [sample for sample in samples if sample.kind == "real" or sample.id in taken], reason
+
+
+def _provide_tokenizer(
+    given: Path | None, samples: Sequence[Sample], folder: Path, params: PackParams
+) -> None:
+    if given is not None:
+        shutil.copytree(given, folder, dirs_exist_ok=True)
+        return
+    real = (sample.text for sample in samples if sample.kind == "real")
+    save_tokenizer(train_tokenizer(real, params.vocab_size), folder)
+
+
+def _write_shards(
+    samples: Sequence[Sample], output_dir: Path, params: PackParams, progress: Progress
+) -> ShardIndex:
+    # Read back even when just trained, so that both ways tokenize alike.
+    tokenizer = load_tokenizer(output_dir / "tokenizer")
+    vocab_size = tokenizer.get_vocab_size()
+    if vocab_size > MAX_VOCAB:
+        raise InvalidSettingError(f"a vocabulary of {vocab_size} doesn't fit 16-bit shards")
+    end = tokenizer.token_to_id(END_OF_TEXT)
+    if end is None:
+        raise InvalidSettingError(f"the tokenizer has no {END_OF_TEXT}")
+    writer = ShardWriter(output_dir / "shards")
+    for start in range(0, len(samples), _BATCH_DOCUMENTS):
+        batch = [sample.text for sample in samples[start : start + _BATCH_DOCUMENTS]]
+        writer.append([id_ for ids in encode_batch(tokenizer, batch) for id_ in (*ids, end)])
+        progress(min(start + _BATCH_DOCUMENTS, len(samples)), len(samples), "documents")
+    return writer.finish(
+        seq_len=params.seq_len,
+        vocab_size=vocab_size,
+        tokenizer_hash=tokenizer_hash(output_dir / "tokenizer"),
+        documents=len(samples),
+        size_bytes=sum(len(sample.text.encode()) for sample in samples),
+    )

@@ -1,0 +1,124 @@
+"""Which cluster a node belongs in, and who may come in.
+
+Owns the decisions when two clusters meet and when a stranger asks. Doesn't know keys, certificates
+or how anybody was found.
+
+A fresh machine is a cluster of one with a blank ledger, so joining is merging: the blank one
+dissolves.
+
+    ours | theirs    blank                        with work
+    blank            the larger stays, then the   join theirs if it is open (or knows us),
+                     smaller id                   else wait and say what opens it
+    with work        they come to us              apart
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jupiterd.cluster.state import State
+from jupiterd.ids import ClusterId, NodeId, short
+
+MAX_MEMBERS = 64
+"""Every node beats to every other one: more would need another way of talking."""
+
+OPEN_COMMAND = "jupiterctl cluster open"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a cluster tells a stranger."""
+
+    cluster: ClusterId
+    label: str
+    blank: bool
+    open: bool
+    leader: NodeId | None
+    term: int
+    members: int
+
+    @property
+    def title(self) -> str:
+        """How people know it."""
+        return f"{self.label or 'cluster'} ({short(self.cluster)})"
+
+
+class Meeting(StrEnum):
+    """What comes of a meeting, as our side sees it."""
+
+    SAME = "same"
+    """We are in one cluster."""
+    JOIN_THEIRS = "join-theirs"
+    """Ours dissolves: ask to be let in."""
+    AWAIT_THEIRS = "await-theirs"
+    """Theirs dissolves into ours: they will ask."""
+    PENDING = "pending"
+    """We would join, and they are closed."""
+    APART = "apart"
+    """Both have work of their own."""
+
+
+class Admission(StrEnum):
+    """What the leader says to a node that asks to be let in."""
+
+    ADMITTED = "admitted"
+    PENDING = "pending"
+    """Not now; opening the cluster would let it in."""
+    REFUSED = "refused"
+
+
+def meet(ours: Summary, theirs: Summary, known_member: bool) -> tuple[Meeting, str]:  # noqa: FBT001
+    """Decide between two clusters.
+
+    `known_member` says that one of the two nodes is in the other's roster already.
+    """
+    if ours.cluster == theirs.cluster:
+        return Meeting.SAME, f"both are in {ours.title}"
+    if not ours.blank and not theirs.blank:
+        return Meeting.APART, f"{theirs.title} has work of its own, and so has {ours.title}"
+    if _stays(ours, theirs):
+        hint = "" if ours.open else f"; it is closed until somebody runs: {OPEN_COMMAND}"
+        return Meeting.AWAIT_THEIRS, f"{theirs.title} dissolves into {ours.title}{hint}"
+    if theirs.open or known_member:
+        return Meeting.JOIN_THEIRS, f"{ours.title} is blank and dissolves into {theirs.title}"
+    return Meeting.PENDING, _closed(theirs)
+
+
+def choose(ours: Summary, sightings: Iterable[Summary]) -> tuple[ClusterId | None, str]:
+    """Return the cluster to join among those in sight, or None where ours is kept for now."""
+    others = {seen.cluster: seen for seen in sightings if seen.cluster != ours.cluster}
+    if not ours.blank:
+        return None, f"{ours.title} has work of its own"
+    working = sorted((seen for seen in others.values() if not seen.blank), key=_precedence)
+    if len(working) > 1:
+        titles = " and ".join(seen.title for seen in working)
+        return None, f"{titles} are both in sight: stop one of them, then this node joins the other"
+    if working:
+        return working[0].cluster, f"{working[0].title} has work"
+    best = min(others.values(), key=_precedence, default=ours)
+    if _stays(ours, best):
+        return None, f"nothing takes precedence over {ours.title}"
+    return best.cluster, f"{best.title} takes precedence among blank clusters"
+
+
+def admit(state: State, is_open: bool, node: NodeId) -> tuple[Admission, str]:  # noqa: FBT001
+    """Decide, as the leader, whether `node` may become a member."""
+    if node in state.members:
+        return Admission.ADMITTED, "it is a member already"
+    if len(state.members) >= MAX_MEMBERS:
+        return Admission.REFUSED, f"the cluster has {MAX_MEMBERS} members, and that is the limit"
+    if is_open:
+        return Admission.ADMITTED, "the pairing window is open"
+    return Admission.PENDING, f"the cluster is closed; run on any member: {OPEN_COMMAND}"
+
+
+def _stays(ours: Summary, theirs: Summary) -> bool:
+    return _precedence(ours) <= _precedence(theirs)
+
+
+def _precedence(summary: Summary) -> tuple[bool, int, ClusterId]:
+    return summary.blank, -summary.members, summary.cluster
+
+
+def _closed(theirs: Summary) -> str:
+    return f"{theirs.title} is closed; run on any of its members: {OPEN_COMMAND}"

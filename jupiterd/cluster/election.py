@@ -1,0 +1,361 @@
+"""Who leads the group of nodes that see each other.
+
+Owns roles, terms and pre-votes. Doesn't know the transport, the ledger, or what
+leading is for.
+
+There is no quorum: any group elects, and one node alone leads itself.
+
+1. The incumbent stays. A follower that hears its leader refuses every pre-vote.
+2. A follower that hears no leader for 1.5-3.0 s (less where it is steadier) asks every present
+   node. All must grant; one that was silent twice is passed over, so that it can't block for ever.
+3. Of two that ask at once the one with the greater (stability, id) goes on, the other grants.
+4. Of two leaders that hear each other the one with the greater (runs a gang, members, stability,
+   id) stays and takes a term above both; the other steps down and follows.
+5. What comes and goes on the network never starts a running election anew.
+
+What the shell does with effects, in the order in which they come: persist a term before anything
+after it, then send, then act. `BecomeLeader` while leading means: lead on under a new term.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, assert_never
+
+from jupiterd.cluster.election_messages import (
+    AskPreVote,
+    BeatSeen,
+    BecomeLeader,
+    Effect,
+    ElectionInput,
+    Follow,
+    GangChanged,
+    PersistTerm,
+    PresenceChanged,
+    PreVoteAnswered,
+    Resigned,
+    StabilityChanged,
+    StepDown,
+    TermSeen,
+    Ticked,
+)
+from jupiterd.cluster.timing import LAN, Timing
+from jupiterd.ids import NodeId, short
+
+__all__ = [
+    "AskPreVote",
+    "BeatSeen",
+    "BecomeLeader",
+    "Effect",
+    "Election",
+    "ElectionInput",
+    "ElectionRole",
+    "Follow",
+    "GangChanged",
+    "PersistTerm",
+    "PreVoteAnswered",
+    "PresenceChanged",
+    "Resigned",
+    "StabilityChanged",
+    "StepDown",
+    "TermSeen",
+    "Ticked",
+    "Uniform",
+]
+
+
+class Uniform(Protocol):
+    """The part of random.Random that an election needs."""
+
+    def uniform(self, a: float, b: float) -> float:
+        """Return a number between a and b."""
+        ...
+
+
+class ElectionRole(StrEnum):
+    """What a node is in its group."""
+
+    FOLLOWER = "follower"
+    ASKING = "asking"
+    """Waits for answers to its pre-vote."""
+    LEADER = "leader"
+
+
+_Precedence = tuple[bool, int, int, NodeId]
+_LONG_AGO = float("-inf")
+
+
+@dataclass
+class _Round:
+    """A pre-vote in progress."""
+
+    awaited: set[NodeId]
+    ends_at: float
+    asked: int
+    is_repeated: bool = False
+
+
+class Election:
+    """One node's part in electing; `now` is in seconds on a clock that counts sleep."""
+
+    def __init__(
+        self, self_id: NodeId, term: int, now: float, rng: Uniform, timing: Timing = LAN
+    ) -> None:
+        """`term` is the highest persisted or seen in the ledger."""
+        self._self_id = self_id
+        self._rng = rng
+        self._timing = timing
+        self._term = term
+        self._role = ElectionRole.FOLLOWER
+        self._leader: NodeId | None = None
+        self._leader_heard_at = _LONG_AGO
+        self._present: frozenset[NodeId] = frozenset()
+        self._beats: dict[NodeId, BeatSeen] = {}
+        self._round = _Round(set(), now, 0)
+        self._has_resigned = False
+        self._alone_since = now
+        self.stability = 0
+        """How steady this machine is; greater is steadier."""
+        self.runs_gang = False
+        """Whether this node, as leader, runs a gang."""
+        self._deadline = now + self._patience_s()
+
+    @property
+    def term(self) -> int:
+        """The highest term known."""
+        return self._term
+
+    @property
+    def role(self) -> ElectionRole:
+        """What this node is just now."""
+        return self._role
+
+    @property
+    def leader(self) -> NodeId | None:
+        """Who leads the group, or None during an election."""
+        return self._leader
+
+    @property
+    def members_alive(self) -> int:
+        """How many nodes this leader's group has, itself included, by what they say themselves."""
+        followers = (node for node in self._present if self._leader_of(node) == self._self_id)
+        return 1 + sum(1 for _ in followers)
+
+    def step(self, now: float, event: ElectionInput) -> list[Effect]:
+        """Take in what happened at `now` and return what is to be done, in order."""
+        match event:
+            case PresenceChanged():
+                return self._see_presence(now, event.present)
+            case BeatSeen():
+                return self._see_beat(now, event)
+            case PreVoteAnswered():
+                return self._see_answer(now, event)
+            case Ticked():
+                return self._tick(now)
+            case _:
+                return self._take_up(event)
+
+    def answer_pre_vote(
+        self, now: float, node: NodeId, term: int, stability: int
+    ) -> tuple[bool, str]:
+        """Say whether `node` may lead as far as this node sees, and why.
+
+        A granted term may still be too low: the answer carries ours, and the asker goes above it.
+        """
+        if self._role is ElectionRole.LEADER:
+            return False, f"{short(self._self_id)} leads in term {self._term}"
+        if self._leader and now - self._leader_heard_at < self._timing.election_min_s:
+            return False, f"{short(self._self_id)} hears the leader {short(self._leader)}"
+        if self._role is ElectionRole.ASKING and self._is_steadier_than(stability, node):
+            return False, f"{short(self._self_id)} asks too and is steadier"
+        self._role = ElectionRole.FOLLOWER
+        self._deadline = max(self._deadline, now + self._timing.election_min_s)
+        return True, f"no leader is heard; term {max(term, self._term + 1)} is free"
+
+    # --- what is seen ---
+
+    def _take_up(self, event: TermSeen | StabilityChanged | GangChanged | Resigned) -> list[Effect]:
+        match event:
+            case TermSeen():
+                return self._see_term(event.term)
+            case Resigned():
+                return self._resign()
+            case StabilityChanged():
+                self.stability = event.stability
+            case GangChanged():
+                self.runs_gang = event.runs_gang
+            case _:
+                assert_never(event)
+        return []
+
+    def _see_presence(self, now: float, present: frozenset[NodeId]) -> list[Effect]:
+        present -= {self._self_id}
+        if not present and self._present:
+            self._alone_since = now
+        self._present = present
+        for node in set(self._beats) - present:
+            del self._beats[node]
+        if self._role is ElectionRole.FOLLOWER and self._leader not in (None, *present):
+            self._lose_leader(now)
+        if self._role is ElectionRole.ASKING:
+            self._round.awaited &= present
+            return self._finish_if_complete()
+        return []
+
+    def _see_beat(self, now: float, beat: BeatSeen) -> list[Effect]:
+        if beat.node == self._self_id:
+            return []
+        self._beats[beat.node] = beat
+        if beat.leader == beat.node:
+            return self._see_leader(now, beat)
+        if beat.node == self._leader:
+            return self._see_abdication(now, beat)
+        if self._leader is None and self._role is ElectionRole.FOLLOWER and beat.leader:
+            # Told by a peer: good enough to know whom to turn to, not to stop waiting for itself.
+            is_other = beat.leader != self._self_id
+            reason = f"{short(beat.node)} follows it"
+            return self._follow(beat.leader, beat.term, reason) if is_other else []
+        return self._see_term(beat.term) if beat.leader == self._leader else []
+
+    def _see_leader(self, now: float, beat: BeatSeen) -> list[Effect]:
+        if self._role is ElectionRole.LEADER:
+            return self._meet_leader(now, beat)
+        if self._leader != beat.node and self._hears_leader(now):
+            return []  # the two leaders settle it between themselves
+        self._leader_heard_at = now
+        self._deadline = now + self._patience_s()
+        return self._follow(beat.node, beat.term, "it leads")
+
+    def _meet_leader(self, now: float, beat: BeatSeen) -> list[Effect]:
+        if self._precedence() > _precedence_of(beat):
+            if self._term > beat.term:
+                return []
+            return self._lead(beat.term + 1, f"takes precedence over {short(beat.node)}")
+        reason = f"{short(beat.node)} leads and takes precedence"
+        self._leader_heard_at = now
+        self._deadline = now + self._patience_s()
+        return [StepDown(reason), *self._follow(beat.node, beat.term, reason)]
+
+    def _see_abdication(self, now: float, beat: BeatSeen) -> list[Effect]:
+        if beat.leader and beat.leader != self._self_id:
+            return self._follow(beat.leader, beat.term, f"{short(beat.node)} follows it")
+        if self._role is ElectionRole.FOLLOWER:
+            self._lose_leader(now)
+        return self._see_term(beat.term)
+
+    def _see_answer(self, now: float, answer: PreVoteAnswered) -> list[Effect]:
+        if self._role is not ElectionRole.ASKING or answer.node not in self._round.awaited:
+            return []
+        effects = self._see_term(answer.term)
+        if not answer.granted:
+            self._role = ElectionRole.FOLLOWER
+            self._deadline = now + self._patience_s()
+            return effects
+        self._round.awaited.discard(answer.node)
+        return [*effects, *self._finish_if_complete()]
+
+    def _see_term(self, term: int) -> list[Effect]:
+        if term <= self._term:
+            return []
+        if self._role is ElectionRole.LEADER:
+            return self._lead(term + 1, f"term {term} was seen")
+        return self._raise_term(term)
+
+    # --- what is done ---
+
+    def _tick(self, now: float) -> list[Effect]:
+        if self._has_resigned or self._role is ElectionRole.LEADER:
+            return []
+        if self._role is ElectionRole.ASKING:
+            return self._repeat_or_finish(now)
+        is_settled = not self._present and now - self._alone_since >= self._timing.alone_settle_s
+        return self._ask(now) if is_settled or now >= self._deadline else []
+
+    def _ask(self, now: float) -> list[Effect]:
+        self._role = ElectionRole.ASKING
+        self._leader = None
+        self._round = _Round(set(self._present), now + self._timing.answer_s, len(self._present))
+        if not self._present:
+            return self._finish_if_complete()
+        return [AskPreVote(self._present, self._term + 1)]
+
+    def _repeat_or_finish(self, now: float) -> list[Effect]:
+        if now < self._round.ends_at:
+            return []
+        if self._round.is_repeated:
+            return self._win(f"{len(self._round.awaited)} of {self._round.asked} didn't answer")
+        self._round.is_repeated = True
+        self._round.ends_at = now + self._timing.answer_s
+        return [AskPreVote(frozenset(self._round.awaited), self._term + 1)]
+
+    def _finish_if_complete(self) -> list[Effect]:
+        if self._round.awaited:
+            return []
+        agreed = f"all {self._round.asked} nodes asked agree" if self._round.asked else "alone"
+        return self._win(agreed)
+
+    def _win(self, reason: str) -> list[Effect]:
+        return self._lead(self._term + 1, reason)
+
+    def _lead(self, term: int, reason: str) -> list[Effect]:
+        self._role = ElectionRole.LEADER
+        self._leader = self._self_id
+        self._term = term
+        return [PersistTerm(term), BecomeLeader(term, reason)]
+
+    def _follow(self, leader: NodeId, term: int, reason: str) -> list[Effect]:
+        self._role = ElectionRole.FOLLOWER
+        effects = self._raise_term(term)
+        if leader != self._leader:
+            self._leader = leader
+            effects.append(Follow(leader, self._term, reason))
+        return effects
+
+    def _raise_term(self, term: int) -> list[Effect]:
+        if term <= self._term:
+            return []
+        self._term = term
+        return [PersistTerm(term)]
+
+    def _resign(self) -> list[Effect]:
+        was_leader = self._role is ElectionRole.LEADER
+        self._has_resigned = True
+        self._role = ElectionRole.FOLLOWER
+        if was_leader:
+            self._leader = None
+        return [StepDown("the daemon stops")] if was_leader else []
+
+    def _lose_leader(self, now: float) -> None:
+        """The leader has left, by its own word or for good: no need to wait for a time-out."""
+        self._leader = None
+        self._leader_heard_at = _LONG_AGO
+        hurry_s = self._timing.rank_s * self._rank() + self._rng.uniform(0.0, self._timing.hurry_s)
+        self._deadline = min(self._deadline, now + hurry_s)
+
+    # --- what is weighed ---
+
+    def _patience_s(self) -> float:
+        least_s, most_s = self._timing.election_min_s, self._timing.election_max_s
+        least_s = min(least_s + self._timing.rank_s * self._rank(), (least_s + 3 * most_s) / 4)
+        return self._rng.uniform(least_s, most_s)
+
+    def _rank(self) -> int:
+        """How many present nodes are steadier."""
+        return sum(1 for beat in self._beats.values() if beat.stability > self.stability)
+
+    def _hears_leader(self, now: float) -> bool:
+        is_other = self._leader is not None and self._leader != self._self_id
+        return is_other and now - self._leader_heard_at < self._timing.election_min_s
+
+    def _is_steadier_than(self, stability: int, node: NodeId) -> bool:
+        return (self.stability, self._self_id) > (stability, node)
+
+    def _leader_of(self, node: NodeId) -> NodeId | None:
+        beat = self._beats.get(node)
+        return beat.leader if beat else None
+
+    def _precedence(self) -> _Precedence:
+        return self.runs_gang, self.members_alive, self.stability, self._self_id
+
+
+def _precedence_of(beat: BeatSeen) -> _Precedence:
+    return beat.runs_gang, beat.members_alive, beat.stability, beat.node

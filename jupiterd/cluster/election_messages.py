@@ -1,0 +1,123 @@
+"""What an election hears, and what it asks of its shell.
+
+Owns the inputs and the effects. Doesn't know how either is decided (`election`) or sent.
+"""
+
+from dataclasses import dataclass
+
+from jupiterd.ids import NodeId
+
+
+@dataclass(frozen=True)
+class PresenceChanged:
+    """These other members aren't gone."""
+
+    present: frozenset[NodeId]
+
+
+@dataclass(frozen=True)
+class BeatSeen:
+    """A heartbeat came from this node itself."""
+
+    node: NodeId
+    term: int
+    leader: NodeId | None
+    """Whom it follows; itself where it leads; None or empty where it knows none."""
+    stability: int
+    members_alive: int
+    """The sender's `Election.members_alive`."""
+    runs_gang: bool
+
+
+@dataclass(frozen=True)
+class PreVoteAnswered:
+    """A node answered `AskPreVote`; `term` is the highest it knows."""
+
+    node: NodeId
+    granted: bool
+    term: int
+
+
+@dataclass(frozen=True)
+class TermSeen:
+    """The ledger holds an entry of this term."""
+
+    term: int
+
+
+@dataclass(frozen=True)
+class StabilityChanged:
+    """This machine is steadier (greater) or less steady than before."""
+
+    stability: int
+
+
+@dataclass(frozen=True)
+class GangChanged:
+    """This node, as leader, runs a gang or doesn't."""
+
+    runs_gang: bool
+
+
+@dataclass(frozen=True)
+class Resigned:
+    """The daemon stops: lead no more, and don't ask again."""
+
+
+@dataclass(frozen=True)
+class Ticked:
+    """Time has passed; wanted at least every 0.5 s."""
+
+
+ElectionInput = (
+    PresenceChanged
+    | BeatSeen
+    | PreVoteAnswered
+    | TermSeen
+    | StabilityChanged
+    | GangChanged
+    | Resigned
+    | Ticked
+)
+
+
+@dataclass(frozen=True)
+class PersistTerm:
+    """Write the term to disk before doing what comes after."""
+
+    term: int
+
+
+@dataclass(frozen=True)
+class AskPreVote:
+    """Ask each of these nodes for its pre-vote."""
+
+    nodes: frozenset[NodeId]
+    term: int
+
+
+@dataclass(frozen=True)
+class BecomeLeader:
+    """Lead the group under this term."""
+
+    term: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class StepDown:
+    """Stop leading at once."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Follow:
+    """Another node leads."""
+
+    leader: NodeId
+    term: int
+    reason: str
+
+
+Effect = PersistTerm | AskPreVote | BecomeLeader | StepDown | Follow

@@ -1,0 +1,119 @@
+"""What is wrong with the cluster, and what to do about it.
+
+Owns the table of warnings and when each holds. Doesn't know where they are shown.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.roles import MISSING_ENGINE
+from jupiterd.ids import NodeId, short
+
+
+class Severity(StrEnum):
+    """How much a warning matters."""
+
+    INFO = "info"
+    """Good to know."""
+    WARNING = "warning"
+    """Work goes on, with less than there could be."""
+    ERROR = "error"
+    """Work can't go on."""
+
+
+@dataclass(frozen=True)
+class HealthWarning:
+    """One line for the user, with a hint of what to do."""
+
+    code: str
+    severity: Severity
+    title: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class HealthView:
+    """What the judgement is made from, as one node sees it."""
+
+    has_leader: bool
+    liveness: Mapping[NodeId, Liveness]
+    """Of all members, this node included."""
+    names: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
+    """How people know the members; one without a name is shown by its id."""
+    engines: tuple[str, ...] = ()
+    """All that is installed on any member, as far as it is known."""
+    pending_reason: str = ""
+    """Why this node waits outside a closed cluster; empty where it doesn't."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    severity: Severity
+    title: str
+    """May name {subject}."""
+    hint: str
+
+
+TABLE: Mapping[str, _Row] = {
+    "no-leader": _Row(
+        Severity.ERROR,
+        "nobody leads the cluster just now",
+        "an election takes about three seconds; if it lasts, check the network between the nodes",
+    ),
+    "pending-node": _Row(
+        Severity.WARNING,
+        "this node waits to be let in: {subject}",
+        "run on any member: jupiterctl cluster open",
+    ),
+    "no-engine": _Row(
+        Severity.ERROR,
+        "no node has a machine learning library installed",
+        MISSING_ENGINE.partition(": ")[2],
+    ),
+    "node-gone": _Row(
+        Severity.WARNING,
+        "{subject} is gone",
+        "wake it or start jupiterd on it; the others carry on without it",
+    ),
+    "node-suspect": _Row(
+        Severity.WARNING,
+        "{subject} doesn't answer",
+        "it gets no new work until it does; check its network and whether it sleeps",
+    ),
+    "alone": _Row(
+        Severity.INFO,
+        "this node is alone in its cluster",
+        "start jupiterd on another machine in the same network, or name one with --peer HOST:PORT",
+    ),
+}
+"""Every warning there is, by its code, the gravest causes first."""
+
+_OF_LIVENESS = {Liveness.GONE: "node-gone", Liveness.SUSPECT: "node-suspect"}
+
+
+def judge(view: HealthView) -> list[HealthWarning]:
+    """Return what is wrong, in the order of the table; empty when all is well."""
+    rank = {code: position for position, code in enumerate(TABLE)}
+    found = sorted(_findings(view), key=lambda finding: (rank[finding[0]], finding[1]))
+    return [_warning(code, subject) for code, subject in found]
+
+
+def _findings(view: HealthView) -> Iterator[tuple[str, str]]:
+    if not view.has_leader:
+        yield "no-leader", ""
+    if view.pending_reason:
+        yield "pending-node", view.pending_reason
+    if not view.engines:
+        yield "no-engine", ""
+    if len(view.liveness) <= 1:
+        yield "alone", ""
+    for node, liveness in view.liveness.items():
+        if liveness in _OF_LIVENESS:
+            yield _OF_LIVENESS[liveness], view.names.get(node, short(node))
+
+
+def _warning(code: str, subject: str) -> HealthWarning:
+    row = TABLE[code]
+    return HealthWarning(code, row.severity, row.title.format(subject=subject), row.hint)

@@ -118,12 +118,12 @@ class CycleState:
         return self._manifests.facts
 
     @property
-    def epochs(self) -> Mapping[int, EpochOpened]:
+    def epochs_opened(self) -> Mapping[int, EpochOpened]:
         """Every epoch that was ever opened, by its number."""
         return self._opened.facts
 
     @property
-    def closed(self) -> Mapping[int, EpochClosed]:
+    def epochs_closed(self) -> Mapping[int, EpochClosed]:
         """Every epoch that has ended, by its number."""
         return self._closed.facts
 

@@ -220,6 +220,14 @@ class WorkStoppedError(WorkFailedError):
     default_hint = "the cycle goes on from the last checkpoint"
 
 
+class UnhealthyError(JupiterError):
+    """`status --check` found something wrong."""
+
+    code = "unhealthy"
+    exit_code = ExitCode.UNHEALTHY
+    default_hint = "jupiterctl status shows what is wrong"
+
+
 def _tree(root: type[JupiterError]) -> list[type[JupiterError]]:
     return [root, *(found for child in root.__subclasses__() for found in _tree(child))]
 

@@ -1,0 +1,124 @@
+"""The channel to the local daemon.
+
+Owns the connection to the control socket, the time-outs of its calls, and turning what goes wrong
+into a JupiterError. Doesn't know what is in the documents, or who shows them.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+# gRPC's core writes its own log lines to the terminal, across whatever is shown there.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+import grpc
+import grpc.aio
+
+from jupiterd.client.reachability import unreachable
+from jupiterd.client.socket_path import SocketPath
+from jupiterd.errors import JupiterError
+from jupiterd.failures import CODE_KEY, from_rpc
+from jupiterd.rpc import control_pb2, control_pb2_grpc
+
+Document = Mapping[str, Any]
+"""One document of the schema jupiter/v1, as decoded JSON."""
+
+STATUS_TIMEOUT_S = 10.0
+"""A daemon that is alive answers in milliseconds; busy ones get a little longer."""
+
+EXECUTE_TIMEOUT_S = 30.0
+"""A command may have to wait for an election and for a second copy of its entry."""
+
+_OPTIONS = (
+    # The usual back-off grows to two minutes: far too long for a daemon on the same machine.
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.min_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", 16 << 20),
+)
+
+WatchCall = grpc.aio.UnaryStreamCall[control_pb2.WatchRequest, control_pb2.WatchEvent]
+
+
+class ControlChannel:
+    """An open way to the daemon of one state folder; a context for `async with`."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.state_dir = state_dir
+        self._path = SocketPath(state_dir)
+
+    async def __aenter__(self) -> Self:
+        """Open the channel; connecting waits for the first call."""
+        self._path.__enter__()
+        self._channel = grpc.aio.insecure_channel(self._path.target, options=_OPTIONS)
+        self._stub = control_pb2_grpc.ControlStub(self._channel)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the channel and everything that is still called on it."""
+        await self._channel.close()
+        self._path.__exit__(kind, error, trace)
+
+    async def status(self, noun: str) -> Document:
+        """Return the daemon's document about `noun`: `status` or `cycle`.
+
+        Raises:
+            DaemonUnreachableError: nobody answers.
+            JupiterError: what the daemon answered instead.
+        """
+        with self.translated():
+            reply = await self._stub.Status(
+                control_pb2.StatusRequest(noun=noun), timeout=STATUS_TIMEOUT_S
+            )
+        return decoded(reply)
+
+    async def execute(self, verb: str, arguments: Mapping[str, Any]) -> Document:
+        """Do a command such as `cycle.start`; return what came of it.
+
+        Raises:
+            DaemonUnreachableError: nobody answers.
+            JupiterError: what the daemon answered instead.
+        """
+        request = control_pb2.ExecuteRequest(verb=verb, arguments_json=json.dumps(arguments))
+        with self.translated():
+            reply = await self._stub.Execute(request, timeout=EXECUTE_TIMEOUT_S)
+        return decoded(reply)
+
+    def open_watch(self, noun: str) -> WatchCall:
+        """Start one watch call; `watch` makes a stream out of it that outlives the call."""
+        return cast("WatchCall", self._stub.Watch(control_pb2.WatchRequest(noun=noun)))
+
+    @contextlib.contextmanager
+    def translated(self) -> Generator[None]:
+        """Turn gRPC's errors into ours."""
+        try:
+            yield
+        except grpc.aio.AioRpcError as error:
+            raise self._translate(error) from error
+
+    def _translate(self, error: grpc.aio.AioRpcError) -> JupiterError:
+        has_code = any(key == CODE_KEY for key, _ in error.trailing_metadata() or ())
+        if not has_code and error.code() is grpc.StatusCode.UNAVAILABLE:
+            return unreachable(self.state_dir)
+        if not has_code and error.code() in {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL}:
+            return JupiterError(
+                f"jupiterd failed: {error.details()}",
+                f"read its log: {self.state_dir / 'logs'}",
+            )
+        return from_rpc(error, "jupiterd")
+
+
+def decoded(document: control_pb2.Document) -> Document:
+    """Return the document's JSON; an empty one counts as an empty document."""
+    return cast("Document", json.loads(document.json or "{}"))

@@ -1,0 +1,152 @@
+"""The daemon's watch stream, made to last: it notices silence and connects again by itself.
+
+Owns the states of the link, the back-off, and how a delta changes a document.
+Doesn't know what the documents say, or who shows them.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jupiterd.client.channel import ControlChannel, Document, WatchCall, decoded
+from jupiterd.errors import DaemonUnreachableError, PeerUnreachableError
+from jupiterd.rpc import control_pb2
+
+STALE_AFTER_S = 3.0
+"""Three heartbeats: a daemon that says nothing for so long is stuck or gone.
+
+After twice as long the stream is given up and opened anew.
+"""
+
+FIRST_RETRY_S = 0.2
+LAST_RETRY_S = 2.0
+
+
+class Link(StrEnum):
+    """How we stand with the daemon."""
+
+    CONNECTING = "connecting"
+    LIVE = "live"
+    STALE = "stale"
+    """Connected, and nothing heard for three heartbeats."""
+    LOST = "lost"
+    """Not connected; another try follows."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The whole document; the first message of each connection."""
+
+    document: Document
+
+
+@dataclass(frozen=True)
+class Delta:
+    """The top-level keys that changed, with their new values."""
+
+    changed: Document
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """The daemon is alive and nothing changed."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class LinkChanged:
+    """The link is in another state now."""
+
+    link: Link
+    reason: str = ""
+    retry_in_s: float = 0.0
+    """With LOST: how long until the next try."""
+
+
+WatchMessage = Snapshot | Delta | Heartbeat | LinkChanged
+
+
+def folded(document: Document, message: WatchMessage) -> Document:
+    """Return the document as it is after a message."""
+    match message:
+        case Snapshot(document=whole):
+            return whole
+        case Delta(changed=changed):
+            return {**document, **changed}
+        case Heartbeat() | LinkChanged():
+            return document
+
+
+async def watch(
+    channel: ControlChannel, noun: str, *, stale_after_s: float = STALE_AFTER_S
+) -> AsyncGenerator[WatchMessage]:
+    """Yield what the daemon tells about `noun`, for ever, over as many connections as it takes.
+
+    Lost connections are reported as LinkChanged and tried again with a growing pause; whoever
+    iterates decides when to give up.
+
+    Raises:
+        JupiterError: the daemon refuses the watch itself.
+    """
+    pause_s = FIRST_RETRY_S
+    yield LinkChanged(Link.CONNECTING)
+    while True:
+        try:
+            async with aclosing(_connection(channel, noun, stale_after_s)) as messages:
+                async for message in messages:
+                    pause_s = FIRST_RETRY_S
+                    yield message
+            reason = "jupiterd ended the stream"
+        except (DaemonUnreachableError, PeerUnreachableError) as error:
+            reason = error.message
+        yield LinkChanged(Link.LOST, reason, pause_s)
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, LAST_RETRY_S)
+
+
+async def _connection(
+    channel: ControlChannel, noun: str, stale_after_s: float
+) -> AsyncGenerator[WatchMessage]:
+    """Yield the messages of one connection, and what its silences mean; end when it is given up."""
+    call = channel.open_watch(noun)
+    link = Link.CONNECTING
+    try:
+        while True:
+            read = asyncio.ensure_future(_read(channel, call))
+            try:
+                while not (await asyncio.wait({read}, timeout=stale_after_s))[0]:
+                    if link is Link.STALE:
+                        return
+                    link = Link.STALE
+                    yield LinkChanged(Link.STALE, f"nothing heard for {stale_after_s:.0f} s")
+                event = read.result()
+            finally:
+                read.cancel()
+            if event is None:
+                return
+            if link is not Link.LIVE:
+                link = Link.LIVE
+                yield LinkChanged(Link.LIVE)
+            yield _message(event)
+    finally:
+        call.cancel()
+
+
+async def _read(channel: ControlChannel, call: WatchCall) -> control_pb2.WatchEvent | None:
+    """Return the next event, or None at the end of the stream."""
+    with channel.translated():
+        event = await call.read()
+    return event if isinstance(event, control_pb2.WatchEvent) else None
+
+
+def _message(event: control_pb2.WatchEvent) -> WatchMessage:
+    match event.WhichOneof("event"):
+        case "snapshot":
+            return Snapshot(decoded(event.snapshot))
+        case "delta":
+            return Delta(decoded(event.delta))
+        case _:
+            return Heartbeat(event.heartbeat)

@@ -1,0 +1,63 @@
+"""`jupiterctl cluster ...`: who belongs together."""
+
+import click
+
+from jupiterd.ctl.commands import Group
+from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.formats import plain
+from jupiterd.ctl.invocation import Invocation
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """The machines that belong together, and whether others may join."""
+
+
+@command.command()
+@click.pass_obj
+def show(invocation: Invocation) -> None:
+    """Show the cluster of the local daemon.
+
+    \b
+    Examples:
+      jupiterctl cluster show
+      jupiterctl cluster show -o json
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+
+    cluster = ask(invocation.state_dir, "status").get("cluster") or {}
+    width = max(map(len, cluster), default=0)
+    Console.of(invocation).show(
+        {"schema": SCHEMA, "cluster": cluster},
+        lambda: [f"{name:<{width}}  {plain(value)}" for name, value in cluster.items()],
+    )
+
+
+@command.command("open")
+@click.pass_obj
+def open_window(invocation: Invocation) -> None:
+    """Let new machines in for ten minutes.
+
+    \b
+    Examples:
+      jupiterctl cluster open
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    done = order(invocation.state_dir, "cluster.open", {})
+    Console.of(invocation).show(done, lambda: ["new machines may join now"])
+
+
+@command.command("close")
+@click.pass_obj
+def close_window(invocation: Invocation) -> None:
+    """Let no new machines in.
+
+    \b
+    Examples:
+      jupiterctl cluster close
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    done = order(invocation.state_dir, "cluster.close", {})
+    Console.of(invocation).show(done, lambda: ["no new machine may join any more"])

@@ -1,0 +1,92 @@
+"""The one writer of standard output and standard error.
+
+Owns the forms of output, lines that replace each other on a terminal, and the form of errors.
+Data goes to standard output, everything else to standard error. Doesn't know any command.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TextIO
+
+import click
+
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.errors import JupiterError
+
+SCHEMA = "jupiter/v1"
+"""The version of every document that is printed."""
+
+_CLEAR_LINE = "\r\x1b[K"
+
+
+class Console:
+    """Where one run of a command writes."""
+
+    def __init__(self, output: str = "table") -> None:
+        self.output = output
+        self._has_passing_line = False
+
+    @classmethod
+    def of(cls, invocation: Invocation) -> "Console":
+        """Return the console in the form of output that was asked for."""
+        return cls(invocation.output)
+
+    @property
+    def is_table(self) -> bool:
+        """Say whether people read the output, rather than programs."""
+        return self.output == "table"
+
+    def show(self, document: Mapping[str, Any], as_lines: Callable[[], Sequence[str]]) -> None:
+        """Print the document as JSON, or as the lines that people read."""
+        if self.is_table:
+            for line in as_lines():
+                self.line(line)
+        elif self.output == "json":
+            self.line(json.dumps(document, indent=2, ensure_ascii=False))
+        else:
+            self.line(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+
+    def line(self, text: str) -> None:
+        """Print a line that stays."""
+        self.settle()
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+
+    def passing_line(self, text: str) -> None:
+        """Print a line that the next one replaces on a terminal, and that stays in a pipe."""
+        if not _is_terminal(sys.stdout):
+            self.line(text)
+            return
+        width = shutil.get_terminal_size().columns - 1
+        sys.stdout.write(_CLEAR_LINE + text[:width])
+        sys.stdout.flush()
+        self._has_passing_line = True
+
+    def settle(self) -> None:
+        """Take a passing line away, so that something else can be written."""
+        if self._has_passing_line:
+            sys.stdout.write(_CLEAR_LINE)
+            sys.stdout.flush()
+            self._has_passing_line = False
+
+    def notice(self, text: str) -> None:
+        """Print something that isn't data."""
+        self.settle()
+        sys.stderr.write(f"jupiterctl: {text}\n")
+
+    def confirm(self, question: str, invocation: Invocation) -> None:
+        """Ask on a terminal, unless --yes was given; raises click.Abort at a no."""
+        if not invocation.is_confirmed and sys.stdin.isatty() and _is_terminal(sys.stderr):
+            click.confirm(question, abort=True, err=True)
+
+
+def write_error(error: JupiterError) -> None:
+    """Print an error: what went wrong, an empty line, what to do."""
+    sys.stderr.write(f"jupiterctl: error: {error.message}\n\nhint: {error.hint}\n")
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return stream.isatty() and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,137 @@
+"""`jupiterctl cycle ...`: self-improvement of a model in one domain."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from jupiterd.ctl.commands import Group
+from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.durations import DURATION
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
+from jupiterd.errors import UsageError
+from jupiterd.ids import short
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Self-improvement: a model of one domain that trains, judges itself and goes round again."""
+
+
+@command.command()
+@click.option("--domain", required=True, metavar="NAME|FILE", help="What to become an expert in.")
+@click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option("--size", default="1m", show_default=True, help="Size of the model.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Drawn unless given.")
+@click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
+@click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@click.pass_obj
+def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given: Any) -> None:
+    """Start a cycle; returns once it is recorded, or with --wait once it has ended.
+
+    \b
+    Examples:
+      jupiterctl cycle start --domain python --rounds 2 --size 1m --wait
+      jupiterctl cycle start --domain ./cooking.yaml --wait --timeout 30m
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    if timeout is not None and not wait:
+        raise UsageError("--timeout needs --wait", "jupiterctl cycle start --help")
+    arguments = start_arguments(**given)
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    started = order(invocation.state_dir, "cycle.start", arguments)
+    if not wait:
+        console.show(started, lambda: _started(started))
+        return
+    if console.is_table:
+        console.line(_started(started)[0])
+    _follow_to_the_end(invocation, str(started["cycle"]), timeout)
+
+
+@command.command()
+@click.pass_obj
+def status(invocation: Invocation) -> None:
+    """Show the running cycle, or the last one.
+
+    \b
+    Examples:
+      jupiterctl cycle status
+      jupiterctl cycle status -o json | jq .cycle.val_bpb
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+
+    document = ask(invocation.state_dir, "cycle")
+    Console.of(invocation).show(document, lambda: status_lines(document.get("cycle")))
+
+
+@command.command()
+@click.option("--timeout", type=DURATION, metavar="S", help="Give up after this.")
+@click.pass_obj
+def watch(invocation: Invocation, timeout: float | None) -> None:
+    """Follow the running cycle until it ends.
+
+    \b
+    Examples:
+      jupiterctl cycle watch
+      jupiterctl cycle watch -o jsonl
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    _follow_to_the_end(invocation, None, timeout)
+
+
+@command.command()
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.pass_obj
+def stop(invocation: Invocation, cycle: str | None) -> None:
+    """Stop a cycle; what it has made stays.
+
+    \b
+    Examples:
+      jupiterctl cycle stop
+      jupiterctl cycle stop 3f2a91bc --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    console.confirm(f"stop {f'cycle {cycle}' if cycle else 'the running cycle'}?", invocation)
+    stopped = order(invocation.state_dir, "cycle.stop", {"cycle": cycle} if cycle else {})
+    console.show(stopped, lambda: ["stopped; what it has made stays"])
+
+
+def start_arguments(domain: str, rounds: int, size: str, seed: int | None) -> dict[str, Any]:
+    """Return what the daemon is told; raises NotFoundError or InvalidDomainError."""
+    from jupiterd.ctl.domain_files import read_domain_file
+    from jupiterd.cycle.domain import parse_domain
+
+    file = read_domain_file(domain)
+    name = parse_domain(file.text, str(file.path)).domain
+    arguments = {"domain_name": name, "domain_yaml": file.text, "rounds": rounds, "size": size}
+    return arguments if seed is None else {**arguments, "seed": seed}
+
+
+def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
+    """Return a cycle as people read it."""
+    if not cycle:
+        return ["no cycle has been started"]
+    lines = [f"cycle {cycle_summary(cycle)}"]
+    for verdict in cycle.get("verdicts", []):
+        lines += verdict_lines(verdict)
+    return lines + (final_lines(cycle) if cycle.get("state") in ENDED_STATES else [])
+
+
+def _started(started: Mapping[str, Any]) -> list[str]:
+    cycle = str(started["cycle"])
+    return [f"cycle {short(cycle)} started", "follow it with: jupiterctl cycle watch"]
+
+
+def _follow_to_the_end(
+    invocation: Invocation, cycle_id: str | None, timeout_s: float | None
+) -> None:
+    from jupiterd.ctl.follow import conclude, follow
+
+    console = Console.of(invocation)
+    cycle = follow(invocation.state_dir, cycle_id, console, timeout_s)
+    if console.output == "json":
+        console.show({"schema": SCHEMA, "cycle": cycle}, list)
+    conclude(cycle, console)

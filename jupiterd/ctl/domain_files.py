@@ -1,0 +1,65 @@
+"""Finding and reading domain files.
+
+Owns where a domain's name leads and what to say when it leads nowhere.
+Doesn't know what a file must say.
+"""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupiterd.errors import InvalidDomainError, NotFoundError
+from jupiterd.locations import config_folder
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class DomainFile:
+    """The text of a domain file, as it lies on the disk."""
+
+    path: Path
+    text: str
+
+
+def shipped_domains() -> dict[str, Path]:
+    """Return the files in config/domains by their names, without the template."""
+    folder = config_folder() / "domains"
+    return {
+        path.stem: path for path in sorted(folder.glob("*.yaml")) if not path.stem.startswith("_")
+    }
+
+
+def read_domain_file(name_or_file: str) -> DomainFile:
+    """Return the file of a domain that Jupiter ships, or the file itself.
+
+    Raises:
+        NotFoundError: there is no such domain or file.
+        InvalidDomainError: the file can't be read as text.
+    """
+    path = _located(name_or_file)
+    try:
+        return DomainFile(path, path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"the domain file {path} doesn't exist", "jupiterctl domain list shows the domains"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InvalidDomainError(
+            f"{path}: expected text in UTF-8, got other bytes at byte {error.start}"
+        ) from error
+    except OSError as error:
+        raise InvalidDomainError(f"{path} can't be read: {error.strerror or error}") from error
+
+
+def _located(name_or_file: str) -> Path:
+    if "/" in name_or_file or name_or_file.endswith(SUFFIXES):
+        return Path(name_or_file)
+    domains = shipped_domains()
+    if name_or_file in domains:
+        return domains[name_or_file]
+    close = difflib.get_close_matches(name_or_file, domains, n=1)
+    meant = f"did you mean {close[0]}? " if close else ""
+    raise NotFoundError(
+        f"there is no domain {name_or_file!r}", f"{meant}jupiterctl domain list shows the domains"
+    )

@@ -1,0 +1,29 @@
+"""Lengths of time on the command line.
+
+Owns the form `90`, `90s`, `30m`, `2h`. Doesn't know which options take one.
+"""
+
+import re
+
+import click
+
+_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*([smh]?)")
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Duration(click.ParamType[float]):
+    """A length of time; becomes seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds."""
+        match = _FORM.fullmatch(str(value))
+        if match is None:
+            self.fail(f"{value!r} is no length of time such as 90, 30s, 5m or 2h", param, ctx)
+        return float(match[1]) * _SECONDS[match[2]]
+
+
+DURATION = Duration()

@@ -1,0 +1,52 @@
+"""How numbers, names and tables are written for people.
+
+Pure. Doesn't know what any of them mean.
+"""
+
+from collections.abc import Sequence
+
+MISSING = "N/A"
+"""What stands where there is no value; never 0."""
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def plain(value: object) -> str:
+    """Return the value as one line that can't steer the terminal, whoever sent it."""
+    if value is None or value == "":
+        return MISSING
+    return "".join(char if char.isprintable() else "?" for char in str(value))
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time, such as `12 s`, `1 min 05 s` or `2 h 03 min`."""
+    if seconds < 10:
+        return f"{max(seconds, 0):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def rate(per_second: float) -> str:
+    """Return a rate with about three digits, such as `0.25/s`, `12.5/s` or `1,250/s`."""
+    if per_second >= 100:
+        return f"{per_second:,.0f}/s"
+    return f"{per_second:.1f}/s" if per_second >= 10 else f"{per_second:.2f}/s"
+
+
+def size(count_bytes: float) -> str:
+    """Return a size with its unit, 1 GiB = 1024^3 bytes."""
+    unit = 0
+    while count_bytes >= 1024 and unit < len(_UNITS) - 1:
+        count_bytes, unit = count_bytes / 1024, unit + 1
+    return f"{count_bytes:.0f} {_UNITS[unit]}" if unit == 0 else f"{count_bytes:.1f} {_UNITS[unit]}"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Return the rows below their headers, every column as wide as its widest cell."""
+    cells = [list(headers), *([plain(value) for value in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]

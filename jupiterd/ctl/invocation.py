@@ -1,0 +1,74 @@
+"""What every command of jupiterctl is told: which daemon, which form of output, how to behave.
+
+Owns the global options, which stand before or after the command's name. Doesn't know any command.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jupiterd.locations import state_dir
+
+OUTPUTS = ("table", "json", "jsonl")
+
+
+@dataclass
+class Invocation:
+    """The global options of one run; filled in while the command line is read."""
+
+    named_state_dir: str | None = None
+    output: str = "table"
+    is_debugging: bool = False
+    is_confirmed: bool = False
+
+    @property
+    def state_dir(self) -> Path:
+        """Return the state folder of the daemon to talk to."""
+        return state_dir(self.named_state_dir)
+
+
+def global_options() -> list[click.Option]:
+    """Return the options that the group and every command take; the last one given wins."""
+    return [
+        click.Option(
+            ["--state-dir"],
+            metavar="DIR",
+            expose_value=False,
+            callback=_kept("named_state_dir"),
+            help="State folder of the daemon to talk to (or JUPITER_STATE_DIR).",
+        ),
+        click.Option(
+            ["-o", "--output"],
+            type=click.Choice(OUTPUTS),
+            expose_value=False,
+            callback=_kept("output"),
+            help="Form of the output; table unless told otherwise.",
+        ),
+        click.Option(
+            ["--yes"],
+            is_flag=True,
+            expose_value=False,
+            callback=_kept("is_confirmed"),
+            help="Don't ask before changing something.",
+        ),
+        click.Option(
+            ["--debug"],
+            is_flag=True,
+            expose_value=False,
+            callback=_kept("is_debugging"),
+            help="Show the traceback when something fails.",
+        ),
+    ]
+
+
+def _kept(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    def keep(context: click.Context, _: click.Parameter, value: object) -> None:
+        if value:  # an option that isn't given must not undo one that was given further left
+            setattr(context.ensure_object(Invocation), name, value)
+        else:
+            context.ensure_object(Invocation)
+
+    return keep

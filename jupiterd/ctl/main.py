@@ -1,0 +1,115 @@
+"""jupiterctl: talks to the local daemon.
+
+Owns the list of commands, the exit status, and how anything that goes wrong is shown.
+Doesn't know what any command does, and imports a command only when it runs.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from jupiterd.ctl.commands import LazyGroup
+from jupiterd.ctl.console import write_error
+from jupiterd.errors import ExitCode, JupiterError, UsageError
+
+COMMANDS = {
+    "status": ("jupiterd.ctl.status", "The cluster, its nodes and its cycle on one screen."),
+    "node": ("jupiterd.ctl.node", "The machines: list."),
+    "cluster": ("jupiterd.ctl.cluster", "Who belongs together: show, open, close."),
+    "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, lint."),
+    "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, stop."),
+    "version": ("jupiterd.ctl.version", "The version of this program."),
+}
+"""Name of a command -> its module and one line of help."""
+
+EXIT_CODES = """\b
+Exit codes:
+  0 done, 1 failed, 2 wrong command line or file, 3 no daemon answers, 4 timed out,
+  5 refused, 6 not found, 7 conflict, 8 unhealthy (status --check), 130 interrupted"""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_CODES,
+)
+def cli() -> None:
+    """Command the Jupiter cluster that this machine belongs to.
+
+    \b
+    Examples:
+      jupiterctl status
+      jupiterctl cycle start --domain python --rounds 2 --size 1m --wait
+      jupiterctl node list -o json
+    """  # noqa: D301 - click's mark for lines that keep their ends
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what the command line says; return the exit status, whatever happens."""
+    try:
+        result = cli.main(list(arguments), prog_name="jupiterctl", standalone_mode=False)
+        sys.stdout.flush()
+    except Exception as error:  # noqa: BLE001 - the border of the program: nothing gets past it
+        if "--debug" in arguments and not isinstance(error, click.ClickException):
+            traceback.print_exc()
+        return _report(error)
+    return result if isinstance(result, int) else ExitCode.OK
+
+
+def _report(error: Exception) -> int:
+    """Say on standard error what went wrong; return the exit status."""
+    if isinstance(error, click.Abort):  # Ctrl-C, or a question answered with no
+        return ExitCode.INTERRUPTED
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # such as `jupiterctl cycle`
+        sys.stderr.write(f"{error.format_message()}\n")
+        return ExitCode.USAGE
+    if isinstance(error, BrokenPipeError):  # such as `jupiterctl status | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.FAILED
+    known = _translated(error)
+    write_error(known)
+    return known.exit_code
+
+
+def _translated(error: Exception) -> JupiterError:
+    if isinstance(error, JupiterError):
+        return error
+    if isinstance(error, click.UsageError):
+        return _usage_error(error)
+    if isinstance(error, click.ClickException):
+        return UsageError(_sentence(error.format_message()))
+    return JupiterError(
+        f"unexpected {type(error).__name__}: {error}",
+        "this is a mistake in Jupiter; run the command again with --debug and report what it shows",
+    )
+
+
+def _usage_error(error: click.UsageError) -> UsageError:
+    path = error.ctx.command_path if error.ctx else "jupiterctl"
+    if isinstance(error, click.NoSuchCommand | click.NoSuchOption) and error.possibilities:
+        return UsageError(
+            _sentence(error.message), f"did you mean: {path} {error.possibilities[0]}"
+        )
+    return UsageError(_sentence(error.format_message()), f"{path} --help")
+
+
+def _sentence(message: str) -> str:
+    """Return click's message as our errors are written: small first letter, no full stop."""
+    return (message[:1].lower() + message[1:]).removesuffix(".")
+
+
+def main() -> NoReturn:
+    """Run as a program."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""The nodes of a status document as a table.
+
+Pure. Owns the columns; doesn't know where the document comes from.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupiterd.ctl.formats import MISSING, size, table
+from jupiterd.ids import short
+
+HEADERS = ("NAME", "ID", "STATE", "ROLE", "HARDWARE", "ADDRESS", "REASON")
+
+
+def node_table(status: Mapping[str, Any]) -> list[str]:
+    """Return the lines of the table; the leader's name carries a star."""
+    leader = (status.get("cluster") or {}).get("leader")
+    return table(HEADERS, [_row(node, leader) for node in status.get("nodes", [])])
+
+
+def hardware(record: Mapping[str, Any] | None) -> str:
+    """Return a machine in a few words, such as `8 cores, 31.3 GiB, 2 x NVIDIA A100`."""
+    if not record:
+        return MISSING
+    parts = [f"{record.get('cores', '?')} cores", size(record.get("ram_bytes", 0))]
+    names = [gpu.get("name", "GPU") for gpu in record.get("gpus", [])]
+    parts += [
+        f"{names.count(name)} x {name}" if names.count(name) > 1 else name
+        for name in dict.fromkeys(names)
+    ]
+    return ", ".join(parts)
+
+
+def _row(node: Mapping[str, Any], leader: str | None) -> tuple[object, ...]:
+    is_leader = leader is not None and node.get("id") == leader
+    return (
+        f"{node.get('name')}{' *' if is_leader else ''}",
+        short(node.get("id", "")),
+        node.get("state"),
+        node.get("role"),
+        hardware(node.get("hardware")),
+        next(iter(node.get("addresses", [])), None),
+        node.get("reason"),
+    )

@@ -1,0 +1,196 @@
+"""A running cycle as lines that people read as they come.
+
+Pure: documents and the time come in, lines go out. Owns what is worth a line and when.
+Doesn't know where the documents come from, or what a terminal is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jupiterd.ctl.formats import duration, plain, rate
+from jupiterd.ids import short
+
+RUNNING_INTERVAL_S = 5.0
+"""A running phase gets a line this often; people look up, they don't read along."""
+
+ENDED_STATES = frozenset({"finished", "failed", "stopped"})
+"""States of a cycle after which nothing follows."""
+
+NONE = "none"
+
+Cycle = Mapping[str, Any]
+Row = Mapping[str, Any]
+PhaseKey = tuple[int, str]
+
+_NAMED_VALUES = {"tokens_per_s": "{:,.0f} tokens/s", "loss": "loss {:.3f}"}
+"""How the readings that everybody knows are written; others by their name. Totals aren't shown."""
+
+_HIDDEN_VALUES = frozenset({"tokens"})
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of progress."""
+
+    text: str
+    is_passing: bool = False
+    """A running phase: the next line may take its place on a terminal."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What has been printed so far."""
+
+    started: frozenset[PhaseKey] = frozenset()
+    ended: frozenset[PhaseKey] = frozenset()
+    verdicts: frozenset[int] = frozenset()
+    last_event: int = -1
+    is_waiting: bool = False
+    running_s: float = float("-inf")
+    """When the last line of a running phase was printed."""
+
+
+def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Line]]:
+    """Return what is new in the document since `shown`, and what has been shown then.
+
+    Args:
+        shown: what was printed before.
+        cycle: the daemon's document of the cycle.
+        now_s: seconds on a clock that only goes forward.
+    """
+    lines: list[Line] = []
+    shown = _waiting(shown, cycle, lines)
+    shown = _events(shown, cycle, lines)
+    verdicts = {row["round"]: row for row in cycle.get("verdicts", [])}
+    phases: Sequence[Row] = cycle.get("phases", [])
+    for round_number in sorted({row["round"] for row in phases} | set(verdicts)):
+        for row in phases:
+            if row["round"] == round_number:
+                shown = _phase(shown, row, now_s, lines)
+        if round_number in verdicts and round_number not in shown.verdicts:
+            lines += map(Line, verdict_lines(verdicts[round_number]))
+            shown = replace(shown, verdicts=shown.verdicts | {round_number})
+    return shown, lines
+
+
+def final_lines(cycle: Cycle) -> list[str]:
+    """Return the three lines that end a cycle; scripts rely on their keys."""
+    verdicts = cycle.get("verdicts") or [{}]
+    last = verdicts[-1]
+    return [
+        f"verdict: {last.get('verdict') or NONE}",
+        f"val_bpb: {_bpb(last.get('val_bpb', cycle.get('val_bpb')))}",
+        f"model: {cycle.get('model') or NONE}",
+    ]
+
+
+def verdict_lines(verdict: Row) -> list[str]:
+    """Return a round's verdict: the numbers, then the reason."""
+    compared = [
+        f"{label} {_bpb(verdict[key])}"
+        for key, label in (
+            ("incumbent_bpb", "incumbent"),
+            ("byte_bpb", "order-2 byte model"),
+            ("unigram_bpb", "unigram"),
+        )
+        if verdict.get(key) is not None
+    ]
+    others = f" ({', '.join(compared)})" if compared else ""
+    head = _head(verdict["round"], "verdict")
+    lines = [f"{head}  {verdict['verdict']}: {_bpb(verdict.get('val_bpb'))} bits per byte{others}"]
+    reason = verdict.get("reason")
+    return [*lines, f"{head}  {plain(reason)}"] if reason else lines
+
+
+def cycle_summary(cycle: Cycle) -> str:
+    """Return a cycle in one line."""
+    parts = [
+        f"{plain(cycle.get('domain'))} ({short(cycle.get('id', ''))}): {plain(cycle.get('state'))}"
+    ]
+    if cycle.get("state") not in ENDED_STATES:
+        rounds = f" of {cycle['rounds']}" if cycle.get("rounds") else ""
+        parts.append(f"round {cycle.get('round')}{rounds}")
+        running = [row for row in cycle.get("phases", []) if row["state"] == "running"]
+        parts += [f"{row['phase']} {_amount(row)}" for row in running]
+    if verdicts := cycle.get("verdicts"):
+        last = verdicts[-1]
+        parts.append(f"{last['verdict']} at {_bpb(last.get('val_bpb'))} bits per byte")
+    return ", ".join(parts)
+
+
+def _waiting(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
+    is_waiting = cycle.get("state") == "waiting"
+    if is_waiting and not shown.is_waiting:
+        lines.append(Line("waiting: nobody leads just now; the cycle goes on after the election"))
+    return replace(shown, is_waiting=is_waiting)
+
+
+def _events(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
+    for event in cycle.get("events", []):
+        if event["seq"] > shown.last_event:
+            lines.append(Line(plain(event["text"])))
+            shown = replace(shown, last_event=event["seq"])
+    return shown
+
+
+def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line]) -> Shown:
+    key: PhaseKey = (row["round"], row["phase"])
+    head = _head(*key)
+    if row["state"] in {"done", "skipped"} and key not in shown.ended:
+        lines.append(Line(f"{head}  {_ended(row)}"))
+        return replace(shown, ended=shown.ended | {key}, started=shown.started | {key})
+    if row["state"] != "running":
+        return shown
+    if key not in shown.started:
+        lines.append(Line(f"{head}  started"))
+        return replace(shown, started=shown.started | {key}, running_s=now_s)
+    if now_s - shown.running_s >= RUNNING_INTERVAL_S:
+        lines.append(Line(f"{head}  {_running(row)}", is_passing=True))
+        return replace(shown, running_s=now_s)
+    return shown
+
+
+def _head(round_number: int, phase: str) -> str:
+    return f"round {round_number} {phase:<8}"
+
+
+def _running(row: Row) -> str:
+    parts = [_amount(row)]
+    if row.get("rate"):
+        parts.append(rate(row["rate"]))
+    parts += _values(row)
+    if row.get("eta_s") is not None:
+        parts.append(f"{duration(row['eta_s'])} left")
+    return ", ".join(parts)
+
+
+def _ended(row: Row) -> str:
+    if row["state"] == "skipped":
+        return f"skipped: {plain(row.get('detail'))}"
+    parts = [f"done: {row['done']:,} {row['unit']}"]
+    if row.get("elapsed_s") is not None:
+        parts.append(f"in {duration(row['elapsed_s'])}")
+    if row.get("rate"):
+        parts.append(f"({rate(row['rate'])})")
+    detail = f", {plain(row['detail'])}" if row.get("detail") else ""
+    return " ".join(parts) + detail
+
+
+def _amount(row: Row) -> str:
+    of_total = f" of {row['total']:,}" if row.get("total") else ""
+    return f"{row['done']:,}{of_total} {row['unit']}".rstrip()
+
+
+def _values(row: Row) -> list[str]:
+    return [
+        _NAMED_VALUES[name].format(value)
+        if name in _NAMED_VALUES
+        else f"{name.replace('_', ' ')} {value:.4g}"
+        for name, value in (row.get("values") or {}).items()
+        if name not in _HIDDEN_VALUES
+    ]
+
+
+def _bpb(value: float | None) -> str:
+    return NONE if value is None else f"{value:.4f}"

@@ -1,0 +1,77 @@
+"""`jupiterctl status`: everything on one screen."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from jupiterd.ctl.commands import Command
+from jupiterd.ctl.console import Console
+from jupiterd.ctl.formats import plain
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.node_rows import node_table
+from jupiterd.ctl.progress_lines import cycle_summary
+from jupiterd.errors import UnhealthyError
+from jupiterd.ids import short
+
+
+@click.command(cls=Command)
+@click.option("--check", is_flag=True, help="Exit with 8 if anything is wrong.")
+@click.pass_obj
+def command(invocation: Invocation, *, check: bool) -> None:
+    """Show the cluster, its nodes, its cycle and its health.
+
+    \b
+    Examples:
+      jupiterctl status
+      jupiterctl status --check && echo all is well
+      jupiterctl status -o json | jq .cluster.leader
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+
+    status = ask(invocation.state_dir, "status")
+    Console.of(invocation).show(status, lambda: status_lines(status))
+    if check and (wrong := ailments(status)):
+        raise UnhealthyError(
+            f"{len(wrong)} thing{'s' if len(wrong) > 1 else ''} wrong: {plain(wrong[0]['title'])}",
+            plain(wrong[0].get("hint")),
+        )
+
+
+def ailments(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the health entries that are more than information."""
+    return [item for item in status.get("health", []) if item.get("severity") != "info"]
+
+
+def status_lines(status: Mapping[str, Any]) -> list[str]:
+    """Return a status document as people read it."""
+    node, cycle = status.get("node") or {}, status.get("cycle")
+    return [
+        f"cluster  {cluster_line(status)}",
+        f"node     {plain(node.get('name'))} ({short(node.get('id', ''))})",
+        f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
+        *_health(status),
+        "",
+        *node_table(status),
+    ]
+
+
+def cluster_line(status: Mapping[str, Any]) -> str:
+    """Return the cluster in one line: who leads, who is alive."""
+    cluster = status.get("cluster") or {}
+    if not cluster.get("id"):
+        return "none yet"
+    leader = cluster.get("leader")
+    names = {item.get("id"): item.get("name") for item in status.get("nodes", [])}
+    led = f"led by {plain(names.get(leader) or short(leader))}" if leader else "no leader"
+    name = f"{plain(cluster.get('name'))} ({short(cluster['id'])})"
+    alive = f"{cluster.get('nodes_alive')} of {cluster.get('nodes_total')} nodes alive"
+    return f"{name}, {led}, term {cluster.get('term')}, {alive}"
+
+
+def _health(status: Mapping[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for item in status.get("health", []):
+        lines.append(f"health   {plain(item.get('severity'))}: {plain(item.get('title'))}")
+        lines += [f"         hint: {plain(item['hint'])}"] if item.get("hint") else []
+    return lines or ["health   good"]

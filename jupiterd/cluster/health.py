@@ -4,7 +4,7 @@ Owns the table of warnings and when each holds. Doesn't know where they are show
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from jupiterd.cluster.membership import Liveness
@@ -34,16 +34,23 @@ class HealthWarning:
 
 
 @dataclass(frozen=True)
-class HealthView:
-    """What the judgement is made from, as one node sees it."""
+class NodeView:
+    """One member as this node sees it."""
 
-    has_leader: bool
-    liveness: Mapping[NodeId, Liveness]
-    """Of all members, this node included."""
-    names: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
-    """How people know the members; one without a name is shown by its id."""
+    node: NodeId
+    name: str
+    liveness: Liveness
     engines: tuple[str, ...] = ()
-    """All that is installed on any member, as far as it is known."""
+    """What is installed there, as far as it is known."""
+
+
+@dataclass(frozen=True)
+class ClusterView:
+    """What the judgement is made from."""
+
+    leader: NodeId | None
+    nodes: tuple[NodeView, ...]
+    """All members, this node included."""
     pending_reason: str = ""
     """Why this node waits outside a closed cluster; empty where it doesn't."""
 
@@ -69,7 +76,7 @@ TABLE: Mapping[str, _Row] = {
     ),
     "no-engine": _Row(
         Severity.ERROR,
-        "no node has a machine learning library installed",
+        "no node that is alive has a machine learning library installed",
         MISSING_ENGINE.partition(": ")[2],
     ),
     "node-gone": _Row(
@@ -93,25 +100,25 @@ TABLE: Mapping[str, _Row] = {
 _OF_LIVENESS = {Liveness.GONE: "node-gone", Liveness.SUSPECT: "node-suspect"}
 
 
-def judge(view: HealthView) -> list[HealthWarning]:
+def judge(view: ClusterView) -> list[HealthWarning]:
     """Return what is wrong, in the order of the table; empty when all is well."""
     rank = {code: position for position, code in enumerate(TABLE)}
     found = sorted(_findings(view), key=lambda finding: (rank[finding[0]], finding[1]))
     return [_warning(code, subject) for code, subject in found]
 
 
-def _findings(view: HealthView) -> Iterator[tuple[str, str]]:
-    if not view.has_leader:
+def _findings(view: ClusterView) -> Iterator[tuple[str, str]]:
+    if view.leader is None:
         yield "no-leader", ""
     if view.pending_reason:
         yield "pending-node", view.pending_reason
-    if not view.engines:
+    if not any(node.engines for node in view.nodes if node.liveness is Liveness.ALIVE):
         yield "no-engine", ""
-    if len(view.liveness) <= 1:
+    if len(view.nodes) <= 1:
         yield "alone", ""
-    for node, liveness in view.liveness.items():
-        if liveness in _OF_LIVENESS:
-            yield _OF_LIVENESS[liveness], view.names.get(node, short(node))
+    for node in view.nodes:
+        if node.liveness in _OF_LIVENESS:
+            yield _OF_LIVENESS[node.liveness], node.name or short(node.node)
 
 
 def _warning(code: str, subject: str) -> HealthWarning:

@@ -1,0 +1,126 @@
+"""Makes ledger entries and facts for the tests of the cluster's pure cores."""
+
+from collections.abc import Sequence
+
+from jupiterd.cluster.entry import Entry, Writer, compose, parse, seal
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    ClusterFounded,
+    CycleStarted,
+    CycleStateSet,
+    EpochClosed,
+    EpochOpened,
+    Fact,
+    ManifestFrozen,
+    NodeAdmitted,
+    RoleAssigned,
+    RoundCommitted,
+    UnknownFact,
+    VerdictReached,
+    WindowSet,
+    WorkCompleted,
+)
+from jupiterd.cluster.ledger import Ledger
+from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
+
+CLUSTER = ClusterId("c" * 32)
+CYCLE = CycleId("d" * 16)
+NODES = tuple(NodeId(letter * 32) for letter in "abe")
+SIGNATURE = b"nobody checks this one"
+
+
+def admitted(node: NodeId) -> NodeAdmitted:
+    return NodeAdmitted(node, f"name-{node[0]}", b"certificate of " + node.encode(), "window open")
+
+
+def make_entry(
+    ledger: Ledger, term: int, writer: Writer, facts: Sequence[Fact], cluster: ClusterId = CLUSTER
+) -> Entry:
+    """The writer's next entry, as `ledger` stands."""
+    index, previous = ledger.chain_end(writer)
+    return parse(seal(compose(cluster, term, writer, index, previous, facts), SIGNATURE))
+
+
+def founded_ledger(writer: Writer, others: Sequence[NodeId] = ()) -> Ledger:
+    ledger = Ledger(CLUSTER)
+    ledger.add(make_entry(ledger, 1, writer, [ClusterFounded("home"), admitted(writer.node)]))
+    if others:
+        ledger.add(make_entry(ledger, 1, writer, [admitted(node) for node in others]))
+    return ledger
+
+
+def started(rounds: int = 2) -> CycleStarted:
+    return CycleStarted(CYCLE, "python", "name: python\n", rounds, "1m", 7, "2026-01-01T00:00:00Z")
+
+
+def commanded(wanted: str, edit: int, reason: str = "asked for") -> CycleStateSet:
+    return CycleStateSet(CYCLE, wanted, reason, edit)
+
+
+def checkpoint(
+    name: str, parent: str = "", round_number: int = 1, tokens: int = 100, is_final: bool = False
+) -> CheckpointCommitted:
+    return CheckpointCommitted(
+        CYCLE, round_number, parent, ArtifactId(name), 1, 10, tokens, 5, 3.5, is_final
+    )
+
+
+def round_over(
+    parent: str, round_number: int = 1, promoted: str = "", verdict: str = "HOLD"
+) -> RoundCommitted:
+    return RoundCommitted(CYCLE, round_number, parent, verdict, promoted)
+
+
+def opened(epoch: int, round_number: int = 1) -> EpochOpened:
+    return EpochOpened(CYCLE, round_number, epoch, NODES[:2], "torch", "", 0)
+
+
+def closed(epoch: int) -> EpochClosed:
+    return EpochClosed(CYCLE, epoch, "a rank died")
+
+
+def work_done(item: str, node: NodeId = NODES[0], round_number: int = 1) -> WorkCompleted:
+    return WorkCompleted(
+        CYCLE, round_number, "filter", item, node, {"samples": ArtifactId("f" * 64)}, {"kept": 3.0}
+    )
+
+
+def sample_facts() -> list[Fact]:
+    """At least one of each kind, with every sort of contest between them."""
+    return [
+        ClusterFounded("home"),
+        ClusterFounded("office"),
+        *(admitted(node) for node in NODES),
+        NodeAdmitted(NODES[0], "renamed", b"certificate", "token"),
+        RoleAssigned(NODES[0], "trainer", "fast", 1),
+        RoleAssigned(NODES[0], "generator", "slow", 2),
+        RoleAssigned(NODES[0], "hybrid", "both", 2),
+        WindowSet(is_open=True, edit=1),
+        WindowSet(is_open=False, edit=1),
+        WindowSet(is_open=True, edit=2),
+        started(),
+        started(rounds=3),
+        commanded("stopped", 1),
+        commanded("running", 2),
+        commanded("stopped", 2, "another"),
+        work_done("r1/filter/0"),
+        work_done("r1/filter/0", NODES[1]),
+        work_done("r1/filter/1"),
+        ManifestFrozen(CYCLE, 1, "", ArtifactId("1" * 64), (ArtifactId("2" * 64),), 10, 1000),
+        ManifestFrozen(CYCLE, 1, "", ArtifactId("1" * 64), (ArtifactId("3" * 64),), 12, 1200),
+        opened(1),
+        opened(2),
+        closed(1),
+        checkpoint("k1"),
+        checkpoint("k2", "k1", tokens=200),
+        checkpoint("k2", "k1", tokens=200, is_final=True),
+        checkpoint("x2", "k1", tokens=300),
+        round_over("k2", promoted="m1", verdict="PROMOTE"),
+        round_over("k2"),
+        round_over("x2"),
+        checkpoint("k3", "k2", round_number=2, tokens=400),
+        VerdictReached(
+            CYCLE, 1, "HOLD", "too close", 2.5, ArtifactId("4" * 64), ArtifactId("5" * 64), ""
+        ),
+        UnknownFact("LinePinned", 1, {"leaf": "k3"}),
+    ]

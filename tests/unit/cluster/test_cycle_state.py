@@ -1,0 +1,101 @@
+from jupiterd.cluster.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.facts import CycleFailed
+from tests.unit.cluster.building import (
+    CYCLE,
+    NODES,
+    checkpoint,
+    closed,
+    commanded,
+    opened,
+    round_over,
+    started,
+    work_done,
+)
+
+
+def cycle_of(*facts: CycleFact) -> CycleState:
+    """Each fact a term later than the one before."""
+    cycle = CycleState()
+    for term, fact in enumerate(facts, 1):
+        cycle.apply(fact, (term, NODES[0], "u", 1))
+    return cycle
+
+
+def test_a_cycle_runs_until_its_rounds_are_committed() -> None:
+    cycle = cycle_of(started(rounds=1), checkpoint("k1", is_final=True))
+    assert not cycle.finished
+    cycle.apply(round_over("k1", promoted="m1", verdict="PROMOTE"), (9, NODES[0], "u", 1))
+    assert cycle.finished
+    assert cycle.rounds_committed == 1
+    assert cycle.generator == "m1"
+
+
+def test_a_failed_cycle_is_finished() -> None:
+    cycle = cycle_of(started(), CycleFailed(CYCLE, "empty-source", "nothing there", "look again"))
+    assert cycle.finished
+
+
+def test_the_greatest_edit_decides_whether_a_cycle_runs() -> None:
+    cycle = cycle_of(started(), commanded("running", 2, "go"), commanded("stopped", 1))
+    assert (cycle.wanted, cycle.wanted_reason, cycle.wanted_edit) == ("running", "go", 2)
+    assert not cycle.finished
+    cycle.apply(commanded("stopped", 3), (1, NODES[0], "u", 2))
+    assert cycle.finished
+
+
+def test_without_a_command_a_cycle_is_to_run() -> None:
+    cycle = cycle_of(checkpoint("k1"))
+    assert (cycle.wanted, cycle.wanted_reason, cycle.wanted_edit) == ("running", "", 0)
+    assert cycle.started is None
+    assert not cycle.finished
+    assert cycle.generator == ""
+
+
+def test_of_two_completions_of_one_item_the_first_in_the_order_counts() -> None:
+    cycle = cycle_of(work_done("i", NODES[1]), work_done("i", NODES[0]), work_done("j"))
+    assert cycle.completed[1, "i"].node == NODES[1]
+    assert set(cycle.completed) == {(1, "i"), (1, "j")}
+
+
+def test_the_open_epoch_is_the_latest_that_nobody_closed() -> None:
+    cycle = cycle_of(opened(1), opened(2), opened(3), closed(3))
+    assert cycle.open_epoch == opened(2)
+    assert cycle.open_epochs == (opened(1), opened(2))
+    assert cycle.next_epoch == 4
+    assert set(cycle.epochs_opened) == {1, 2, 3}
+    assert set(cycle.epochs_closed) == {3}
+
+
+def test_a_close_that_comes_before_its_epoch_still_closes_it() -> None:
+    cycle = cycle_of(closed(1), opened(1))
+    assert cycle.open_epoch is None
+    assert cycle_of().next_epoch == 1
+
+
+def test_the_last_checkpoint_of_a_round_is_taken_from_the_canonical_line() -> None:
+    cycle = cycle_of(
+        checkpoint("k1"),
+        checkpoint("k2", "k1", tokens=200),
+        checkpoint("x2", "k1", tokens=150),
+        round_over("k2"),
+        checkpoint("k3", "k2", 2, tokens=300),
+    )
+    first, second = cycle.last_checkpoint(1), cycle.last_checkpoint(2)
+    assert first is not None
+    assert first.artifact == "k2"
+    assert second is not None
+    assert second.artifact == "k3"
+    assert cycle.last_checkpoint(3) is None
+
+
+def test_a_round_on_a_branch_promotes_nothing() -> None:
+    cycle = cycle_of(
+        checkpoint("k1"),
+        round_over("k1", promoted="kept"),
+        checkpoint("k2", "k1", 2),
+        round_over("k2", 2, promoted="newest"),
+        checkpoint("x1", tokens=900),
+        round_over("x1", promoted="other"),
+    )
+    assert cycle.generator == "newest"
+    assert [leaf.parent for leaf in cycle.branches()] == ["x1"]

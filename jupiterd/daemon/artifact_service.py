@@ -44,7 +44,7 @@ class ArtifactService(ArtifactsServicer):
             lambda: asyncio.Semaphore(FETCHES_PER_PEER)
         )
 
-    async def Have(  # noqa: N802 - named by the protocol
+    async def Have(
         self, request: artifact_pb2.HaveRequest, context: _Context
     ) -> artifact_pb2.HaveReply:
         """Say which of these artifacts are complete here."""
@@ -52,7 +52,7 @@ class ArtifactService(ArtifactsServicer):
         held = [one for one in request.ids[:MAX_IDS] if self._store.holds(ArtifactId(one))]
         return artifact_pb2.HaveReply(ids=held)
 
-    async def GetManifest(  # noqa: N802
+    async def GetManifest(
         self, request: artifact_pb2.ManifestRequest, context: _Context
     ) -> artifact_pb2.ManifestReply:
         """Return a manifest, empty where the artifact isn't held."""
@@ -63,7 +63,7 @@ class ArtifactService(ArtifactsServicer):
             manifest = b""
         return artifact_pb2.ManifestReply(manifest=manifest)
 
-    async def Fetch(  # noqa: N802
+    async def Fetch(
         self, request: artifact_pb2.FetchRequest, context: _Context
     ) -> AsyncIterator[artifact_pb2.FetchPiece]:
         """Send the byte ranges in their order; a fifth call of one peer waits for its turn."""
@@ -78,7 +78,7 @@ class ArtifactService(ArtifactsServicer):
                     data = await self._read(ArtifactId(request.id), offset, length, context)
                     yield artifact_pb2.FetchPiece(offset=offset, data=data)
 
-    async def Replicate(  # noqa: N802
+    async def Replicate(
         self, request: artifact_pb2.ReplicateRequest, context: _Context
     ) -> artifact_pb2.ReplicateReply:
         """Fetch an artifact for ourselves and say whether it is here now."""

@@ -1,0 +1,71 @@
+"""What a finished phase is told as: a count, its unit and a sentence.
+
+Owns the words. Doesn't know how the counts came about.
+"""
+
+from collections.abc import Mapping
+
+from jupiterd.cycle.work import Phase
+
+_UNITS: Mapping[Phase, tuple[str, str]] = {
+    Phase.COLLECT: ("documents", "documents"),
+    Phase.GENERATE: ("samples", "samples"),
+    Phase.FILTER: ("kept", "samples"),
+    Phase.PACK: ("sequences", "sequences"),
+    Phase.TRAIN: ("steps", "steps"),
+    Phase.EVALUATE: ("documents", "documents"),
+    Phase.GATE: ("documents", "documents"),
+}
+"""Phase -> (the count that people see, its unit)."""
+
+_DETAILS: Mapping[Phase, str] = {
+    Phase.COLLECT: "{bytes:,} bytes in {clusters} clusters; "
+    "held out {holdout_documents} documents in {holdout_clusters} clusters",
+    Phase.GENERATE: "{samples} samples from {prompts} prompts, {tokens:,} tokens",
+    Phase.PACK: "{tokens:,} tokens from {documents} samples, "
+    "{synthetic_documents} of them synthetic",
+}
+"""Phase -> what else is told, from its counts."""
+
+
+def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:
+    """Return the sums of the counts of a phase's items."""
+    sums: dict[str, float] = {}
+    for counts in parts:
+        for name, value in counts.items():
+            sums[name] = sums.get(name, 0) + value
+    return sums
+
+
+def summarise(phase: Phase, counts: Mapping[str, float]) -> tuple[int, str, str]:
+    """Return (count, unit, detail) of a finished phase."""
+    key, unit = _UNITS[phase]
+    return int(counts.get(key, 0)), unit, _detail(phase, counts)
+
+
+def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
+    template = _DETAILS.get(phase)
+    if phase is Phase.FILTER:
+        return _filter_detail(counts)
+    whole = {name: int(value) for name, value in counts.items()}
+    return "" if template is None else template.format_map(_Zeros(whole))
+
+
+class _Zeros(dict[str, int]):
+    """Counts of which those that are absent are nought."""
+
+    def __missing__(self, name: str) -> int:
+        return 0
+
+
+def _filter_detail(counts: Mapping[str, float]) -> str:
+    reasons = sorted(
+        ((name.removeprefix("dropped."), count) for name, count in counts.items() if "." in name),
+        key=lambda pair: (-pair[1], pair[0]),
+    )
+    told = ", ".join(f"{reason} {count:.0f}" for reason, count in reasons)
+    return (
+        f"kept {counts.get('kept_real', 0):.0f} real and "
+        f"{counts.get('kept_synthetic', 0):.0f} synthetic, "
+        f"dropped {counts.get('dropped', 0):.0f}" + (f" ({told})" if told else "")
+    )

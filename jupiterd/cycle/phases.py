@@ -1,0 +1,241 @@
+"""What a round needs next: the table of phases and the items of each.
+
+Owns the order of phases and what goes into every item. Doesn't know nodes, processes or the ledger:
+it is shown what is done and says what is to be done. Whoever asks, whenever, gets the same answer,
+so killing anything at any time and asking again leads to the same data.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from jupiterd.cycle.domain import Domain
+from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.errors import Bug
+from jupiterd.ids import ArtifactId, CycleId
+
+EVALUATION_PIECES = 2
+"""Evaluation is cut into this many items, so that two nodes share it; ids must never change."""
+
+
+@dataclass(frozen=True)
+class RoundView:
+    """What is known of a round and of those before it."""
+
+    cycle: CycleId
+    round: int
+    seed: int
+    started_at: str
+    completed: Mapping[str, WorkResult]
+    """Item id -> result, over all rounds of the cycle: ids carry the round."""
+    trained: ArtifactId | None
+    """The round's final checkpoint, once training is done."""
+    generator: str
+    """Artifact id of the promoted model in force, or empty."""
+    looks: int
+    """How often a candidate has been shown the holdout before this round."""
+
+
+@dataclass(frozen=True)
+class RunItems:
+    """Do these items; they don't depend on each other."""
+
+    phase: Phase
+    items: tuple[WorkItem, ...]
+    total: int
+    """Items of the phase, those done included."""
+
+
+@dataclass(frozen=True)
+class TrainRound:
+    """Train on the round's manifest."""
+
+    tokenizer: ArtifactId
+    shards: ArtifactId
+
+
+@dataclass(frozen=True)
+class CloseRound:
+    """Record the verdict and the end of the round."""
+
+    verdict: WorkResult
+
+
+Step = RunItems | TrainRound | CloseRound
+
+
+def item_id(round_number: int, phase: Phase, number: int) -> str:
+    """Return the id of the phase's n-th item."""
+    return f"r{round_number}/{phase}/{number}"
+
+
+def next_step(view: RoundView, domain: Domain) -> tuple[Step, str]:
+    """Return what the round needs next, with the reason."""
+    for phase, items_of in _ITEMS.items():
+        if phase is Phase.EVALUATE and view.trained is None:
+            return _train(view), "the round's sequences are packed"
+        items = items_of(view, domain)
+        undone = tuple(item for item in items if item.id not in view.completed)
+        if undone:
+            return RunItems(
+                phase, undone, len(items)
+            ), f"{len(undone)} of {len(items)} items are open"
+    return CloseRound(view.completed[item_id(view.round, Phase.GATE, 0)]), "the gate has decided"
+
+
+def skip_reason(view_round: int, generator: str, phase: Phase) -> str:
+    """Say why a phase has nothing to do in this round; empty when it has."""
+    if phase is not Phase.GENERATE or generator:
+        return ""
+    if view_round == 1:
+        return "round 1 trains on real data alone"
+    return "no generator was promoted, so this round uses real data alone"
+
+
+def _result(view: RoundView, phase: Phase, number: int = 0, round_number: int = 0) -> WorkResult:
+    return view.completed[item_id(round_number or view.round, phase, number)]
+
+
+def _train(view: RoundView) -> TrainRound:
+    packed = _result(view, Phase.PACK)
+    return TrainRound(_tokenizer(view), packed.outputs["shards"])
+
+
+def _tokenizer(view: RoundView) -> ArtifactId:
+    """Return the first round's tokenizer: it never changes, so that students stay comparable."""
+    return _result(view, Phase.PACK, round_number=1).outputs["tokenizer"]
+
+
+def _collect(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+    return tuple(
+        WorkItem(
+            item_id(view.round, Phase.COLLECT, number),
+            Phase.COLLECT,
+            "collect",
+            {
+                "source": source.model_dump(mode="json"),
+                "holdout": domain.holdout.model_dump(mode="json"),
+                "language": domain.language,
+                "license_policy": domain.license_policy.model_dump(mode="json"),
+                "fetched_at": view.started_at,
+            },
+        )
+        for number, source in enumerate(domain.data_sources)
+    )
+
+
+def _collected(view: RoundView, domain: Domain, output: str) -> dict[str, ArtifactId]:
+    return {
+        f"{output}.{number}": _result(view, Phase.COLLECT, number).outputs[output]
+        for number in range(len(domain.data_sources))
+    }
+
+
+def _generate(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+    if not view.generator:
+        return ()
+    generation = domain.generation
+    return tuple(
+        WorkItem(
+            item_id(view.round, Phase.GENERATE, number),
+            Phase.GENERATE,
+            "generate",
+            {
+                "template": template.model_dump(mode="json"),
+                "seed": view.seed * 1000 + view.round * 10 + number,
+                "generator": view.generator,
+                "fetched_at": view.started_at,
+                **generation.sampling(),
+            },
+            {"model": ArtifactId(view.generator), **_collected(view, domain, "train")},
+        )
+        for number, template in enumerate(generation.templates)
+    )
+
+
+def _synthetic(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
+    """Return every batch generated so far: they accumulate, and are filtered anew each round."""
+    found = [
+        view.completed[name].outputs["samples"]
+        for round_number in range(1, view.round + 1)
+        for number in range(len(domain.generation.templates))
+        if (name := item_id(round_number, Phase.GENERATE, number)) in view.completed
+    ]
+    return {f"synthetic.{number}": artifact for number, artifact in enumerate(found)}
+
+
+def _filter(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+    inputs = (
+        _collected(view, domain, "train")
+        | _collected(view, domain, "holdout")
+        | _synthetic(view, domain)
+    )
+    params = {
+        "language": domain.language,
+        "license_policy": domain.license_policy.model_dump(mode="json"),
+    }
+    return (WorkItem(item_id(view.round, Phase.FILTER, 0), Phase.FILTER, "filter", params, inputs),)
+
+
+def _pack(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+    inputs = {"kept": _result(view, Phase.FILTER).outputs["kept"]}
+    if view.round > 1:
+        inputs["tokenizer"] = _tokenizer(view)
+    params = {
+        "synthetic_share": domain.mix_ratio.synthetic_share,
+        "seed": view.seed,
+    }
+    return (WorkItem(item_id(view.round, Phase.PACK, 0), Phase.PACK, "pack", params, inputs),)
+
+
+def _evaluate(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+    if view.trained is None:
+        raise Bug("a round is evaluated before it is trained")
+    inputs = {
+        "model": view.trained,
+        "kept": _result(view, Phase.FILTER).outputs["kept"],
+        **_collected(view, domain, "holdout"),
+    }
+    if view.generator:
+        inputs["incumbent"] = ArtifactId(view.generator)
+    return tuple(
+        WorkItem(
+            item_id(view.round, Phase.EVALUATE, piece),
+            Phase.EVALUATE,
+            "evaluate",
+            {
+                "piece": piece,
+                "pieces": EVALUATION_PIECES,
+                **domain.evaluation.model_dump(mode="json"),
+            },
+            inputs,
+        )
+        for piece in range(EVALUATION_PIECES)
+    )
+
+
+def _gate(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+    scores = {
+        f"scores.{piece}": _result(view, Phase.EVALUATE, piece).outputs["scores"]
+        for piece in range(EVALUATION_PIECES)
+    }
+    params = {
+        "gate": domain.gate.model_dump(mode="json"),
+        "holdout": domain.holdout.model_dump(mode="json"),
+        "look": view.looks + 1,
+        "candidate": view.trained,
+        "incumbent": view.generator,
+        "round": view.round,
+        "scores": scores,
+    }
+    return (WorkItem(item_id(view.round, Phase.GATE, 0), Phase.GATE, "gate", params, scores),)
+
+
+_ITEMS: Mapping[Phase, Callable[[RoundView, Domain], tuple[WorkItem, ...]]] = {
+    Phase.COLLECT: _collect,
+    Phase.GENERATE: _generate,
+    Phase.FILTER: _filter,
+    Phase.PACK: _pack,
+    Phase.EVALUATE: _evaluate,
+    Phase.GATE: _gate,
+}
+"""The items of every phase but training, which is a gang's work; in the order of a round."""

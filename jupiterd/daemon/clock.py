@@ -1,0 +1,20 @@
+"""The daemon's clocks.
+
+Owns which clock is read for what. Pure cores never call it: they are handed the time.
+"""
+
+import datetime as dt
+import sys
+import time
+
+
+def now_s() -> float:
+    """Return seconds on a clock that never goes back and counts sleep; for all decisions."""
+    if sys.platform == "linux":
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+def wall_iso() -> str:
+    """Return the wall time, UTC, to the second, ISO 8601; for display and provenance only."""
+    return dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")  # noqa: TID251

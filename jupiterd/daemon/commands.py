@@ -1,0 +1,132 @@
+"""What people order: the verbs of jupiterctl, carried out by the leader.
+
+Owns each verb's checks and its facts. A daemon that doesn't lead passes the command on.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
+from jupiterd.cluster.state import CycleState
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.plan import parse_model
+from jupiterd.daemon.clock import wall_iso
+from jupiterd.errors import ConflictError, NoLeaderError, NotFoundError, UsageError, from_wire
+from jupiterd.failures import from_rpc
+from jupiterd.ids import CycleId
+from jupiterd.locations import config_folder
+from jupiterd.rpc import peer_pb2
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.leading import Leading
+    from jupiterd.daemon.node import Node
+
+SCHEMA = "jupiter/v1"
+FORWARD_TIMEOUT_S = 10.0
+MAX_ROUNDS = 1000
+
+Arguments = Mapping[str, Any]
+
+
+class Commands:
+    """Carries out commands, here or at the leader's."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._verbs = {
+            "cycle.start": self._start_cycle,
+            "cycle.stop": self._stop_cycle,
+            "cluster.open": self._open_window,
+            "cluster.close": self._close_window,
+        }
+
+    async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
+        """Carry out a command wherever the leader is; raises JupiterError."""
+        if self._node.leading is not None:
+            return await self.execute_here(verb, arguments)
+        leader = self._node.pulse.election.leader
+        peer = None if leader is None else self._node.peers.get(leader)
+        if peer is None:
+            raise NoLeaderError("nobody leads the cluster just now")
+        request = peer_pb2.CommandRequest(verb=verb, arguments_json=json.dumps(dict(arguments)))
+        try:
+            reply = await peer.channels.control.Command(request, timeout=FORWARD_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, f"the leader {peer.name}") from error
+        if reply.failure.code:
+            raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
+        return json.loads(reply.result_json)
+
+    async def execute_here(self, verb: str, arguments: Arguments) -> dict[str, Any]:
+        """Carry out a command as the leader; raises NoLeaderError where we don't lead."""
+        if self._node.leading is None:
+            raise NoLeaderError("this node doesn't lead")
+        if verb not in self._verbs:
+            raise UsageError(f"unknown command {verb}")
+        return {"schema": SCHEMA, **await self._verbs[verb](self._node.leading, arguments)}
+
+    async def _start_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+        running = self._running()
+        if running is not None and running.started is not None:
+            raise ConflictError(
+                f"a cycle on {running.started.domain} is running already",
+                "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
+            )
+        text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
+        domain = parse_domain(text, f"{name}.yaml")
+        rounds = int(arguments.get("rounds", 1))
+        if not 1 <= rounds <= MAX_ROUNDS:
+            raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
+        started = CycleStarted(
+            cycle=CycleId(secrets.token_hex(8)),
+            domain=domain.domain,
+            domain_yaml=text,
+            rounds=rounds,
+            size=str(arguments.get("size", "1m")),
+            seed=int(arguments.get("seed", 1)),
+            started_at=wall_iso(),
+            model_yaml=_model_text(str(arguments.get("size", "1m"))),
+        )
+        await leading.record(started)
+        return {"cycle": started.cycle, "domain": domain.domain}
+
+    async def _stop_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+        running = self._running()
+        if running is None or running.started is None:
+            raise NotFoundError("no cycle is running", "jupiterctl cycle start --domain NAME")
+        wanted = str(arguments.get("cycle") or running.started.cycle)
+        if not running.started.cycle.startswith(wanted):
+            raise NotFoundError(f"no running cycle is called {wanted}", "jupiterctl cycle status")
+        edit = running.wanted_edit + 1
+        cycle = running.started.cycle
+        await leading.record(CycleStateSet(cycle, "stopped", "stopped by a person", edit))
+        return {"cycle": cycle}
+
+    async def _open_window(self, leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
+        return await self._set_window(leading, is_open=True)
+
+    async def _close_window(self, leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
+        return await self._set_window(leading, is_open=False)
+
+    async def _set_window(self, leading: "Leading", *, is_open: bool) -> dict[str, Any]:
+        edit = self._node.journal.state.window_edit + 1
+        await leading.record(WindowSet(is_open, edit))
+        return {"open": is_open}
+
+    def _running(self) -> CycleState | None:
+        cycles = self._node.journal.state.cycles.values()
+        return next((cycle for cycle in cycles if cycle.started and not cycle.finished), None)
+
+
+def _model_text(size: str) -> str:
+    folder = config_folder() / "models"
+    known = sorted(path.stem for path in folder.glob("*.yaml"))
+    if size not in known:
+        raise NotFoundError(f"there is no size {size}", f"sizes: {', '.join(known)}")
+    text = (folder / f"{size}.yaml").read_text()
+    parse_model(text)
+    return text

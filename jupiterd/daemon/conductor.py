@@ -1,0 +1,210 @@
+"""The leader's walk of one cycle: asks `phases` what is next, has it done, records what came of it.
+
+Owns one running cycle for one term. Doesn't know how items are done (workers) or how gangs hold
+(`gang_conductor`).
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from jupiterd.cluster.facts import (
+    CycleFailed,
+    ManifestFrozen,
+    RoundCommitted,
+    VerdictReached,
+    WorkCompleted,
+)
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, item_id, next_step
+from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.leading import Leading, is_permanent
+from jupiterd.daemon.work_events import Advanced, Finished
+from jupiterd.errors import Bug, JupiterError, NotFoundError, PeerUnreachableError, WorkFailedError
+from jupiterd.ids import ArtifactId, CycleId
+
+log = logging.getLogger(__name__)
+
+MAX_FAILURES = 3
+"""An item whose worker fails this often ends the cycle: it would fail for ever."""
+
+RETRY_S = 1.0
+
+NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.EVALUATE})
+"""Phases whose workers import a machine learning library."""
+
+
+class CycleConductor:
+    """Conducts one cycle until it is finished or the term is over."""
+
+    def __init__(self, leading: Leading, cycle: CycleId) -> None:
+        self._leading = leading
+        self._cycle = cycle
+        started = leading.cycle(cycle).started
+        if started is None:
+            raise Bug(f"cycle {cycle} was never started")
+        self._started = started
+        self._domain = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
+
+    async def conduct(self) -> None:
+        """Go on from what the ledger says; an error that won't mend ends the cycle."""
+        try:
+            while not self._leading.cycle(self._cycle).finished:
+                await self._step()
+        except* JupiterError as group:
+            error = _first(group)
+            log.warning("cycle_failed", extra={"cycle": self._cycle, "reason": error.message})
+            failed = CycleFailed(self._cycle, error.code, error.message, error.hint)
+            await self._leading.record(failed)
+        finally:
+            self._leading.board.end(self._cycle)
+
+    async def _step(self) -> None:
+        view = self._view()
+        step, reason = next_step(view, self._domain)
+        log.info("next_step", extra={"round": view.round, "reason": reason})
+        match step:
+            case RunItems():
+                await self._run_items(view, step)
+            case TrainRound():
+                self._begin(view, Phase.TRAIN)
+                await GangConductor(self._leading, self._started, self._domain).train(
+                    view.round, step
+                )
+            case CloseRound(verdict):
+                await self._close(view, verdict)
+
+    def _view(self) -> RoundView:
+        cycle = self._leading.cycle(self._cycle)
+        number = cycle.rounds_committed + 1
+        last = cycle.last_checkpoint(number)
+        return RoundView(
+            cycle=self._cycle,
+            round=number,
+            seed=self._started.seed,
+            started_at=self._started.started_at,
+            completed={
+                fact.item: WorkResult(fact.outputs, fact.counts, fact.summary)
+                for fact in cycle.completed.values()
+            },
+            trained=last.artifact if last is not None and last.is_final else None,
+            generator=cycle.generator,
+            looks=len([r for r in cycle.verdicts if r < number]),
+        )
+
+    def _begin(self, view: RoundView, phase: Phase) -> None:
+        self._leading.board.begin(self._cycle, view.round, phase, now_s())
+
+    async def _run_items(self, view: RoundView, step: RunItems) -> None:
+        self._begin(view, step.phase)
+        async with asyncio.TaskGroup() as group:
+            for item in step.items:
+                group.create_task(self._run_item(view, item), name=item.id)
+
+    async def _run_item(self, view: RoundView, item: WorkItem) -> None:
+        failures = 0
+        while True:
+            try:
+                return await self._try_item(view, item)
+            except JupiterError as error:
+                failures += isinstance(error, WorkFailedError)
+                if is_permanent(error) or failures >= MAX_FAILURES:
+                    raise
+                log.warning("item_failed", extra={"item": item.id, "reason": error.message})
+                await asyncio.sleep(RETRY_S)
+
+    async def _try_item(self, view: RoundView, item: WorkItem) -> None:
+        began_s = now_s()
+        node = self._leading.place(needs_engine=item.phase in NEEDS_ENGINE)
+        order = self._leading.order(self._cycle, item.id, item.task, item.params)
+        result = None
+        async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
+            if isinstance(event, Advanced):
+                self._leading.board.advance(self._cycle, item.id, event)
+            elif isinstance(event, Finished):
+                result = event.result
+        if result is None:
+            raise WorkFailedError(f"the {item.task} worker ended without a result")
+        await self._keep_two_copies(node == self._leading.self_id, result)
+        completed = WorkCompleted(
+            cycle=self._cycle,
+            round=view.round,
+            phase=str(item.phase),
+            item=item.id,
+            node=node,
+            outputs=result.outputs,
+            counts=result.counts,
+            summary=result.summary,
+            elapsed_s=round(now_s() - began_s, 3),
+        )
+        await self._leading.record(completed, *self._manifest(view, item, result))
+
+    async def _keep_two_copies(self, made_here: bool, result: WorkResult) -> None:  # noqa: FBT001
+        """Bring what another node made to this one, or send what this one made to another."""
+        artifacts = list(result.outputs.values())
+        if made_here:
+            await self._leading.library.spread(artifacts)
+            return
+        try:
+            for artifact in artifacts:
+                await self._leading.library.ensure(artifact)
+        except NotFoundError as error:
+            raise PeerUnreachableError(
+                f"the maker of a result has gone: {error.message}"
+            ) from error
+
+    def _manifest(
+        self, view: RoundView, item: WorkItem, result: WorkResult
+    ) -> tuple[ManifestFrozen, ...]:
+        if item.phase is not Phase.PACK:
+            return ()
+        line = self._leading.cycle(self._cycle).line()
+        first_pack = view.completed.get(item_id(1, Phase.PACK, 0), result)
+        return (
+            ManifestFrozen(
+                cycle=self._cycle,
+                round=view.round,
+                parent=str(getattr(line[-1], "artifact", "") or getattr(line[-1], "parent", ""))
+                if line
+                else "",
+                tokenizer=first_pack.outputs["tokenizer"],
+                shards=(result.outputs["shards"],),
+                sequences=int(result.counts["sequences"]),
+                tokens=int(result.counts["tokens"]),
+            ),
+        )
+
+    async def _close(self, view: RoundView, judged: WorkResult) -> None:
+        candidate = view.trained
+        if candidate is None:
+            raise Bug("a round is closed before it is trained")
+        verdict = str(judged.summary["verdict"])
+        promoted = candidate if verdict == "PROMOTE" else view.generator
+        await self._leading.library.spread([candidate])
+        await self._leading.record(
+            VerdictReached(
+                cycle=self._cycle,
+                round=view.round,
+                verdict=verdict,
+                reason=str(judged.summary["reason"]),
+                val_bpb=float(judged.summary["val_bpb"] or 0.0),
+                artifact=judged.outputs["verdict"],
+                candidate=candidate,
+                incumbent=view.generator,
+            ),
+            RoundCommitted(
+                cycle=self._cycle,
+                round=view.round,
+                parent=candidate,
+                verdict=verdict,
+                promoted=ArtifactId(promoted),
+            ),
+        )
+
+
+def _first(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
+    """Return the first error inside, however deep."""
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -1,0 +1,71 @@
+"""What a leader does during its term: hands out roles and conducts every unfinished cycle.
+
+Owns the tasks of one term. Doesn't know how a cycle is conducted.
+"""
+
+import asyncio
+import logging
+
+from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted, RoleAssigned
+from jupiterd.cluster.roles import Candidate, assign
+from jupiterd.daemon.conductor import CycleConductor
+from jupiterd.daemon.leading import Leading
+from jupiterd.ids import CycleId
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 0.5
+
+
+async def found(leading: Leading, label: str, own: NodeAdmitted) -> None:
+    """Write the first entry of a cluster that has none yet."""
+    if len(leading.journal.ledger) == 0:
+        await leading.record(ClusterFounded(label), own)
+
+
+async def lead(leading: Leading) -> None:
+    """Assign roles and conduct cycles until cancelled."""
+    tasks: dict[CycleId, asyncio.Task[None]] = {}
+    async with asyncio.TaskGroup() as group:
+        while True:
+            await _assign_roles(leading)
+            for cycle_id, cycle in leading.journal.state.cycles.items():
+                task = tasks.get(cycle_id)
+                if cycle.finished:
+                    if task is not None and not task.done():
+                        log.info("cycle_ends", extra={"cycle": cycle_id})
+                        task.cancel()
+                elif cycle.started is not None and (task is None or task.done()):
+                    conductor = CycleConductor(leading, cycle_id)
+                    tasks[cycle_id] = group.create_task(
+                        conductor.conduct(), name=f"cycle {cycle_id}"
+                    )
+            await _news(leading)
+
+
+async def _news(leading: Leading) -> None:
+    """Wait for an entry, or a moment: members come and go without one."""
+    try:
+        async with asyncio.timeout(LOOK_S):
+            await leading.journal.changed_since(leading.journal.version)
+    except TimeoutError:
+        return
+
+
+async def _assign_roles(leading: Leading) -> None:
+    state = leading.journal.state
+    candidates = [
+        Candidate(node, hardware)
+        for node in sorted(leading.alive() & set(state.members))
+        if (hardware := leading.hardware_of(node)) is not None
+    ]
+    changes: list[RoleAssigned] = []
+    for node, (role, reason) in assign(candidates).items():
+        known = state.roles.get(node)
+        if known is None or (known.role, known.reason) != (str(role), reason):
+            edit = 1 if known is None else known.edit + 1
+            changes.append(RoleAssigned(node, str(role), reason, edit))
+    if changes:
+        for change in changes:
+            log.info("role_assigned", extra={"node": change.node[:8], "role": change.role})
+        await leading.record(*changes)

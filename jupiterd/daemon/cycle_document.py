@@ -1,0 +1,209 @@
+"""The document of `cycle status` and `cycle watch`: made of facts and the leader's telemetry.
+
+Owns its keys (DESIGN, section 10). Pure: it is handed all it needs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jupiterd.cluster.facts import CheckpointCommitted, CycleStarted, WorkCompleted
+from jupiterd.cluster.state import CycleState
+from jupiterd.cycle.phase_summary import summarise, total_counts
+from jupiterd.cycle.phases import item_id, skip_reason
+from jupiterd.cycle.work import Phase
+from jupiterd.errors import Bug
+
+Live = Mapping[str, Any]
+
+VERDICT_NUMBERS = ("incumbent_bpb", "byte_bpb", "unigram_bpb")
+
+
+def cycle_document(
+    cycle: CycleState, live: Live | None, *, model: str | None, has_leader: bool
+) -> dict[str, Any]:
+    """Return the document of one cycle.
+
+    Args:
+        cycle: what the ledger says.
+        live: the leader's telemetry of the running phase, if there is any.
+        model: folder of the newest model on this machine.
+        has_leader: whether anybody conducts it.
+    """
+    started = _started(cycle)
+    last = next(
+        (fact for fact in reversed(cycle.line()) if isinstance(fact, CheckpointCommitted)), None
+    )
+    values = dict((live or {}).get("values", {}))
+    training = live if live and live["phase"] == Phase.TRAIN else None
+    verdicts = _verdicts(cycle)
+    return {
+        "id": started.cycle,
+        "domain": started.domain,
+        "state": _state(cycle, has_leader=has_leader),
+        "rounds": started.rounds,
+        "round": min(cycle.rounds_committed + 1, started.rounds),
+        "phase": None if live is None else live["phase"],
+        "step": training["done"] if training else (last.step if last else 0),
+        "total_steps": training["total"] if training else None,
+        "tokens": int(values["tokens"]) if "tokens" in values else (last.tokens if last else 0),
+        "loss": values.get("loss", last.loss if last else None),
+        "val_bpb": verdicts[-1]["val_bpb"] if verdicts else None,
+        "tokens_per_s": values.get("tokens_per_s"),
+        "epoch": max(cycle.epochs_opened, default=0),
+        "resumed_from_step": _resumed(cycle),
+        "gang": list(training["gang"]) if training else [],
+        "verdicts": verdicts,
+        "model": model,
+        "failure": _failure(cycle),
+        "phases": _phases(cycle, live),
+        "events": _events(cycle),
+    }
+
+
+def _started(cycle: CycleState) -> CycleStarted:
+    if cycle.started is None:
+        raise Bug("a cycle is shown that was never started")
+    return cycle.started
+
+
+def _state(cycle: CycleState, *, has_leader: bool) -> str:
+    started = _started(cycle)
+    if cycle.failed is not None:
+        return "failed"
+    if cycle.rounds_committed >= started.rounds:
+        return "finished"
+    if cycle.wanted == "stopped":
+        return "stopped"
+    return "running" if has_leader else "waiting"
+
+
+def _failure(cycle: CycleState) -> dict[str, str] | None:
+    failed = cycle.failed
+    return {"code": failed.code, "message": failed.message, "hint": failed.hint} if failed else None
+
+
+def _resumed(cycle: CycleState) -> int | None:
+    """Return the step that the newest epoch started from."""
+    if not cycle.epochs_opened:
+        return None
+    return cycle.epochs_opened[max(cycle.epochs_opened)].from_step
+
+
+def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
+    documents: list[dict[str, Any]] = []
+    for number, verdict in sorted(cycle.verdicts.items()):
+        judged = cycle.completed.get((number, item_id(number, Phase.GATE, 0)))
+        numbers = {} if judged is None else judged.summary
+        documents.append(
+            {
+                "round": number,
+                "verdict": verdict.verdict,
+                "val_bpb": verdict.val_bpb,
+                "reason": verdict.reason,
+                **{name: numbers.get(name) for name in VERDICT_NUMBERS},
+            }
+        )
+    return documents
+
+
+def _phases(cycle: CycleState, live: Live | None) -> list[dict[str, Any]]:
+    started = _started(cycle)
+    shown = min(cycle.rounds_committed + 1, started.rounds)
+    return [_phase(cycle, number, phase, live) for number in range(1, shown + 1) for phase in Phase]
+
+
+def _phase(cycle: CycleState, number: int, phase: Phase, live: Live | None) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "round": number,
+        "phase": str(phase),
+        "state": "waiting",
+        "done": 0,
+        "total": 0,
+        "unit": "",
+        "rate": None,
+        "eta_s": None,
+        "elapsed_s": None,
+        "detail": "",
+        "values": {},
+    }
+    if live is not None and (live["round"], live["phase"]) == (number, phase):
+        keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values")
+        return document | {"state": "running"} | {key: live[key] for key in keys}
+    if phase is Phase.TRAIN:
+        return document | _trained(cycle, number)
+    done = [f for f in cycle.completed.values() if f.round == number and f.phase == phase]
+    if done and not _is_open(live, number, phase):
+        return document | _finished(phase, done)
+    reason = skip_reason(number, _generator_before(cycle, number), phase)
+    is_past = number <= cycle.rounds_committed or _has_passed(cycle, number, phase)
+    if reason and is_past:
+        return document | {"state": "skipped", "detail": reason}
+    return document
+
+
+def _is_open(live: Live | None, number: int, phase: Phase) -> bool:
+    return live is not None and (live["round"], live["phase"]) == (number, phase)
+
+
+def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
+    counts = total_counts([fact.counts for fact in done])
+    count, unit, detail = summarise(phase, counts)
+    elapsed_s = max(fact.elapsed_s for fact in done)
+    return {
+        "state": "done",
+        "done": count,
+        "total": count,
+        "unit": unit,
+        "rate": count / elapsed_s if elapsed_s else None,
+        "elapsed_s": elapsed_s,
+        "detail": detail,
+    }
+
+
+def _trained(cycle: CycleState, number: int) -> dict[str, Any]:
+    last = cycle.last_checkpoint(number)
+    if last is None or not last.is_final:
+        return {}
+    epochs = [opened.epoch for opened in cycle.epochs_opened.values() if opened.round == number]
+    closed = [cycle.epochs_closed[epoch] for epoch in epochs if epoch in cycle.epochs_closed]
+    elapsed_s = sum(fact.elapsed_s for fact in closed)
+    ranks = len(cycle.epochs_opened[max(epochs)].gang) if epochs else 0
+    return {
+        "state": "done",
+        "done": last.step,
+        "total": last.step,
+        "unit": "steps",
+        "rate": last.step / elapsed_s if elapsed_s else None,
+        "elapsed_s": elapsed_s,
+        "detail": f"loss {last.loss:.3f}, {ranks} ranks, {len(epochs)} epochs",
+        "values": {"loss": last.loss},
+    }
+
+
+def _generator_before(cycle: CycleState, number: int) -> str:
+    """Return the generator in force when a round began."""
+    promoted = [
+        v for r, v in sorted(cycle.verdicts.items()) if r < number and v.verdict == "PROMOTE"
+    ]
+    return promoted[-1].candidate if promoted else ""
+
+
+def _has_passed(cycle: CycleState, number: int, phase: Phase) -> bool:
+    order = list(Phase)
+    later = {str(other) for other in order[order.index(phase) + 1 :]}
+    return any(fact.round == number and fact.phase in later for fact in cycle.completed.values())
+
+
+def _events(cycle: CycleState) -> list[dict[str, Any]]:
+    """Return what happened to gangs, in words; `seq` only ever grows."""
+    events: list[dict[str, Any]] = []
+    for number, opened in sorted(cycle.epochs_opened.items()):
+        start = (
+            f"from step {opened.from_step}" if opened.from_step else "from the start of the round"
+        )
+        text = f"epoch {number}: {len(opened.gang)} ranks ({opened.engine}) {start}"
+        events.append({"seq": 2 * number, "text": text})
+        closed = cycle.epochs_closed.get(number)
+        if closed is not None and closed.reason != "finished":
+            events.append({"seq": 2 * number + 1, "text": f"epoch {number} ended: {closed.reason}"})
+    return events

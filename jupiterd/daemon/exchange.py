@@ -1,0 +1,82 @@
+"""Making two nodes' ledgers equal: each sends what the other lacks.
+
+Owns when and with whom. Doesn't know what entries say; the journal checks them.
+"""
+
+import asyncio
+import logging
+
+import grpc
+
+from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.peers import Peers
+from jupiterd.ids import NodeId, short
+from jupiterd.rpc import peer_pb2
+
+log = logging.getLogger(__name__)
+
+EXCHANGE_TIMEOUT_S = 10.0
+BATCH_BYTES = 1 << 20
+
+
+class Exchange:
+    """One exchange with each peer at a time; asked again meanwhile, it runs once more after."""
+
+    def __init__(self, journal: Journal, peers: Peers, group: asyncio.TaskGroup) -> None:
+        self._journal = journal
+        self._peers = peers
+        self._group = group
+        self._running: set[NodeId] = set()
+        self._again: set[NodeId] = set()
+
+    def request(self, node: NodeId) -> None:
+        """See to it that an exchange with this peer begins after now."""
+        if node in self._running:
+            self._again.add(node)
+        elif self._peers.get(node) is not None:
+            self._running.add(node)
+            self._group.create_task(self._run(node), name=f"exchange {short(node)}")
+
+    def request_all(self) -> None:
+        """Exchange with every linked member."""
+        for peer in self._peers:
+            if peer.node in self._journal.state.members:
+                self.request(peer.node)
+
+    async def answer(self, request: peer_pb2.ExchangeRequest) -> peer_pb2.ExchangeReply:
+        """Take in what a peer sent and return what it lacks."""
+        if request.cluster != self._journal.cluster:
+            return peer_pb2.ExchangeReply()
+        await self._journal.absorb(list(request.entries))
+        have = {tip.writer: tip.index for tip in request.have}
+        entries, more = self._journal.lacking(have, BATCH_BYTES)
+        return peer_pb2.ExchangeReply(have=self._tips(), entries=entries, more=more)
+
+    async def _run(self, node: NodeId) -> None:
+        try:
+            more = True
+            while more or node in self._again:
+                self._again.discard(node)
+                more = await self._once(node)
+        except grpc.aio.AioRpcError as error:
+            log.debug("exchange_failed", extra={"node": short(node), "reason": error.details()})
+        finally:
+            self._running.discard(node)
+            self._again.discard(node)
+
+    async def _once(self, node: NodeId) -> bool:
+        peer = self._peers.get(node)
+        if peer is None:
+            return False
+        entries, unsent = self._journal.lacking(peer.tips, BATCH_BYTES)
+        request = peer_pb2.ExchangeRequest(
+            cluster=self._journal.cluster, have=self._tips(), entries=entries
+        )
+        reply = await peer.channels.control.Exchange(request, timeout=EXCHANGE_TIMEOUT_S)
+        peer.tips = {tip.writer: tip.index for tip in reply.have}
+        await self._journal.absorb(list(reply.entries))
+        return bool(reply.have) and (reply.more or unsent)
+
+    def _tips(self) -> list[peer_pb2.WriterTip]:
+        tips = self._journal.ledger.tips()
+        return [peer_pb2.WriterTip(writer=writer, index=index) for writer, index in tips.items()]

@@ -1,0 +1,254 @@
+"""Training a round: one epoch of a gang after another until the last checkpoint is recorded.
+
+Owns who is in an epoch, its launch, and what its events mean for the ledger. Doesn't know how a
+rank trains (workers) or how processes are held (`gang`). An epoch that loses a rank is ended
+everywhere; the next starts from the last recorded checkpoint with whoever is fit.
+"""
+
+import asyncio
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    CycleStarted,
+    EpochClosed,
+    EpochOpened,
+)
+from jupiterd.cycle.domain import Domain
+from jupiterd.cycle.phases import TrainRound
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.leading import Leading, is_permanent
+from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous
+from jupiterd.daemon.work_events import Advanced, CheckpointMade, Started, WorkOrder
+from jupiterd.errors import JupiterError, PeerUnreachableError, WorkFailedError
+from jupiterd.ids import ArtifactId, NodeId
+
+log = logging.getLogger(__name__)
+
+MAX_BARREN_EPOCHS = 5
+"""Epochs in a row that add no checkpoint; more means that training can't go on by itself."""
+
+RETRY_S = 1.0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One epoch about to start."""
+
+    epoch: int
+    gang: tuple[NodeId, ...]
+    from_checkpoint: str
+    from_step: int
+    began_s: float
+
+
+class GangConductor:
+    """Conducts the training of one round for one term."""
+
+    def __init__(self, leading: Leading, started: CycleStarted, domain: Domain) -> None:
+        self._leading = leading
+        self._cycle = started.cycle
+        self._started = started
+        self._domain = domain
+        self._shape: ModelShape = parse_model(started.model_yaml)
+
+    async def train(self, round_number: int, step: TrainRound) -> None:
+        """Return when the round's final checkpoint is recorded.
+
+        Raises:
+            JupiterError: a reason that another epoch can't mend.
+        """
+        await self._close_left_open()
+        barren = 0
+        while not self._is_trained(round_number):
+            before = self._last_step(round_number)
+            try:
+                await self._run_epoch(round_number, step)
+            except* JupiterError as group:
+                error = _deepest(group)
+                barren = 0 if self._last_step(round_number) > before else barren + 1
+                if is_permanent(error) or barren >= MAX_BARREN_EPOCHS:
+                    raise error from group
+                await asyncio.sleep(RETRY_S)
+
+    def _is_trained(self, round_number: int) -> bool:
+        last = self._leading.cycle(self._cycle).last_checkpoint(round_number)
+        return last is not None and last.is_final
+
+    def _last_step(self, round_number: int) -> int:
+        last = self._leading.cycle(self._cycle).last_checkpoint(round_number)
+        return 0 if last is None else last.step
+
+    async def _close_left_open(self) -> None:
+        """Close what another leader opened: its streams are gone, and its workers with them."""
+        cycle = self._leading.cycle(self._cycle)
+        for left in cycle.open_epochs:
+            await self._leading.record(EpochClosed(self._cycle, left.epoch, "the leader changed"))
+
+    async def _run_epoch(self, round_number: int, step: TrainRound) -> None:
+        launch = self._plan(round_number)
+        await self._leading.record(
+            EpochOpened(
+                cycle=self._cycle,
+                round=round_number,
+                epoch=launch.epoch,
+                gang=launch.gang,
+                engine="torch/gloo" if len(launch.gang) > 1 else "torch",
+                from_checkpoint=launch.from_checkpoint,
+                from_step=launch.from_step,
+            )
+        )
+        reason = "finished"
+        try:
+            await self._run_gang(round_number, step, launch)
+        except* JupiterError as group:
+            reason = _deepest(group).message
+            log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
+            raise
+        except* asyncio.CancelledError:
+            reason = "the cycle was stopped"
+            raise
+        finally:
+            if not self._leading.is_over:
+                elapsed_s = round(now_s() - launch.began_s, 3)
+                closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
+                await asyncio.shield(self._leading.record(closed))
+
+    def _plan(self, round_number: int) -> Launch:
+        cycle = self._leading.cycle(self._cycle)
+        seats = [seat for seat in self._leading.seats() if seat.has_engine]
+        trainers = [seat.node for seat in seats if seat.role in ("trainer", "hybrid")]
+        gang = tuple(trainers or [seat.node for seat in seats][:1])
+        if not gang:
+            raise PeerUnreachableError("no node that is alive can train")
+        last = cycle.last_checkpoint(round_number)
+        start = last or cycle.last_checkpoint(round_number - 1)
+        return Launch(
+            epoch=cycle.next_epoch,
+            gang=gang,
+            from_checkpoint="" if start is None else start.artifact,
+            from_step=0 if last is None else last.step,
+            began_s=now_s(),
+        )
+
+    async def _run_gang(self, round_number: int, step: TrainRound, launch: Launch) -> None:
+        inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
+        if launch.from_checkpoint:
+            inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
+        await self._leading.library.spread(
+            inputs.values(), [node for node in launch.gang if node != self._leading.self_id]
+        )
+        plan = derive(
+            self._shape,
+            round_number,
+            self._domain.training.model_dump(exclude_none=True),
+            self._started.seed,
+        )
+        self._show(launch, {})
+        name = f"r{round_number}/train/{launch.epoch}"
+        store_order = self._leading.order(self._cycle, name, "store", {})
+        async with (
+            open_rendezvous(self._leading, launch.gang, store_order, launch.epoch) as meeting,
+            asyncio.TaskGroup() as group,
+        ):
+            for rank, node in enumerate(launch.gang):
+                params = self._params(plan, round_number, launch, meeting, rank)
+                order = self._leading.order(self._cycle, f"{name}/{rank}", "train", params)
+                order = replace(order, inputs=inputs, epoch=launch.epoch)
+                group.create_task(self._follow(rank, node, order, round_number, launch, plan))
+
+    def _params(
+        self, plan: TrainPlan, round_number: int, launch: Launch, meeting: Rendezvous, rank: int
+    ) -> dict[str, object]:
+        return {
+            "shape": self._shape.to_plain(),
+            "plan": plan.to_plain(),
+            "round": round_number,
+            "rank": rank,
+            "world_size": len(launch.gang),
+            "epoch": launch.epoch,
+            "store_host": meeting.host,
+            "store_port": meeting.port,
+            "interface": meeting.interfaces.get(launch.gang[rank], ""),
+        }
+
+    async def _follow(
+        self,
+        rank: int,
+        node: NodeId,
+        order: WorkOrder,
+        round_number: int,
+        launch: Launch,
+        plan: TrainPlan,
+    ) -> None:
+        """Follow one rank to its end; rank 0 also tells of steps and checkpoints."""
+        pids: dict[int, int] = {}
+        async with aclosing(self._leading.run(node, order)) as events:
+            async for event in events:
+                match event:
+                    case Started(pid, device):
+                        pids[rank] = pid
+                        self._show(launch, {rank: (pid, device)})
+                    case Advanced() if rank == 0:
+                        self._leading.board.advance(self._cycle, "train", event)
+                    case CheckpointMade():
+                        await self._commit(node, event, round_number, launch, plan)
+                    case _:
+                        pass
+
+    async def _commit(
+        self, node: NodeId, made: CheckpointMade, round_number: int, launch: Launch, plan: TrainPlan
+    ) -> None:
+        """Record a checkpoint once it is on two nodes, where two can be reached."""
+        if node == self._leading.self_id:
+            await self._leading.library.spread([made.artifact])
+        else:
+            await self._leading.library.ensure(made.artifact)
+        cycle = self._leading.cycle(self._cycle)
+        parent = cycle.last_checkpoint(round_number) or cycle.last_checkpoint(round_number - 1)
+        await self._leading.record(
+            CheckpointCommitted(
+                cycle=self._cycle,
+                round=round_number,
+                parent="" if parent is None else parent.artifact,
+                artifact=made.artifact,
+                epoch=launch.epoch,
+                step=made.step,
+                tokens=made.tokens,
+                cursor=made.cursor,
+                loss=made.loss,
+                is_final=made.step >= plan.steps,
+            )
+        )
+
+    def _show(self, launch: Launch, workers: dict[int, tuple[int, str]]) -> None:
+        """Put the gang on the board, where status shows it."""
+        known: list[dict[str, object]] = [
+            {"node": node, "rank": rank, "engine": "torch", "device": "cpu", "pid": None}
+            for rank, node in enumerate(launch.gang)
+        ]
+        self._leading.board.show_gang(self._cycle, known, workers)
+        self._leading.board.note(
+            self._cycle,
+            {
+                "epoch": launch.epoch,
+                "resumed_from_step": launch.from_step,
+                "rate_from": (now_s(), launch.from_step),
+            },
+        )
+
+
+def _deepest(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
+    """Return the most telling error: a node that has gone explains what the workers said."""
+    flat: list[BaseException] = [group]
+    while any(isinstance(error, BaseExceptionGroup) for error in flat):
+        flat = [
+            inner
+            for error in flat
+            for inner in (error.exceptions if isinstance(error, BaseExceptionGroup) else (error,))
+        ]
+    known = [error for error in flat if isinstance(error, JupiterError)]
+    return min(known, key=lambda error: isinstance(error, WorkFailedError))

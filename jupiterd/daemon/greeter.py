@@ -1,0 +1,233 @@
+"""From an address to a linked peer: look at its key, say hello, and join or be joined.
+
+Owns the addresses that are known and when each is tried again. Doesn't know how addresses are found
+(`net`) or who may come in (`admission`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import grpc
+
+from jupiterd.cluster.admission import Meeting, Summary, choose, meet
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.peers import Peers
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ClusterId, NodeId, short
+from jupiterd.net.channels import PeerChannels
+from jupiterd.net.credentials import peek_certificate
+from jupiterd.net.identity import Identity, node_id_of
+from jupiterd.ports import Address, Discovery
+from jupiterd.rpc import peer_pb2
+
+log = logging.getLogger(__name__)
+
+PROTOCOL = 1
+TICK_S = 0.1
+HELLO_TIMEOUT_S = 3.0
+JOIN_TIMEOUT_S = 10.0
+FIRST_RETRY_S = 0.5
+LAST_RETRY_S = 30.0
+SEEN_S = 10.0
+MAX_ADDRESSES = 256
+
+
+@dataclass
+class Attempt:
+    """When an address is tried next."""
+
+    due_s: float
+    wait_s: float = FIRST_RETRY_S
+    tried_s: float = float("-inf")
+    is_ours: bool = False
+
+
+class Greeter:
+    """Meets whoever is out there."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        journal: Journal,
+        peers: Peers,
+        name: str,
+        summary: Callable[[], Summary],
+        moved: Callable[[NodeId, ClusterId], None],
+    ) -> None:
+        self._identity = identity
+        self._journal = journal
+        self._peers = peers
+        self._name = name
+        self._summary = summary
+        self._moved = moved
+        self._attempts: dict[Address, Attempt] = {}
+        self._seen: dict[ClusterId, tuple[Summary, float]] = {}
+        self._joining = asyncio.Lock()
+        self.port = 0
+        self.pending_reason = ""
+        """Why this node waits outside a cluster that it sees; empty when it doesn't."""
+
+    @property
+    def is_joining(self) -> bool:
+        """Say whether a request of ours to be let in is under way."""
+        return self._joining.locked()
+
+    def note(self, address: Address) -> None:
+        """Take up an address, or look at a known one again at once."""
+        known = self._attempts.get(address)
+        if known is not None:
+            if not known.is_ours:
+                known.due_s = min(known.due_s, now_s() + TICK_S)
+                known.wait_s = FIRST_RETRY_S
+        elif len(self._attempts) < MAX_ADDRESSES:
+            self._attempts[address] = Attempt(now_s())
+
+    def note_caller(self, node: NodeId, address: Address, cluster: str) -> None:
+        """Take up where somebody who said hello may answer; hasten only where a link is missing.
+
+        Two daemons that greet each other must not keep each other busy for ever.
+        """
+        peer = self._peers.get(node)
+        known = self._attempts.get(address)
+        if known is None:
+            self.note(address)
+        elif (
+            (peer is None or peer.address != address)
+            and cluster == self._journal.cluster
+            and now_s() - known.tried_s > FIRST_RETRY_S / 2
+        ):
+            known.due_s = now_s()
+
+    def look_again(self) -> None:
+        """Greet every known address anew, soon."""
+        for attempt in self._attempts.values():
+            attempt.due_s, attempt.wait_s = now_s(), FIRST_RETRY_S
+
+    async def follow(self, discovery: Discovery) -> None:
+        """Take up every address that discovery sees."""
+        async for address in discovery.sightings():
+            self.note(address)
+
+    async def run(self) -> None:
+        """Greet each known address when it is due."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.sleep(TICK_S)
+                for address, attempt in list(self._attempts.items()):
+                    if not attempt.is_ours and now_s() >= attempt.due_s:
+                        attempt.tried_s = now_s()
+                        attempt.due_s = now_s() + attempt.wait_s
+                        attempt.wait_s = min(attempt.wait_s * 2, LAST_RETRY_S)
+                        group.create_task(self._greet(address, attempt), name=f"greet {address}")
+
+    async def _greet(self, address: Address, attempt: Attempt) -> None:
+        try:
+            certificate = await peek_certificate(address, self._identity, HELLO_TIMEOUT_S)
+            node = node_id_of(certificate)
+            if node == self._identity.node_id:
+                attempt.is_ours = True
+                return
+            channels = PeerChannels(self._identity, address, certificate)
+            try:
+                await self._meet(node, address, certificate, channels, attempt)
+            finally:
+                await channels.close()
+        except JupiterError as error:
+            log.debug("greeting_failed", extra={"address": str(address), "reason": error.message})
+        except grpc.aio.AioRpcError as error:
+            log.debug("greeting_failed", extra={"address": str(address), "reason": error.details()})
+
+    async def _meet(
+        self,
+        node: NodeId,
+        address: Address,
+        certificate: bytes,
+        channels: PeerChannels,
+        attempt: Attempt,
+    ) -> None:
+        reply = await channels.control.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
+        theirs = from_message(reply.summary)
+        self._seen[theirs.cluster] = (theirs, now_s())
+        known_member = node in self._journal.state.members
+        meeting, reason = meet(self._summary(), theirs, known_member)
+        if meeting is Meeting.SAME and known_member:
+            await self._peers.link(node, reply.name, address, certificate)
+            self.pending_reason = ""
+        elif meeting is Meeting.JOIN_THEIRS:
+            await self._join(node, channels)
+            attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
+        elif meeting is Meeting.PENDING:
+            self._set_pending(reason)
+        log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
+
+    async def _join(self, node: NodeId, channels: PeerChannels) -> None:
+        recent = [summary for summary, at_s in self._seen.values() if now_s() - at_s < SEEN_S]
+        chosen, reason = choose(self._summary(), recent)
+        if chosen is None:
+            self._set_pending(reason)
+            return
+        if self._joining.locked():
+            return
+        async with self._joining:
+            request = peer_pb2.JoinRequest(
+                name=self._name, port=self.port, certificate_pem=self._identity.certificate_pem
+            )
+            reply = await channels.control.Join(request, timeout=JOIN_TIMEOUT_S)
+            await self._take_answer(node, reply)
+
+    async def _take_answer(self, node: NodeId, reply: peer_pb2.JoinReply) -> None:
+        decisions = peer_pb2.JoinReply.Decision
+        if reply.decision == decisions.ADMITTED:
+            if not self._summary().blank or reply.cluster == self._journal.cluster:
+                return
+            cluster = ClusterId(reply.cluster)
+            await self._journal.move_to(cluster, list(reply.entries))
+            self.pending_reason = ""
+            log.info("joined", extra={"cluster": short(cluster), "through": short(node)})
+            self._moved(NodeId(reply.leader), cluster)
+        elif reply.decision == decisions.ASK_LEADER:
+            for text in reply.leader_addresses:
+                host, _, port = text.rpartition(":")
+                self.note(Address(host.strip("[]"), int(port)))
+        else:
+            self._set_pending(reply.reason)
+
+    def hello(self) -> peer_pb2.HelloRequest:
+        """Return what we say to a stranger."""
+        return peer_pb2.HelloRequest(
+            protocol=PROTOCOL, summary=to_message(self._summary()), name=self._name, port=self.port
+        )
+
+    def _set_pending(self, reason: str) -> None:
+        if reason != self.pending_reason:
+            log.warning("waits_outside", extra={"reason": reason})
+        self.pending_reason = reason
+
+
+def to_message(summary: Summary) -> peer_pb2.ClusterSummary:
+    """Return a cluster's summary for the wire."""
+    return peer_pb2.ClusterSummary(
+        cluster=summary.cluster,
+        label=summary.label,
+        blank=summary.blank,
+        open=summary.open,
+        leader=summary.leader or "",
+        term=summary.term,
+        members=summary.members,
+    )
+
+
+def from_message(message: peer_pb2.ClusterSummary) -> Summary:
+    """Rebuild a cluster's summary."""
+    return Summary(
+        cluster=ClusterId(message.cluster),
+        label=message.label,
+        blank=message.blank,
+        open=message.open,
+        leader=NodeId(message.leader) if message.leader else None,
+        term=message.term,
+        members=message.members,
+    )

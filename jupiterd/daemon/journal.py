@@ -1,0 +1,139 @@
+"""This node's copy of the ledger: in memory, on disk, and how entries get in.
+
+Owns the order persist -> apply -> tell. Doesn't know who leads or who the peers are.
+"""
+
+import asyncio
+import contextlib
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+
+from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
+from jupiterd.cluster.state import State
+from jupiterd.errors import CorruptLedgerError
+from jupiterd.ids import ClusterId
+from jupiterd.net.identity import Identity, verify
+from jupiterd.store.ledger_file import LedgerFile
+
+log = logging.getLogger(__name__)
+
+
+class Journal:
+    """The set of entries this node holds; one writer uuid for each start of the daemon."""
+
+    def __init__(self, identity: Identity, file: LedgerFile) -> None:
+        self._identity = identity
+        self._file = file
+        self._writing = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self.version = 0
+        cluster = file.get("cluster")
+        if cluster is None:
+            cluster = secrets.token_hex(16)
+            file.set("cluster", cluster)
+        self._take(Ledger(ClusterId(cluster)), file.load())
+
+    @property
+    def ledger(self) -> Ledger:
+        """The entries; replaced as a whole when this node joins another cluster."""
+        return self._ledger
+
+    @property
+    def state(self) -> State:
+        """What the entries add up to."""
+        return self._ledger.state
+
+    @property
+    def cluster(self) -> ClusterId:
+        """The cluster this node is in."""
+        return self._ledger.cluster
+
+    async def changed_since(self, version: int) -> int:
+        """Wait until `version` is out of date, and return the new one."""
+        while self.version == version:
+            await self._changed.wait()
+        return self.version
+
+    async def append(self, term: int, facts: Sequence[Fact]) -> Entry:
+        """Write an entry of our own: sign, persist, apply. Only the leader calls this."""
+        async with self._writing:
+            index = self._ledger.tips().get(str(self._writer), 0) + 1
+            body = compose(self.cluster, term, self._writer, index, self._tip, tuple(facts))
+            entry = parse(seal(body, self._identity.sign(body)))
+            await asyncio.to_thread(self._file.append, [entry.raw])
+            self._ledger.add(entry)
+            self._tip = entry.hash
+        self._tell()
+        return entry
+
+    async def absorb(self, raws: Sequence[bytes]) -> int:
+        """Take in entries that a peer sent, in their order; return how many were new.
+
+        A bad one ends the batch: those behind it may depend on it, and will be sent again.
+        """
+        async with self._writing:
+            new = [entry for raw in raws if (entry := self._admit(raw)) is not None]
+            if new:
+                await asyncio.to_thread(self._file.append, [entry.raw for entry in new])
+        if new:
+            self._tell()
+        return len(new)
+
+    async def move_to(self, cluster: ClusterId, raws: Sequence[bytes]) -> None:
+        """Drop the blank ledger held so far and take up another cluster's.
+
+        Raises:
+            CorruptLedgerError: the entries don't make a ledger that has us as a member.
+        """
+        fresh = Ledger(cluster)
+        for raw in raws:
+            self._add_verified(fresh, parse(raw))
+        if self._identity.node_id not in fresh.state.members:
+            raise CorruptLedgerError(f"the ledger of cluster {cluster[:8]} doesn't have this node")
+        async with self._writing:
+            await asyncio.to_thread(self._file.replace, cluster, list(raws))
+            self._take(fresh, [])
+        self._tell()
+
+    def lacking(self, have: Mapping[str, int], limit_bytes: int) -> tuple[list[bytes], bool]:
+        """Return the wire form of entries that a peer lacks, and whether more remain."""
+        entries, more = self._ledger.lacking(have, limit_bytes)
+        return [entry.raw for entry in entries], more
+
+    def _take(self, ledger: Ledger, raws: Sequence[bytes]) -> None:
+        self._ledger = ledger
+        self._writer = Writer(self._identity.node_id, secrets.token_hex(8))
+        self._tip = ""
+        for raw in raws:
+            with _logged_if_bad():
+                self._add_verified(ledger, parse(raw))
+
+    def _admit(self, raw: bytes) -> Entry | None:
+        with _logged_if_bad():
+            entry = parse(raw)
+            known = self._ledger.tips().get(str(entry.writer), 0)
+            if entry.index > known:
+                return entry if self._add_verified(self._ledger, entry) else None
+        return None
+
+    @staticmethod
+    def _add_verified(ledger: Ledger, entry: Entry) -> bool:
+        certificate = ledger.certificate_of(entry)
+        if certificate is None or not verify(certificate, entry.body, entry.signature):
+            raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
+        return ledger.add(entry)
+
+    def _tell(self) -> None:
+        self.version += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+@contextlib.contextmanager
+def _logged_if_bad():  # noqa: ANN202 - a context manager
+    try:
+        yield
+    except CorruptLedgerError as error:
+        log.warning("ledger_entry_refused", extra={"reason": error.message})

@@ -1,0 +1,124 @@
+"""What a leader's shells share: the term they act in, and the ways to record, place and run.
+
+Owns the view of who can be given work. Doesn't know cycles or phases.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.placement import Seat, choose
+from jupiterd.cluster.state import CycleState
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.dispatcher import Dispatcher
+from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.library import Library
+from jupiterd.daemon.peers import Peers
+from jupiterd.daemon.probes import Probes
+from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.work_events import WorkEvent, WorkOrder
+from jupiterd.errors import JupiterError, NoLeaderError, PeerUnreachableError
+from jupiterd.ids import CycleId, NodeId
+from jupiterd.net.interfaces import source_address_toward
+
+log = logging.getLogger(__name__)
+
+TROUBLE_S = 5.0
+"""How long a node whose stream broke is passed over: membership needs about as long to judge."""
+
+
+@dataclass
+class Leading:
+    """One term of leading; made anew for each, so that nothing outlives it."""
+
+    term: int
+    self_id: NodeId
+    journal: Journal
+    dispatcher: Dispatcher
+    library: Library
+    peers: Peers
+    board: ProgressBoard
+    probes: Probes
+    alive: Callable[[], frozenset[NodeId]]
+    hardware_of: Callable[[NodeId], Hardware | None]
+    recorded: Callable[[], object]
+    """Called after each entry, to send it to everybody."""
+    _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
+    is_over: bool = False
+
+    async def record(self, *facts: Fact) -> None:
+        """Append facts and send them on; raises NoLeaderError once the term is over."""
+        if self.is_over:
+            raise NoLeaderError("this node no longer leads")
+        await self.journal.append(self.term, facts)
+        self.recorded()
+
+    def cycle(self, cycle: CycleId) -> CycleState:
+        """Return what the ledger says of a cycle."""
+        return self.journal.state.cycles[cycle]
+
+    def fit_nodes(self) -> list[NodeId]:
+        """Return members that are alive and not in trouble, in the order of their ids."""
+        return sorted(node for node in self.alive() if not self._is_troubled(node))
+
+    def seats(self) -> Sequence[Seat]:
+        """Return who may be given work just now."""
+        roles = self.journal.state.roles
+        return [
+            Seat(
+                node,
+                roles[node].role if node in roles else "idle",
+                bool((hardware := self.hardware_of(node)) and hardware.engines),
+                self._running.get(node, 0),
+            )
+            for node in self.fit_nodes()
+        ]
+
+    def place(self, *, needs_engine: bool) -> NodeId:
+        """Return who does one more piece of work; raises PeerUnreachableError where nobody can."""
+        node, reason = choose(self.seats(), needs_engine=needs_engine)
+        if node is None:
+            raise PeerUnreachableError(reason, "pip install 'jupiterd[cpu]' on one of the machines")
+        return node
+
+    async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        """Run an order on a node; one whose stream breaks is passed over for a while."""
+        self._running[node] = self._running.get(node, 0) + 1
+        try:
+            async with aclosing(self.dispatcher.run(node, order)) as events:
+                async for event in events:
+                    yield event
+        except PeerUnreachableError:
+            self._mark_troubled(node)
+            raise
+        finally:
+            self._running[node] -= 1
+
+    def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
+        """Return the host of a member; our own is the address that leads to the asker."""
+        if node != self.self_id:
+            return self.peers.require(node).address.host
+        return source_address_toward(self.peers.require(seen_from).address.host)[0]
+
+    def order(
+        self, cycle: CycleId, item: str, task: str, params: Mapping[str, object]
+    ) -> WorkOrder:
+        """Return an order of this term without inputs."""
+        return WorkOrder(f"{cycle[:8]}/{item}", self.term, task, params, {})
+
+    def _is_troubled(self, node: NodeId) -> bool:
+        peer = self.peers.get(node)
+        return node != self.self_id and (peer is None or now_s() < peer.troubled_until_s)
+
+    def _mark_troubled(self, node: NodeId) -> None:
+        peer = self.peers.get(node)
+        if peer is not None:
+            peer.troubled_until_s = now_s() + TROUBLE_S
+
+
+def is_permanent(error: JupiterError) -> bool:
+    """Say whether trying again can't help: the input or the installation is at fault."""
+    return error.code in {"invalid-domain", "empty-source", "missing-extra", "usage"}

@@ -1,0 +1,93 @@
+"""Artifacts as the daemon's work sees them: here already, or fetched from whoever has them.
+
+Owns the question of where to look. Doesn't know hashes and chunks (`store`), or what an artifact
+means.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import grpc
+
+from jupiterd.daemon.peers import Peer, Peers
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId, NodeId, short
+from jupiterd.net.artifact_source import PeerArtifactSource
+from jupiterd.rpc import artifact_pb2
+from jupiterd.store.artifacts import ArtifactStore
+from jupiterd.store.transfer import fetch
+
+log = logging.getLogger(__name__)
+
+ASK_TIMEOUT_S = 5.0
+COPY_TIMEOUT_S = 120.0
+
+
+class Library:
+    """This node's artifacts and the way to everybody else's."""
+
+    def __init__(
+        self, store: ArtifactStore, peers: Peers, alive: Callable[[], frozenset[NodeId]]
+    ) -> None:
+        self.store = store
+        self._peers = peers
+        self._alive = alive
+
+    async def ensure(self, artifact: ArtifactId) -> Path:
+        """Return the artifact's folder, fetching it first where needed.
+
+        Raises:
+            NotFoundError: no node that can be reached holds it.
+        """
+        if not self.store.holds(artifact):
+            holders = [peer for peer in self._reachable() if await self._has(peer, artifact)]
+            if not holders:
+                raise NotFoundError(
+                    f"no node that can be reached holds artifact {short(artifact)}",
+                    "start the machine that made it; the work goes on by itself",
+                )
+            sources = [PeerArtifactSource(peer.name, peer.channels.bulk) for peer in holders]
+            await fetch(self.store, artifact, sources)
+            log.info("artifact_fetched", extra={"artifact": short(artifact)})
+        return self.store.path(artifact)
+
+    async def ensure_all(self, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
+        """Return name -> path of every input's folder."""
+        return {name: str(await self.ensure(artifact)) for name, artifact in inputs.items()}
+
+    async def spread(self, artifacts: Iterable[ArtifactId], nodes: Iterable[NodeId] = ()) -> int:
+        """See that a second copy exists, or one on each of `nodes`; return how many were made.
+
+        A node that can't take one now is passed over: copies are a status, not a condition.
+        """
+        chosen = list(nodes) or [peer.node for peer in self._reachable()][:1]
+        made = 0
+        for artifact in artifacts:
+            copies = await asyncio.gather(*(self._copy_to(node, artifact) for node in chosen))
+            made += sum(copies)
+        return made
+
+    async def _copy_to(self, node: NodeId, artifact: ArtifactId) -> bool:
+        peer = self._peers.get(node)
+        if peer is None:
+            return False
+        request = artifact_pb2.ReplicateRequest(id=artifact)
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            return (await peer.channels.bulk.Replicate(request, timeout=COPY_TIMEOUT_S)).held
+        return False
+
+    def _reachable(self) -> list[Peer]:
+        alive = self._alive()
+        return sorted(
+            (peer for peer in self._peers if peer.node in alive), key=lambda peer: peer.node
+        )
+
+    @staticmethod
+    async def _has(peer: Peer, artifact: ArtifactId) -> bool:
+        request = artifact_pb2.HaveRequest(ids=[artifact])
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            return artifact in (await peer.channels.bulk.Have(request, timeout=ASK_TIMEOUT_S)).ids
+        return False

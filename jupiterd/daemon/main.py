@@ -1,0 +1,92 @@
+"""jupiterd's command line.
+
+Owns the flags, the signals and the exit status. Everything else is the node's.
+"""
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jupiterd import __version__
+from jupiterd.errors import ExitCode, JupiterError
+
+
+@click.group(invoke_without_command=True)
+@click.version_option(__version__, prog_name="jupiterd")
+@click.option("--config", type=click.Path(path_type=Path), help="A jupiter.yaml with settings.")
+@click.option("--name", help="This node's name in tables; default: the host name.")
+@click.option(
+    "--state-dir", type=click.Path(path_type=Path), help="Where key, ledger and models lie."
+)
+@click.option("--interface", multiple=True, help="Network interface to use; may be repeated.")
+@click.option("--peer", multiple=True, help="HOST[:PORT] of another node; may be repeated.")
+@click.option("--port", type=int, help="TCP port for other nodes; 0 lets the system choose.")
+@click.option("--local", is_flag=True, default=None, help="Use the loopback interface only.")
+@click.option("--debug", is_flag=True, help="Log more, and show tracebacks.")
+@click.pass_context
+def cli(context: click.Context, config: Path | None, debug: bool, **flags: Any) -> None:  # noqa: FBT001
+    r"""Run Jupiter on this machine.
+
+    Start it on each machine, and they find each other.
+
+    \b
+    Examples:
+      jupiterd                                  join the machines on this network
+      jupiterd --peer 192.168.1.20              where multicast doesn't reach
+      jupiterd --local --port 0 --state-dir d1  several on one machine
+    """
+    context.obj = (config, debug, {key: value for key, value in flags.items() if value})
+    if context.invoked_subcommand is None:
+        run_daemon(*context.obj)
+
+
+@cli.command()
+@click.pass_context
+def run(context: click.Context) -> None:
+    """Run the daemon in the foreground (the same as no command)."""
+    run_daemon(*context.obj)
+
+
+def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:  # noqa: FBT001
+    """Load the settings, take the state folder and serve until a signal comes."""
+    import logging
+    import os
+
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # before grpc is imported: its log is not ours
+    from jupiterd.daemon.logs import start_logging
+    from jupiterd.daemon.node import Node, serve
+    from jupiterd.daemon.settings import environment, load_settings
+    from jupiterd.daemon.state_dir import StateDir
+
+    start_logging(logging.DEBUG if debug else logging.INFO)
+    settings, _ = load_settings(flags, environment(), config)
+    state_dir = StateDir.open(settings.state_dir)
+    state_dir.empty_spool()
+
+    def stop_on_signals(node: Node) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, node.stop)
+
+    asyncio.run(serve(settings, state_dir, stop_on_signals))
+
+
+def main() -> None:
+    """Run the command line; every error the user can meet is one line and a hint."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(ExitCode.INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(ExitCode.USAGE)
+    except JupiterError as error:
+        click.echo(f"jupiterd: error: {error.message}\n\nhint: {error.hint}", err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

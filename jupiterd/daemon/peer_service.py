@@ -1,0 +1,170 @@
+"""The Peer service: what other nodes may ask of this one.
+
+Owns the border: who calls is taken from the key of the connection, and strangers get no further
+than hello and join. Doesn't do the work itself; each verb is one call to the part that does.
+"""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+import grpc.aio
+
+from jupiterd.cluster.admission import Admission, admit
+from jupiterd.cluster.facts import NodeAdmitted
+from jupiterd.daemon.greeter import PROTOCOL, to_message
+from jupiterd.daemon.work_events import WorkOrder, to_proto
+from jupiterd.errors import JupiterError, RefusedError
+from jupiterd.failures import abort
+from jupiterd.ids import NodeId, short
+from jupiterd.net.credentials import caller
+from jupiterd.net.identity import node_id_of
+from jupiterd.ports import Address
+from jupiterd.rpc import peer_pb2, peer_pb2_grpc
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+log = logging.getLogger(__name__)
+
+SNAPSHOT_BYTES = 3 << 20
+MAX_NAME_CHARACTERS = 64
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class PeerService(peer_pb2_grpc.PeerServicer):
+    """Answers other nodes."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+
+    async def Hello(self, request: peer_pb2.HelloRequest, context: Context) -> peer_pb2.HelloReply:
+        """Say which cluster we're in, and look at the caller in turn."""
+        who = caller(context)
+        if address := _caller_address(context, request.port):
+            self._node.greeter.note_caller(who, address, request.summary.cluster)
+        return peer_pb2.HelloReply(
+            protocol=PROTOCOL,
+            summary=to_message(self._node.summary()),
+            name=self._node.settings.name,
+            run_nonce=self._node.run_nonce,
+            member=who in self._node.journal.state.members,
+        )
+
+    async def Join(self, request: peer_pb2.JoinRequest, context: Context) -> peer_pb2.JoinReply:
+        """Let the caller in, or say who decides, or why not."""
+        who = caller(context)
+        decisions = peer_pb2.JoinReply.Decision
+        node = self._node
+        if node.greeter.is_joining:
+            return peer_pb2.JoinReply(
+                decision=decisions.PENDING, reason="it is joining another cluster"
+            )
+        leading = node.leading
+        if leading is None:
+            return peer_pb2.JoinReply(
+                decision=decisions.ASK_LEADER,
+                leader=node.pulse.election.leader or "",
+                leader_addresses=node.leader_addresses(),
+            )
+        if node_id_of(request.certificate_pem) != who:
+            await abort(context, RefusedError("the certificate isn't that of the connection"))
+        decision, reason = admit(node.journal.state, node.journal.state.window_open, who)
+        if decision is not Admission.ADMITTED:
+            return peer_pb2.JoinReply(decision=decisions.REFUSED, reason=reason)
+        if who not in node.journal.state.members:
+            name = request.name[:MAX_NAME_CHARACTERS]
+            await leading.record(NodeAdmitted(who, name, request.certificate_pem, reason))
+            log.info("admitted", extra={"node": short(who), "reason": reason})
+        if address := _caller_address(context, request.port):
+            node.greeter.note(address)
+        entries, _ = node.journal.lacking({}, SNAPSHOT_BYTES)
+        return peer_pb2.JoinReply(
+            decision=decisions.ADMITTED,
+            reason=reason,
+            cluster=node.journal.cluster,
+            leader=node.identity.node_id,
+            entries=entries,
+        )
+
+    async def Beat(self, request: peer_pb2.Heartbeat, context: Context) -> peer_pb2.Heartbeat:
+        """Take in a heartbeat and answer with ours."""
+        who = await self._member(context)
+        self._node.pulse.heard(who, request)
+        return self._node.pulse.message()
+
+    async def AskPreVote(
+        self, request: peer_pb2.PreVoteRequest, context: Context
+    ) -> peer_pb2.PreVoteReply:
+        """Say whether the caller may lead, as far as we see."""
+        who = await self._member(context)
+        if request.cluster != self._node.journal.cluster:
+            return peer_pb2.PreVoteReply(granted=False, reason="it is in another cluster")
+        granted, reason = self._node.pulse.answer_pre_vote(who, request.term, request.stability)
+        term = self._node.pulse.election.term
+        return peer_pb2.PreVoteReply(granted=granted, reason=reason, term=term)
+
+    async def Exchange(
+        self, request: peer_pb2.ExchangeRequest, context: Context
+    ) -> peer_pb2.ExchangeReply:
+        """Make the two ledgers equal."""
+        await self._member(context)
+        return await self._node.exchange.answer(request)
+
+    async def Command(
+        self, request: peer_pb2.CommandRequest, context: Context
+    ) -> peer_pb2.CommandReply:
+        """Carry out a command that somebody gave to a follower."""
+        await self._member(context)
+        try:
+            arguments = json.loads(request.arguments_json)
+            result = await self._node.commands.execute_here(request.verb, arguments)
+        except JupiterError as error:
+            return peer_pb2.CommandReply(failure=_failure(error))
+        return peer_pb2.CommandReply(result_json=json.dumps(result))
+
+    async def OpenProbe(
+        self, request: peer_pb2.OpenProbeRequest, context: Context
+    ) -> peer_pb2.OpenProbeReply:
+        """Open a listener for a preflight."""
+        await self._member(context)
+        return await self._node.probes.open(request)
+
+    async def ProbeRoutes(
+        self, request: peer_pb2.ProbeRoutesRequest, context: Context
+    ) -> peer_pb2.ProbeRoutesReply:
+        """Try routes to the listeners of others."""
+        await self._member(context)
+        return await self._node.probes.prove(request)
+
+    async def RunWork(
+        self, request: peer_pb2.WorkRequest, context: Context
+    ) -> AsyncIterator[peer_pb2.WorkEvent]:
+        """Do a piece of work; the work ends with the stream."""
+        await self._member(context)
+        try:
+            async for event in self._node.runner.run(WorkOrder.from_proto(request)):
+                yield to_proto(event)
+        except JupiterError as error:
+            yield peer_pb2.WorkEvent(failure=_failure(error))
+
+    async def _member(self, context: Context) -> NodeId:
+        who = caller(context)
+        if who not in self._node.journal.state.members:
+            await abort(context, RefusedError(f"node {short(who)} is not a member of this cluster"))
+        return who
+
+
+def _failure(error: JupiterError) -> peer_pb2.Failure:
+    return peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
+
+
+def _caller_address(context: Context, port: int) -> Address | None:
+    """Return where the caller may answer: the host it calls from, the port it names."""
+    family, _, rest = context.peer().partition(":")
+    host = rest.rpartition(":")[0].strip("[]").replace("%5B", "").replace("%5D", "")
+    if family not in ("ipv4", "ipv6") or not host or not 0 < port < 65536:
+        return None
+    return Address(host, port)

@@ -1,0 +1,86 @@
+"""The other nodes this daemon speaks with.
+
+Owns one link for each: address, pinned certificate, channels, and the latest it said of itself.
+Doesn't know who is a member (the ledger does) or who is alive (`membership` does).
+"""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.errors import PeerUnreachableError
+from jupiterd.ids import NodeId, short
+from jupiterd.net.channels import PeerChannels
+from jupiterd.net.identity import Identity
+from jupiterd.ports import Address
+
+
+@dataclass
+class Peer:
+    """One link; telemetry is the peer's own word, for display and placement alone."""
+
+    node: NodeId
+    name: str
+    address: Address
+    channels: PeerChannels
+    run_nonce: str = ""
+    addresses: tuple[str, ...] = ()
+    hardware: Hardware | None = None
+    telemetry: dict[str, Any] = field(default_factory=dict[str, Any])
+    tips: dict[str, int] = field(default_factory=dict[str, int])
+    """Its vector of writers, as it last told us."""
+    troubled_until_s: float = 0.0
+    """Work isn't placed there before this time: a stream to it has just broken."""
+
+
+class Peers:
+    """Every link, by node."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+        self._links: dict[NodeId, Peer] = {}
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(tuple(self._links.values()))
+
+    def get(self, node: NodeId) -> Peer | None:
+        """Return the link to a node, if there is one."""
+        return self._links.get(node)
+
+    def require(self, node: NodeId) -> Peer:
+        """Return the link to a node; raises PeerUnreachableError where there is none."""
+        peer = self._links.get(node)
+        if peer is None:
+            raise PeerUnreachableError(f"there is no link to node {short(node)}")
+        return peer
+
+    def linked_at(self, address: Address) -> Peer | None:
+        """Return the link that uses this address, if one does."""
+        return next((peer for peer in self._links.values() if peer.address == address), None)
+
+    async def link(self, node: NodeId, name: str, address: Address, certificate_pem: bytes) -> Peer:
+        """Make the link, or move an existing one to another address."""
+        known = self._links.get(node)
+        if known is not None and known.address == address:
+            known.name = name
+            return known
+        channels = PeerChannels(self._identity, address, certificate_pem)
+        self._links[node] = Peer(node, name, address, channels)
+        if known is not None:
+            self._links[node].hardware = known.hardware
+            await known.channels.close()
+        return self._links[node]
+
+    async def unlink(self, node: NodeId) -> None:
+        """Close the link to a node; it is made anew when the node is met again."""
+        peer = self._links.pop(node, None)
+        if peer is not None:
+            await peer.channels.close()
+
+    async def close(self) -> None:
+        """Close every link."""
+        for node in tuple(self._links):
+            with contextlib.suppress(OSError):
+                await self.unlink(node)

@@ -1,0 +1,52 @@
+"""Preflight on this node: a listener for others to reach, and the proof that we reach theirs.
+
+Owns the listeners for the short time of a preflight. Doesn't know gangs.
+"""
+
+import asyncio
+import contextlib
+
+from jupiterd.errors import JupiterError
+from jupiterd.gang.routes import listen_probe, prove
+from jupiterd.net.interfaces import source_address_toward
+from jupiterd.ports import Address
+from jupiterd.rpc import peer_pb2
+
+PROBE_LIFE_S = 15.0
+
+
+class Probes:
+    """The listeners that are open just now; each closes by itself."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+
+    async def open(self, request: peer_pb2.OpenProbeRequest) -> peer_pb2.OpenProbeReply:
+        """Listen on the address that leads toward the given host."""
+        try:
+            host, interface = source_address_toward(request.toward)
+            server, port = await listen_probe(host)
+        except JupiterError as error:
+            failure = peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
+            return peer_pb2.OpenProbeReply(failure=failure)
+        self._group.create_task(self._close_later(server), name="probe")
+        return peer_pb2.OpenProbeReply(host=host, port=port, interface=interface)
+
+    @staticmethod
+    async def prove(request: peer_pb2.ProbeRoutesRequest) -> peer_pb2.ProbeRoutesReply:
+        """Connect to each target and say which can't be reached."""
+        targets = [
+            Address(host.strip("[]"), int(port))
+            for host, _, port in (target.rpartition(":") for target in request.targets)
+        ]
+        failures = [
+            peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
+            for error in await prove(targets)
+        ]
+        return peer_pb2.ProbeRoutesReply(failures=failures)
+
+    @staticmethod
+    async def _close_later(server: asyncio.Server) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(PROBE_LIFE_S)
+        server.close()

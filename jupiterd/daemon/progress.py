@@ -1,0 +1,107 @@
+"""How far the running phase is: telemetry that the leader gathers and shares.
+
+Owns the latest readings of each item and their sum. Nothing here is a fact: it goes with the
+leader.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.work_events import Advanced
+from jupiterd.ids import CycleId
+
+
+@dataclass
+class PhaseProgress:
+    """One phase of one cycle while it runs."""
+
+    cycle: CycleId
+    round: int
+    phase: Phase
+    started_s: float
+    items: dict[str, Advanced] = field(default_factory=dict[str, Advanced])
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def to_plain(self, now_s: float) -> dict[str, Any]:
+        """Return the sums over the items, with rate (per second) and ETA (seconds, or None)."""
+        done = sum(item.done for item in self.items.values())
+        total = sum(item.total for item in self.items.values())
+        first_s, first_done = self.extra.get("rate_from", (self.started_s, 0))
+        elapsed_s = max(now_s - first_s, 1e-3)
+        rate = (done - first_done) / elapsed_s
+        return {
+            "cycle": self.cycle,
+            "round": self.round,
+            "phase": str(self.phase),
+            "done": done,
+            "total": total,
+            "unit": next((item.unit for item in self.items.values()), "items"),
+            "rate": rate,
+            "eta_s": (total - done) / rate if rate > 0 and total else None,
+            "elapsed_s": now_s - self.started_s,
+            "values": self._values(),
+            "gang": self.extra.get("gang", []),
+            "epoch": self.extra.get("epoch"),
+            "resumed_from_step": self.extra.get("resumed_from_step"),
+        }
+
+    def _values(self) -> dict[str, float]:
+        values: dict[str, float] = {}
+        for item in self.items.values():
+            for name, value in item.values.items():
+                values[name] = values.get(name, 0.0) + value if name == "tokens_per_s" else value
+        return values
+
+
+class ProgressBoard:
+    """The running phases of this leader's cycles."""
+
+    def __init__(self) -> None:
+        self._running: dict[CycleId, PhaseProgress] = {}
+
+    def begin(self, cycle: CycleId, round_number: int, phase: Phase, now_s: float) -> None:
+        """Start a phase, unless it is the one that runs already."""
+        running = self._running.get(cycle)
+        if running is None or (running.round, running.phase) != (round_number, phase):
+            self._running[cycle] = PhaseProgress(cycle, round_number, phase, now_s)
+
+    def advance(self, cycle: CycleId, item: str, event: Advanced) -> None:
+        """Keep an item's latest reading."""
+        if (running := self._running.get(cycle)) is not None:
+            running.items[item] = event
+
+    def note(self, cycle: CycleId, extra: Mapping[str, Any]) -> None:
+        """Keep something else that people see, such as the gang."""
+        if (running := self._running.get(cycle)) is not None:
+            running.extra.update(extra)
+
+    def show_gang(
+        self,
+        cycle: CycleId,
+        gang: list[dict[str, Any]],
+        workers: Mapping[int, tuple[int, str]],
+    ) -> None:
+        """Keep who trains: a new gang, or with `workers` the (pid, device) of ranks of this one."""
+        running = self._running.get(cycle)
+        if running is None:
+            return
+        if not workers:
+            running.extra["gang"] = gang
+        for seat in running.extra.get("gang", []):
+            if seat["rank"] in workers:
+                seat["pid"], seat["device"] = workers[seat["rank"]]
+
+    def elapsed_s(self, cycle: CycleId, now_s: float) -> float:
+        """Return how long the cycle's running phase has been going on."""
+        running = self._running.get(cycle)
+        return 0.0 if running is None else now_s - running.started_s
+
+    def end(self, cycle: CycleId) -> None:
+        """Forget a cycle that no longer runs here."""
+        self._running.pop(cycle, None)
+
+    def to_plain(self, now_s: float) -> list[dict[str, Any]]:
+        """Return every running phase."""
+        return [running.to_plain(now_s) for running in self._running.values()]

@@ -1,0 +1,253 @@
+"""Heartbeats: what this node says to its peers twice a second, and what their answers mean.
+
+Owns the shells of `membership` and `election`: their clock, their messages and the effects they ask
+for, in the order persist, then send, then act. Doesn't know what leading is used for.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+
+import grpc
+import msgpack
+
+from jupiterd.cluster.election import (
+    AskPreVote,
+    BeatSeen,
+    BecomeLeader,
+    Effect,
+    Election,
+    ElectionInput,
+    Follow,
+    PersistTerm,
+    PresenceChanged,
+    PreVoteAnswered,
+    Resigned,
+    StabilityChanged,
+    StepDown,
+    TermSeen,
+    Ticked,
+)
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.membership import (
+    Heard,
+    Membership,
+    MembershipInput,
+    Refused,
+    RosterChanged,
+    SaidGoodbye,
+)
+from jupiterd.cluster.membership import Ticked as MembershipTicked
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.exchange import Exchange
+from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.peers import Peer, Peers
+from jupiterd.ids import NodeId, short
+from jupiterd.rpc import peer_pb2
+from jupiterd.store.ledger_file import LedgerFile
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 0.5
+BEAT_TIMEOUT_S = 2.0
+PRE_VOTE_TIMEOUT_S = 1.0
+MAX_TELEMETRY_BYTES = 4096
+
+
+class Pulse:
+    """Who is here and who leads, kept up by heartbeats."""
+
+    def __init__(
+        self,
+        self_id: NodeId,
+        journal: Journal,
+        peers: Peers,
+        exchange: Exchange,
+        file: LedgerFile,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        self._self_id = self_id
+        self._journal = journal
+        self._peers = peers
+        self._exchange = exchange
+        self._file = file
+        self._group = group
+        self._stability = 0
+        self._lag_s = 0.0
+        self._in_flight: set[NodeId] = set()
+        self.describe: Callable[[], peer_pb2.Heartbeat] = peer_pb2.Heartbeat
+        self.on_lead: Callable[[int], None] = lambda _term: None
+        self.on_step_down: Callable[[str], None] = lambda _reason: None
+        self.reset()
+
+    def reset(self) -> None:
+        """Start anew with the cluster the journal is in now."""
+        term = max(int(self._file.get("term") or 0), self._journal.ledger.highest_term())
+        self.membership = Membership(self._self_id, now_s())
+        self.election = Election(self._self_id, term, now_s(), random.Random())  # noqa: S311
+        self.roster_changed()
+
+    def roster_changed(self) -> None:
+        """Take up who is a member from the ledger."""
+        others = frozenset(self._journal.state.members) - {self._self_id}
+        self._tell_membership(RosterChanged(others))
+        self._tell_election(TermSeen(self._journal.ledger.highest_term()))
+
+    def alive(self) -> frozenset[NodeId]:
+        """Return the members that answer, this node included."""
+        return self.membership.alive()
+
+    async def run(self) -> None:
+        """Beat for ever; a late wake-up is our own lag, and accuses nobody."""
+        due_s = now_s()
+        while True:
+            due_s = max(due_s + BEAT_S, now_s())
+            await asyncio.sleep(max(0.0, due_s - now_s()))
+            self._lag_s = max(0.0, now_s() - due_s)
+            self._tell_membership(MembershipTicked(self._lag_s))
+            self._tell_election(Ticked())
+            for peer in self._peers:
+                if peer.node in self._journal.state.members and peer.node not in self._in_flight:
+                    self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
+
+    async def say_goodbye(self) -> None:
+        """Resign, and tell everybody that we leave, so that nobody waits for a time-out."""
+        self._tell_election(Resigned())
+        message = self._message()
+        message.goodbye = True
+        calls = [
+            peer.channels.heartbeat.Beat(message, timeout=BEAT_TIMEOUT_S) for peer in self._peers
+        ]
+        await asyncio.gather(*(_swallow(call) for call in calls))
+
+    def heard(self, node: NodeId, message: peer_pb2.Heartbeat) -> None:
+        """Take in a heartbeat, whichever side sent it."""
+        if message.cluster != self._journal.cluster:
+            return
+        if message.goodbye:
+            self._tell_membership(SaidGoodbye(node))
+            return
+        self._tell_membership(Heard(node, {NodeId(n): age for n, age in message.ages_s.items()}))
+        self._tell_election(
+            BeatSeen(
+                node=node,
+                term=message.term,
+                leader=NodeId(message.leader) if message.leader else None,
+                stability=message.stability,
+                members_alive=message.members_alive,
+                runs_gang=message.runs_gang,
+            )
+        )
+        peer = self._peers.get(node)
+        if peer is not None:
+            _keep_telemetry(peer, message)
+        if message.head != self._journal.ledger.head():
+            self._exchange.request(node)
+
+    def answer_pre_vote(self, node: NodeId, term: int, stability: int) -> tuple[bool, str]:
+        """Say whether `node` may lead, as far as we see."""
+        return self.election.answer_pre_vote(now_s(), node, term, stability)
+
+    def message(self) -> peer_pb2.Heartbeat:
+        """Return what we say of ourselves just now."""
+        return self._message()
+
+    def set_stability(self, stability: int) -> None:
+        """Take up how steady this machine is."""
+        self._stability = stability
+        self._tell_election(StabilityChanged(stability))
+
+    async def _beat(self, peer: Peer) -> None:
+        self._in_flight.add(peer.node)
+        try:
+            reply = await peer.channels.heartbeat.Beat(self._message(), timeout=BEAT_TIMEOUT_S)
+            self.heard(peer.node, reply)
+        except grpc.aio.AioRpcError as error:
+            if "refused" in (error.details() or "").lower():
+                self._tell_membership(Refused(peer.node))
+        finally:
+            self._in_flight.discard(peer.node)
+
+    def _message(self) -> peer_pb2.Heartbeat:
+        message = self.describe()
+        self.election.runs_gang = message.runs_gang
+        message.cluster = self._journal.cluster
+        message.term = self.election.term
+        message.leader = self.election.leader or ""
+        message.head = self._journal.ledger.head()
+        message.stability = self._stability
+        message.loop_lag_s = self._lag_s
+        message.members_alive = len(self.alive())
+        for node, age_s in self.membership.ages(now_s()).items():
+            message.ages_s[node] = age_s
+        return message
+
+    def _tell_membership(self, event: MembershipInput) -> None:
+        changes = self.membership.step(now_s(), event)
+        for change in changes:
+            log.info(
+                "liveness_changed",
+                extra={
+                    "node": short(change.node),
+                    "before": str(change.before),
+                    "after": str(change.after),
+                    "reason": change.reason,
+                },
+            )
+        if changes or isinstance(event, RosterChanged):
+            present = self.membership.present() - {self._self_id}
+            self._tell_election(PresenceChanged(frozenset(present)))
+
+    def _tell_election(self, event: ElectionInput) -> None:
+        self._act(self.election.step(now_s(), event))
+
+    def _act(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case PersistTerm(term):
+                    self._file.set("term", str(term))
+                case AskPreVote(nodes, term):
+                    for node in nodes:
+                        self._group.create_task(self._ask(node, term), name="pre-vote")
+                case BecomeLeader(term, reason):
+                    log.info("became_leader", extra={"term": term, "reason": reason})
+                    self.on_lead(term)
+                case StepDown(reason):
+                    log.info("stepped_down", extra={"reason": reason})
+                    self.on_step_down(reason)
+                case Follow(leader, term, reason):
+                    log.info(
+                        "follows", extra={"leader": short(leader), "term": term, "reason": reason}
+                    )
+
+    async def _ask(self, node: NodeId, term: int) -> None:
+        peer = self._peers.get(node)
+        if peer is None:
+            return
+        request = peer_pb2.PreVoteRequest(
+            term=term, stability=self._stability, cluster=self._journal.cluster
+        )
+        try:
+            call = peer.channels.heartbeat.AskPreVote(request, timeout=PRE_VOTE_TIMEOUT_S)
+            reply = await call
+        except grpc.aio.AioRpcError:
+            return
+        self._tell_election(PreVoteAnswered(node, reply.granted, reply.term))
+
+
+def _keep_telemetry(peer: Peer, message: peer_pb2.Heartbeat) -> None:
+    peer.run_nonce = message.run_nonce
+    peer.addresses = tuple(message.addresses)
+    peer.name = message.name or peer.name
+    if 0 < len(message.telemetry) <= MAX_TELEMETRY_BYTES:
+        told = msgpack.unpackb(message.telemetry, raw=False, strict_map_key=True)
+        peer.telemetry = told
+        peer.hardware = Hardware.from_plain(told["hardware"])
+
+
+async def _swallow(call: "grpc.aio.UnaryUnaryCall[peer_pb2.Heartbeat, peer_pb2.Heartbeat]") -> None:
+    try:
+        await call
+    except grpc.aio.AioRpcError as error:
+        log.debug("goodbye_unheard", extra={"reason": error.details()})

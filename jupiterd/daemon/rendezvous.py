@@ -1,0 +1,119 @@
+"""Where the ranks of an epoch meet: proven routes, and a store in a process of its own.
+
+Owns the preflight and the life of the store. Doesn't know what the ranks do once they have met.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+import grpc
+
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.work_events import Listening, WorkEvent, WorkOrder
+from jupiterd.errors import BadRouteError, TimedOutError, from_wire
+from jupiterd.failures import from_rpc
+from jupiterd.ids import NodeId
+from jupiterd.rpc import peer_pb2
+
+PROBE_TIMEOUT_S = 5.0
+STORE_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Rendezvous:
+    """What a rank must know to meet the others; empty for a gang of one."""
+
+    host: str = ""
+    port: int = 0
+    interfaces: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
+
+
+@asynccontextmanager
+async def open_rendezvous(
+    leading: Leading, gang: Sequence[NodeId], store_order: WorkOrder, epoch: int
+) -> AsyncGenerator[Rendezvous]:
+    """Prove the routes, start the store beside rank 0, and end it on leaving.
+
+    Raises:
+        BadRouteError: two members can't reach each other; host, interface and address are named.
+    """
+    if len(set(gang)) == 1 and len(gang) == 1:
+        yield Rendezvous()
+        return
+    places = await _prove_routes(leading, gang)
+    host = places[gang[0]].host
+    order = replace(store_order, epoch=epoch, bind_host=host)
+    async with aclosing(leading.run(gang[0], order)) as events:
+        port = await _listening_port(events)
+        interfaces = {node: place.interface for node, place in places.items()}
+        async with asyncio.TaskGroup() as group:
+            watch = group.create_task(_outlive(events))
+            yield Rendezvous(host, port, interfaces)
+            watch.cancel()
+
+
+async def _listening_port(events: AsyncIterator[WorkEvent]) -> int:
+    async with asyncio.timeout(STORE_TIMEOUT_S):
+        async for event in events:
+            if isinstance(event, Listening):
+                return event.port
+    raise TimedOutError("the gang's store didn't start")
+
+
+async def _outlive(events: AsyncIterator[WorkEvent]) -> None:
+    """Notice a store that dies: its error ends the epoch."""
+    async for _ in events:
+        pass
+
+
+async def _prove_routes(
+    leading: Leading, gang: Sequence[NodeId]
+) -> dict[NodeId, peer_pb2.OpenProbeReply]:
+    """Let every member open a listener and every other connect to it, over real TCP."""
+    members = list(dict.fromkeys(gang))
+    replies = await asyncio.gather(*(_open_probe(leading, node, members) for node in members))
+    places = dict(zip(members, replies, strict=True))
+    checks = [
+        _probe(
+            leading, node, [f"{p.host}:{p.port}" for other, p in places.items() if other != node]
+        )
+        for node in members
+    ]
+    for failures in await asyncio.gather(*checks):
+        for failure in failures:
+            raise BadRouteError(failure.message, failure.hint)
+    return places
+
+
+async def _open_probe(
+    leading: Leading, node: NodeId, members: Sequence[NodeId]
+) -> peer_pb2.OpenProbeReply:
+    other = next(member for member in members if member != node)
+    toward = leading.host_of(other, seen_from=node)
+    request = peer_pb2.OpenProbeRequest(toward=toward)
+    if node == leading.self_id:
+        reply = await leading.probes.open(request)
+    else:
+        peer = leading.peers.require(node)
+        try:
+            reply = await peer.channels.control.OpenProbe(request, timeout=PROBE_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, peer.name) from error
+    if reply.failure.code:
+        raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
+    return reply
+
+
+async def _probe(
+    leading: Leading, node: NodeId, targets: Sequence[str]
+) -> Sequence[peer_pb2.Failure]:
+    request = peer_pb2.ProbeRoutesRequest(targets=targets)
+    if node == leading.self_id:
+        return (await leading.probes.prove(request)).failures
+    peer = leading.peers.require(node)
+    try:
+        return (await peer.channels.control.ProbeRoutes(request, timeout=PROBE_TIMEOUT_S)).failures
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error, peer.name) from error

@@ -1,0 +1,137 @@
+"""The daemon's settings and where each comes from.
+
+Owns the names, defaults and the order flag, environment, jupiter.yaml, default. Read once at start,
+never at import.
+"""
+
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from jupiterd.errors import InvalidSettingError
+from jupiterd.locations import default_state_dir
+from jupiterd.ports import Address
+
+DEFAULT_PORT = 47470
+"""Where jupiterd listens unless told otherwise, so that `--peer HOST` needs no port."""
+
+ENVIRONMENT_PREFIX = "JUPITER_"
+
+LIST_SEPARATOR = ","
+
+
+class Settings(BaseModel):
+    """Everything the daemon is told from outside; frozen."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(default_factory=platform.node, min_length=1, max_length=64)
+    """The node's name in tables and logs; not its identity. Default: the host name."""
+
+    state_dir: Path = Field(default_factory=default_state_dir)
+    """The folder with key, ledger, artifacts and logs."""
+
+    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
+    """TCP port for other nodes; 0 lets the system choose, and mDNS tells the others."""
+
+    interface: tuple[str, ...] = ()
+    """Network interfaces to use; default: all."""
+
+    peer: tuple[str, ...] = ()
+    """HOST or HOST:PORT of other nodes, where multicast doesn't reach them."""
+
+    local: bool = False
+    """Use the loopback interface only, for several daemons on one machine."""
+
+    @field_validator("interface", "peer", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(LIST_SEPARATOR) if part.strip())
+        return value
+
+    @field_validator("peer")
+    @classmethod
+    def _check_peers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            parse_address(text)
+        return value
+
+    def peer_addresses(self) -> tuple[Address, ...]:
+        """Return the static peers."""
+        return tuple(parse_address(text) for text in self.peer)
+
+
+def parse_address(text: str) -> Address:
+    """Read HOST, HOST:PORT, IPv6 or [IPv6]:PORT; raises ValueError where it is none of them."""
+    if text.startswith("["):
+        host, _, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+    elif text.count(":") > 1:
+        host, port = text, ""
+    else:
+        host, _, port = text.partition(":")
+    if not host or (port and not (port.isdigit() and 0 < int(port) < 65536)):
+        raise ValueError(f"{text!r} is not HOST or HOST:PORT")
+    return Address(host, int(port) if port else DEFAULT_PORT)
+
+
+def load_settings(
+    flags: Mapping[str, Any], environment: Mapping[str, str], config: Path | None
+) -> tuple[Settings, dict[str, str]]:
+    """Return the settings, and for each the source it was taken from.
+
+    Args:
+        flags: values given on the command line; those not given are absent.
+        environment: usually `os.environ`.
+        config: jupiter.yaml, where one was named.
+
+    Raises:
+        InvalidSettingError: a value is wrong or a key unknown; the source is named.
+    """
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(Settings.model_fields, "default")
+    from_environment = {
+        name: environment[ENVIRONMENT_PREFIX + name.upper()]
+        for name in Settings.model_fields
+        if ENVIRONMENT_PREFIX + name.upper() in environment
+    }
+    for source, found in (
+        (str(config), _read(config) if config else {}),
+        ("environment", from_environment),
+        ("flag", flags),
+    ):
+        values.update(found)
+        sources.update(dict.fromkeys(found, source))
+    try:
+        return Settings(**values), sources
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "settings"
+        raise InvalidSettingError(
+            f"{name} (from {sources.get(name, 'unknown')}): {first['msg']}"
+        ) from error
+
+
+def environment() -> Mapping[str, str]:
+    """Return the process environment; the only place where the daemon reads it."""
+    return os.environ
+
+
+def _read(config: Path) -> dict[str, Any]:
+    try:
+        found = cast("object", YAML(typ="safe").load(config.read_text()))
+    except (OSError, UnicodeDecodeError, YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidSettingError(f"{config} can't be read: {reason}") from error
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise InvalidSettingError(f"{config}: expected `key: value` lines")
+    return cast("dict[str, Any]", found)

@@ -1,0 +1,98 @@
+"""The document that `status` shows.
+
+Owns its keys (DESIGN, section 10). Reads the node's parts; changes nothing.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.health import judge
+from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.state import CycleState
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.cycle_document import cycle_document
+from jupiterd.ids import ArtifactId, NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+SCHEMA = "jupiter/v1"
+
+
+def status_document(node: "Node") -> dict[str, Any]:
+    """Return the whole status as this node sees it."""
+    nodes = [_node(node, member) for member in sorted(node.journal.state.members)]
+    alive = sum(document["state"] == Liveness.ALIVE for document in nodes)
+    return {
+        "schema": SCHEMA,
+        "node": {"id": node.identity.node_id, "name": node.settings.name},
+        "cluster": {
+            "id": node.journal.cluster,
+            "name": node.journal.state.label or None,
+            "leader": node.pulse.election.leader,
+            "term": node.pulse.election.term,
+            "head": node.journal.ledger.head(),
+            "nodes_alive": alive,
+            "nodes_total": len(nodes),
+            "open": node.journal.state.window_open,
+        },
+        "nodes": nodes,
+        "cycle": current_cycle(node),
+        "health": [
+            {"code": w.code, "severity": str(w.severity), "title": w.title, "hint": w.hint}
+            for w in judge(node.cluster_view())
+        ],
+    }
+
+
+def cycle_status_document(node: "Node") -> dict[str, Any]:
+    """Return the cycle alone."""
+    return {"schema": SCHEMA, "cycle": current_cycle(node)}
+
+
+def current_cycle(node: "Node") -> dict[str, Any] | None:
+    """Return the running cycle's document, else the latest one's; None where there is none."""
+    cycles = [cycle for cycle in node.journal.state.cycles.values() if cycle.started is not None]
+    if not cycles:
+        return None
+    chosen = max(cycles, key=lambda c: (not c.finished, c.started.started_at if c.started else ""))
+    live = node.live_progress(chosen.started.cycle if chosen.started else "")
+    has_leader = node.pulse.election.leader is not None
+    return cycle_document(chosen, live, model=_model_path(node, chosen), has_leader=has_leader)
+
+
+def _model_path(node: "Node", cycle: CycleState) -> str | None:
+    """Return the folder of the newest model on this machine, as it was exported."""
+    finals = [f for f in cycle.line() if isinstance(f, CheckpointCommitted) and f.is_final]
+    for final in reversed(finals):
+        folder = node.exports.folder(cycle, final.round)
+        if folder.is_dir():
+            return str(folder)
+    held = [f.artifact for f in finals if node.library.store.holds(ArtifactId(f.artifact))]
+    return str(node.library.store.path(ArtifactId(held[-1]))) if held else None
+
+
+def _node(node: "Node", member: NodeId) -> dict[str, Any]:
+    state = node.journal.state
+    role = state.roles.get(member)
+    hardware = node.hardware_of(member)
+    is_self = member == node.identity.node_id
+    peer = node.peers.get(member)
+    admitted = state.members[member]
+    if is_self:
+        addresses: Sequence[str] = node.addresses()
+    else:
+        addresses = (peer.addresses or (str(peer.address),)) if peer is not None else ()
+    heard_s = 0.0 if is_self else node.pulse.membership.last_heard_s(member, now_s())
+    return {
+        "id": member,
+        "name": peer.name if peer is not None and peer.name else admitted.name,
+        "state": str(node.liveness(member)),
+        "role": role.role if role is not None else "idle",
+        "reason": role.reason if role is not None else "the leader hasn't assigned a role yet",
+        "addresses": list(addresses),
+        "last_heard_s": heard_s,
+        "hardware": hardware.to_plain() if hardware is not None else {},
+        "load": node.load() if is_self else dict(peer.telemetry.get("load", {})) if peer else {},
+    }

@@ -1,0 +1,164 @@
+"""What a running piece of work says of itself, as the daemon's own values.
+
+Owns the values and their protobuf form. Doesn't know where the work runs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgpack
+
+from jupiterd.cycle.work import WorkResult
+from jupiterd.errors import Bug, from_wire
+from jupiterd.ids import ArtifactId
+from jupiterd.rpc import peer_pb2
+
+
+@dataclass(frozen=True)
+class WorkOrder:
+    """A piece of work on its way to a node."""
+
+    id: str
+    term: int
+    task: str
+    params: Mapping[str, Any]
+    inputs: Mapping[str, ArtifactId]
+    epoch: int = 0
+    """The gang's epoch; 0 where no gang is meant."""
+    bind_host: str = ""
+
+    def to_proto(self) -> peer_pb2.WorkRequest:
+        """Return the message for the wire."""
+        return peer_pb2.WorkRequest(
+            id=self.id,
+            term=self.term,
+            epoch=self.epoch,
+            task=self.task,
+            params=msgpack.packb(dict(self.params)),
+            inputs=dict(self.inputs),
+            bind_host=self.bind_host,
+        )
+
+    @classmethod
+    def from_proto(cls, message: peer_pb2.WorkRequest) -> "WorkOrder":
+        """Rebuild the order."""
+        return cls(
+            id=message.id,
+            term=message.term,
+            task=message.task,
+            params=msgpack.unpackb(message.params, raw=False, strict_map_key=True),
+            inputs={name: ArtifactId(value) for name, value in message.inputs.items()},
+            epoch=message.epoch,
+            bind_host=message.bind_host,
+        )
+
+
+@dataclass(frozen=True)
+class Started:
+    """The worker process runs."""
+
+    pid: int
+    device: str
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """How far it is."""
+
+    done: int
+    total: int
+    unit: str
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class CheckpointMade:
+    """A checkpoint lies in the store of the node that made it."""
+
+    artifact: ArtifactId
+    step: int
+    tokens: int
+    cursor: int
+    loss: float
+
+
+@dataclass(frozen=True)
+class Listening:
+    """The gang's store accepts clients here."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The result; the last event of a stream."""
+
+    result: WorkResult
+
+
+WorkEvent = Started | Advanced | CheckpointMade | Listening | Finished
+
+
+def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
+    """Return the message for the wire."""
+    match event:
+        case Started(pid, device):
+            return peer_pb2.WorkEvent(started=peer_pb2.WorkStarted(pid=pid, device=device))
+        case Advanced(done, total, unit, values):
+            progress = peer_pb2.WorkProgress(done=done, total=total, unit=unit, values=dict(values))
+            return peer_pb2.WorkEvent(progress=progress)
+        case CheckpointMade(artifact, step, tokens, cursor, loss):
+            made = peer_pb2.WorkCheckpoint(
+                artifact=artifact, step=step, tokens=tokens, cursor=cursor, loss=loss
+            )
+            return peer_pb2.WorkEvent(checkpoint=made)
+        case Listening(host, port):
+            return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(host=host, port=port))
+        case Finished(result):
+            finished = peer_pb2.WorkFinished(
+                outputs=dict(result.outputs),
+                counts=dict(result.counts),
+                summary=msgpack.packb(dict(result.summary)),
+            )
+            return peer_pb2.WorkEvent(finished=finished)
+
+
+def from_proto(message: peer_pb2.WorkEvent) -> WorkEvent:
+    """Rebuild the event.
+
+    Raises:
+        JupiterError: the message is a failure, whatever the worker said.
+    """
+    kind = message.WhichOneof("event")
+    if kind == "failure":
+        raise from_wire(message.failure.code, message.failure.message, message.failure.hint)
+    reader = _READERS.get(kind or "")
+    if reader is None:
+        raise Bug(f"a work event of an unknown kind: {kind}")
+    return reader(message)
+
+
+def _finished(message: peer_pb2.WorkFinished) -> Finished:
+    outputs = {name: ArtifactId(value) for name, value in message.outputs.items()}
+    summary = msgpack.unpackb(message.summary, raw=False, strict_map_key=True)
+    return Finished(WorkResult(outputs, dict(message.counts), summary))
+
+
+def _made(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
+    artifact = ArtifactId(message.artifact)
+    return CheckpointMade(artifact, message.step, message.tokens, message.cursor, message.loss)
+
+
+def _advanced(message: peer_pb2.WorkProgress) -> Advanced:
+    return Advanced(message.done, message.total, message.unit, dict(message.values))
+
+
+_READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
+    "started": lambda event: Started(event.started.pid, event.started.device),
+    "progress": lambda event: _advanced(event.progress),
+    "checkpoint": lambda event: _made(event.checkpoint),
+    "listening": lambda event: Listening(event.listening.host, event.listening.port),
+    "finished": lambda event: _finished(event.finished),
+}

@@ -1,0 +1,153 @@
+"""Doing one piece of work on this node: fetch its inputs, run the worker, keep its outputs.
+
+Owns the way from an order to a process and from its frames to events. Doesn't know why the work is
+wanted.
+"""
+
+import asyncio
+import logging
+import re
+import secrets
+import shutil
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon.library import Library
+from jupiterd.daemon.state_dir import StateDir
+from jupiterd.daemon.work_events import (
+    Advanced,
+    CheckpointMade,
+    Finished,
+    Listening,
+    Started,
+    WorkEvent,
+    WorkOrder,
+)
+from jupiterd.errors import Bug, RefusedError, from_wire
+from jupiterd.frames import (
+    CheckpointWritten,
+    Frame,
+    Progressed,
+    RunTask,
+    StoreOpened,
+    TaskFailed,
+    TaskFinished,
+)
+from jupiterd.gang.environment import worker_environment
+from jupiterd.gang.process import start_worker
+from jupiterd.gang.routes import bind_listener
+from jupiterd.ids import ArtifactId
+from jupiterd.store.ledger_file import LedgerFile
+
+log = logging.getLogger(__name__)
+
+
+class Obedience:
+    """The highest (term, epoch) this node has obeyed; on disk before it is obeyed."""
+
+    def __init__(self, file: LedgerFile) -> None:
+        self._file = file
+        term, _, epoch = (file.get("obeyed") or "0/0").partition("/")
+        self._highest = (int(term), int(epoch))
+
+    async def check(self, term: int, epoch: int) -> None:
+        """Obey, or refuse an order of a leader or a gang that is over; epoch 0 is of no gang.
+
+        Raises:
+            RefusedError: a higher term or epoch has been obeyed before.
+        """
+        wanted = (term, epoch or self._highest[1])
+        if wanted < self._highest:
+            raise RefusedError(
+                f"an order of term {term}, epoch {epoch} came after term {self._highest[0]}, "
+                f"epoch {self._highest[1]}",
+                "the leader it came from has been replaced; nothing needs doing",
+            )
+        if wanted > self._highest:
+            self._highest = wanted
+            await asyncio.to_thread(self._file.set, "obeyed", f"{wanted[0]}/{wanted[1]}")
+
+
+class WorkRunner:
+    """Runs worker processes for orders of the leader."""
+
+    def __init__(self, state_dir: StateDir, library: Library, obedience: Obedience) -> None:
+        self._state_dir = state_dir
+        self._library = library
+        self._obedience = obedience
+        self.running: dict[str, WorkOrder] = {}
+
+    async def run(self, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        """Do the work and yield its events, `Finished` last; closing the iterator ends the process.
+
+        Raises:
+            JupiterError: the worker failed, an input can't be had, or the order is outdated.
+        """
+        await self._obedience.check(order.term, order.epoch)
+        inputs = await self._library.ensure_all(order.inputs)
+        spool = self._state_dir.spool / secrets.token_hex(8)
+        spool.mkdir(mode=0o700)
+        self.running[spool.name] = order
+        try:
+            async for event in self._run_worker(order, inputs, spool):
+                yield event
+        finally:
+            del self.running[spool.name]
+            await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)
+
+    async def _run_worker(
+        self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
+    ) -> AsyncGenerator[WorkEvent]:
+        params: dict[str, Any] = dict(order.params)
+        listener = bind_listener(order.bind_host) if order.bind_host else None
+        if listener is not None:
+            params["listen_fd"] = listener.fileno()
+        try:
+            task = RunTask(order.task, params, inputs, str(spool))
+            environment = worker_environment(order.task, params)
+            async with start_worker(
+                task,
+                environment,
+                self._log_path(order),
+                pass_fds=() if listener is None else (listener.fileno(),),
+            ) as worker:
+                yield Started(worker.pid, str(params.get("device", "cpu")))
+                async for frame in worker.frames():
+                    yield await self._event(frame, spool, order.bind_host)
+        finally:
+            if listener is not None:
+                listener.close()
+
+    async def _event(self, frame: Frame, spool: Path, bind_host: str) -> WorkEvent:
+        match frame:
+            case Progressed(done, total, unit, values):
+                return Advanced(done, total, unit, values)
+            case CheckpointWritten(path, step, tokens, cursor, loss):
+                artifact = await self._ingest(spool, path)
+                return CheckpointMade(artifact, step, tokens, cursor, loss)
+            case StoreOpened(port):
+                return Listening(bind_host, port)
+            case TaskFinished(outputs, counts, summary):
+                kept = {name: await self._ingest(spool, path) for name, path in outputs.items()}
+                return Finished(WorkResult(kept, counts, summary))
+            case TaskFailed(code, message, hint):
+                raise from_wire(code, message, hint)
+            case _:
+                raise Bug(f"a worker sent {type(frame).__name__}")
+
+    async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
+        return await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))
+
+    def _log_path(self, order: WorkOrder) -> Path:
+        name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{order.id}-{order.task}")
+        return self._state_dir.logs / f"{name}.log"
+
+
+def _inside(spool: Path, relative: str) -> Path:
+    """Return the path of an output; raises Bug where it would lie outside the worker's folder."""
+    source = (spool / relative).resolve()
+    if not source.is_relative_to(spool.resolve()) or source == spool.resolve():
+        raise Bug(f"a worker named an output outside its folder: {relative}")
+    return source

@@ -1,0 +1,215 @@
+"""Three daemons on this machine, one cluster, one real cycle of two rounds: `make demo`.
+
+Owns the stage: it starts the daemons, runs jupiterctl as a user would, and stops what it started.
+Everything shown comes from the daemons; nothing is prepared.
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+STAGE = ROOT / ".demo"
+NAMES = ("node-1", "node-2", "node-3")
+ELECT_TIMEOUT_S = 30.0
+PROMPTS = (
+    "def read_lines(path):\n    ",
+    "class Queue:\n    def __init__(self",
+    "import os\nimport sys\n\ndef main():\n    ",
+)
+
+Views = dict[str, Mapping[str, Any] | None]
+"""Each daemon's status, or None where it doesn't answer."""
+
+
+def main() -> int:
+    """Play the demo and return its exit status."""
+    options = read_options()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    shutil.rmtree(STAGE, ignore_errors=True)
+    STAGE.mkdir()
+    began_s = time.monotonic()
+    daemons = [start_daemon(name) for name in NAMES]
+    try:
+        show_meeting(daemons)
+        met_s = time.monotonic()
+        status = run_cycle(options)
+        cycle_s = time.monotonic()
+        if status == 0:
+            show_completions()
+        show_times(began_s, met_s, cycle_s)
+    except KeyboardInterrupt:
+        print("\nstopping")
+        status = 130
+    finally:
+        stop(daemons)
+    print("all daemons are stopped; logs and the model stay in .demo/")
+    return status
+
+
+def read_options() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--domain", default="python")
+    parser.add_argument("--size", default="1m")
+    parser.add_argument("--rounds", default="2")
+    return parser.parse_args()
+
+
+def start_daemon(name: str) -> subprocess.Popen[bytes]:
+    """Start one jupiterd of its own state folder and port, on the loopback interface."""
+    log = (STAGE / f"{name}.log").open("wb")
+    print(f"starting {name}  (log: .demo/{name}.log)", flush=True)
+    return subprocess.Popen(
+        [
+            BIN / "jupiterd",
+            *("--local", "--port", "0", "--name", name, "--state-dir", STAGE / name),
+        ],
+        stdout=log,
+        stderr=log,
+        start_new_session=True,  # Ctrl-C is ours to handle: we stop the daemons in order
+    )
+
+
+def show_meeting(daemons: list[subprocess.Popen[bytes]]) -> None:
+    """Show the nodes finding each other and electing a leader."""
+    began_s = time.monotonic()
+    shown = ""
+    while time.monotonic() - began_s < ELECT_TIMEOUT_S:
+        for name, daemon in zip(NAMES, daemons, strict=True):
+            if daemon.poll() is not None:
+                sys.exit(
+                    f"{name} ended early; its log says:\n{(STAGE / f'{name}.log').read_text()}"
+                )
+        views = asyncio.run(look())
+        line = "  ".join(
+            f"{name} sees {view['cluster']['nodes_alive']}" if view else f"{name} is starting"
+            for name, view in views.items()
+        )
+        if line != shown:
+            print(f"{time.monotonic() - began_s:5.1f} s  {line}", flush=True)
+            shown = line
+        if is_one_cluster(views):
+            return print_cluster(views[NAMES[0]] or {})
+        time.sleep(0.3)  # noqa: TID251 - a demo looks at the world as a person would
+    sys.exit("the daemons didn't become one cluster in time; see .demo/*.log")
+
+
+async def look() -> Views:
+    """Return each daemon's status, or None where it doesn't answer yet."""
+    from jupiterd.client.channel import ControlChannel
+    from jupiterd.errors import JupiterError
+
+    views: Views = {}
+    for name in NAMES:
+        try:
+            async with ControlChannel(STAGE / name) as channel:
+                views[name] = await channel.status("status")
+        except JupiterError:
+            views[name] = None
+    return views
+
+
+def is_one_cluster(views: Views) -> bool:
+    """Say whether all agree on one cluster, one leader and everybody's role."""
+    known = [view for view in views.values() if view]
+    return (
+        len(known) == len(NAMES)
+        and len({view["cluster"]["id"] for view in known}) == 1
+        and len({view["cluster"]["leader"] for view in known} - {None}) == 1
+        and all(view["cluster"]["leader"] for view in known)
+        and all(view["cluster"]["nodes_alive"] == len(NAMES) for view in known)
+        and all(len({n["role"] for n in view["nodes"]} - {"idle"}) == 2 for view in known)
+    )
+
+
+def print_cluster(view: Mapping[str, Any]) -> None:
+    """Print the cluster as one node sees it."""
+    names = {node["id"]: node["name"] for node in view["nodes"]}
+    cluster = view["cluster"]
+    print(
+        f"one cluster: {cluster['id'][:8]}, leader {names[cluster['leader']]}, "
+        f"term {cluster['term']}"
+    )
+    for node in view["nodes"]:
+        print(f"  {node['name']}  {node['role']:<9}  {node['reason']}")
+
+
+def run_cycle(options: argparse.Namespace) -> int:
+    """Run the cycle with jupiterctl, which shows it as it goes."""
+    command = ["jupiterctl", "--state-dir", str(STAGE / NAMES[0]), "cycle", "start"]
+    command += ["--domain", options.domain, "--size", options.size, "--rounds", options.rounds]
+    shown = [part.replace(f"{ROOT}/", "") for part in command]
+    print("$ " + " ".join([*shown, "--wait"]), flush=True)
+    return subprocess.run([BIN / command[0], *command[1:], "--wait"], check=False).returncode
+
+
+def show_completions() -> None:
+    """Let the model complete three prompts."""
+    model = asyncio.run(look())[NAMES[0]]
+    folder = (model or {}).get("cycle", {}).get("model")
+    if folder is None:
+        return
+    print("\nthe model completes three prompts:")
+    for prompt, completion in zip(PROMPTS, asyncio.run(complete(folder)), strict=True):
+        print("-" * 60)
+        print(f"{prompt}\033[1m{completion}\033[0m" if sys.stdout.isatty() else prompt + completion)
+    print("-" * 60)
+
+
+async def complete(folder: str) -> list[str]:
+    """Run the prompts through a worker process, as the cluster does its own work."""
+    from jupiterd.gang.environment import worker_environment
+    from jupiterd.gang.process import start_worker
+
+    from jupiterd.frames import RunTask, TaskFinished
+
+    output = STAGE / "completions"
+    output.mkdir(exist_ok=True)
+    params = {"prompts": list(PROMPTS), "max_new_tokens": 60, "seed": 1}
+    order = RunTask("prompt", params, {"model": folder}, str(output))
+    async with start_worker(
+        order, worker_environment("prompt", params), STAGE / "completions.log"
+    ) as worker:
+        async for frame in worker.frames():
+            if isinstance(frame, TaskFinished):
+                return [str(frame.summary[f"completion.{n}"]) for n in range(len(PROMPTS))]
+    return []
+
+
+def show_times(began_s: float, met_s: float, cycle_s: float) -> None:
+    """Print where the time went."""
+    view = asyncio.run(look())[NAMES[0]]
+    print("\nwhere the time went:")
+    print(f"  {'start and elect':<22}{met_s - began_s:7.1f} s")
+    for phase in ((view or {}).get("cycle") or {}).get("phases", []):
+        if phase["elapsed_s"]:
+            name = f"round {phase['round']} {phase['phase']}"
+            print(f"  {name:<22}{phase['elapsed_s']:7.1f} s")
+    print(f"  {'cycle, all in all':<22}{cycle_s - met_s:7.1f} s")
+    print(f"  {'demo, all in all':<22}{time.monotonic() - began_s:7.1f} s")
+
+
+def stop(daemons: list[subprocess.Popen[bytes]]) -> None:
+    """End what was started: gracefully, then for certain."""
+    for daemon in daemons:
+        daemon.terminate()
+    for daemon in daemons:
+        try:
+            daemon.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(daemon.pid, signal.SIGKILL)
+            daemon.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

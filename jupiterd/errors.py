@@ -239,3 +239,11 @@ BY_CODE: Mapping[str, type[JupiterError]] = {error.code: error for error in _tre
 def from_wire(code: str, message: str, hint: str) -> JupiterError:
     """Rebuild an error that another process or node sent; unknown codes become plain failures."""
     return BY_CODE.get(code, JupiterError)(message, hint)
+
+
+def all_of(group: BaseExceptionGroup[JupiterError]) -> list[JupiterError]:
+    """Return every error inside a group of a TaskGroup, however deep."""
+    found: list[JupiterError] = []
+    for error in group.exceptions:
+        found += all_of(error) if isinstance(error, BaseExceptionGroup) else [error]
+    return found

@@ -22,7 +22,14 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.leading import Leading, is_permanent
 from jupiterd.daemon.work_events import Advanced, Finished
-from jupiterd.errors import Bug, JupiterError, NotFoundError, PeerUnreachableError, WorkFailedError
+from jupiterd.errors import (
+    Bug,
+    JupiterError,
+    NotFoundError,
+    PeerUnreachableError,
+    WorkFailedError,
+    all_of,
+)
 from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
@@ -54,7 +61,7 @@ class CycleConductor:
             while not self._leading.cycle(self._cycle).finished:
                 await self._step()
         except* JupiterError as group:
-            error = _first(group)
+            error = all_of(group)[0]
             log.warning("cycle_failed", extra={"cycle": self._cycle, "reason": error.message})
             failed = CycleFailed(self._cycle, error.code, error.message, error.hint)
             await self._leading.record(failed)
@@ -202,9 +209,3 @@ class CycleConductor:
                 promoted=ArtifactId(promoted),
             ),
         )
-
-
-def _first(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
-    """Return the first error inside, however deep."""
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error

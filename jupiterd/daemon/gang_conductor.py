@@ -23,7 +23,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading, is_permanent
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous
 from jupiterd.daemon.work_events import Advanced, CheckpointMade, Started, WorkOrder
-from jupiterd.errors import JupiterError, PeerUnreachableError, WorkFailedError
+from jupiterd.errors import JupiterError, PeerUnreachableError, WorkFailedError, all_of
 from jupiterd.ids import ArtifactId, NodeId
 
 log = logging.getLogger(__name__)
@@ -243,12 +243,4 @@ class GangConductor:
 
 def _deepest(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
     """Return the most telling error: a node that has gone explains what the workers said."""
-    flat: list[BaseException] = [group]
-    while any(isinstance(error, BaseExceptionGroup) for error in flat):
-        flat = [
-            inner
-            for error in flat
-            for inner in (error.exceptions if isinstance(error, BaseExceptionGroup) else (error,))
-        ]
-    known = [error for error in flat if isinstance(error, JupiterError)]
-    return min(known, key=lambda error: isinstance(error, WorkFailedError))
+    return min(all_of(group), key=lambda error: isinstance(error, WorkFailedError))

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from jupiterd import __version__
-from jupiterd.errors import ExitCode, JupiterError
+from jupiterd.errors import ExitCode, JupiterError, all_of
 
 
 @click.group(invoke_without_command=True)
@@ -39,7 +39,11 @@ def cli(context: click.Context, config: Path | None, debug: bool, **flags: Any) 
       jupiterd --peer 192.168.1.20              where multicast doesn't reach
       jupiterd --local --port 0 --state-dir d1  several on one machine
     """
-    context.obj = (config, debug, {key: value for key, value in flags.items() if value})
+    context.obj = (
+        config,
+        debug,
+        {key: value for key, value in flags.items() if value not in (None, ())},
+    )
     if context.invoked_subcommand is None:
         run_daemon(*context.obj)
 
@@ -71,7 +75,10 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, node.stop)
 
-    asyncio.run(serve(settings, state_dir, stop_on_signals))
+    try:
+        asyncio.run(serve(settings, state_dir, stop_on_signals))
+    except* JupiterError as group:
+        fail(all_of(group)[0])
 
 
 def main() -> None:
@@ -84,8 +91,13 @@ def main() -> None:
         error.show()
         sys.exit(ExitCode.USAGE)
     except JupiterError as error:
-        click.echo(f"jupiterd: error: {error.message}\n\nhint: {error.hint}", err=True)
-        sys.exit(error.exit_code)
+        fail(error)
+
+
+def fail(error: JupiterError) -> None:
+    """Tell the user what went wrong and what to do, and end."""
+    click.echo(f"jupiterd: error: {error.message}\n\nhint: {error.hint}", err=True)
+    sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

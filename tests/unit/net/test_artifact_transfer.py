@@ -1,0 +1,217 @@
+"""Artifacts between two real servers over mutual TLS on loopback."""
+
+import os
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.artifact_service import PIECE_BYTES, ArtifactService
+from jupiterd.errors import PeerUnreachableError, RefusedError, UsageError
+from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.net.artifact_source import PeerArtifactSource
+from jupiterd.net.channels import PeerChannels
+from jupiterd.net.identity import Identity
+from jupiterd.net.server import PeerServer
+from jupiterd.ports import Address
+from jupiterd.rpc import artifact_pb2
+from jupiterd.rpc.artifact_pb2_grpc import add_ArtifactsServicer_to_server
+from jupiterd.store.artifacts import ArtifactStore
+from jupiterd.store.manifest import CHUNK_BYTES
+from jupiterd.store.transfer import fetch
+from tests.unit.net.conftest import named_identity
+
+pytestmark = pytest.mark.net
+
+
+class Machine:
+    """A node with a store, a server and connections to others."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.identity: Identity = named_identity(folder, name)
+        self.store = ArtifactStore(folder / name / "store")
+        self.members: set[NodeId] = set()
+        self.wishes: list[tuple[ArtifactId, NodeId]] = []
+        self.service = ArtifactService(self.store, self.members.__contains__, self.replicate)
+        self.server = self.new_server()
+        self.port = 0
+        self.channels: list[PeerChannels] = []
+
+    def new_server(self) -> PeerServer:
+        server = PeerServer(self.identity, "127.0.0.1", 0)
+        server.add(partial(add_ArtifactsServicer_to_server, self.service))
+        return server
+
+    async def replicate(self, artifact: ArtifactId, peer: NodeId) -> None:
+        self.wishes.append((artifact, peer))
+        raise PeerUnreachableError("the way back is cut")
+
+    def to(self, peer: "Machine") -> PeerChannels:
+        address = Address("127.0.0.1", peer.port)
+        self.channels.append(PeerChannels(self.identity, address, peer.identity.certificate_pem))
+        return self.channels[-1]
+
+    def source(self, peer: "Machine", name: str) -> PeerArtifactSource:
+        return PeerArtifactSource(name, self.to(peer).bulk)
+
+    async def stop(self) -> None:
+        for channels in self.channels:
+            await channels.close()
+        await self.server.stop(0)
+
+
+@pytest.fixture
+async def three(tmp_path: Path) -> AsyncIterator[tuple[Machine, Machine, Machine]]:
+    machines = [Machine(tmp_path, name) for name in ("one", "two", "three")]
+    for machine in machines:
+        machine.members |= {other.identity.node_id for other in machines}
+        machine.port = await machine.server.start()
+    yield machines[0], machines[1], machines[2]
+    for machine in machines:
+        await machine.stop()
+
+
+def fill(machine: Machine, folder: Path, seed: bytes = b"jupiter") -> ArtifactId:
+    source = folder / f"source of {machine.identity.node_id}"
+    (source / "shards").mkdir(parents=True)
+    for number in range(5):
+        (source / "shards" / f"{number}.bin").write_bytes((seed + bytes([number])) * 131_072)
+    (source / "config.json").write_bytes(b"{}")
+    return machine.store.ingest(source)
+
+
+def damage(machine: Machine, artifact: ArtifactId, name: str) -> None:
+    path = machine.store.path(artifact) / name
+    path.chmod(0o644)
+    with path.open("r+b") as file:
+        file.seek(17)
+        file.write(os.urandom(8))
+
+
+def whole(machine: Machine, artifact: ArtifactId) -> bytes:
+    return machine.store.read(artifact, 0, machine.store.manifest(artifact).size_bytes)
+
+
+async def test_a_folder_of_five_megabytes_travels_between_two_nodes(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    artifact = fill(one, tmp_path)
+    await fetch(two.store, artifact, [two.source(one, "one")])
+    assert len(whole(two, artifact)) > 5_000_000
+    assert whole(two, artifact) == whole(one, artifact)
+
+
+async def test_a_transfer_that_broke_off_goes_on_from_where_it_was(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    artifact = fill(one, tmp_path)
+    served: list[int] = []
+    read = one.store.read
+
+    def dying_read(artifact: ArtifactId, offset: int, length: int) -> bytes:
+        if offset > 3 * CHUNK_BYTES:
+            raise PeerUnreachableError("the cable was pulled")
+        return read(artifact, offset, length)
+
+    def counting_read(artifact: ArtifactId, offset: int, length: int) -> bytes:
+        served.append(length)
+        return read(artifact, offset, length)
+
+    one.store.read = dying_read
+    with pytest.raises(PeerUnreachableError, match="the cable was pulled"):
+        await fetch(two.store, artifact, [two.source(one, "one")])
+    one.store.read = counting_read
+    await fetch(two.store, artifact, [two.source(one, "one")])
+    assert max(served) <= PIECE_BYTES
+    assert 0 < sum(served) < 3 * CHUNK_BYTES
+    assert whole(two, artifact) == whole(one, artifact)
+
+
+async def test_a_corrupt_source_and_a_dead_one_fall_through_to_the_next(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two, third = three
+    artifact = fill(one, tmp_path)
+    assert fill(two, tmp_path) == artifact
+    damage(two, artifact, "shards/3.bin")
+    gone = third.source(one, "gone")
+    await one.server.stop(0)
+    one.server = one.new_server()
+    one.port = await one.server.start()
+    sources = [gone, third.source(two, "damaged"), third.source(one, "one")]
+    await fetch(third.store, artifact, sources)
+    assert whole(third, artifact) == whole(one, artifact)
+    assert [record.message.split()[3] for record in caplog.records] == [
+        "source=gone",
+        "source=damaged",
+    ]
+
+
+async def test_somebody_who_is_no_member_gets_nothing(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    artifact = fill(one, tmp_path)
+    one.members.clear()
+    stranger = two.source(one, "one")
+    with pytest.raises(RefusedError, match=f"node {two.identity.node_id[:8]} is no member"):
+        await stranger.manifest(artifact)
+    with pytest.raises(RefusedError):
+        await anext(stranger.fetch(artifact, [(0, 1)]))
+    with pytest.raises(RefusedError):
+        await fetch(two.store, artifact, [stranger])
+
+
+async def test_members_learn_what_is_here(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    artifact = fill(one, tmp_path)
+    request = artifact_pb2.HaveRequest(ids=["0" * 64, artifact, "../../etc"])
+    assert list((await two.to(one).bulk.Have(request, timeout=5)).ids) == [artifact]
+    assert await two.source(one, "one").manifest(ArtifactId("../../etc/passwd")) is None
+
+
+async def test_hostile_ranges_are_refused(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    source, artifact = two.source(one, "one"), fill(one, tmp_path)
+    with pytest.raises(UsageError, match="more than 4096 ranges"):
+        await anext(source.fetch(artifact, [(0, 1)] * 4097))
+    with pytest.raises(Exception, match="beyond the end"):
+        await anext(source.fetch(artifact, [((1 << 64) - 2, 1)]))
+
+
+async def test_a_wish_for_a_second_copy_reaches_the_daemon_with_the_asker(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    artifact = fill(one, tmp_path)
+    reply = await one.to(two).bulk.Replicate(artifact_pb2.ReplicateRequest(id=artifact), timeout=5)
+    assert (reply.held, reply.reason) == (False, "the way back is cut")
+    assert two.wishes == [(artifact, one.identity.node_id)]
+
+
+async def test_a_fifth_transfer_of_one_peer_waits_for_its_turn(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    artifact = fill(one, tmp_path)
+    bulk = two.to(one).bulk
+    everything = artifact_pb2.ByteRange(offset=0, length=len(whole(one, artifact)))
+    request = artifact_pb2.FetchRequest(id=artifact, ranges=[everything])
+    # Nobody reads on, so the first four stay in flight: 5 MB don't fit into their windows.
+    calls = [bulk.Fetch(request) for _ in range(4)]
+    for call in calls:
+        await call.read()
+    fifth = bulk.Fetch(request, timeout=0.3)
+    with pytest.raises(Exception, match="Deadline"):
+        await fifth.read()
+    calls[0].cancel()
+    assert (await bulk.Fetch(request, timeout=10).read()).offset == 0
+    for call in calls:
+        call.cancel()

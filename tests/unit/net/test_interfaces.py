@@ -1,0 +1,37 @@
+import ipaddress
+
+import pytest
+
+from jupiterd.errors import BadRouteError
+from jupiterd.net.interfaces import interface_of, local_addresses, source_address_toward
+
+
+def test_the_way_to_loopback_leaves_from_loopback() -> None:
+    address, interface = source_address_toward("127.0.0.1")
+    assert address == "127.0.0.1"
+    assert interface == interface_of("127.0.0.1") != ""
+
+
+def test_a_host_that_cannot_be_reached_is_named() -> None:
+    with pytest.raises(BadRouteError, match=r"no route from this machine to 256\.1\.1\.1"):
+        source_address_toward("256.1.1.1")
+
+
+def test_an_address_of_another_machine_belongs_to_no_interface() -> None:
+    assert interface_of("203.0.113.7") == ""
+
+
+def test_loopback_only_means_loopback_only() -> None:
+    assert local_addresses(loopback_only=True) == ["127.0.0.1"]
+
+
+def test_every_address_told_to_others_is_one_of_ours_and_ipv4_comes_first() -> None:
+    addresses = local_addresses(loopback_only=False)
+    assert addresses
+    assert all(interface_of(address) for address in addresses)
+    versions = [ipaddress.ip_address(address).version for address in addresses]
+    assert versions == sorted(versions)
+
+
+def test_an_interface_that_is_not_there_leaves_loopback() -> None:
+    assert local_addresses(loopback_only=False, interfaces=("none0",)) == ["127.0.0.1"]

@@ -233,7 +233,9 @@ class Election:
         reason = f"{short(beat.node)} leads and takes precedence"
         self._leader_heard_at = now
         self._deadline = now + self._patience_s()
-        return [StepDown(reason), *self._follow(beat.node, beat.term, reason)]
+        # The other may never learn that we led; a term above ours makes it go above both.
+        own_term = self._term + 1 if self._term >= beat.term else beat.term
+        return [StepDown(reason), *self._follow(beat.node, own_term, reason)]
 
     def _see_abdication(self, now: float, beat: BeatSeen) -> list[Effect]:
         if beat.leader and beat.leader != self._self_id:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, NoReturn, get_args, get_origin
 
 import msgpack
 from blake3 import blake3
@@ -211,10 +211,14 @@ def _pack(value: object) -> bytes:
     return packed
 
 
+def _no_extension(code: int, data: bytes) -> NoReturn:
+    raise ValueError(f"extension {code} of {len(data)} bytes")
+
+
 def _unpack(data: bytes) -> object:
     """Read exactly one value in the encoding we write: no extensions, doubled keys or tail."""
     try:
-        value = msgpack.unpackb(data, raw=False, strict_map_key=True, max_ext_len=0)
+        value = msgpack.unpackb(data, raw=False, strict_map_key=True, ext_hook=_no_extension)
         is_exact = _pack(value) == data
     except (ValueError, TypeError, OverflowError, msgpack.UnpackException) as error:
         raise CorruptLedgerError("a ledger entry isn't msgpack") from error

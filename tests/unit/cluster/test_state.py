@@ -107,7 +107,10 @@ def test_a_cluster_that_was_ever_closed_stays_not_blank_when_it_opens_again() ->
 
 
 def test_facts_of_one_entry_are_told_apart_by_what_they_say() -> None:
-    facts = [(commanded("stopped", 1), at(1)), (commanded("running", 1), at(1))]
+    facts: list[Placed] = [
+        (commanded("stopped", 1), at(1)),
+        (commanded("running", 1), at(1)),
+    ]
     assert folded(facts) == folded(facts[::-1])
 
 

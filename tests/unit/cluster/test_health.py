@@ -1,0 +1,61 @@
+from dataclasses import replace
+
+import pytest
+
+from jupiterd.cluster.health import TABLE, ClusterView, HealthWarning, NodeView, Severity, judge
+from jupiterd.cluster.membership import Liveness
+from tests.unit.cluster.building import NODES
+
+ME = NodeView(NODES[0], "desk", Liveness.ALIVE, ("torch",))
+OTHER = NodeView(NODES[1], "lap", Liveness.ALIVE)
+WELL = ClusterView(NODES[0], (ME, OTHER))
+
+
+def codes(view: ClusterView) -> list[str]:
+    return [warning.code for warning in judge(view)]
+
+
+def test_a_cluster_that_is_well_has_no_warnings() -> None:
+    assert judge(WELL) == []
+
+
+@pytest.mark.parametrize(
+    ("view", "code"),
+    [
+        (replace(WELL, leader=None), "no-leader"),
+        (replace(WELL, nodes=(ME,)), "alone"),
+        (replace(WELL, nodes=(ME, replace(OTHER, liveness=Liveness.SUSPECT))), "node-suspect"),
+        (replace(WELL, nodes=(ME, replace(OTHER, liveness=Liveness.GONE))), "node-gone"),
+        (replace(WELL, nodes=(replace(ME, engines=()), OTHER)), "no-engine"),
+        (replace(WELL, pending_reason="the cluster is closed"), "pending-node"),
+    ],
+)
+def test_each_trouble_is_named_alone(view: ClusterView, code: str) -> None:
+    assert codes(view) == [code]
+
+
+def test_the_engines_of_a_node_that_is_gone_are_of_no_use() -> None:
+    gone = replace(OTHER, liveness=Liveness.GONE, engines=("mlx",))
+    assert "no-engine" in codes(replace(WELL, nodes=(replace(ME, engines=()), gone)))
+
+
+def test_the_gravest_come_first_and_name_whom_they_concern() -> None:
+    gone = replace(OTHER, liveness=Liveness.GONE)
+    nameless = replace(gone, node=NODES[2], name="")
+    warnings = judge(replace(WELL, leader=None, nodes=(ME, gone, nameless)))
+    assert [warning.code for warning in warnings] == ["no-leader", "node-gone", "node-gone"]
+    assert [warning.title for warning in warnings[1:]] == ["eeeeeeee is gone", "lap is gone"]
+
+
+def test_a_reason_with_braces_in_it_is_shown_as_it_is() -> None:
+    (warning,) = judge(replace(WELL, pending_reason="{label} is closed"))
+    assert warning == HealthWarning(
+        "pending-node",
+        Severity.WARNING,
+        "this node waits to be let in: {label} is closed",
+        "run on any member: jupiterctl cluster open",
+    )
+
+
+def test_every_warning_has_a_hint() -> None:
+    assert all(row.hint and row.title for row in TABLE.values())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from jupiterd.cycle.domain import Domain
+from jupiterd.cycle.plan import ModelShape
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, CycleId
@@ -68,12 +69,12 @@ def item_id(round_number: int, phase: Phase, number: int) -> str:
     return f"r{round_number}/{phase}/{number}"
 
 
-def next_step(view: RoundView, domain: Domain) -> tuple[Step, str]:
+def next_step(view: RoundView, domain: Domain, shape: ModelShape) -> tuple[Step, str]:
     """Return what the round needs next, with the reason."""
     for phase, items_of in _ITEMS.items():
         if phase is Phase.EVALUATE and view.trained is None:
             return _train(view), "the round's sequences are packed"
-        items = items_of(view, domain)
+        items = items_of(view, domain, shape)
         undone = tuple(item for item in items if item.id not in view.completed)
         if undone:
             return RunItems(
@@ -105,7 +106,7 @@ def _tokenizer(view: RoundView) -> ArtifactId:
     return _result(view, Phase.PACK, round_number=1).outputs["tokenizer"]
 
 
-def _collect(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+def _collect(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
     return tuple(
         WorkItem(
             item_id(view.round, Phase.COLLECT, number),
@@ -130,7 +131,7 @@ def _collected(view: RoundView, domain: Domain, output: str) -> dict[str, Artifa
     }
 
 
-def _generate(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+def _generate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
     if not view.generator:
         return ()
     generation = domain.generation
@@ -163,7 +164,7 @@ def _synthetic(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
     return {f"synthetic.{number}": artifact for number, artifact in enumerate(found)}
 
 
-def _filter(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+def _filter(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
     inputs = (
         _collected(view, domain, "train")
         | _collected(view, domain, "holdout")
@@ -176,18 +177,20 @@ def _filter(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
     return (WorkItem(item_id(view.round, Phase.FILTER, 0), Phase.FILTER, "filter", params, inputs),)
 
 
-def _pack(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+def _pack(view: RoundView, domain: Domain, shape: ModelShape) -> tuple[WorkItem, ...]:
     inputs = {"kept": _result(view, Phase.FILTER).outputs["kept"]}
     if view.round > 1:
         inputs["tokenizer"] = _tokenizer(view)
     params = {
+        "vocab_size": shape.vocab_size,
+        "seq_len": shape.seq_len,
         "synthetic_share": domain.mix_ratio.synthetic_share,
         "seed": view.seed,
     }
     return (WorkItem(item_id(view.round, Phase.PACK, 0), Phase.PACK, "pack", params, inputs),)
 
 
-def _evaluate(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+def _evaluate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
     if view.trained is None:
         raise Bug("a round is evaluated before it is trained")
     inputs = {
@@ -213,7 +216,7 @@ def _evaluate(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
     )
 
 
-def _gate(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
+def _gate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
     scores = {
         f"scores.{piece}": _result(view, Phase.EVALUATE, piece).outputs["scores"]
         for piece in range(EVALUATION_PIECES)
@@ -230,7 +233,7 @@ def _gate(view: RoundView, domain: Domain) -> tuple[WorkItem, ...]:
     return (WorkItem(item_id(view.round, Phase.GATE, 0), Phase.GATE, "gate", params, scores),)
 
 
-_ITEMS: Mapping[Phase, Callable[[RoundView, Domain], tuple[WorkItem, ...]]] = {
+_ITEMS: Mapping[Phase, Callable[[RoundView, Domain, ModelShape], tuple[WorkItem, ...]]] = {
     Phase.COLLECT: _collect,
     Phase.GENERATE: _generate,
     Phase.FILTER: _filter,

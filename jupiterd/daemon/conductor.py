@@ -17,6 +17,7 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, item_id, next_step
+from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
@@ -54,6 +55,8 @@ class CycleConductor:
             raise Bug(f"cycle {cycle} was never started")
         self._started = started
         self._domain = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
+        self._overrides = self._domain.training.model_dump(exclude_none=True)
+        self._shape = parse_model(started.model_yaml, self._overrides)
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the cycle."""
@@ -70,16 +73,14 @@ class CycleConductor:
 
     async def _step(self) -> None:
         view = self._view()
-        step, reason = next_step(view, self._domain)
+        step, reason = next_step(view, self._domain, self._shape)
         log.info("next_step", extra={"round": view.round, "reason": reason})
         match step:
             case RunItems():
                 await self._run_items(view, step)
             case TrainRound():
                 self._begin(view, Phase.TRAIN)
-                await GangConductor(self._leading, self._started, self._domain).train(
-                    view.round, step
-                )
+                await self._gang(view.round).train(step)
             case CloseRound(verdict):
                 await self._close(view, verdict)
 
@@ -182,6 +183,10 @@ class CycleConductor:
                 tokens=int(result.counts["tokens"]),
             ),
         )
+
+    def _gang(self, round_number: int) -> GangConductor:
+        plan = derive(self._shape, round_number, self._overrides, self._started.seed)
+        return GangConductor(self._leading, self._cycle, round_number, self._shape, plan)
 
     async def _close(self, view: RoundView, judged: WorkResult) -> None:
         candidate = view.trained

@@ -12,19 +12,17 @@ from dataclasses import dataclass, replace
 
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
-    CycleStarted,
     EpochClosed,
     EpochOpened,
 )
-from jupiterd.cycle.domain import Domain
 from jupiterd.cycle.phases import TrainRound
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
+from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading, is_permanent
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous
 from jupiterd.daemon.work_events import Advanced, CheckpointMade, Started, WorkOrder
 from jupiterd.errors import JupiterError, PeerUnreachableError, WorkFailedError, all_of
-from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +46,21 @@ class Launch:
 class GangConductor:
     """Conducts the training of one round for one term."""
 
-    def __init__(self, leading: Leading, started: CycleStarted, domain: Domain) -> None:
+    def __init__(
+        self,
+        leading: Leading,
+        cycle: CycleId,
+        round_number: int,
+        shape: ModelShape,
+        plan: TrainPlan,
+    ) -> None:
         self._leading = leading
-        self._cycle = started.cycle
-        self._started = started
-        self._domain = domain
-        self._shape: ModelShape = parse_model(started.model_yaml)
+        self._cycle = cycle
+        self._round = round_number
+        self._shape = shape
+        self._plan = plan
 
-    async def train(self, round_number: int, step: TrainRound) -> None:
+    async def train(self, step: TrainRound) -> None:
         """Return when the round's final checkpoint is recorded.
 
         Raises:
@@ -63,23 +68,23 @@ class GangConductor:
         """
         await self._close_left_open()
         barren = 0
-        while not self._is_trained(round_number):
-            before = self._last_step(round_number)
+        while not self._is_trained():
+            before = self._last_step()
             try:
-                await self._run_epoch(round_number, step)
+                await self._run_epoch(step)
             except* JupiterError as group:
                 error = _deepest(group)
-                barren = 0 if self._last_step(round_number) > before else barren + 1
+                barren = 0 if self._last_step() > before else barren + 1
                 if is_permanent(error) or barren >= MAX_BARREN_EPOCHS:
                     raise error from group
                 await asyncio.sleep(RETRY_S)
 
-    def _is_trained(self, round_number: int) -> bool:
-        last = self._leading.cycle(self._cycle).last_checkpoint(round_number)
+    def _is_trained(self) -> bool:
+        last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
         return last is not None and last.is_final
 
-    def _last_step(self, round_number: int) -> int:
-        last = self._leading.cycle(self._cycle).last_checkpoint(round_number)
+    def _last_step(self) -> int:
+        last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
         return 0 if last is None else last.step
 
     async def _close_left_open(self) -> None:
@@ -88,12 +93,12 @@ class GangConductor:
         for left in cycle.open_epochs:
             await self._leading.record(EpochClosed(self._cycle, left.epoch, "the leader changed"))
 
-    async def _run_epoch(self, round_number: int, step: TrainRound) -> None:
-        launch = self._plan(round_number)
+    async def _run_epoch(self, step: TrainRound) -> None:
+        launch = self._launch()
         await self._leading.record(
             EpochOpened(
                 cycle=self._cycle,
-                round=round_number,
+                round=self._round,
                 epoch=launch.epoch,
                 gang=launch.gang,
                 engine="torch/gloo" if len(launch.gang) > 1 else "torch",
@@ -103,7 +108,7 @@ class GangConductor:
         )
         reason = "finished"
         try:
-            await self._run_gang(round_number, step, launch)
+            await self._run_gang(step, launch)
         except* JupiterError as group:
             reason = _deepest(group).message
             log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
@@ -117,15 +122,15 @@ class GangConductor:
                 closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
                 await asyncio.shield(self._leading.record(closed))
 
-    def _plan(self, round_number: int) -> Launch:
+    def _launch(self) -> Launch:
         cycle = self._leading.cycle(self._cycle)
         seats = [seat for seat in self._leading.seats() if seat.has_engine]
         trainers = [seat.node for seat in seats if seat.role in ("trainer", "hybrid")]
         gang = tuple(trainers or [seat.node for seat in seats][:1])
         if not gang:
             raise PeerUnreachableError("no node that is alive can train")
-        last = cycle.last_checkpoint(round_number)
-        start = last or cycle.last_checkpoint(round_number - 1)
+        last = cycle.last_checkpoint(self._round)
+        start = last or cycle.last_checkpoint(self._round - 1)
         return Launch(
             epoch=cycle.next_epoch,
             gang=gang,
@@ -134,39 +139,31 @@ class GangConductor:
             began_s=now_s(),
         )
 
-    async def _run_gang(self, round_number: int, step: TrainRound, launch: Launch) -> None:
+    async def _run_gang(self, step: TrainRound, launch: Launch) -> None:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
         if launch.from_checkpoint:
             inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
         await self._leading.library.spread(
             inputs.values(), [node for node in launch.gang if node != self._leading.self_id]
         )
-        plan = derive(
-            self._shape,
-            round_number,
-            self._domain.training.model_dump(exclude_none=True),
-            self._started.seed,
-        )
         self._show(launch, {})
-        name = f"r{round_number}/train/{launch.epoch}"
+        name = f"r{self._round}/train/{launch.epoch}"
         store_order = self._leading.order(self._cycle, name, "store", {})
         async with (
             open_rendezvous(self._leading, launch.gang, store_order, launch.epoch) as meeting,
             asyncio.TaskGroup() as group,
         ):
             for rank, node in enumerate(launch.gang):
-                params = self._params(plan, round_number, launch, meeting, rank)
+                params = self._params(launch, meeting, rank)
                 order = self._leading.order(self._cycle, f"{name}/{rank}", "train", params)
                 order = replace(order, inputs=inputs, epoch=launch.epoch)
-                group.create_task(self._follow(rank, node, order, round_number, launch, plan))
+                group.create_task(self._follow(rank, node, order, launch))
 
-    def _params(
-        self, plan: TrainPlan, round_number: int, launch: Launch, meeting: Rendezvous, rank: int
-    ) -> dict[str, object]:
+    def _params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
         return {
             "shape": self._shape.to_plain(),
-            "plan": plan.to_plain(),
-            "round": round_number,
+            "plan": self._plan.to_plain(),
+            "round": self._round,
             "rank": rank,
             "world_size": len(launch.gang),
             "epoch": launch.epoch,
@@ -175,15 +172,7 @@ class GangConductor:
             "interface": meeting.interfaces.get(launch.gang[rank], ""),
         }
 
-    async def _follow(
-        self,
-        rank: int,
-        node: NodeId,
-        order: WorkOrder,
-        round_number: int,
-        launch: Launch,
-        plan: TrainPlan,
-    ) -> None:
+    async def _follow(self, rank: int, node: NodeId, order: WorkOrder, launch: Launch) -> None:
         """Follow one rank to its end; rank 0 also tells of steps and checkpoints."""
         pids: dict[int, int] = {}
         async with aclosing(self._leading.run(node, order)) as events:
@@ -195,24 +184,22 @@ class GangConductor:
                     case Advanced() if rank == 0:
                         self._leading.board.advance(self._cycle, "train", event)
                     case CheckpointMade():
-                        await self._commit(node, event, round_number, launch, plan)
+                        await self._commit(node, event, launch)
                     case _:
                         pass
 
-    async def _commit(
-        self, node: NodeId, made: CheckpointMade, round_number: int, launch: Launch, plan: TrainPlan
-    ) -> None:
+    async def _commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
         """Record a checkpoint once it is on two nodes, where two can be reached."""
         if node == self._leading.self_id:
             await self._leading.library.spread([made.artifact])
         else:
             await self._leading.library.ensure(made.artifact)
         cycle = self._leading.cycle(self._cycle)
-        parent = cycle.last_checkpoint(round_number) or cycle.last_checkpoint(round_number - 1)
+        parent = cycle.last_checkpoint(self._round) or cycle.last_checkpoint(self._round - 1)
         await self._leading.record(
             CheckpointCommitted(
                 cycle=self._cycle,
-                round=round_number,
+                round=self._round,
                 parent="" if parent is None else parent.artifact,
                 artifact=made.artifact,
                 epoch=launch.epoch,
@@ -220,7 +207,7 @@ class GangConductor:
                 tokens=made.tokens,
                 cursor=made.cursor,
                 loss=made.loss,
-                is_final=made.step >= plan.steps,
+                is_final=made.step >= self._plan.steps,
             )
         )
 

@@ -65,10 +65,12 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     from jupiterd.daemon.node import Node, serve
     from jupiterd.daemon.settings import environment, load_settings
     from jupiterd.daemon.state_dir import StateDir
+    from jupiterd.gang.orphans import reap
 
     start_logging(logging.DEBUG if debug else logging.INFO)
     settings, _ = load_settings(flags, environment(), config)
     state_dir = StateDir.open(settings.state_dir)
+    reap(state_dir.logs)
     state_dir.empty_spool()
 
     def stop_on_signals(node: Node) -> None:

@@ -1,0 +1,39 @@
+"""What a finished phase is told as."""
+
+from jupiterd.cycle.phase_summary import summarise, total_counts
+from jupiterd.cycle.work import Phase
+
+
+def test_counts_of_several_items_add_up() -> None:
+    assert total_counts([{"a": 1, "b": 2}, {"a": 3}]) == {"a": 4, "b": 2}
+
+
+def test_collecting_tells_what_was_held_out() -> None:
+    counts = {
+        "documents": 600,
+        "bytes": 9_000_000,
+        "clusters": 160,
+        "holdout_documents": 130,
+        "holdout_clusters": 40,
+    }
+    count, unit, detail = summarise(Phase.COLLECT, counts)
+    assert (count, unit) == (600, "documents")
+    assert "9,000,000 bytes in 160 clusters; held out 130 documents in 40 clusters" in detail
+
+
+def test_filtering_names_the_reasons_the_commonest_first() -> None:
+    counts = {
+        "kept": 7,
+        "kept_real": 5,
+        "kept_synthetic": 2,
+        "dropped": 4,
+        "dropped.duplicate": 1,
+        "dropped.no-parse": 3,
+    }
+    _, _, detail = summarise(Phase.FILTER, counts)
+    assert detail == "kept 5 real and 2 synthetic, dropped 4 (no-parse 3, duplicate 1)"
+
+
+def test_counts_that_are_missing_are_nought() -> None:
+    assert summarise(Phase.PACK, {})[0] == 0
+    assert summarise(Phase.GATE, {"documents": 3})[:2] == (3, "documents")

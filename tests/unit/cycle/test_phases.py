@@ -1,0 +1,200 @@
+"""The table of phases: what a round needs next."""
+
+import pytest
+
+from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.phases import (
+    EVALUATION_PIECES,
+    CloseRound,
+    RoundView,
+    RunItems,
+    Step,
+    TrainRound,
+    item_id,
+    next_step,
+    skip_reason,
+)
+from jupiterd.cycle.plan import parse_model
+from jupiterd.cycle.work import Phase, WorkResult
+from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.locations import config_folder
+
+DOMAIN = """
+version: 1
+domain: tiny
+title: A tiny domain
+language: code:python
+data_sources:
+  - {kind: python_stdlib}
+  - {kind: folder, path: /data, license: MIT}
+generation:
+  templates: [{kind: complete_function, samples: 10}]
+holdout: {salt: s}
+"""
+
+SHAPE = parse_model((config_folder() / "models" / "1m.yaml").read_text())
+
+
+@pytest.fixture
+def domain() -> Domain:
+    return parse_domain(DOMAIN, "tiny.yaml")
+
+
+def view(completed: dict[str, WorkResult] | None = None, **changes: object) -> RoundView:
+    fields = {
+        "cycle": CycleId("c" * 16),
+        "round": 1,
+        "seed": 7,
+        "started_at": "2026-01-01T00:00:00+00:00",
+        "completed": completed or {},
+        "trained": None,
+        "generator": "",
+        "looks": 0,
+    }
+    return RoundView(**{**fields, **changes})
+
+
+def artifact(name: str) -> ArtifactId:
+    return ArtifactId(name.ljust(64, "0"))
+
+
+def finish(step: Step, completed: dict[str, WorkResult]) -> None:
+    """Pretend that every open item was done."""
+    assert isinstance(step, RunItems)
+    outputs = {
+        Phase.COLLECT: ("train", "holdout"),
+        Phase.GENERATE: ("samples",),
+        Phase.FILTER: ("kept", "dropped"),
+        Phase.PACK: ("shards", "tokenizer"),
+        Phase.EVALUATE: ("scores",),
+        Phase.GATE: ("verdict",),
+    }[step.phase]
+    for item in step.items:
+        made = {name: artifact(f"{item.id}-{name}") for name in outputs}
+        completed[item.id] = WorkResult(made)
+
+
+def walk(domain: Domain, completed: dict[str, WorkResult], **changes: object) -> list[Phase | str]:
+    """Do what is asked for until the round is closed, and return the phases in their order."""
+    seen: list[Phase | str] = []
+    trained = None
+    for _ in range(20):
+        step, _ = next_step(view(completed, trained=trained, **changes), domain, SHAPE)
+        if isinstance(step, CloseRound):
+            return [*seen, "close"]
+        if isinstance(step, TrainRound):
+            seen.append(Phase.TRAIN)
+            trained = artifact(f"model-{changes.get('round', 1)}")
+        else:
+            seen.append(step.phase)
+            finish(step, completed)
+    raise AssertionError("the round never ends")
+
+
+def test_round_one_goes_through_the_phases_in_order_and_generates_nothing(domain: Domain) -> None:
+    expected = [Phase.COLLECT, Phase.FILTER, Phase.PACK, Phase.TRAIN, Phase.EVALUATE, Phase.GATE]
+    assert walk(domain, {}) == [*expected, "close"]
+
+
+def test_a_later_round_generates_once_a_generator_was_promoted(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    phases = walk(domain, completed, round=2, generator=artifact("student"))
+    assert phases[:3] == [Phase.COLLECT, Phase.GENERATE, Phase.FILTER]
+
+
+def test_without_a_promoted_generator_a_later_round_uses_real_data_alone(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    assert Phase.GENERATE not in walk(domain, completed, round=2)
+    assert "real data alone" in skip_reason(2, "", Phase.GENERATE)
+    assert skip_reason(2, artifact("student"), Phase.GENERATE) == ""
+
+
+def test_every_source_is_collected_and_only_what_is_open_is_asked_for(domain: Domain) -> None:
+    step, reason = next_step(view(), domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert [item.id for item in step.items] == ["r1/collect/0", "r1/collect/1"]
+    done = {item_id(1, Phase.COLLECT, 1): WorkResult({})}
+    step, reason = next_step(view(done), domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert [item.id for item in step.items] == ["r1/collect/0"]
+    assert reason == "1 of 2 items are open"
+
+
+def test_the_holdout_reaches_nobody_but_the_filter_and_the_evaluation(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    seen_by: set[Phase] = set()
+    for number in (1, 2):
+        trained = None
+        mine: dict[str, WorkResult] = {k: v for k, v in completed.items() if k.startswith("r1/")}
+        for _ in range(20):
+            now = view(mine, round=number, generator=artifact("student"), trained=trained)
+            step, _ = next_step(now, domain, SHAPE)
+            if isinstance(step, CloseRound):
+                break
+            if isinstance(step, TrainRound):
+                trained = artifact("model")
+                continue
+            for item in step.items:
+                if any("holdout" in value for value in item.inputs.values()):
+                    seen_by.add(item.phase)
+            finish(step, mine)
+    assert seen_by <= {Phase.FILTER, Phase.EVALUATE}
+
+
+def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    walk(domain, completed, round=2, generator=artifact("student"))
+    for name in [name for name in completed if name.startswith("r3/")]:
+        del completed[name]
+    collected = {item_id(3, Phase.COLLECT, n): completed[f"r2/collect/{n}"] for n in (0, 1)}
+    generated = {item_id(3, Phase.GENERATE, 0): WorkResult({"samples": artifact("third")})}
+    now = view({**completed, **collected, **generated}, round=3, generator=artifact("student"))
+    step, _ = next_step(now, domain, SHAPE)
+    assert isinstance(step, RunItems)
+    synthetic = [name for name in step.items[0].inputs if name.startswith("synthetic")]
+    assert synthetic == ["synthetic.0", "synthetic.1"]
+
+
+def test_the_tokenizer_of_round_one_is_kept(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    first = completed["r1/pack/0"].outputs["tokenizer"]
+    walk(domain, completed, round=2)
+    step, _ = next_step(
+        view({k: v for k, v in completed.items() if "r2/evaluate" not in k}, round=2),
+        domain,
+        SHAPE,
+    )
+    assert isinstance(step, TrainRound)
+    assert step.tokenizer == first
+
+
+def test_the_incumbent_is_compared_with_in_later_rounds(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    walk(domain, completed, round=2, generator=artifact("student"))
+    for piece in range(EVALUATION_PIECES):
+        del completed[item_id(2, Phase.EVALUATE, piece)]
+    now = view(completed, round=2, trained=artifact("model"), generator=artifact("student"))
+    step, _ = next_step(now, domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert {item.inputs["incumbent"] for item in step.items} == {artifact("student")}
+
+
+def test_each_look_at_the_holdout_is_counted(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    del completed["r1/gate/0"]
+    step, _ = next_step(view(completed, trained=artifact("model"), looks=4), domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert step.items[0].params["look"] == 5
+
+
+def test_whoever_asks_gets_the_same_items(domain: Domain) -> None:
+    assert next_step(view(), domain, SHAPE) == next_step(
+        view(), parse_domain(DOMAIN, "other.yaml"), SHAPE
+    )

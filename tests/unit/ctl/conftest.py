@@ -1,0 +1,114 @@
+"""A scripted daemon on a unix socket, and jupiterctl run against it."""
+
+import json
+import os
+import queue
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+import pytest
+
+from jupiterd.ctl.main import run
+from jupiterd.errors import JupiterError, NotFoundError
+from jupiterd.failures import CODE_KEY, HINT_KEY
+from jupiterd.rpc import control_pb2, control_pb2_grpc
+from tests.unit.ctl.documents import STATUS, cycle
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+class ScriptedDaemon(control_pb2_grpc.ControlServicer):
+    """Answers from its documents, and lets a watch see `watched` one after the other."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.state_dir = state_dir
+        self.documents: dict[str, object] = {
+            "status": STATUS,
+            "cycle": {"schema": "jupiter/v1", "cycle": cycle()},
+        }
+        self.results: dict[str, object] = {
+            "cycle.start": {"schema": "jupiter/v1", "cycle": cycle()["id"]}
+        }
+        self.failure: JupiterError | None = None
+        self.executed: list[tuple[str, dict]] = []
+        self.watched: queue.SimpleQueue[dict | None] = queue.SimpleQueue()
+
+    def Status(self, request, context):  # noqa: N802 - gRPC's name
+        self._fail(context)
+        return control_pb2.Document(json=json.dumps(self.documents[request.noun]))
+
+    def Execute(self, request, context):  # noqa: N802 - gRPC's name
+        self._fail(context)
+        self.executed.append((request.verb, json.loads(request.arguments_json)))
+        done = self.results.get(request.verb, {"schema": "jupiter/v1"})
+        return control_pb2.Document(json=json.dumps(done))
+
+    def Watch(self, request, context):  # noqa: N802 - gRPC's name
+        while (document := self.watched.get()) is not None:
+            text = json.dumps({"schema": "jupiter/v1", "cycle": document})
+            yield control_pb2.WatchEvent(snapshot=control_pb2.Document(json=text))
+
+    def _fail(self, context):
+        if self.failure is not None:
+            pairs = ((CODE_KEY, self.failure.code), (HINT_KEY, self.failure.hint.encode()))
+            context.set_trailing_metadata(pairs)
+            context.abort(grpc.StatusCode[self.failure.grpc_status], self.failure.message)
+
+
+@pytest.fixture
+def state_dir() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="jt-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def daemon(state_dir: Path) -> Iterator[ScriptedDaemon]:
+    with futures.ThreadPoolExecutor(4) as pool:
+        server = grpc.server(pool)
+        scripted = ScriptedDaemon(state_dir)
+        control_pb2_grpc.add_ControlServicer_to_server(scripted, server)
+        assert server.add_insecure_port(f"unix:{state_dir}/control.sock")
+        server.start()
+        yield scripted
+        scripted.watched.put(None)
+        server.stop(None).wait()
+
+
+@dataclass(frozen=True)
+class Ran:
+    exit_code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def ctl(state_dir: Path, monkeypatch, capsys) -> Callable[..., Ran]:
+    """Run jupiterctl in this process, against the daemon of `state_dir`."""
+    monkeypatch.setenv("JUPITER_STATE_DIR", str(state_dir))
+
+    def call(*arguments: str) -> Ran:
+        capsys.readouterr()
+        exit_code = run(arguments)
+        captured = capsys.readouterr()
+        return Ran(int(exit_code), captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def golden() -> Callable[[str, str], None]:
+    """Compare with tests/unit/ctl/golden; JUPITER_UPDATE_GOLDEN=1 writes the files instead."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if os.environ.get("JUPITER_UPDATE_GOLDEN"):
+            path.write_text(text)
+        if not path.exists():
+            raise NotFoundError(f"{path} is missing", "JUPITER_UPDATE_GOLDEN=1 make test")
+        assert text == path.read_text()
+
+    return compare

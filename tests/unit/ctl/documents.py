@@ -1,0 +1,110 @@
+"""Documents as a daemon makes them."""
+
+from typing import Any
+
+ALPHA, BETA = "a1" * 16, "b2" * 16
+
+HARDWARE = {
+    "system": "Linux",
+    "machine": "x86_64",
+    "cpu": "Ryzen 9",
+    "cores": 16,
+    "ram_bytes": 64 << 30,
+    "gpus": [{"name": "RTX 4090", "uuid": "u", "memory_bytes": 24 << 30, "kind": "cuda"}] * 2,
+    "engines": ["torch"],
+    "on_mains": True,
+}
+
+
+def phase(round_number: int, name: str, state: str, **more: Any) -> dict[str, Any]:
+    empty = {"done": 0, "total": 0, "unit": "", "rate": None, "eta_s": None, "elapsed_s": None}
+    return {"round": round_number, "phase": name, "state": state} | empty | {"detail": ""} | more
+
+
+def cycle(state: str = "running", **more: Any) -> dict[str, Any]:
+    return {
+        "id": "c0ffee0000000001",
+        "domain": "python",
+        "state": state,
+        "rounds": 2,
+        "round": 1,
+        "phase": "train",
+        "val_bpb": None,
+        "verdicts": [],
+        "model": None,
+        "failure": None,
+        "phases": [
+            phase(1, "collect", "done", done=690, total=690, unit="documents", elapsed_s=12.0,
+                  rate=57.5, detail="139 held out"),
+            phase(1, "generate", "skipped", detail="no generator yet"),
+            phase(1, "train", "running", done=120, total=600, unit="steps", rate=6.0, eta_s=80.0,
+                  elapsed_s=20.0, values={"loss": 4.1234, "tokens_per_s": 10240.4, "tokens": 1}),
+            phase(1, "evaluate", "waiting"),
+        ],
+        "events": [{"seq": 2, "text": "epoch 1: 2 ranks (gloo) from the start of the round"}],
+    } | more  # fmt: skip
+
+
+VERDICT = {
+    "round": 1,
+    "verdict": "PROMOTE",
+    "val_bpb": 2.40118,
+    "incumbent_bpb": None,
+    "byte_bpb": 3.0512,
+    "unigram_bpb": 3.9,
+    "reason": "better than the order-2 byte model by 0.65 +- 0.02 bits per byte",
+}
+
+FINISHED = cycle(
+    "finished", phases=[], events=[], verdicts=[VERDICT], val_bpb=2.40118, model="/state/runs/c0/m"
+)
+
+FAILED = cycle(
+    "failed",
+    phases=[],
+    events=[],
+    failure={"code": "disk-full", "message": "no room on beta", "hint": "free some space"},
+)
+
+STATUS = {
+    "schema": "jupiter/v1",
+    "node": {"id": ALPHA, "name": "alpha"},
+    "cluster": {
+        "id": "cc" * 16,
+        "name": "quiet-comet",
+        "leader": ALPHA,
+        "term": 3,
+        "head": "dd" * 32,
+        "nodes_alive": 1,
+        "nodes_total": 2,
+    },
+    "nodes": [
+        {
+            "id": ALPHA,
+            "name": "alpha",
+            "state": "alive",
+            "role": "trainer",
+            "reason": "has torch",
+            "addresses": ["192.168.1.5:47470", "[fe80::1]:47470"],
+            "hardware": HARDWARE,
+        },
+        {
+            "id": BETA,
+            "name": "beta\x1b[2J",
+            "state": "gone",
+            "role": None,
+            "reason": "",
+            "addresses": [],
+            "hardware": None,
+        },
+    ],
+    "cycle": cycle(),
+    "health": [
+        {
+            "code": "node-gone",
+            "severity": "warning",
+            "title": "beta hasn't been heard for 20 s",
+            "hint": "is it switched on?",
+        }
+    ],
+}

@@ -1,0 +1,143 @@
+import json
+
+import pytest
+
+from jupiterd.ctl.domain_files import shipped_domains
+from jupiterd.errors import ConflictError
+from tests.unit.ctl.documents import FAILED, FINISHED, cycle
+
+START = ("cycle", "start", "--domain", "python", "--rounds", "2", "--size", "1m")
+
+
+def test_start_sends_the_text_of_the_domain_and_returns_at_once(daemon, ctl):
+    ran = ctl(*START, "--seed", "7")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out == "cycle c0ffee00 started\nfollow it with: jupiterctl cycle watch\n"
+    verb, arguments = daemon.executed[0]
+    assert verb == "cycle.start"
+    assert arguments == {
+        "domain_name": "python",
+        "domain_yaml": shipped_domains()["python"].read_text(),
+        "rounds": 2,
+        "size": "1m",
+        "seed": 7,
+    }
+
+
+def test_without_a_seed_the_daemon_draws_one(daemon, ctl):
+    ctl(*START)
+    assert "seed" not in daemon.executed[0][1]
+
+
+def test_start_for_scripts_prints_the_answer_of_the_daemon(daemon, ctl):
+    document = json.loads(ctl(*START, "-o", "json").out)
+    assert document == {"schema": "jupiter/v1", "cycle": "c0ffee0000000001"}
+
+
+def test_a_broken_domain_file_never_reaches_the_daemon(daemon, ctl, tmp_path):
+    file = tmp_path / "odd.yaml"
+    file.write_text("version: 1\n")
+    ran = ctl("cycle", "start", "--domain", str(file))
+    assert ran.exit_code == 2
+    assert str(file) in ran.err
+    assert daemon.executed == []
+
+
+def test_an_unknown_domain_never_reaches_the_daemon(daemon, ctl):
+    ran = ctl("cycle", "start", "--domain", "pyhton")
+    assert ran.exit_code == 6
+    assert daemon.executed == []
+
+
+def test_a_running_cycle_is_a_conflict(daemon, ctl):
+    daemon.failure = ConflictError("a cycle is running")
+    assert ctl(*START).exit_code == 7
+
+
+def test_waiting_shows_each_phase_and_ends_with_the_three_lines(daemon, ctl, golden):
+    for document in (cycle(), FINISHED):
+        daemon.watched.put(document)
+    ran = ctl(*START, "--wait")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.splitlines()[-3:] == [
+        "verdict: PROMOTE",
+        "val_bpb: 2.4012",
+        "model: /state/runs/c0/m",
+    ]
+    golden("cycle_wait.txt", ran.out)
+
+
+def test_waiting_ignores_the_cycle_before(daemon, ctl):
+    for document in (FAILED | {"id": "0" * 16}, cycle(), FINISHED):
+        daemon.watched.put(document)
+    assert ctl(*START, "--wait").exit_code == 0
+
+
+def test_waiting_for_a_cycle_that_fails_exits_with_1_and_says_why(daemon, ctl):
+    daemon.watched.put(FAILED)
+    ran = ctl(*START, "--wait")
+    assert ran.exit_code == 1
+    assert ran.err == (
+        "jupiterctl: error: the cycle failed: no room on beta\n\nhint: free some space\n"
+    )
+
+
+def test_waiting_for_a_cycle_that_is_stopped_exits_with_1(daemon, ctl):
+    daemon.watched.put(cycle("stopped"))
+    ran = ctl(*START, "--wait")
+    assert ran.exit_code == 1
+    assert "was stopped" in ran.err
+
+
+def test_waiting_too_long_exits_with_4(daemon, ctl):
+    daemon.watched.put(cycle())
+    ran = ctl(*START, "--wait", "--timeout", "0.3s")
+    assert ran.exit_code == 4
+    assert "within 0.3 s" in ran.err
+    assert "cycle watch" in ran.err
+
+
+def test_a_time_limit_without_waiting_is_a_mistake(daemon, ctl):
+    ran = ctl(*START, "--timeout", "5")
+    assert ran.exit_code == 2
+    assert daemon.executed == []
+
+
+def test_waiting_with_json_prints_the_last_document_alone(daemon, ctl):
+    for document in (cycle(), FINISHED):
+        daemon.watched.put(document)
+    ran = ctl(*START, "--wait", "-o", "json")
+    assert json.loads(ran.out) == {"schema": "jupiter/v1", "cycle": FINISHED}
+
+
+def test_watching_with_jsonl_prints_each_document(daemon, ctl):
+    for document in (cycle(), FINISHED):
+        daemon.watched.put(document)
+    lines = ctl("cycle", "watch", "-o", "jsonl").out.splitlines()
+    assert json.loads(lines[-1])["cycle"] == FINISHED
+    assert {json.loads(line)["cycle"]["state"] for line in lines} == {"running", "finished"}
+
+
+def test_watching_without_a_cycle_is_not_found(daemon, ctl):
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": None}
+    ran = ctl("cycle", "watch")
+    assert ran.exit_code == 6
+    assert "cycle start" in ran.err
+
+
+def test_status_of_running_finished_and_absent_cycles(daemon, ctl, golden):
+    golden("cycle_status_running.txt", ctl("cycle", "status").out)
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": FINISHED}
+    golden("cycle_status_finished.txt", ctl("cycle", "status").out)
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": None}
+    assert ctl("cycle", "status").out == "no cycle has been started\n"
+
+
+def test_status_for_scripts_is_the_document_of_the_daemon(daemon, ctl):
+    assert json.loads(ctl("cycle", "status", "-o", "json").out) == daemon.documents["cycle"]
+
+
+@pytest.mark.parametrize(("given", "sent"), [((), {}), (("c0ffee",), {"cycle": "c0ffee"})])
+def test_stop_asks_nothing_without_a_terminal(daemon, ctl, given, sent):
+    assert ctl("cycle", "stop", *given).exit_code == 0
+    assert daemon.executed == [("cycle.stop", sent)]

@@ -1,0 +1,135 @@
+from jupiterd.ctl.progress_lines import (
+    RUNNING_INTERVAL_S,
+    Line,
+    Shown,
+    cycle_summary,
+    final_lines,
+    next_lines,
+    verdict_lines,
+)
+from tests.unit.ctl.documents import FINISHED, VERDICT, cycle, phase
+
+TRAINING = {"unit": "steps", "total": 600, "rate": 6.0}
+
+
+def _train(state, done, **more):
+    return cycle(phases=[phase(1, "train", state, done=done, **TRAINING, **more)], events=[])
+
+
+def test_a_phase_is_announced_then_counted_then_summed_up():
+    shown, lines = next_lines(Shown(), _train("running", 0), 0.0)
+    assert lines == [Line("round 1 train     started")]
+    shown, lines = next_lines(shown, _train("running", 120, eta_s=80.0), 5.0)
+    assert lines == [
+        Line("round 1 train     120 of 600 steps, 6.00/s, 1 min 20 s left", is_passing=True)
+    ]
+    shown, lines = next_lines(shown, _train("done", 600, elapsed_s=100.0), 6.0)
+    assert lines == [Line("round 1 train     done: 600 steps in 1 min 40 s (6.00/s)")]
+    assert next_lines(shown, _train("done", 600, elapsed_s=100.0), 7.0)[1] == []
+
+
+def test_a_running_phase_gets_a_line_every_five_seconds_at_most():
+    shown, _ = next_lines(Shown(), _train("running", 0), 0.0)
+    printed = 0
+    for step in range(1, 121):
+        shown, lines = next_lines(shown, _train("running", step), step * 0.5)
+        printed += len(lines)
+    assert printed == 60 / RUNNING_INTERVAL_S
+
+
+def test_readings_are_written_with_their_names():
+    shown = Shown(started=frozenset({(1, "train")}))
+    values = {"loss": 4.12345, "tokens_per_s": 10240.4, "grad_norm": 0.5, "tokens": 99}
+    _, lines = next_lines(shown, _train("running", 120, values=values), 5.0)
+    assert lines[0].text.endswith("6.00/s, loss 4.123, 10,240 tokens/s, grad norm 0.5")
+
+
+def test_a_phase_that_was_too_quick_to_be_seen_is_summed_up_all_the_same():
+    _, lines = next_lines(Shown(), _train("done", 600), 0.0)
+    assert [line.text for line in lines] == ["round 1 train     done: 600 steps (6.00/s)"]
+
+
+def test_a_skipped_phase_says_why():
+    document = cycle(phases=[phase(1, "generate", "skipped", detail="no generator yet")], events=[])
+    _, lines = next_lines(Shown(), document, 0.0)
+    assert lines == [Line("round 1 generate  skipped: no generator yet")]
+
+
+def test_a_phase_without_a_total_is_counted_alone():
+    document = cycle(phases=[phase(1, "filter", "running", done=1234, unit="documents")], events=[])
+    _, lines = next_lines(Shown(started=frozenset({(1, "filter")})), document, 9.0)
+    assert lines[0].text == "round 1 filter    1,234 documents"
+
+
+def test_a_verdict_comes_after_the_phases_of_its_round_and_before_the_next():
+    document = cycle(
+        phases=[phase(1, "gate", "done"), phase(2, "collect", "running")],
+        verdicts=[VERDICT],
+        events=[],
+    )
+    _, lines = next_lines(Shown(), document, 0.0)
+    assert [line.text[:16] for line in lines] == [
+        "round 1 gate    ",
+        "round 1 verdict ",
+        "round 1 verdict ",
+        "round 2 collect ",
+    ]
+
+
+def test_a_verdict_shows_its_numbers_and_its_reason():
+    assert verdict_lines(VERDICT) == [
+        (
+            "round 1 verdict   PROMOTE: 2.4012 bits per byte "
+            "(order-2 byte model 3.0512, unigram 3.9000)"
+        ),
+        "round 1 verdict   better than the order-2 byte model by 0.65 +- 0.02 bits per byte",
+    ]
+
+
+def test_a_verdict_without_numbers_is_shown():
+    assert verdict_lines({"round": 2, "verdict": "ABSTAIN", "val_bpb": None}) == [
+        "round 2 verdict   ABSTAIN: none bits per byte"
+    ]
+
+
+def test_events_and_verdicts_are_shown_once():
+    document = cycle(phases=[], verdicts=[VERDICT])
+    shown, lines = next_lines(Shown(), document, 0.0)
+    assert len(lines) == 3
+    assert next_lines(shown, document, 99.0)[1] == []
+
+
+def test_a_missing_leader_is_mentioned_once_each_time():
+    shown, lines = next_lines(Shown(), cycle("waiting", phases=[], events=[]), 0.0)
+    assert "nobody leads" in lines[0].text
+    shown, lines = next_lines(shown, cycle("waiting", phases=[], events=[]), 1.0)
+    assert lines == []
+    shown, lines = next_lines(shown, cycle("running", phases=[], events=[]), 2.0)
+    _, lines = next_lines(shown, cycle("waiting", phases=[], events=[]), 3.0)
+    assert len(lines) == 1
+
+
+def test_the_three_last_lines():
+    assert final_lines(FINISHED) == [
+        "verdict: PROMOTE",
+        "val_bpb: 2.4012",
+        "model: /state/runs/c0/m",
+    ]
+    assert final_lines(cycle()) == ["verdict: none", "val_bpb: none", "model: none"]
+
+
+def test_the_last_lines_speak_of_the_last_round():
+    hold = VERDICT | {"round": 2, "verdict": "HOLD", "val_bpb": 2.5}
+    assert final_lines(FINISHED | {"verdicts": [VERDICT, hold]})[:2] == [
+        "verdict: HOLD",
+        "val_bpb: 2.5000",
+    ]
+
+
+def test_a_cycle_in_one_line():
+    assert cycle_summary(cycle()) == (
+        "python (c0ffee00): running, round 1 of 2, train 120 of 600 steps"
+    )
+    assert cycle_summary(FINISHED) == (
+        "python (c0ffee00): finished, PROMOTE at 2.4012 bits per byte"
+    )

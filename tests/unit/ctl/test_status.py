@@ -1,0 +1,92 @@
+import json
+
+import pytest
+
+from jupiterd.ctl.node_rows import hardware
+from jupiterd.ctl.status import ailments, cluster_line
+from tests.unit.ctl.documents import STATUS
+
+
+def test_the_screen_for_people(daemon, ctl, golden):
+    ran = ctl("status")
+    assert (ran.exit_code, ran.err) == (0, "")
+    golden("status.txt", ran.out)
+
+
+def test_a_name_from_another_machine_cannot_steer_the_terminal(daemon, ctl):
+    assert "\x1b" not in ctl("status").out
+
+
+def test_json_is_the_document_of_the_daemon(daemon, ctl, golden):
+    ran = ctl("status", "-o", "json")
+    assert json.loads(ran.out) == STATUS
+    golden("status.json", ran.out)
+
+
+def test_jsonl_is_the_same_document_on_one_line(daemon, ctl):
+    ran = ctl("-o", "jsonl", "status")
+    assert ran.out.count("\n") == 1
+    assert json.loads(ran.out) == STATUS
+
+
+def test_check_exits_with_8_and_names_the_first_trouble(daemon, ctl):
+    ran = ctl("status", "--check")
+    assert ran.exit_code == 8
+    assert "quiet-comet" in ran.out
+    assert ran.err == (
+        "jupiterctl: error: 1 thing wrong: beta hasn't been heard for 20 s\n\n"
+        "hint: is it switched on?\n"
+    )
+
+
+def test_check_is_content_with_a_healthy_cluster(daemon, ctl):
+    note = {"code": "news", "severity": "info", "title": "just so you know", "hint": ""}
+    daemon.documents["status"] = STATUS | {"health": [note]}
+    assert ctl("status", "--check").exit_code == 0
+
+
+def test_everything_but_information_counts_as_trouble():
+    severities = ("info", "warning", "error")
+    found = ailments({"health": [{"severity": each} for each in severities]})
+    assert [item["severity"] for item in found] == ["warning", "error"]
+
+
+def test_a_daemon_without_cluster_cycle_or_nodes_is_shown(daemon, ctl, golden):
+    empty = dict.fromkeys(STATUS["cluster"])
+    daemon.documents["status"] = STATUS | {
+        "cluster": empty, "cycle": None, "nodes": [], "health": []
+    }  # fmt: skip
+    ran = ctl("status")
+    assert ran.exit_code == 0
+    golden("status_alone.txt", ran.out)
+
+
+def test_a_group_without_a_leader_says_so():
+    line = cluster_line(STATUS | {"cluster": STATUS["cluster"] | {"leader": None}})
+    assert "no leader" in line
+
+
+def test_node_list_for_people_and_for_scripts(daemon, ctl, golden):
+    golden("node_list.txt", ctl("node", "list").out)
+    document = json.loads(ctl("node", "list", "-o", "json").out)
+    assert document == {"schema": "jupiter/v1", "nodes": STATUS["nodes"]}
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (None, "N/A"),
+        ({}, "N/A"),
+        ({"cores": 8, "ram_bytes": 16 << 30, "gpus": []}, "8 cores, 16.0 GiB"),
+        (
+            {
+                "cores": 8,
+                "ram_bytes": 1 << 30,
+                "gpus": [{"name": "A"}, {"name": "B"}, {"name": "A"}],
+            },
+            "8 cores, 1.0 GiB, 2 x A, B",
+        ),
+    ],
+)
+def test_a_machine_in_a_few_words(record, expected):
+    assert hardware(record) == expected

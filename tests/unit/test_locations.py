@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from jupiterd import locations
+from jupiterd.errors import NotFoundError
+from jupiterd.locations import config_folder, default_state_dir_of, state_dir
+
+HOME = Path("/home/ada")
+
+
+@pytest.mark.parametrize(
+    ("system", "environment", "expected"),
+    [
+        ("linux", {}, "/home/ada/.local/state/jupiter"),
+        ("linux", {"XDG_STATE_HOME": "/var/state"}, "/var/state/jupiter"),
+        ("linux", {"XDG_STATE_HOME": "not/absolute"}, "/home/ada/.local/state/jupiter"),
+        ("darwin", {"XDG_STATE_HOME": "/x"}, "/home/ada/Library/Application Support/Jupiter"),
+    ],
+)
+def test_the_default_follows_the_operating_system(system, environment, expected):
+    assert str(default_state_dir_of(system, HOME, environment)) == expected
+
+
+def test_a_flag_wins_over_the_environment_and_that_over_the_default(monkeypatch, tmp_path):
+    monkeypatch.delenv("JUPITER_STATE_DIR", raising=False)
+    monkeypatch.setenv("HOME", str(HOME))
+    assert HOME in state_dir().parents
+    monkeypatch.setenv("JUPITER_STATE_DIR", str(tmp_path / "named"))
+    assert state_dir() == tmp_path / "named"
+    assert state_dir("~/flag") == HOME / "flag"
+
+
+def test_a_relative_folder_becomes_absolute(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert state_dir("here") == tmp_path / "here"
+
+
+def test_the_config_folder_has_the_domains():
+    assert (config_folder() / "domains" / "python.yaml").is_file()
+
+
+def test_an_installed_package_finds_its_config_below_the_prefix(monkeypatch, tmp_path):
+    installed = tmp_path / "share" / "jupiter" / "config"
+    (installed / "domains").mkdir(parents=True)
+    monkeypatch.setattr(locations, "_PACKAGE", tmp_path / "site" / "jupiterd")
+    monkeypatch.setattr(locations.sys, "prefix", str(tmp_path))
+    assert config_folder() == installed
+
+
+def test_a_lost_config_folder_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(locations, "_PACKAGE", tmp_path / "site" / "jupiterd")
+    monkeypatch.setattr(locations.sys, "prefix", str(tmp_path))
+    with pytest.raises(NotFoundError, match="config folder is missing"):
+        config_folder()

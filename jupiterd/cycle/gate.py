@@ -4,16 +4,18 @@ Owns the statistics of the decision. Doesn't know models, files, or what follows
 
 Each document is its own pair: d = bits per byte of the incumbent - those of the candidate, so that
 positive is better. The estimate is the mean of d over documents. Documents of one cluster (a
-package, a site) err together, so the variance is the cluster-robust one of a mean: with N documents
-in G clusters and e = d - mean,
+package, a site) err together, so the variance is the cluster-robust one that the leave-one-cluster-
+out jackknife gives. With N documents in G clusters, n of them in a cluster, and e = d - mean,
 
-    variance = G / (G - 1) * sum over clusters of (sum of e in the cluster)^2 / N^2
+    variance = (G - 1) / G * sum over clusters of ((sum of e in the cluster) / (N - n))^2
 
-(Liang & Zeger, Biometrika 1986; Cameron & Miller, Journal of Human Resources 50(2), 2015,
-section II), compared with Student's t. Its degrees of freedom are those of the *effective* number
-of clusters, N^2 / sum of squared cluster sizes, less one: equal to G - 1 when clusters are equally
-large, and fewer when one package holds most documents, where G - 1 promotes too often
-(after Carter, Schnepel & Steigerwald, Review of Economics and Statistics, 2017).
+(CV3 of MacKinnon, Nielsen & Webb, Journal of Applied Econometrics 38(5), 2023, for a mean). Where
+clusters are equally large it equals the usual G / (G - 1) * sum of (sum of e)^2 / N^2 (Cameron &
+Miller, Journal of Human Resources 50(2), 2015). It is compared with Student's t, whose degrees of
+freedom are those of the *effective* number of clusters, N^2 / sum of n^2, less one: again G - 1
+where clusters are equally large (after Carter, Schnepel & Steigerwald, Review of Economics and
+Statistics 99(4), 2017). With unequal ones the usual formulas promote too often: in a simulation
+with 65 of 95 documents in two of 32 clusters they spent 33 % instead of 4.3 %, these 3 %.
 
 Look k of a cycle spends alpha * 6 / (pi^2 k^2), one-sided; over all looks that adds up to alpha.
 """
@@ -166,10 +168,12 @@ def measure(scores: Sequence[DocumentScore], margin_bpb: float, alpha: float) ->
         errors[score.cluster] += score.improvement_bpb - mean
         sizes[score.cluster] += 1
     clusters = len(sizes)
-    squares = math.fsum(error * error for error in errors.values())
-    standard_error = math.sqrt(clusters / (clusters - 1) * squares) / len(scores)
+    squares = math.fsum(
+        (error / (len(scores) - sizes[name])) ** 2 for name, error in errors.items()
+    )
+    standard_error = math.sqrt((clusters - 1) / clusters * squares)
     effective_clusters = len(scores) ** 2 / sum(size * size for size in sizes.values())
-    # Below one degree of freedom the t distribution says nothing; one cluster in all but name.
+    # Less would be one cluster in all but name; t with one degree hardly ever promotes.
     degrees = max(1.0, effective_clusters - 1)
     t = _ratio(mean - margin_bpb, standard_error)
     reach = t_upper_quantile(alpha, degrees) * standard_error

@@ -1,0 +1,174 @@
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cycle.domain import FolderSource, domain_mistakes, parse_domain
+from jupiterd.cycle.gate import GateSettings
+from jupiterd.cycle.yaml_text import MAX_TEXT_BYTES
+from jupiterd.errors import InvalidDomainError
+
+DOMAINS = Path(__file__).parents[3] / "config" / "domains"
+
+SMALL = """\
+version: 1
+domain: notes
+title: Somebody's notes
+language: en
+data_sources:
+  - kind: folder
+    path: /srv/notes
+    license: CC-BY-4.0
+holdout:
+  fraction: 0.2
+  salt: notes-1
+"""
+
+
+@pytest.mark.parametrize("name", ["python.yaml", "_template.yaml"])
+def test_every_domain_file_that_we_ship_is_right(name):
+    assert domain_mistakes((DOMAINS / name).read_text(), name) == ()
+
+
+def test_the_template_shows_every_key_and_its_default():
+    text = (DOMAINS / "_template.yaml").read_text()
+    shown = parse_domain(text, "_template.yaml")
+    assert shown.generation.sampling() == {"max_tokens": 128, "temperature": 0.8, "top_p": 0.95}
+    for part in (shown, *(getattr(shown, name) for name in type(shown).model_fields)):
+        for key in getattr(type(part), "model_fields", {}):
+            assert f"{key}:" in text, key
+    defaults = parse_domain(SMALL, "notes.yaml")
+    assert shown.evaluation == defaults.evaluation
+    assert shown.gate == defaults.gate
+    assert shown.mix_ratio == defaults.mix_ratio
+
+
+def test_a_short_file_gets_the_defaults():
+    domain = parse_domain(SMALL, "notes.yaml")
+    assert domain.mix_ratio.synthetic_share == 0.3
+    assert domain.generation.templates == ()
+    assert domain.training.steps is None
+    assert domain.data_sources == (
+        FolderSource(kind="folder", path="/srv/notes", license="CC-BY-4.0", glob="**/*"),
+    )
+    assert domain.gate_settings() == GateSettings(0.05, 0.005, 0.02, 400, 40)
+
+
+def test_a_part_sent_as_a_worker_parameter_reads_back():
+    domain = parse_domain((DOMAINS / "python.yaml").read_text(), "python.yaml")
+    again = type(domain).model_validate(domain.model_dump(mode="json"))
+    assert again == domain
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        (
+            "fraction: 0.2",
+            "fraction: 2",
+            "notes.yaml:10: holdout.fraction: expected a number from 0.05 to 0.5, got 2",
+        ),
+        (
+            "fraction: 0.2",
+            "fraction: .nan",
+            (
+                "notes.yaml:10: holdout.fraction: expected a number from 0.05 to 0.5, "
+                "got a number that isn't finite"
+            ),
+        ),
+        (
+            "fraction: 0.2",
+            "fraction: yes",
+            "notes.yaml:10: holdout.fraction: expected a number from 0.05 to 0.5, got 'yes'",
+        ),
+        ("version: 1", "version: 2", "notes.yaml:1: version: expected 1, got 2"),
+        (
+            "  salt: notes-1\n",
+            "",
+            "notes.yaml:9: holdout.salt: expected text, got nothing",
+        ),
+        (
+            "  salt: notes-1",
+            "  slat: notes-1\n  salt: x",
+            (
+                "notes.yaml:11: holdout.slat: expected one of the keys fraction, salt, "
+                "min_documents, min_clusters, got an unknown one"
+            ),
+        ),
+        (
+            "kind: folder",
+            "kind: web",
+            (
+                "notes.yaml:6: data_sources.0.kind: expected one of 'folder', 'python_stdlib', "
+                "got 'web'"
+            ),
+        ),
+        (
+            "    path: /srv/notes\n",
+            "    path: notes\n",
+            (
+                "notes.yaml:7: data_sources.0.path: expected an absolute path, "
+                "or one that begins with ~/, got 'notes'"
+            ),
+        ),
+        (
+            "domain: notes",
+            "domain: My Notes",
+            (
+                "notes.yaml:2: domain: expected a name of up to 32 lower-case letters, "
+                "digits, - and _, got 'My Notes'"
+            ),
+        ),
+        (
+            "license: CC-BY-4.0",
+            "license: unknown",
+            (
+                "notes.yaml:5: data_sources: expected sources that license_policy permits, "
+                "got unknown in number 0"
+            ),
+        ),
+        ("title: Som", "version: 1\ntitle: Som", "notes.yaml:3: version: expected each key once"),
+        ("salt: notes-1", "salt: &a notes-1", "notes.yaml:11: expected plain values, got an anch"),
+        ("title:", "title: [", "notes.yaml:4: expected valid YAML, got: "),
+        ("title:", "1: 2\ntitle:", "notes.yaml:3: 1: expected keys that are text, got 1"),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_line_and_what_was_expected(old, new, mistake):
+    assert old in SMALL
+    found = domain_mistakes(SMALL.replace(old, new), "notes.yaml")
+    assert len(found) == 1
+    assert found[0].startswith(mistake)
+    assert "\n" not in found[0]
+
+
+def test_parsing_raises_the_first_mistake_and_counts_the_others():
+    text = SMALL.replace("0.2", "2").replace("en\n", "5\n")
+    with pytest.raises(InvalidDomainError) as caught:
+        parse_domain(text, "notes.yaml")
+    assert caught.value.message == (
+        "notes.yaml:4: language: expected a language such as en, or code:python, got 5 (and 1 more)"
+    )
+    assert "domain lint" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "- a",
+        "just text",
+        "\x00",
+        "a: " + "[" * 400,
+        "a: !!python/object:os.system x",
+        "a: 1\n---\nb: 2\n",
+        "? [a]: 3",
+        "a: *b",
+        "x" * (MAX_TEXT_BYTES + 1),
+    ],
+)
+def test_harmful_or_broken_text_is_one_line_too(text):
+    (mistake,) = domain_mistakes(text, "f.yaml")
+    assert mistake.startswith(("f.yaml:1: expected", "f.yaml:2: expected"))
+
+
+def test_yaml_words_stay_words():
+    assert domain_mistakes(SMALL.replace("language: en", "language: no"), "f.yaml") == ()

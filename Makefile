@@ -3,5 +3,48 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
 .PHONY: setup demo test check proto constraints clean
+
+# Installs everything into .venv; again only when what is to be installed has changed.
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { \
+	  printf 'make: error: there is no %s on this machine\n\nhint: install Python 3.11 or newer, or name it: make setup PYTHON=/path/to/python3\n' '$(PYTHON)' >&2; \
+	  exit 1; }
+	@$(PYTHON) scripts/check_python.py
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV); the first time this takes a few minutes"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRA),dev]'
+	@$(BIN)/python scripts/install_openblas.py
+	@touch $@
+
+# Three daemons on this machine, one cluster, two rounds of a real cycle.
+demo: setup
+	@$(BIN)/python scripts/demo.py
+
+test: setup
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --durations 10
+
+# Everything that must hold before a change is handed in.
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/generate_rpc.py --check
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# After a change in proto/.
+proto: setup
+	$(BIN)/python scripts/generate_rpc.py
+
+# After a change of the dependencies in pyproject.toml.
+constraints:
+	$(PYTHON) scripts/pin_constraints.py
+
+# Throws away what was installed and made, but no state folder of a daemon.
+clean:
+	rm -rf $(VENV) build dist *.egg-info .demo .pytest_cache .hypothesis .ruff_cache .import_linter_cache

@@ -77,6 +77,9 @@ def test_the_report_of_a_node_that_fell_silent_itself_counts_no_more() -> None:
     membership.step(4.0, Heard(EVE, {BOB: 0.0}))
     assert membership.step(8.9, Ticked()) == ()
     assert {change.node for change in membership.step(9.1, Ticked())} == {BOB, EVE}
+    membership.step(15.5, Ticked())
+    assert membership.liveness(EVE) is SUSPECT
+    assert membership.liveness(BOB) is GONE
 
 
 def test_rumours_of_a_dead_node_do_not_keep_it_alive() -> None:

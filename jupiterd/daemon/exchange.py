@@ -4,10 +4,12 @@ Owns when and with whom. Doesn't know what entries say; the journal checks them.
 """
 
 import asyncio
+import contextlib
 import logging
 
 import grpc
 
+from jupiterd.cluster.ledger import Entry
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.peers import Peers
 from jupiterd.ids import NodeId, short
@@ -17,6 +19,8 @@ log = logging.getLogger(__name__)
 
 EXCHANGE_TIMEOUT_S = 10.0
 BATCH_BYTES = 1 << 20
+COPY_TIMEOUT_S = 1.0
+UNITE_TIMEOUT_S = 2.0
 
 
 class Exchange:
@@ -28,6 +32,7 @@ class Exchange:
         self._group = group
         self._running: set[NodeId] = set()
         self._again: set[NodeId] = set()
+        self._news = asyncio.Event()
 
     def request(self, node: NodeId) -> None:
         """See to it that an exchange with this peer begins after now."""
@@ -42,6 +47,30 @@ class Exchange:
         for peer in self._peers:
             if peer.node in self._journal.state.members:
                 self.request(peer.node)
+
+    async def spread(self, entry: Entry) -> int:
+        """Send an entry of ours to everybody; return how many nodes are known to have it.
+
+        Waits for one other node, but not for long: copies are a status, not a condition.
+        """
+        self.request_all()
+        writer = str(entry.writer)
+
+        def copies() -> int:
+            return 1 + sum(peer.tips.get(writer, 0) >= entry.index for peer in self._peers)
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(COPY_TIMEOUT_S):
+                while copies() == 1 and self._running:
+                    await self._news.wait()
+        return copies()
+
+    async def unite(self, nodes: frozenset[NodeId]) -> None:
+        """Take in what every one of these nodes holds, as far as they answer in time."""
+        exchanges = [self._once(node) for node in nodes if self._peers.get(node) is not None]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(UNITE_TIMEOUT_S):
+                await asyncio.gather(*exchanges, return_exceptions=True)
 
     async def answer(self, request: peer_pb2.ExchangeRequest) -> peer_pb2.ExchangeReply:
         """Take in what a peer sent and return what it lacks."""
@@ -63,6 +92,7 @@ class Exchange:
         finally:
             self._running.discard(node)
             self._again.discard(node)
+            self._tell()
 
     async def _once(self, node: NodeId) -> bool:
         peer = self._peers.get(node)
@@ -74,8 +104,13 @@ class Exchange:
         )
         reply = await peer.channels.control.Exchange(request, timeout=EXCHANGE_TIMEOUT_S)
         peer.tips = {tip.writer: tip.index for tip in reply.have}
+        self._tell()
         await self._journal.absorb(list(reply.entries))
         return bool(reply.have) and (reply.more or unsent)
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
 
     def _tips(self) -> list[peer_pb2.WriterTip]:
         tips = self._journal.ledger.tips()

@@ -106,15 +106,13 @@ class GangConductor:
                 from_step=launch.from_step,
             )
         )
-        reason = "finished"
+        reason = "the cycle was stopped"
         try:
             await self._run_gang(step, launch)
+            reason = "finished"
         except* JupiterError as group:
             reason = _deepest(group).message
             log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
-            raise
-        except* asyncio.CancelledError:
-            reason = "the cycle was stopped"
             raise
         finally:
             if not self._leading.is_over:
@@ -132,7 +130,7 @@ class GangConductor:
         last = cycle.last_checkpoint(self._round)
         start = last or cycle.last_checkpoint(self._round - 1)
         return Launch(
-            epoch=cycle.next_epoch,
+            epoch=self._leading.next_epoch(),
             gang=gang,
             from_checkpoint="" if start is None else start.artifact,
             from_step=0 if last is None else last.step,

@@ -1,6 +1,8 @@
 """This node's copy of the ledger: in memory, on disk, and how entries get in.
 
-Owns the order persist -> apply -> tell. Doesn't know who leads or who the peers are.
+Owns the order in which things happen to an entry: our own is persisted, then applied; one of a peer
+is checked by applying it, then persisted before the peer is answered. Either way nobody is told of
+an entry that isn't on disk. Doesn't know who leads or who the peers are.
 """
 
 import asyncio

@@ -14,6 +14,7 @@ from jupiterd.cluster.placement import Seat, choose
 from jupiterd.cluster.state import CycleState
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.dispatcher import Dispatcher
+from jupiterd.daemon.exchange import Exchange
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.peers import Peers
@@ -21,7 +22,7 @@ from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import WorkEvent, WorkOrder
 from jupiterd.errors import JupiterError, NoLeaderError, PeerUnreachableError
-from jupiterd.ids import CycleId, NodeId
+from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.net.interfaces import source_address_toward
 
 log = logging.getLogger(__name__)
@@ -44,17 +45,26 @@ class Leading:
     probes: Probes
     alive: Callable[[], frozenset[NodeId]]
     hardware_of: Callable[[NodeId], Hardware | None]
-    recorded: Callable[[], object]
-    """Called after each entry, to send it to everybody."""
+    exchange: Exchange
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
     is_over: bool = False
 
     async def record(self, *facts: Fact) -> None:
-        """Append facts and send them on; raises NoLeaderError once the term is over."""
+        """Append facts and send them on; return when a second node has them, where one answers.
+
+        Raises:
+            NoLeaderError: the term is over.
+        """
         if self.is_over:
             raise NoLeaderError("this node no longer leads")
-        await self.journal.append(self.term, facts)
-        self.recorded()
+        entry = await self.journal.append(self.term, facts)
+        copies = await self.exchange.spread(entry)
+        if copies == 1 and len(self.alive()) > 1:
+            log.warning("entry_has_one_copy", extra={"entry": short(entry.hash)})
+
+    def next_epoch(self) -> int:
+        """Return an epoch number that no gang of any cycle has had: nodes obey rising ones only."""
+        return max(cycle.next_epoch for cycle in self.journal.state.cycles.values())
 
     def cycle(self, cycle: CycleId) -> CycleState:
         """Return what the ledger says of a cycle."""

@@ -256,7 +256,7 @@ class Node:
             probes=self.probes,
             alive=self.alive,
             hardware_of=self.hardware_of,
-            recorded=self.exchange.request_all,
+            exchange=self.exchange,
         )
         self._leading_task = self._group.create_task(self._lead(self.leading), name="lead")
 
@@ -274,6 +274,7 @@ class Node:
         )
         while not leading.is_over:
             try:
+                await self.exchange.unite(self.alive())
                 await found(leading, CLUSTER_LABEL, own)
                 await lead(leading)
             except Exception:

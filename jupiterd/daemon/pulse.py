@@ -86,6 +86,7 @@ class Pulse:
         term = max(int(self._file.get("term") or 0), self._journal.ledger.highest_term())
         self.membership = Membership(self._self_id, now_s())
         self.election = Election(self._self_id, term, now_s(), random.Random())  # noqa: S311
+        self.election.stability = self._stability
         self.roster_changed()
 
     def roster_changed(self) -> None:
@@ -178,7 +179,7 @@ class Pulse:
         message.head = self._journal.ledger.head()
         message.stability = self._stability
         message.loop_lag_s = self._lag_s
-        message.members_alive = len(self.alive())
+        message.members_alive = self.election.members_alive
         for node, age_s in self.membership.ages(now_s()).items():
             message.ages_s[node] = age_s
         return message

@@ -4,7 +4,6 @@ Owns reading and writing that file as a stream, with equal bytes for equal sampl
 what they mean.
 """
 
-import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +18,9 @@ FILE_NAME = "samples.jsonl.zst"
 
 _LEVEL = 3
 """Fixed, because the level decides the bytes; 3 writes 12 MB in under 0.1 s."""
+
+
+_READ_BYTES = 1 << 17
 
 
 class LineWriter:
@@ -64,13 +66,18 @@ def read_lines(path: Path) -> Iterator[str]:
     Raises:
         CorruptArtifactError: the file is cut off or isn't what it should be.
     """
-    with path.open("rb") as file:
-        stream = zstandard.ZstdDecompressor().stream_reader(file)
-        try:
-            for line in io.TextIOWrapper(stream, encoding="utf-8", newline="\n"):
-                yield line.rstrip("\n")
-        except (zstandard.ZstdError, UnicodeDecodeError) as error:
-            raise CorruptArtifactError(f"{path.name} can't be read: {error}") from error
+    rest = b""
+    # Not zstandard's own reader: that one takes a file that was cut off for one that ends there.
+    stream = zstandard.ZstdDecompressor().decompressobj()
+    try:
+        with path.open("rb") as file:
+            while not stream.eof and (data := file.read(_READ_BYTES)):
+                *lines, rest = (rest + stream.decompress(data)).split(b"\n")
+                yield from (line.decode() for line in lines)
+    except (zstandard.ZstdError, UnicodeDecodeError) as error:
+        raise CorruptArtifactError(f"{path.name} can't be read: {error}") from error
+    if rest or not stream.eof:
+        raise CorruptArtifactError(f"{path.name} is cut off")
 
 
 def read_samples(folder: Path) -> Iterator[Sample]:

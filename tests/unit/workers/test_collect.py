@@ -1,0 +1,150 @@
+import platform
+
+import pytest
+
+from jupiterd.cycle.domain import FolderSource
+from jupiterd.cycle.lineage import text_hash
+from jupiterd.cycle.split import in_holdout
+from jupiterd.errors import EmptySourceError
+from jupiterd.frames import TaskFailed, TaskFinished
+from jupiterd.workers.data.collect import CollectParams, collect
+from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.data.sources import Folder, PythonStdlib
+from tests.unit.workers.data_material import FETCHED_AT, files_of, run_worker
+
+PARAMS = CollectParams(0.5, "salt", "code:python", FETCHED_AT)
+
+
+def library(root, packages=12):
+    """Make a small standard library."""
+    for number in range(packages):
+        package = root / f"package{number}"
+        (package / "test").mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "core.py").write_text(f"VALUE = {number}\n")
+        (package / "test" / "test_core.py").write_text("assert True\n")
+        (root / f"module{number}.py").write_text(f"NAME = 'module{number}'\n")
+    (root / "site-packages" / "torch").mkdir(parents=True)
+    (root / "site-packages" / "torch" / "huge.py").write_text("x = 1\n")
+    (root / "_sysconfigdata_linux.py").write_text("PREFIX = '/somewhere/here'\n")
+    (root / "latin.py").write_bytes("name = 'caf\u00e9'\n".encode("latin-1"))
+    (root / "binary.py").write_bytes(b"x\0y")
+    return PythonStdlib(root, "3.11.7")
+
+
+def samples_of(folder):
+    return list(read_samples(folder / "train")), list(read_samples(folder / "holdout"))
+
+
+def test_whole_clusters_fall_on_one_side_and_nothing_is_lost(tmp_path):
+    counts = collect(library(tmp_path / "lib"), tmp_path / "out", PARAMS)
+    train, holdout = samples_of(tmp_path / "out")
+    assert not {s.cluster_id for s in train} & {s.cluster_id for s in holdout}
+    assert all(in_holdout(s.cluster_id, "salt", 0.5) for s in holdout)
+    assert len(train) + len(holdout) == 24
+    assert counts == {
+        "documents": len(train),
+        "holdout_documents": len(holdout),
+        "bytes": sum(len(s.text) for s in train),
+        "holdout_bytes": sum(len(s.text) for s in holdout),
+        "clusters": len({s.cluster_id for s in train}),
+        "holdout_clusters": len({s.cluster_id for s in holdout}),
+        "skipped": 14,  # twelve empty ones, one not UTF-8, one binary
+    }
+
+
+def test_tests_installed_packages_and_the_builds_own_paths_are_left_out(tmp_path):
+    uris = {file.uri for file in library(tmp_path).files()}
+    assert "python-stdlib:3.11.7/package3/core.py" in uris
+    assert not [uri for uri in uris if "test" in uri or "torch" in uri or "sysconfig" in uri]
+
+
+def test_a_sample_carries_where_it_comes_from(tmp_path):
+    collect(library(tmp_path / "lib"), tmp_path / "out", PARAMS)
+    train, holdout = samples_of(tmp_path / "out")
+    (sample,) = [s for s in train + holdout if s.source_uri.endswith("/module3.py")]
+    assert sample.source_uri == "python-stdlib:3.11.7/module3.py"
+    assert sample.id == text_hash("NAME = 'module3'\n")
+    assert (sample.cluster_id, sample.license, sample.revision) == ("module3", "PSF-2.0", "3.11.7")
+    assert (sample.collector, sample.fetched_at) == ("python_stdlib@1", FETCHED_AT)
+
+
+def test_doing_it_again_gives_the_same_bytes(tmp_path):
+    source = library(tmp_path / "lib")
+    collect(source, tmp_path / "a", PARAMS)
+    collect(source, tmp_path / "b", PARAMS)
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_progress_ends_at_the_number_of_files(tmp_path):
+    seen = []
+    source = Folder(folder_of(tmp_path, {"a.txt": "x", "b.txt": "y"}))
+    collect(source, tmp_path / "out", PARAMS, lambda *reading: seen.append(reading))
+    assert seen == [(1, 2, "files"), (2, 2, "files")]
+
+
+def folder_of(tmp_path, files, glob="**/*"):
+    root = tmp_path / "notes"
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return FolderSource(kind="folder", path=str(root), license="MIT", glob=glob)
+
+
+def test_a_folders_clusters_are_its_topmost_folders(tmp_path):
+    files = {"book/one.md": "1", "book/deep/two.md": "2", "lone.md": "3", "book/x.txt": "4"}
+    source = Folder(folder_of(tmp_path, files, "**/*.md"))
+    found = {file.uri: file.cluster_id for file in source.files()}
+    assert found == {
+        "folder:notes/book/one.md": "book",
+        "folder:notes/book/deep/two.md": "book",
+        "folder:notes/lone.md": "lone",
+    }
+
+
+def test_hidden_files_and_links_that_lead_out_are_left_out(tmp_path):
+    (tmp_path / "secret.md").write_text("secret")
+    source = folder_of(tmp_path, {"a.md": "1", ".git/b.md": "2"})
+    (tmp_path / "notes" / "link.md").symlink_to(tmp_path / "secret.md")
+    assert [file.cluster_id for file in Folder(source).files()] == ["a"]
+
+
+def test_a_source_with_nothing_in_it_says_so(tmp_path):
+    with pytest.raises(EmptySourceError, match="no text that can be read"):
+        collect(Folder(folder_of(tmp_path, {"a.md": " \n"})), tmp_path / "out", PARAMS)
+
+
+def test_a_folder_that_is_not_there_says_so(tmp_path):
+    source = FolderSource(kind="folder", path=str(tmp_path / "gone"), license="MIT")
+    with pytest.raises(EmptySourceError, match="is no folder on this machine"):
+        collect(Folder(source), tmp_path / "out", PARAMS)
+
+
+def task_params(source, policy=None):
+    return {
+        "source": source,
+        "holdout": {"fraction": 0.2, "salt": "s", "min_documents": 10, "min_clusters": 5},
+        "language": "code:python",
+        "license_policy": policy or {},
+        "fetched_at": FETCHED_AT,
+    }
+
+
+def test_the_worker_collects_this_interpreters_own_library(tmp_path):
+    end = run_worker("collect", task_params({"kind": "python_stdlib"}), {}, tmp_path)
+    assert isinstance(end, TaskFinished)
+    assert end.outputs == {"train": "train", "holdout": "holdout"}
+    assert end.counts["documents"] > 300
+    assert end.counts["holdout_documents"] >= 20
+    sample = next(iter(read_samples(tmp_path / "train")))
+    assert sample.source_uri.startswith(f"python-stdlib:{platform.python_version()}/")
+
+
+def test_the_worker_refuses_a_licence_that_the_policy_does_not_permit(tmp_path):
+    params = task_params({"kind": "python_stdlib"}, {"allow": ["MIT"], "unknown": "deny"})
+    end = run_worker("collect", params, {}, tmp_path)
+    assert isinstance(end, TaskFailed)
+    assert (end.code, end.message) == (
+        "refused",
+        "the domain's license_policy doesn't permit PSF-2.0",
+    )

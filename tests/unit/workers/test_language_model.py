@@ -1,0 +1,159 @@
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+torch.set_num_threads(1)  # tiny matrices: more threads only wait for each other
+
+from jupiterd.errors import CorruptArtifactError  # noqa: E402
+from jupiterd.frames import TaskFinished  # noqa: E402
+from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
+from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
+from jupiterd.workers.evaluate.language_model import PLAIN_HEADS, LanguageModel  # noqa: E402
+from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
+from jupiterd.workers.evaluate.score_file import read_scores  # noqa: E402
+from tests.unit.workers.data_material import (  # noqa: E402
+    function,
+    real,
+    run_worker,
+    synthetic,
+    write,
+)
+
+CONTEXT = 32
+TRAINING = [function(number) for number in range(40)]
+
+
+@pytest.fixture(scope="module")
+def model_dir(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    save_tokenizer(train_tokenizer(TRAINING, 300), folder)
+    torch.manual_seed(1)
+    config = transformers.Qwen3Config(
+        vocab_size=300,
+        hidden_size=32,
+        num_hidden_layers=2,
+        intermediate_size=48,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        head_dim=16,
+        max_position_embeddings=CONTEXT,
+        tie_word_embeddings=True,
+        eos_token_id=0,
+        initializer_range=0.3,
+    )
+    transformers.utils.logging.disable_progress_bar()
+    transformers.Qwen3ForCausalLM(config).save_pretrained(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(model_dir):
+    return LanguageModel(model_dir)
+
+
+def plain_nats(model, ids):
+    """Score one document the slow way: one window, all logits."""
+    stream = torch.tensor([[0, *ids]])
+    with torch.inference_mode():
+        logits = model._model(input_ids=stream[:, :-1]).logits.double()
+    chances = torch.log_softmax(logits, -1)
+    return -chances[0].gather(1, stream[0, 1:, None]).sum().item()
+
+
+def nats(model, texts, batch_windows=4):
+    return model.nats(model.encode(texts), batch_windows, lambda _: None)
+
+
+def test_a_text_that_fits_one_window_scores_as_the_plain_model_says(model):
+    texts = ["def f(x):\n    return x\n", "x = 1\n", "for"]
+    expected = [plain_nats(model, ids) for ids in model.encode(texts)]
+    assert all(len(ids) <= CONTEXT for ids in model.encode(texts))
+    assert nats(model, texts) == pytest.approx(expected, rel=1e-5)
+
+
+def test_each_token_of_a_long_text_is_scored_once_from_its_window(model):
+    (ids,) = model.encode([function(7, body_lines=4)])
+    assert len(ids) > 2 * CONTEXT
+    expected = plain_nats(model, ids[:CONTEXT])
+    step = CONTEXT - CONTEXT // 4
+    for start in range(step, len(ids) - CONTEXT // 4, step):
+        stream = torch.tensor([[0, *ids][start : start + CONTEXT + 1]])
+        with torch.inference_mode():
+            chances = torch.log_softmax(model._model(input_ids=stream[:, :-1]).logits, -1)[0]
+        picked = chances.gather(1, stream[0, 1:, None])[CONTEXT // 4 :]
+        expected -= picked.sum().item()
+    assert model.nats([ids], 3, lambda _: None)[0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_how_windows_are_batched_plays_no_part(model):
+    texts = [function(n, body_lines=n % 5) for n in range(9)]
+    assert nats(model, texts, 1) == pytest.approx(nats(model, texts, 16), rel=1e-5)
+
+
+def test_another_architecture_is_scored_by_its_own_logits(model, monkeypatch):
+    texts = [function(3)]
+    expected = nats(model, texts)
+    monkeypatch.setattr(
+        "jupiterd.workers.evaluate.language_model.PLAIN_HEADS", PLAIN_HEADS - {"qwen3"}
+    )
+    assert nats(model, texts) == pytest.approx(expected, rel=1e-5)
+
+
+def test_progress_is_told_in_documents(model):
+    seen = []
+    model.nats(model.encode([function(n) for n in range(5)]), 2, seen.append)
+    assert seen[-1] == 5
+    assert seen == sorted(seen)
+
+
+def test_the_tokenizer_loses_nothing(model):
+    text = "caf\u00e9\u2028 \U0001f600\r\n\tx <|endoftext|>"
+    (ids,) = model.encode([text])
+    assert 0 not in ids
+    assert model.is_lossless(text, ids)
+    assert not model.is_lossless(text, ids[:-1])
+
+
+def test_a_folder_that_holds_no_model_says_so(tmp_path):
+    save_tokenizer(train_tokenizer(TRAINING, 300), tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(CorruptArtifactError, match="no model can be loaded"):
+        LanguageModel(tmp_path)
+
+
+def test_the_four_are_scored_over_the_same_bytes(model_dir, tmp_path):
+    kept = write(tmp_path / "k", [*(real(text) for text in TRAINING), synthetic("zz = 1\n" * 9)])
+    holdout = write(tmp_path / "h", [real(function(n), f"m{n}") for n in range(100, 110)])
+    params = ScoreParams(0, 1, Limits(10, 4096, 5))
+    alone = score(ScoreInputs(model_dir, None, [kept], [holdout]), params)
+    paired = score(ScoreInputs(model_dir, model_dir, [kept], [holdout]), params)
+    assert len(alone) == len(paired) == 10
+    for row, pair in zip(alone, paired, strict=True):
+        assert row.bytes == len(function(100).encode())
+        assert row.incumbent_nats == row.byte_nats != row.candidate_nats
+        assert pair.incumbent_nats == pytest.approx(pair.candidate_nats)
+        assert row.byte_nats < row.unigram_nats  # more context helps
+        # A random model is worse than guessing among its 300 tokens.
+        assert row.candidate_nats > row.tokens * math.log(300) * 0.9
+
+
+def test_the_worker_writes_its_piece_of_the_scores(model_dir, tmp_path):
+    inputs = {
+        "model": model_dir,
+        "kept": write(tmp_path / "k", [real(text) for text in TRAINING]),
+        "holdout.0": write(tmp_path / "h", [real(function(n), f"m{n}") for n in range(100, 110)]),
+    }
+    params = {
+        "piece": 1,
+        "pieces": 2,
+        "min_document_bytes": 10,
+        "max_document_bytes": 4096,
+        "max_cluster_documents": 5,
+    }
+    end = run_worker("evaluate", params, inputs, tmp_path / "out")
+    assert isinstance(end, TaskFinished)
+    assert end.counts["documents"] == end.counts["clusters"] == 5
+    assert len(read_scores([tmp_path / "out" / end.outputs["scores"]])) == 5

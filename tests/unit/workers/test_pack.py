@@ -1,0 +1,127 @@
+import json
+
+import numpy as np
+import pytest
+
+from jupiterd.errors import EmptySourceError
+from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.pack import PackParams, pack
+from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
+from tests.unit.workers.data_material import (
+    files_of,
+    function,
+    real,
+    run_worker,
+    synthetic,
+    write,
+)
+
+PARAMS = PackParams(vocab_size=400, seq_len=16, synthetic_share=0.3, seed=1)
+TEXTS = [function(number) for number in range(40)]
+
+
+@pytest.fixture
+def kept(tmp_path):
+    return write(tmp_path / "kept", [real(text) for text in TEXTS])
+
+
+def stream_of(folder):
+    shards = ShardSet(folder / "shards")
+    parts = [shards.sequence(number) for number in range(shards.sequences)]
+    return np.concatenate([parts[0][:1], *(part[1:] for part in parts)])
+
+
+def documents_of(folder):
+    """Return the texts that the stream spells, the last of them perhaps cut."""
+    tokenizer = load_tokenizer(folder / "tokenizer")
+    text = tokenizer.decode(stream_of(folder).tolist(), skip_special_tokens=False)
+    return text.split(END_OF_TEXT)
+
+
+def test_the_stream_spells_every_document_once_each_before_an_end_mark(tmp_path, kept):
+    counts, reason = pack([kept], None, tmp_path, PARAMS)
+    *whole, last = documents_of(tmp_path)
+    assert len(whole) >= 39
+    assert len(set(whole)) == len(whole)
+    assert set(whole) <= set(TEXTS)
+    assert any(text.startswith(last) for text in TEXTS)
+    assert whole != TEXTS[: len(whole)]  # shuffled
+    assert counts["documents"] == 40
+    assert counts["bytes"] == sum(map(len, TEXTS))
+    assert counts["sequences"] == (counts["tokens"] - 1) // 16
+    assert counts["tokens_per_byte"] == pytest.approx(counts["tokens"] / counts["bytes"])
+    assert reason.startswith("real text alone")
+
+
+def test_the_index_says_what_the_shards_hold(tmp_path, kept):
+    counts, _ = pack([kept], None, tmp_path, PARAMS)
+    index = json.loads((tmp_path / "shards" / "index.json").read_text())
+    assert index["tokens"] == counts["tokens"] == sum(f["tokens"] for f in index["files"])
+    assert index["tokenizer_hash"] == tokenizer_hash(tmp_path / "tokenizer")
+    assert index["vocab_size"] == load_tokenizer(tmp_path / "tokenizer").get_vocab_size()
+    assert index["seq_len"] == 16
+
+
+def test_packing_again_gives_the_same_bytes_and_another_seed_another_order(tmp_path, kept):
+    for name in "ab":
+        pack([kept], None, tmp_path / name, PARAMS)
+    pack([kept], None, tmp_path / "c", PackParams(400, 16, 0.3, seed=2))
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+    assert documents_of(tmp_path / "c")[:20] != documents_of(tmp_path / "a")[:20]
+
+
+def test_the_tokenizer_learns_from_real_text_alone(tmp_path, kept):
+    strange = synthetic("qqqq_zzzz = 'wwww_kkkk'  # " + "qqqq_zzzz " * 50)
+    mixed = write(tmp_path / "mixed", [*(real(text) for text in TEXTS), strange])
+    counts, _ = pack([mixed], None, tmp_path / "a", PARAMS)
+    pack([kept], None, tmp_path / "b", PARAMS)
+    assert counts["synthetic_documents"] == 1
+    assert files_of(tmp_path / "a" / "tokenizer") == files_of(tmp_path / "b" / "tokenizer")
+
+
+def test_a_given_tokenizer_is_used_and_handed_on_unchanged(tmp_path, kept):
+    pack([kept], None, tmp_path / "a", PARAMS)
+    other = write(tmp_path / "other", [real(function(n)) for n in range(90, 120)])
+    pack([other], tmp_path / "a" / "tokenizer", tmp_path / "b", PARAMS)
+    assert files_of(tmp_path / "a" / "tokenizer") == files_of(tmp_path / "b" / "tokenizer")
+    assert set(documents_of(tmp_path / "b")[:-1]) <= {function(n) for n in range(90, 120)}
+
+
+def test_synthetic_text_stays_under_its_share_and_real_text_is_all_there(tmp_path):
+    made = [synthetic(function(number)) for number in range(100, 200)]
+    folder = write(tmp_path / "mixed", [*(real(text) for text in TEXTS), *made])
+    counts, reason = pack([folder], None, tmp_path, PARAMS)
+    real_bytes = sum(map(len, TEXTS))
+    assert 0.25 < 1 - real_bytes / counts["bytes"] <= 0.3
+    assert counts["documents"] - counts["synthetic_documents"] == 40
+    assert reason.endswith("more would exceed the cap")
+
+
+def test_an_end_mark_spelt_out_in_a_text_is_text(tmp_path):
+    text = f'END = "{END_OF_TEXT}"\n' + function(1, 30)
+    pack([write(tmp_path / "k", [real(text)])], None, tmp_path, PARAMS)
+    assert 0 not in stream_of(tmp_path).tolist()
+    assert END_OF_TEXT in load_tokenizer(tmp_path / "tokenizer").decode(
+        stream_of(tmp_path).tolist(), skip_special_tokens=False
+    )
+
+
+def test_text_too_short_for_one_sequence_says_so(tmp_path):
+    folder = write(tmp_path / "k", [real("x = 1")])
+    with pytest.raises(EmptySourceError, match="too few for a sequence"):
+        pack([folder], None, tmp_path, PARAMS)
+
+
+def test_the_worker_packs_and_transformers_loads_the_tokenizer(tmp_path, kept):
+    params = {"vocab_size": 400, "seq_len": 16, "synthetic_share": 0.3, "seed": 1}
+    end = run_worker("pack", params, {"kept": kept}, tmp_path / "out")
+    assert isinstance(end, TaskFinished)
+    assert end.outputs == {"tokenizer": "tokenizer", "shards": "shards"}
+    assert end.summary["mix_reason"] == "real text alone: there are no synthetic samples"
+    transformers = pytest.importorskip("transformers")
+    loaded = transformers.AutoTokenizer.from_pretrained(str(tmp_path / "out" / "tokenizer"))
+    ours = load_tokenizer(tmp_path / "out" / "tokenizer")
+    assert loaded(TEXTS[0])["input_ids"] == ours.encode(TEXTS[0]).ids
+    assert loaded.decode(loaded(TEXTS[0])["input_ids"]) == TEXTS[0]
+    assert loaded.eos_token_id == 0

@@ -1,0 +1,150 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from jupiterd.cycle.gate import DocumentScore
+from jupiterd.errors import CorruptArtifactError, EmptySourceError
+from jupiterd.workers.evaluate.byte_model import count_bytes
+from jupiterd.workers.evaluate.documents import Limits, choose_documents, cut_text
+from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score
+from jupiterd.workers.evaluate.score_file import FILE_NAME, read_scores, write_scores
+from jupiterd.workers.evaluate.unigram import count_tokens
+from jupiterd.workers.evaluate.windows import windows_of
+from tests.unit.workers.data_material import function, real, synthetic, write
+
+LIMITS = Limits(min_document_bytes=50, max_document_bytes=200, max_cluster_documents=3)
+
+
+# Which documents
+
+
+def held_out():
+    return [real(function(n), cluster=f"module{n // 5}") for n in range(40)]
+
+
+def test_the_pieces_share_the_documents_out_without_loss_or_overlap():
+    pieces = [choose_documents(held_out(), LIMITS, piece, 3) for piece in range(3)]
+    ids = [document.id for piece in pieces for document in piece]
+    assert len(ids) == len(set(ids)) == 24  # 8 clusters of 3
+    assert {len(piece) for piece in pieces} == {8}
+
+
+def test_a_document_is_chosen_once_however_often_and_wherever_it_was_collected():
+    assert choose_documents(held_out() * 2, LIMITS, 0, 1) == choose_documents(
+        reversed(held_out()), LIMITS, 0, 1
+    )
+
+
+def test_tiny_documents_are_left_out_and_long_ones_cut():
+    samples = [real("x = 1\n"), real(function(1, body_lines=50))]
+    (document,) = choose_documents(samples, LIMITS, 0, 1)
+    assert document.size_bytes == len(document.text) == 200
+    assert document.stratum == "python_stdlib"
+
+
+@pytest.mark.parametrize(("size", "text"), [(1, "a"), (2, "a"), (3, "a\u00e4"), (6, "a\u00e4")])
+def test_a_cut_falls_between_characters(size, text):
+    assert cut_text("a\u00e4\U0001f600", size) == text
+
+
+# Windows
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 8, 9, 14, 15, 100, 101])
+def test_windows_score_each_token_once_with_a_quarter_of_context(tokens):
+    windows = list(windows_of(3, tokens, 8))
+    scored = [place for window in windows for place in range(window.score_from, window.stop)]
+    assert scored == list(range(tokens))
+    assert all(window.stop - window.start <= 8 for window in windows)
+    assert all(window.score_from - window.start == 2 for window in windows[1:])
+    assert all(window.document == 3 for window in windows)
+
+
+def test_a_document_without_tokens_has_no_window():
+    assert list(windows_of(0, 0, 8)) == []
+
+
+# Baselines
+
+
+def test_the_byte_model_gives_probabilities_that_sum_to_one():
+    model = count_bytes([b"abracadabra", b"abc"])
+    for history in (b"", b"a", b"ab", b"zz", b"xyab"):
+        before = model.nats(history)
+        total = sum(math.exp(before - model.nats(history + bytes([byte]))) for byte in range(256))
+        assert total == pytest.approx(1, abs=1e-9)
+
+
+def test_the_byte_model_agrees_with_the_formula_done_by_hand():
+    # After "ab" of one text "abc": n(ab) = 1, T(ab) = 1; likewise n(b) = 1, T(b) = 1; n = 3, T = 3.
+    p0 = (1 + 3 / 256) / (3 + 3)
+    p1 = (1 + p0) / 2
+    p2 = (1 + p1) / 2
+    model = count_bytes([b"abc"])
+    assert model.nats(b"abc") - model.nats(b"ab") == pytest.approx(-math.log(p2))
+
+
+def test_the_byte_model_learns():
+    text = "".join(function(n) for n in range(200)).encode()
+    other = function(500).encode()
+    trained = count_bytes([text]).nats(other) / len(other) / math.log(2)
+    untrained = count_bytes([b"?"]).nats(other) / len(other) / math.log(2)
+    assert trained < 2.5 < 7 < untrained
+    assert count_bytes([text]).nats(b"") == 0
+
+
+def test_how_the_text_is_cut_into_documents_counts_only_at_their_beginnings():
+    parts = [function(n).encode() for n in range(30)]
+    assert count_bytes(parts).nats(parts[0]) == count_bytes(reversed(parts)).nats(parts[0])
+    assert count_bytes(parts).nats(parts[0]) != count_bytes([b"".join(parts)]).nats(parts[0])
+
+
+def test_the_unigram_counts_with_one_added():
+    unigram = count_tokens([[0, 0, 1], [0]], vocab_size=4)
+    assert np.exp(-unigram.token_nats).tolist() == pytest.approx([4 / 8, 2 / 8, 1 / 8, 1 / 8])
+    assert unigram.nats([0, 3]) == pytest.approx(math.log(2) + math.log(8))
+
+
+# Score files
+
+ROW = DocumentScore("aa", "json", "python_stdlib", 10, 3, 1.5, 2.5, 3.5, 4.5)
+
+
+def test_scores_come_back_as_they_were(tmp_path):
+    broken = dataclasses.replace(ROW, id="bb", candidate_nats=math.inf)
+    write_scores(tmp_path, [broken, ROW])
+    assert read_scores([tmp_path]) == [ROW, broken]
+    assert "Infinity" not in (tmp_path / FILE_NAME).read_text()
+
+
+def test_a_document_scored_in_two_pieces_is_refused(tmp_path):
+    for name in "ab":
+        write_scores(tmp_path / name, [ROW])
+    with pytest.raises(CorruptArtifactError, match="in two pieces"):
+        read_scores([tmp_path / "a", tmp_path / "b"])
+
+
+def test_a_line_that_is_no_score_is_refused(tmp_path):
+    (tmp_path / FILE_NAME).write_text('{"id": "aa"}\n')
+    with pytest.raises(CorruptArtifactError, match="no score"):
+        read_scores([tmp_path])
+
+
+# Before any model is loaded
+
+
+def test_a_piece_without_documents_says_so(tmp_path):
+    inputs = ScoreInputs(
+        tmp_path, None, [], [write(tmp_path / "h", [real("x = 1", cluster="short")])]
+    )
+    with pytest.raises(EmptySourceError, match="no held-out document"):
+        score(inputs, ScoreParams(0, 1, LIMITS))
+
+
+def test_baselines_are_not_counted_on_generated_text(tmp_path):
+    kept = write(tmp_path / "k", [synthetic(function(1))])
+    inputs = ScoreInputs(tmp_path, None, [kept], [write(tmp_path / "h", held_out())])
+    with pytest.raises(EmptySourceError, match="no real training text"):
+        score(inputs, ScoreParams(0, 1, LIMITS))

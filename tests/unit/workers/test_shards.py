@@ -1,0 +1,80 @@
+import json
+
+import numpy as np
+import pytest
+
+from jupiterd.errors import Bug, CorruptArtifactError
+from jupiterd.workers.data.shards import INDEX_FILE, ShardSet, ShardWriter
+
+STREAM = list(range(100, 203))
+
+
+def written(folder, pieces=((0, 3), (3, 60), (60, 103)), max_file_tokens=25):
+    writer = ShardWriter(folder, max_file_tokens)
+    for start, stop in pieces:
+        writer.append(STREAM[start:stop])
+    writer.finish(seq_len=10, vocab_size=300, tokenizer_hash="ab", documents=3, size_bytes=400)
+    return folder
+
+
+def test_sequences_overlap_by_one_token_across_the_files(tmp_path):
+    shards = ShardSet(written(tmp_path))
+    assert len(shards.index.files) == 5
+    assert (shards.sequences, shards.seq_len) == (10, 10)
+    for number in range(10):
+        sequence = shards.sequence(number)
+        assert sequence.dtype == np.int64
+        assert sequence.tolist() == STREAM[number * 10 : number * 10 + 11]
+
+
+def test_how_the_tokens_came_plays_no_part(tmp_path):
+    one = written(tmp_path / "a")
+    other = written(tmp_path / "b", pieces=[(n, n + 1) for n in range(103)])
+    for name in ("00000.bin", "00004.bin", INDEX_FILE):
+        assert (one / name).read_bytes() == (other / name).read_bytes()
+
+
+def test_files_are_little_endian_16_bit_numbers(tmp_path):
+    assert (written(tmp_path) / "00000.bin").read_bytes()[:4] == b"\x64\x00\x65\x00"
+
+
+def test_the_largest_token_id_fits(tmp_path):
+    writer = ShardWriter(tmp_path)
+    writer.append([65535, 0, 65535])
+    writer.finish(seq_len=2, vocab_size=65536, tokenizer_hash="", documents=1, size_bytes=3)
+    assert ShardSet(tmp_path).sequence(0).tolist() == [65535, 0, 65535]
+
+
+@pytest.mark.parametrize("number", [-1, 10])
+def test_a_sequence_that_is_not_there_is_a_bug(tmp_path, number):
+    with pytest.raises(Bug):
+        ShardSet(written(tmp_path)).sequence(number)
+
+
+def test_one_token_short_is_one_sequence_less(tmp_path):
+    writer = ShardWriter(tmp_path)
+    writer.append(range(20))
+    index = writer.finish(seq_len=10, vocab_size=30, tokenizer_hash="", documents=1, size_bytes=9)
+    assert index.sequences == 1
+
+
+@pytest.mark.parametrize("name", ["00001.bin", INDEX_FILE])
+def test_a_missing_file_is_named_corrupt(tmp_path, name):
+    (written(tmp_path) / name).unlink()
+    with pytest.raises(CorruptArtifactError):
+        ShardSet(tmp_path)
+
+
+def test_a_short_file_is_named_corrupt(tmp_path):
+    path = written(tmp_path) / "00001.bin"
+    path.write_bytes(path.read_bytes()[:-2])
+    with pytest.raises(CorruptArtifactError, match="holds 24 tokens, not 25"):
+        ShardSet(tmp_path)
+
+
+def test_an_index_cannot_name_files_elsewhere(tmp_path):
+    index = json.loads((written(tmp_path) / INDEX_FILE).read_text())
+    index["files"][0]["name"] = "../secret.bin"
+    (tmp_path / INDEX_FILE).write_text(json.dumps(index))
+    with pytest.raises(CorruptArtifactError, match="outside its folder"):
+        ShardSet(tmp_path)

@@ -1,11 +1,11 @@
 """Scores texts under a language model in a Hugging Face folder: nats of each, and its tokens.
 
-Owns loading, batching and the logarithms, in torch and 32-bit floats. Doesn't know what the scores
+Owns loading, batching and the logarithms, in torch and 32-bit floats, with as many
+threads as OMP_NUM_THREADS says. Doesn't know what the scores
 are for.
 """
 
 import math
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,6 @@ import torch.nn.functional as F  # noqa: N812 - the name everybody knows
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, encode_batch, load_tokenizer
 from jupiterd.workers.evaluate.windows import Window, windows_of
-
-THREADS_VARIABLE = "JUPITER_TORCH_THREADS"
-"""How many threads torch may use; absent: torch decides."""
 
 PLAIN_HEADS = frozenset({"qwen3", "llama", "mistral"})
 """Architectures whose logits are the output embedding of the last hidden state and nothing more."""
@@ -34,7 +31,6 @@ class LanguageModel:
     """A model and its tokenizer, ready to score."""
 
     def __init__(self, folder: Path) -> None:
-        _limit_threads()
         self.tokenizer = load_tokenizer(folder)
         self._model = _load(folder)
         config = self._model.config
@@ -140,9 +136,3 @@ def _first_of(value: int | list[int] | None) -> int:
     if value is None:
         raise CorruptArtifactError("the model's config names no end-of-text token")
     return value
-
-
-def _limit_threads() -> None:
-    threads = os.environ.get(THREADS_VARIABLE, "")
-    if threads:
-        torch.set_num_threads(int(threads))

@@ -72,7 +72,7 @@ def run_worker(task, params, inputs, output_dir: Path):
                 env={
                     **os.environ,
                     LINK_FD_VARIABLE: str(theirs.fileno()),
-                    "JUPITER_TORCH_THREADS": "1",
+                    "OMP_NUM_THREADS": "1",
                 },
                 stderr=subprocess.DEVNULL,
             )

@@ -19,6 +19,7 @@ TASKS = {
     "train": "jupiterd.workers.train.torch_rank",
     "store": "jupiterd.workers.train.store",
     "generate": "jupiterd.workers.generate.complete",
+    "prompt": "jupiterd.workers.generate.prompt",
     "evaluate": "jupiterd.workers.evaluate.score",
     "gate": "jupiterd.workers.evaluate.judge",
 }

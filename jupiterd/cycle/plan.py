@@ -1,0 +1,183 @@
+"""One dial, the size, decides a model's shape and how each round of it is trained.
+
+Owns the form of a size preset (config/models/*.yaml), the count of parameters, and what a round's
+training is derived from. Doesn't know files, engines or nodes: it is given text.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from blake3 import blake3
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from jupiterd.cycle.schedule import Schedule
+from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
+from jupiterd.errors import InvalidSettingError
+
+Overrides = Mapping[str, float | int]
+"""What a domain's `training` part says otherwise, by its names there."""
+
+SHAPE_OVERRIDES = frozenset({"vocab_size", "seq_len"})
+PLAN_OVERRIDES = frozenset({"steps", "batch_sequences", "learning_rate"})
+
+
+class _Plain(BaseModel):
+    """A value that travels between nodes and processes as plain msgpack."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return nested dicts of nothing but numbers, text and booleans."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """Rebuild the value; raises pydantic's ValidationError where it isn't one."""
+        return cls.model_validate(plain)
+
+
+class Recipe(_Plain):
+    """How a model of this size is trained, unless a domain says otherwise."""
+
+    first_steps: Annotated[int, Field(ge=1)]
+    """Optimizer steps of round 1, from random weights."""
+    later_steps: Annotated[int, Field(ge=1)]
+    """Optimizer steps of each later round, from the weights of the one before."""
+    batch_sequences: Annotated[int, Field(ge=1)]
+    """Sequences of one optimizer step, over all ranks."""
+    micro_batch_sequences: Annotated[int, Field(ge=1)]
+    """Sequences that one rank holds in memory at a time; a larger share is accumulated."""
+    learning_rate: Annotated[float, Field(ge=0.0, le=1.0)]
+    """Peak of round 1."""
+    later_learning_rate: Annotated[float, Field(ge=0.0, le=1.0)]
+    """Peak of later rounds, which warm up afresh."""
+    warmup_fraction: Annotated[float, Field(ge=0.0, le=0.5)] = 0.03
+    """Share of a round's steps in which the rate rises, 1,000 steps at most."""
+    decay_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.2
+    """Share of a round's steps in which the rate falls to nothing."""
+    weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
+    """Of matrices; embeddings and norms have none."""
+    clip_norm: Annotated[float, Field(gt=0.0)] = 1.0
+    """Longest gradient (L2, over all parameters)."""
+    checkpoint_every_steps: Annotated[int, Field(ge=1)]
+    """A dead machine costs at most this many steps."""
+
+
+class ModelShape(_Plain):
+    """A Qwen3 model and the recipe that goes with its size."""
+
+    version: Literal[1]
+    """Version of this form."""
+    size: Annotated[str, Field(min_length=1, max_length=32)]
+    """What the preset is called, such as 1m."""
+    vocab_size: Annotated[int, Field(ge=257, le=65_536)]
+    """Rows of the embedding; the tokenizer has at most this many entries."""
+    seq_len: Annotated[int, Field(ge=16, le=131_072)]
+    """Tokens of one training sequence."""
+    hidden: Annotated[int, Field(ge=8)]
+    layers: Annotated[int, Field(ge=1)]
+    ff: Annotated[int, Field(ge=8)]
+    """Width of the gated feed-forward part."""
+    heads: Annotated[int, Field(ge=1)]
+    kv_heads: Annotated[int, Field(ge=1)]
+    head_dim: Annotated[int, Field(ge=2)] = 64
+    rope_theta: Annotated[float, Field(gt=1.0)] = 100_000.0
+    """Base of the rotary position embedding."""
+    tied: bool = True
+    """The output layer shares the embedding's weights."""
+    recipe: Recipe
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> Self:
+        if self.heads % self.kv_heads:
+            raise ValueError("heads: expected a multiple of kv_heads")
+        if self.head_dim % 2:
+            raise ValueError("head_dim: expected an even number")
+        return self
+
+    def architecture_hash(self) -> str:
+        """Return BLAKE3 of what decides the tensors and what they compute, 64 hex digits."""
+        return _hash(self.model_dump(mode="json", exclude={"version", "size", "seq_len", "recipe"}))
+
+
+class TrainPlan(_Plain):
+    """One round's training, the same for every epoch and every number of ranks."""
+
+    steps: int
+    batch_sequences: int
+    micro_batch_sequences: int
+    learning_rate: float
+    warmup_steps: int
+    decay_steps: int
+    weight_decay: float
+    clip_norm: float
+    checkpoint_every_steps: int
+    seed: int
+    """Key of the order of the data, and of the first weights."""
+
+    def schedule(self) -> Schedule:
+        """Return the learning rate's curve."""
+        return Schedule(self.learning_rate, self.steps, self.warmup_steps, self.decay_steps)
+
+    def hash(self) -> str:
+        """Return BLAKE3 of the plan, 64 hex digits: equal plans train alike."""
+        return _hash(self.to_plain())
+
+
+def parse_model(
+    text: str, overrides: Overrides | None = None, file_name: str = "model.yaml"
+) -> ModelShape:
+    """Return the shape that a size preset describes, with the overrides that concern the shape.
+
+    Raises:
+        InvalidSettingError: with file, line and what was expected there, for the first mistake.
+    """
+    try:
+        shape = parse_yaml(text, file_name, ModelShape)
+    except YamlMistakesError as error:
+        raise InvalidSettingError(error.mistakes[0], "config/models holds every size") from error
+    changed = {k: v for k, v in (overrides or {}).items() if k in SHAPE_OVERRIDES}
+    return ModelShape.from_plain(shape.to_plain() | changed)
+
+
+def derive(
+    shape: ModelShape, round_number: int, overrides: Overrides | None = None, seed: int = 0
+) -> TrainPlan:
+    """Return how a round (from 1) is trained.
+
+    Raises:
+        InvalidSettingError: an override has an unknown name.
+    """
+    chosen = dict(overrides or {})
+    if unknown := sorted(set(chosen) - PLAN_OVERRIDES - SHAPE_OVERRIDES):
+        raise InvalidSettingError(f"training.{unknown[0]} is no setting of a training run")
+    recipe, is_first = shape.recipe, round_number == 1
+    steps = int(chosen.get("steps", recipe.first_steps if is_first else recipe.later_steps))
+    peak = recipe.learning_rate if is_first else recipe.later_learning_rate
+    return TrainPlan(
+        steps=steps,
+        batch_sequences=int(chosen.get("batch_sequences", recipe.batch_sequences)),
+        micro_batch_sequences=recipe.micro_batch_sequences,
+        learning_rate=float(chosen.get("learning_rate", peak)),
+        warmup_steps=min(1_000, max(1, round(steps * recipe.warmup_fraction))),
+        decay_steps=round(steps * recipe.decay_fraction),
+        weight_decay=recipe.weight_decay,
+        clip_norm=recipe.clip_norm,
+        checkpoint_every_steps=recipe.checkpoint_every_steps,
+        seed=seed,
+    )
+
+
+def parameter_count(shape: ModelShape) -> int:
+    """Return how many numbers a model of this shape learns; tied weights count once."""
+    attention = shape.hidden * shape.head_dim * (2 * shape.heads + 2 * shape.kv_heads)
+    norms = 2 * shape.hidden + 2 * shape.head_dim
+    layer = attention + norms + 3 * shape.hidden * shape.ff
+    embedding = shape.vocab_size * shape.hidden
+    return shape.layers * layer + shape.hidden + embedding * (1 if shape.tied else 2)
+
+
+def _hash(plain: Mapping[str, Any]) -> str:
+    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return blake3(text.encode()).hexdigest()

@@ -1,0 +1,25 @@
+"""The learning rate as a pure function of the step: warm-up, stable, decay.
+
+Owns the shape of that curve. Doesn't know optimizers, nor who asks.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One round's curve: up in a line, level, and down in a line to nothing."""
+
+    peak: float
+    steps: int
+    """Steps of the round; the last one that trains is `steps - 1`."""
+    warmup_steps: int
+    decay_steps: int
+
+    def learning_rate(self, step: int) -> float:
+        """Return the rate for `step` (from 0); never 0 before `steps`, 0 from then on."""
+        rising = (step + 1) / self.warmup_steps if self.warmup_steps else 1.0
+        falling = (self.steps - step) / self.decay_steps if self.decay_steps else 1.0
+        if step >= self.steps:
+            return 0.0
+        return self.peak * min(1.0, rising, falling)

@@ -1,0 +1,100 @@
+"""The environment of a worker process: what is let through, and what we add.
+
+Owns that list. Doesn't know processes or tasks' meaning. Nothing else of the daemon's environment
+reaches a worker, so no variable of the user's shell can change what a library does behind our back
+(such as permission to run code that came with a model).
+"""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PASSED_ON = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "CUDA_HOME",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+)
+"""Variables a worker inherits, where the daemon has them."""
+
+ALWAYS = {
+    "PYTHONUNBUFFERED": "1",
+    "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that an index means what nvidia-smi shows
+    "HF_HUB_OFFLINE": "1",  # models come as artifacts, never from the internet
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
+    "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "30",
+}
+
+_BLAS_NAMES = ("openblas-pthread/libopenblas.so.0", "libopenblas.so.0")
+_LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
+
+
+def worker_environment(
+    task: str, params: Mapping[str, Any], daemon_environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Return the whole environment of a worker that does `task` with these parameters."""
+    environment = {
+        name: daemon_environment[name] for name in PASSED_ON if name in daemon_environment
+    }
+    environment |= ALWAYS
+    environment["OMP_NUM_THREADS"] = str(threads(params, len(_usable_cores())))
+    if task == "train" and int(params.get("world_size", 1)) > 1:
+        environment |= _gang_environment(params)
+    if params.get("engine") == "mlx" and (blas := openblas()):
+        environment |= {"LD_PRELOAD": blas, "OPENBLAS_NUM_THREADS": environment["OMP_NUM_THREADS"]}
+    return environment
+
+
+def threads(params: Mapping[str, Any], cores: int) -> int:
+    """Return how many threads a worker computes with, on a machine with that many cores.
+
+    Ranks that meet over loopback share one machine, and therefore its cores.
+    """
+    if given := int(params.get("threads", 0)):
+        return given
+    is_shared = str(params.get("interface", "")).startswith("lo")
+    return max(1, cores // int(params.get("world_size", 1))) if is_shared else max(1, cores)
+
+
+def openblas() -> str | None:
+    """Return the path of OpenBLAS, where there is one: MLX's Linux wheel is slow without it."""
+    if sys.platform != "linux":
+        return None
+    candidates = (Path(folder) / name for folder in _LIBRARY_FOLDERS for name in _BLAS_NAMES)
+    return next((str(path) for path in candidates if path.exists()), None)
+
+
+def _gang_environment(params: Mapping[str, Any]) -> dict[str, str]:
+    environment = {
+        "MASTER_ADDR": str(params.get("store_host", "")),
+        "MASTER_PORT": str(params.get("store_port", "")),
+        "RANK": str(params.get("rank", 0)),
+        "WORLD_SIZE": str(params["world_size"]),
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "JUPITER_EPOCH": str(params.get("epoch", 0)),
+    }
+    if interface := str(params.get("interface", "")):
+        # gloo would else resolve the host name, which Debian maps to 127.0.1.1.
+        environment["GLOO_SOCKET_IFNAME"] = interface
+        environment["NCCL_SOCKET_IFNAME"] = f"={interface}"
+    return environment
+
+
+def _usable_cores() -> set[int]:
+    if sys.platform == "linux":
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))

@@ -1,0 +1,36 @@
+"""What a worker prints, on disk: bounded, the newest kept.
+
+Owns the file and its predecessor. Doesn't know where the text comes from. Blocks: call it from a
+thread.
+"""
+
+from pathlib import Path
+
+MAX_BYTES = 2 << 20
+"""A file that would grow longer becomes `NAME.1`, in the place of the one before."""
+
+
+class LogFile:
+    """One worker's output."""
+
+    def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._size_bytes = path.stat().st_size if path.exists() else 0
+        self._last = b""
+
+    @property
+    def last_line(self) -> str:
+        """Return the newest line that says anything; empty where nothing was printed."""
+        lines = [line.strip() for line in self._last.splitlines()]
+        return next((line for line in reversed(lines) if line), b"").decode("utf-8", "replace")
+
+    def append(self, data: bytes) -> None:
+        """Add to the end, and make room first where there is none."""
+        if self._size_bytes and self._size_bytes + len(data) > self._max_bytes:
+            self._path.replace(self._path.with_name(self._path.name + ".1"))
+            self._size_bytes = 0
+        with self._path.open("ab") as file:
+            file.write(data)
+        self._size_bytes += len(data)
+        self._last = (self._last + data)[-4096:]

@@ -1,0 +1,216 @@
+"""One worker process: started, listened to, and ended for certain.
+
+Owns the process, its group and the link to it. Doesn't know what it does, nor any other process.
+
+The worker leads its own session, so that whatever it starts can be ended with it. Its orders and
+answers pass a socket pair; what it prints goes to a bounded log file. It is noticed by its closed
+link when it dies, within milliseconds. Python's asyncio forks in the loop's own thread: that
+matters, since the worker asks Linux to be killed when the thread that forked it ends.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from jupiterd.errors import WorkFailedError
+from jupiterd.frames import (
+    LINK_FD_VARIABLE,
+    Frame,
+    FrameReader,
+    RunTask,
+    StopTask,
+    TaskFailed,
+    TaskFinished,
+    encode,
+)
+from jupiterd.gang import orphans
+from jupiterd.gang.log_file import LogFile
+
+STOP_GRACE_S = 10.0
+"""What a worker that was asked to stop gets for finishing its step and saving."""
+
+END_GRACE_S = 2.0
+"""What a worker that has sent its last frame gets for leaving by itself."""
+
+TERM_GRACE_S = 0.3
+"""Between SIGTERM and SIGKILL."""
+
+_CHUNK_BYTES = 1 << 16
+
+
+class Worker:
+    """A running worker process; made by `start_worker` alone."""
+
+    def __init__(self, task: str, process: asyncio.subprocess.Process, log: LogFile) -> None:
+        self._task = task
+        self._process = process
+        self._log = log
+        self._link_reader = asyncio.StreamReader()
+        self._link_writer: asyncio.StreamWriter | None = None
+        self._printing: asyncio.Task[None] | None = None
+        self._has_finished = False
+
+    @property
+    def pid(self) -> int:
+        """Return the process id, which is also its group's."""
+        return self._process.pid
+
+    async def frames(self) -> AsyncIterator[Frame]:
+        """Yield what the worker says, its last word (finished or failed) included.
+
+        Raises:
+            WorkFailedError: it died without one; the message says how, and what it printed last.
+        """
+        reader = FrameReader()
+        while data := await self._receive():
+            for frame in reader.feed(data):
+                self._has_finished = isinstance(frame, TaskFinished | TaskFailed)
+                yield frame
+                if self._has_finished:
+                    return
+        raise await self._died()
+
+    async def stop(self, reason: str, grace_s: float = STOP_GRACE_S) -> None:
+        """Ask the worker to stop, wait, and end it when it doesn't; idempotent."""
+        self._send(StopTask(reason))
+        if not await self._leaves_within(grace_s):
+            await self.end()
+
+    async def end(self) -> None:
+        """End the process and all it started: SIGTERM, a moment, SIGKILL; idempotent."""
+        try:
+            if self._has_finished and await self._leaves_within(END_GRACE_S):
+                return
+            self._signal(signal.SIGTERM)
+            await self._leaves_within(TERM_GRACE_S)
+        finally:
+            self._signal(signal.SIGKILL)
+
+    async def open_link(self, link: socket.socket, output_fd: int, order: RunTask) -> None:
+        """Take up both ways of hearing from the process, and give it its order."""
+        self._printing = _spawned(self._keep_output(output_fd), f"log of {self.pid}")
+        self._link_reader, self._link_writer = await asyncio.open_unix_connection(sock=link)
+        self._send(order)
+
+    async def close(self) -> None:
+        """Let go of a process that has been ended: wait until it is gone and its output kept."""
+        try:
+            await self._process.wait()
+            await self._output_kept()
+        finally:
+            if self._printing is not None:
+                self._printing.cancel()
+            if self._link_writer is not None:
+                self._link_writer.close()
+
+    def _send(self, frame: Frame) -> None:
+        if self._link_writer is not None and not self._link_writer.is_closing():
+            self._link_writer.write(encode(frame))
+
+    async def _receive(self) -> bytes:
+        try:
+            return await self._link_reader.read(_CHUNK_BYTES)
+        except ConnectionError:
+            return b""
+
+    async def _leaves_within(self, timeout_s: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._process.wait()
+        return self._process.returncode is not None
+
+    async def _output_kept(self) -> None:
+        """Wait for the end of what is printed, unless a child that left the group holds it open."""
+        if self._printing is not None:
+            await asyncio.wait({self._printing}, timeout=TERM_GRACE_S)
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Signal the whole group, which may outlive the process that leads it."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    async def _died(self) -> WorkFailedError:
+        if not await self._leaves_within(END_GRACE_S):
+            return WorkFailedError(f"the {self._task} worker (pid {self.pid}) closed its link")
+        await self._output_kept()
+        last = f": {line}" if (line := self._log.last_line) else ""
+        return WorkFailedError(f"the {self._task} worker (pid {self.pid}) {self._ending()}{last}")
+
+    def _ending(self) -> str:
+        status = self._process.returncode or 0
+        if status >= 0:
+            return f"ended with status {status} and no result"
+        return f"was killed by {signal.Signals(-status).name}"
+
+    async def _keep_output(self, descriptor: int) -> None:
+        reader = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+        )
+        try:
+            while data := await reader.read(_CHUNK_BYTES):
+                await asyncio.to_thread(self._log.append, data)
+        finally:
+            transport.close()
+
+
+@asynccontextmanager
+async def start_worker(
+    order: RunTask,
+    environment: Mapping[str, str],
+    log_path: Path,
+    pass_fds: Sequence[int] = (),
+    *,
+    module: str = "jupiterd.workers",
+) -> AsyncIterator[Worker]:
+    """Start a worker process; leaving the context ends it and all it started, for certain.
+
+    `module` is what Python runs, with nothing of the working folder on its path. While it runs, a
+    file beside the log tells the next daemon of it (see `orphans`).
+    """
+    remembered = log_path.with_suffix(orphans.SUFFIX)
+    log = await asyncio.to_thread(LogFile, log_path)
+    ours, theirs = socket.socketpair()
+    output_fd, print_fd = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            module,
+            env={**environment, LINK_FD_VARIABLE: str(theirs.fileno())},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=print_fd,
+            stderr=print_fd,
+            pass_fds=(theirs.fileno(), *pass_fds),
+            start_new_session=True,
+        )
+    except BaseException:
+        ours.close()
+        os.close(output_fd)
+        raise
+    finally:
+        theirs.close()
+        os.close(print_fd)
+    worker = Worker(order.task, process, log)
+    try:
+        await worker.open_link(ours, output_fd, order)
+        await asyncio.to_thread(orphans.remember, remembered, process.pid)
+        yield worker
+    finally:
+        try:
+            await worker.end()
+        finally:
+            await worker.close()
+            await asyncio.to_thread(orphans.forget, remembered)
+
+
+def _spawned(coroutine: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
+    """Start a task that ends with its process; `Worker.close` waits for it."""
+    return asyncio.get_running_loop().create_task(coroutine, name=name)

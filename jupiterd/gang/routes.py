@@ -1,0 +1,100 @@
+"""Proof that the members of a gang can reach each other, before anything is launched.
+
+Owns listeners to be reached, the connecting, and the sentence that names a bad route. Doesn't know
+gangs or who asks. A proof never uses the port of the gang itself.
+"""
+
+import asyncio
+import errno
+import os
+import socket
+from collections.abc import Iterable
+
+import psutil
+
+from jupiterd.errors import BadRouteError, DiskFullError, JupiterError
+from jupiterd.ports import Address
+
+PROBE_TIMEOUT_S = 2.0
+BACKLOG = 128
+_ANY_PORT = 9
+
+
+async def listen_probe(host: str) -> tuple[asyncio.Server, int]:
+    """Return a listener on `host` that hangs up on everybody, and its port; the caller closes it.
+
+    Raises:
+        BadRouteError: the address is none of this machine's.
+    """
+    try:
+        server = await asyncio.start_server(_hang_up, host, 0)
+    except OSError as error:
+        raise _cannot_listen(host, error) from error
+    return server, int(server.sockets[0].getsockname()[1])
+
+
+async def prove(
+    targets: Iterable[Address], timeout_s: float = PROBE_TIMEOUT_S
+) -> list[BadRouteError]:
+    """Connect to every target at once; return one error for each that can't be reached."""
+    found = await asyncio.gather(*(_prove_one(target, timeout_s) for target in targets))
+    return [error for error in found if error is not None]
+
+
+def bind_listener(host: str) -> socket.socket:
+    """Return a listening socket on a free port of `host`, to be handed to a worker.
+
+    Raises:
+        BadRouteError: the address is none of this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.bind((host, 0))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _cannot_listen(host, error) from error
+    return listener
+
+
+async def _hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+async def _prove_one(target: Address, timeout_s: float) -> BadRouteError | None:
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, writer = await asyncio.open_connection(target.host, target.port)
+    except TimeoutError:
+        why = f"no answer within {timeout_s:g} s"
+    except OSError as error:
+        why = os.strerror(error.errno).lower() if error.errno else str(error)
+    else:
+        writer.close()
+        return None
+    return BadRouteError(f"{socket.gethostname()} can't reach {target} from {_way(target)}: {why}")
+
+
+def _way(target: Address) -> str:
+    """Return interface and address that packets to the target leave from; sends nothing."""
+    family = socket.AF_INET6 if ":" in target.host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as asker:
+            asker.connect((target.host, _ANY_PORT))
+            address = str(asker.getsockname()[0])
+    except OSError:
+        return "any interface"
+    for name, entries in psutil.net_if_addrs().items():
+        if any(entry.address.partition("%")[0] == address for entry in entries):
+            return f"{name} ({address})"
+    return address
+
+
+def _cannot_listen(host: str, error: OSError) -> JupiterError:
+    if error.errno == errno.ENOSPC:
+        return DiskFullError("the system has no room for another socket")
+    return BadRouteError(
+        f"{socket.gethostname()} can't listen on {host}: {error.strerror}",
+        "the address may have changed; jupiterctl node list shows the ones in use",
+    )

@@ -1,0 +1,76 @@
+"""The ranks of a gang, as the training loop sees them.
+
+Owns meeting the others, sharing gradients and agreeing at the end of a step. Doesn't know batches
+or models' insides. A group of one meets nobody and shares nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+MEETING_TIMEOUT_S = 60.0
+"""How long a rank waits for the others, at the start and in every step."""
+
+
+class Group:
+    """This rank and its peers."""
+
+    def __init__(self, rank: int, world_size: int) -> None:
+        self.rank = rank
+        self.world_size = world_size
+        self._shared: nn.parallel.DistributedDataParallel | None = None
+
+    def join(self, model: nn.Module) -> nn.Module:
+        """Return the model to call: all ranks begin with rank 0's weights and sum gradients."""
+        if self.world_size == 1:
+            return model
+        self._shared = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+        return self._shared
+
+    def accumulating(self, *, is_last: bool) -> AbstractContextManager[None]:
+        """Enter around a micro batch: gradients are summed over the ranks with the last one."""
+        if self._shared is None or is_last:
+            return nullcontext()
+        return self._shared.no_sync()
+
+    def agree(self, loss: Tensor, *, wants_stop: bool) -> tuple[float, bool]:
+        """Return the sum of all ranks' parts of the loss, and whether any of them wants to stop."""
+        shares = torch.tensor([float(loss), float(wants_stop)], dtype=torch.float64)
+        if self.world_size > 1:
+            torch.distributed.all_reduce(shares)
+        return float(shares[0]), bool(shares[1] > 0)
+
+
+@contextmanager
+def open_group(params: Mapping[str, Any]) -> Iterator[Group]:
+    """Meet the other ranks at the epoch's store; leave them at the end.
+
+    params: rank, world_size, epoch, store_host, store_port
+    """
+    group = Group(int(params.get("rank", 0)), int(params.get("world_size", 1)))
+    if group.world_size == 1:
+        yield group
+        return
+    timeout = timedelta(seconds=float(params.get("timeout_s", MEETING_TIMEOUT_S)))
+    store = torch.distributed.TCPStore(
+        str(params["store_host"]),
+        int(params["store_port"]),
+        is_master=False,
+        wait_for_workers=False,
+        timeout=timeout,
+    )
+    torch.distributed.init_process_group(
+        "gloo",
+        store=torch.distributed.PrefixStore(f"epoch{params['epoch']}", store),
+        rank=group.rank,
+        world_size=group.world_size,
+        timeout=timeout,
+    )
+    try:
+        yield group
+    finally:
+        torch.distributed.destroy_process_group()

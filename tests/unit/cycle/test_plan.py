@@ -1,0 +1,84 @@
+"""Size presets, the count of parameters, and what a round is derived from."""
+
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parameter_count, parse_model
+from jupiterd.errors import InvalidSettingError
+
+MODELS = Path(__file__).parents[3] / "config" / "models"
+TEXT = (MODELS / "1m.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "size, millions", [("1m", 1.115392), ("25m", 25.173376), ("100m", 114.38912)]
+)
+def test_the_presets_have_the_sizes_they_are_called_after(size: str, millions: float):
+    shape = parse_model((MODELS / f"{size}.yaml").read_text(encoding="utf-8"))
+    assert shape.size == size
+    assert parameter_count(shape) / 1e6 == pytest.approx(millions)
+
+
+def test_untied_weights_count_twice():
+    tied = parse_model(TEXT)
+    untied = tied.model_copy(update={"tied": False})
+    assert parameter_count(untied) - parameter_count(tied) == 4096 * 128
+
+
+def test_a_mistake_is_told_with_its_line():
+    with pytest.raises(InvalidSettingError, match=r"model\.yaml:5: seq_len: expected a whole"):
+        parse_model(TEXT.replace("seq_len: 256", "seq_len: 3"))
+
+
+def test_heads_that_cannot_share_keys_are_refused():
+    with pytest.raises(InvalidSettingError, match="multiple of kv_heads"):
+        parse_model(TEXT.replace("heads: 2", "heads: 3").replace("kv_heads: 1", "kv_heads: 2"))
+
+
+def test_a_domain_may_change_the_shape():
+    shape = parse_model(TEXT, {"vocab_size": 512, "seq_len": 32, "steps": 3})
+    assert (shape.vocab_size, shape.seq_len) == (512, 32)
+
+
+def test_shape_and_plan_travel_as_plain_values():
+    shape = parse_model(TEXT)
+    plan = derive(shape, 1, seed=4)
+    assert ModelShape.from_plain(shape.to_plain()) == shape
+    assert TrainPlan.from_plain(plan.to_plain()) == plan
+
+
+def test_later_rounds_follow_their_own_numbers():
+    shape = parse_model(TEXT)
+    first, second, third = (derive(shape, number) for number in (1, 2, 3))
+    assert first.steps == shape.recipe.first_steps
+    assert second.steps == shape.recipe.later_steps
+    assert second.learning_rate == shape.recipe.later_learning_rate
+    assert second == third
+
+
+def test_overrides_win_and_the_curve_fits_the_steps():
+    plan = derive(
+        parse_model(TEXT), 1, {"steps": 10, "batch_sequences": 3, "learning_rate": 0.5}, seed=9
+    )
+    assert (plan.steps, plan.batch_sequences, plan.learning_rate, plan.seed) == (10, 3, 0.5, 9)
+    assert plan.warmup_steps + plan.decay_steps <= plan.steps
+
+
+def test_an_unknown_override_is_named():
+    with pytest.raises(InvalidSettingError, match=r"training\.speed"):
+        derive(parse_model(TEXT), 1, {"speed": 2})
+
+
+def test_the_plans_hash_tells_plans_apart():
+    shape = parse_model(TEXT)
+    assert derive(shape, 1, seed=1).hash() == derive(shape, 1, seed=1).hash()
+    assert derive(shape, 1, seed=1).hash() != derive(shape, 1, seed=2).hash()
+
+
+def test_the_architectures_hash_ignores_how_it_is_trained():
+    shape = parse_model(TEXT)
+    longer = parse_model(TEXT, {"seq_len": 512})
+    wider = parse_model(TEXT, {"vocab_size": 512})
+    assert shape.architecture_hash() == longer.architecture_hash()
+    assert shape.architecture_hash() != wider.architecture_hash()

@@ -1,0 +1,233 @@
+"""Training: one process, two ranks, stopping and going on."""
+
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from jupiterd.cycle.plan import derive, parameter_count
+from jupiterd.errors import ConflictError, UsageError, WorkFailedError
+from jupiterd.frames import CheckpointWritten, Frame, Progressed, TaskFinished
+from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.train import torch_rank
+from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.group import Group
+from jupiterd.workers.train.model import make_model
+from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> dict[str, str]:
+    return make_inputs(tmp_path)
+
+
+def train(
+    inputs: dict[str, str], output: Path, *, stop: bool = False, **changes: Any
+) -> tuple[TaskFinished, list[Frame]]:
+    shape = changes.pop("shape", tiny_shape())
+    task = TaskAlone("train", train_params(shape, **changes), inputs, output)
+    if stop:
+        task.stop()
+    finished = torch_rank.run(task)
+    return finished, task.frames
+
+
+def checkpoints(frames: list[Frame]) -> list[CheckpointWritten]:
+    return [frame for frame in frames if isinstance(frame, CheckpointWritten)]
+
+
+def tensors(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "model.safetensors") | load_file(
+        folder / "training_state" / "optimizer.safetensors"
+    )
+
+
+def test_parameters_are_counted_as_the_model_has_them():
+    for shape in (tiny_shape(), tiny_shape(tied=False, heads=4, kv_heads=2)):
+        model = make_model(shape, seed=0)
+        assert parameter_count(shape) == sum(p.numel() for p in model.parameters())
+
+
+def test_first_weights_follow_from_the_seed_alone():
+    first, torch_state = make_model(tiny_shape(), 3).state_dict(), torch.get_rng_state()
+    again = make_model(tiny_shape(), 3).state_dict()
+    other = make_model(tiny_shape(), 4).state_dict()
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["lm_head.weight"], other["lm_head.weight"])
+    assert float(first["model.layers.0.mlp.up_proj.weight"].std()) == pytest.approx(0.02, rel=0.1)
+    assert torch.equal(torch_state, torch.get_rng_state())
+
+
+def test_ranks_share_the_global_batch_without_gap_or_overlap(inputs: dict[str, str]):
+    shards = ShardSet(Path(inputs["shards"]))
+    whole = list(Batches(shards, "s", 7, 7).at(14))
+    for world_size in (2, 3, 7):
+        ranks = [Batches(shards, "s", 7, 2, rank, world_size) for rank in range(world_size)]
+        parts = [inputs for rank in ranks for inputs, _ in rank.at(14)]
+        assert torch.equal(torch.cat(parts), whole[0][0])
+
+
+def test_targets_are_the_inputs_one_token_on(inputs: dict[str, str]):
+    ((given, targets),) = Batches(ShardSet(Path(inputs["shards"])), "s", 4, 4).at(0)
+    assert given.shape == targets.shape == (4, 16)
+    assert torch.equal(given[:, 1:], targets[:, :-1])
+
+
+def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
+    inputs: dict[str, str], tmp_path: Path
+):
+    finished, frames = train(inputs, tmp_path / "out")
+    made = checkpoints(frames)
+    assert [(c.step, c.cursor, c.tokens) for c in made] == [(3, 18, 288), (6, 36, 576)]
+    assert finished.counts == {
+        "steps": 6,
+        "tokens": 576,
+        "parameters": parameter_count(tiny_shape()),
+    }
+    assert finished.summary["stopped"] is False
+    assert finished.summary["engine"] == "torch"
+    last = [frame for frame in frames if isinstance(frame, Progressed)][-1]
+    assert (last.done, last.total, last.unit) == (6, 6, "steps")
+    assert set(last.values) == {"step", "loss", "lr", "grad_norm", "tokens_per_s"}
+    assert made[-1].loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
+
+
+def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(
+    inputs: dict[str, str], tmp_path: Path
+):
+    train(inputs, tmp_path / "whole")
+    _, frames = train(
+        inputs | {"checkpoint": str(tmp_path / "whole" / "checkpoint-00000003")},
+        tmp_path / "resumed",
+    )
+    assert [c.step for c in checkpoints(frames)] == [6]
+    whole = tensors(tmp_path / "whole" / "checkpoint-00000006")
+    resumed = tensors(tmp_path / "resumed" / "checkpoint-00000006")
+    assert whole.keys() == resumed.keys()
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+
+
+def test_two_runs_with_one_seed_are_bit_identical(inputs: dict[str, str], tmp_path: Path):
+    for name in ("a", "b"):
+        train(inputs, tmp_path / name)
+    first, second = (tensors(tmp_path / name / "checkpoint-00000006") for name in ("a", "b"))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_the_next_round_takes_the_weights_alone(inputs: dict[str, str], tmp_path: Path):
+    train(inputs, tmp_path / "first")
+    before = str(tmp_path / "first" / "checkpoint-00000006")
+    plan = derive(tiny_shape(), 2)
+    finished, frames = train(
+        inputs | {"checkpoint": before}, tmp_path / "second", plan=plan, round=2
+    )
+    last = checkpoints(frames)[-1]
+    assert (last.step, last.cursor) == (4, 24), "steps and cursor are the new round's"
+    assert last.tokens == 576 + 384, "tokens go on along the line"
+    assert finished.counts["steps"] == 4
+
+
+def test_a_stop_keeps_the_finished_step(inputs: dict[str, str], tmp_path: Path):
+    finished, frames = train(inputs, tmp_path / "out", stop=True)
+    assert [c.step for c in checkpoints(frames)] == [1]
+    assert finished.summary["stopped"] is True
+    assert finished.counts["steps"] == 1
+
+
+def test_nothing_is_left_to_do_after_the_last_step(inputs: dict[str, str], tmp_path: Path):
+    train(inputs, tmp_path / "first")
+    last = str(tmp_path / "first" / "checkpoint-00000006")
+    finished, frames = train(inputs | {"checkpoint": last}, tmp_path / "second")
+    assert finished.counts["steps"] == 0
+    assert frames == []
+
+
+@pytest.mark.parametrize("changes", [{"vocab_size": 257}, {"seq_len": 32}])
+def test_data_packed_for_another_size_is_refused(
+    inputs: dict[str, str], tmp_path: Path, changes: dict[str, int]
+):
+    with pytest.raises(UsageError, match="sequences of 16 and a vocabulary of 300"):
+        train(inputs, tmp_path / "out", shape=tiny_shape(**changes))
+
+
+def test_a_batch_too_small_to_be_shared_is_refused(inputs: dict[str, str], tmp_path: Path):
+    task = TaskAlone("train", train_params(tiny_shape()), inputs, tmp_path / "out")
+    with pytest.raises(UsageError, match="can't be shared by 7 ranks"):
+        torch_rank.RankTraining(task, Group(rank=0, world_size=7))
+
+
+def test_a_checkpoint_of_another_plan_is_refused(inputs: dict[str, str], tmp_path: Path):
+    train(inputs, tmp_path / "first")
+    checkpoint = str(tmp_path / "first" / "checkpoint-00000003")
+    with pytest.raises(ConflictError, match="another plan"):
+        train(
+            inputs | {"checkpoint": checkpoint},
+            tmp_path / "second",
+            plan=derive(tiny_shape(), 1, {"steps": 9}),
+        )
+
+
+def test_a_loss_that_is_no_number_ends_the_run(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        model = make_model(*args, **kwargs)
+        torch.nn.init.constant_(model.model.norm.weight, float("nan"))
+        return model
+
+    monkeypatch.setattr(torch_rank, "make_model", broken)
+    with pytest.raises(WorkFailedError, match="the loss is nan at step 0"):
+        train(inputs, tmp_path / "out")
+
+
+def _rank(rank: int, port: int, inputs: dict[str, str], folder: str) -> None:
+    """Train twice as one of two ranks, in a process of its own; the second time rank 1 is stopped."""
+    meeting = {"store_host": "127.0.0.1", "store_port": port, "timeout_s": 30}
+    for epoch, name in enumerate(("whole", "stopped")):
+        params = train_params(tiny_shape(), rank=rank, world_size=2, epoch=epoch, **meeting)
+        task = TaskAlone("train", params, inputs, Path(folder) / name / str(rank))
+        if name == "stopped" and rank == 1:
+            task.stop()
+        finished = torch_rank.run(task)
+        losses = [f.values["loss"] for f in task.frames if isinstance(f, Progressed)]
+        torch.save((finished.counts["steps"], losses), Path(folder) / name / f"{rank}.pt")
+
+
+@pytest.fixture(scope="module")
+def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder in which two ranks have trained: starting them takes most of the time."""
+    folder = tmp_path_factory.mktemp("gang")
+    inputs = make_inputs(folder)
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    spawn = multiprocessing.get_context("spawn")
+    ranks = [
+        spawn.Process(target=_rank, args=(rank, store.port, inputs, str(folder)))
+        for rank in range(2)
+    ]
+    for process in ranks:
+        process.start()
+    for process in ranks:
+        process.join(50)
+    assert [process.exitcode for process in ranks] == [0, 0]
+    return folder
+
+
+@pytest.mark.net
+def test_two_ranks_do_what_one_process_does(two_ranks: Path, tmp_path: Path):
+    train(make_inputs(tmp_path), tmp_path / "one")
+    for step in (3, 6):
+        one = tensors(tmp_path / "one" / f"checkpoint-{step:08}")
+        two = tensors(two_ranks / "whole" / "0" / f"checkpoint-{step:08}")
+        for name in one:
+            torch.testing.assert_close(one[name], two[name], atol=1e-4, rtol=0)
+    assert not list((two_ranks / "whole" / "1").iterdir()), "rank 0 alone writes"
+
+
+@pytest.mark.net
+def test_when_one_rank_is_told_to_stop_all_stop_at_the_same_step(two_ranks: Path):
+    steps = [torch.load(two_ranks / "stopped" / f"{rank}.pt")[0] for rank in range(2)]
+    assert steps == [1, 1]
+    assert (two_ranks / "stopped" / "0" / "checkpoint-00000001").is_dir()

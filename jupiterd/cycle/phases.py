@@ -124,9 +124,17 @@ def _collect(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkI
     )
 
 
-def _collected(view: RoundView, domain: Domain, output: str) -> dict[str, ArtifactId]:
+def _training_text(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
     return {
-        f"{output}.{number}": _result(view, Phase.COLLECT, number).outputs[output]
+        f"train.{number}": _result(view, Phase.COLLECT, number).outputs["train"]
+        for number in range(len(domain.data_sources))
+    }
+
+
+def _holdout(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
+    """Return the text held out in round 1: scores of all rounds are of the same text."""
+    return {
+        f"holdout.{number}": _result(view, Phase.COLLECT, number, 1).outputs["holdout"]
         for number in range(len(domain.data_sources))
     }
 
@@ -147,7 +155,7 @@ def _generate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[Work
                 "fetched_at": view.started_at,
                 **generation.sampling(),
             },
-            {"model": ArtifactId(view.generator), **_collected(view, domain, "train")},
+            {"model": ArtifactId(view.generator), **_training_text(view, domain)},
         )
         for number, template in enumerate(generation.templates)
     )
@@ -165,11 +173,7 @@ def _synthetic(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
 
 
 def _filter(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
-    inputs = (
-        _collected(view, domain, "train")
-        | _collected(view, domain, "holdout")
-        | _synthetic(view, domain)
-    )
+    inputs = _training_text(view, domain) | _holdout(view, domain) | _synthetic(view, domain)
     params = {
         "language": domain.language,
         "license_policy": domain.license_policy.model_dump(mode="json"),
@@ -196,7 +200,7 @@ def _evaluate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[Work
     inputs = {
         "model": view.trained,
         "kept": _result(view, Phase.FILTER).outputs["kept"],
-        **_collected(view, domain, "holdout"),
+        **_holdout(view, domain),
     }
     if view.generator:
         inputs["incumbent"] = ArtifactId(view.generator)

@@ -120,9 +120,7 @@ def _candidates(
                 yield prompt
 
 
-def _take(
-    sample: Sample, found: list[Opening], generator: Generator, widest: int
-) -> Prompt | None:
+def _take(sample: Sample, found: list[Opening], generator: Generator, widest: int) -> Prompt | None:
     while found:
         opening = found.pop()
         encoded = generator.tokenizer.encode(opening.prompt, add_special_tokens=False)

@@ -144,12 +144,8 @@ def _cut(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [_remove, _cut])
-@pytest.mark.parametrize(
-    "name", ["config.json", "model.safetensors", "training_state/state.json"]
-)
-def test_a_half_written_checkpoint_is_told_from_a_whole_one(
-    tmp_path: Path, name: str, harm: Any
-):
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "training_state/state.json"])
+def test_a_half_written_checkpoint_is_told_from_a_whole_one(tmp_path: Path, name: str, harm: Any):
     folder = write(tmp_path)
     harm(folder / name)
     with pytest.raises(CorruptArtifactError, match=f"{Path(name).name} can't be read"):

@@ -62,7 +62,9 @@ def make_inputs(folder: Path) -> dict[str, str]:
     return {"shards": str(folder / "shards"), "tokenizer": str(tokenizer)}
 
 
-def train_params(shape: ModelShape, plan: TrainPlan | None = None, **changes: Any) -> dict[str, Any]:
+def train_params(
+    shape: ModelShape, plan: TrainPlan | None = None, **changes: Any
+) -> dict[str, Any]:
     plan = plan or derive(shape, 1)
     params = {"shape": shape.to_plain(), "plan": plan.to_plain(), "round": 1, "threads": 1}
     return params | changes

@@ -1,0 +1,85 @@
+"""What a worker finds in its environment."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.gang import environment as module
+from jupiterd.gang.environment import threads, worker_environment
+
+SHELL = {
+    "PATH": "/bin",
+    "HOME": "/home/ada",
+    "CUDA_VISIBLE_DEVICES": "1",
+    "LD_PRELOAD": "/tmp/evil.so",
+    "PYTHONPATH": "/tmp",
+    "TRANSFORMERS_TRUST_REMOTE_CODE": "1",
+    "MLX_LM_TRUST_REMOTE_CODE": "1",
+    "HF_TOKEN": "secret",
+    "JUPITER_JOIN": "secret",
+}
+
+
+def test_only_what_is_listed_passes():
+    found = worker_environment("collect", {}, SHELL)
+    assert found.keys() - module.ALWAYS.keys() == {
+        "PATH",
+        "HOME",
+        "CUDA_VISIBLE_DEVICES",
+        "OMP_NUM_THREADS",
+    }
+
+
+def test_nothing_is_fetched_from_the_internet():
+    assert worker_environment("generate", {}, {})["HF_HUB_OFFLINE"] == "1"
+
+
+def test_a_rank_of_a_gang_knows_its_interface_and_its_place():
+    params = {
+        "rank": 1,
+        "world_size": 2,
+        "epoch": 5,
+        "store_host": "10.0.0.2",
+        "store_port": 4711,
+        "interface": "eth0",
+    }
+    found = worker_environment("train", params, {})
+    assert found["GLOO_SOCKET_IFNAME"] == "eth0", "gloo crashes on the other form"
+    assert found["NCCL_SOCKET_IFNAME"] == "=eth0"
+    assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("10.0.0.2", "4711")
+    assert (found["RANK"], found["WORLD_SIZE"], found["JUPITER_EPOCH"]) == ("1", "2", "5")
+
+
+@pytest.mark.parametrize("task, params", [("train", {"world_size": 1}), ("store", {})])
+def test_a_worker_without_a_gang_is_told_of_none(task: str, params: dict[str, Any]):
+    assert "MASTER_ADDR" not in worker_environment(task, params, {})
+
+
+@pytest.mark.parametrize(
+    "params, cores, wanted",
+    [
+        ({}, 8, 8),
+        ({"threads": 3, "interface": "lo", "world_size": 2}, 8, 3),
+        ({"interface": "lo", "world_size": 2}, 2, 1),
+        ({"interface": "lo0", "world_size": 3}, 2, 1),
+        ({"interface": "eth0", "world_size": 2}, 8, 8),
+    ],
+)
+def test_ranks_on_one_machine_share_its_cores(params: dict[str, Any], cores: int, wanted: int):
+    assert threads(params, cores) == wanted
+
+
+def test_mlx_gets_openblas_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "_LIBRARY_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert "LD_PRELOAD" not in worker_environment("generate", {"engine": "mlx"}, SHELL)
+    library = tmp_path / "libopenblas.so.0"
+    library.touch()
+    found = worker_environment("generate", {"engine": "mlx", "threads": 2}, SHELL)
+    assert found["LD_PRELOAD"] == str(library)
+    assert found["OPENBLAS_NUM_THREADS"] == "2"
+    assert "LD_PRELOAD" not in worker_environment("generate", {}, SHELL)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert module.openblas() is None

@@ -2,6 +2,14 @@
 
 import asyncio
 
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run, and no time limit for one of them: machines that test are busy.
+settings.register_profile(
+    "jupiter", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("jupiter")
+
 
 def pytest_configure() -> None:
     # Or pytest-asyncio asks for "the current loop", gets one made for it, and never closes it:

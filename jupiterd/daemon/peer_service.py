@@ -49,7 +49,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             protocol=PROTOCOL,
             summary=to_message(self._node.summary()),
             name=self._node.settings.name,
-            run_nonce=self._node.run_nonce,
+            run_nonce=self._node.outlook.run_nonce,
             member=who in self._node.journal.state.members,
         )
 
@@ -67,7 +67,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             return peer_pb2.JoinReply(
                 decision=decisions.ASK_LEADER,
                 leader=node.pulse.election.leader or "",
-                leader_addresses=node.leader_addresses(),
+                leader_addresses=node.outlook.leader_addresses(),
             )
         if node_id_of(request.certificate_pem) != who:
             await abort(context, RefusedError("the certificate isn't that of the connection"))

@@ -41,7 +41,7 @@ def status_document(node: "Node") -> dict[str, Any]:
         "cycle": current_cycle(node),
         "health": [
             {"code": w.code, "severity": str(w.severity), "title": w.title, "hint": w.hint}
-            for w in judge(node.cluster_view())
+            for w in judge(node.outlook.cluster_view())
         ],
     }
 
@@ -57,7 +57,7 @@ def current_cycle(node: "Node") -> dict[str, Any] | None:
     if not cycles:
         return None
     chosen = max(cycles, key=lambda c: (not c.finished, c.started.started_at if c.started else ""))
-    live = node.live_progress(chosen.started.cycle if chosen.started else "")
+    live = node.outlook.live_progress(chosen.started.cycle if chosen.started else "")
     has_leader = node.pulse.election.leader is not None
     return cycle_document(chosen, live, model=_model_path(node, chosen), has_leader=has_leader)
 
@@ -76,23 +76,27 @@ def _model_path(node: "Node", cycle: CycleState) -> str | None:
 def _node(node: "Node", member: NodeId) -> dict[str, Any]:
     state = node.journal.state
     role = state.roles.get(member)
-    hardware = node.hardware_of(member)
+    hardware = node.outlook.hardware_of(member)
     is_self = member == node.identity.node_id
     peer = node.peers.get(member)
     admitted = state.members[member]
     if is_self:
-        addresses: Sequence[str] = node.addresses()
+        addresses: Sequence[str] = node.outlook.addresses()
     else:
         addresses = (peer.addresses or (str(peer.address),)) if peer is not None else ()
     heard_s = 0.0 if is_self else node.pulse.membership.last_heard_s(member, now_s())
     return {
         "id": member,
         "name": peer.name if peer is not None and peer.name else admitted.name,
-        "state": str(node.liveness(member)),
+        "state": str(node.outlook.liveness(member)),
         "role": role.role if role is not None else "idle",
         "reason": role.reason if role is not None else "the leader hasn't assigned a role yet",
         "addresses": list(addresses),
         "last_heard_s": heard_s,
         "hardware": hardware.to_plain() if hardware is not None else {},
-        "load": node.load() if is_self else dict(peer.telemetry.get("load", {})) if peer else {},
+        "load": node.outlook.load()
+        if is_self
+        else dict(peer.telemetry.get("load", {}))
+        if peer
+        else {},
     }

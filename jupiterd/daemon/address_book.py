@@ -1,0 +1,28 @@
+"""The addresses where peers answered, kept for the next start.
+
+Owns the file. An address is only ever a hint: a wrong one costs one look.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from jupiterd.ports import Address
+
+
+def load_addresses(path: Path) -> list[Address]:
+    """Return what was kept; nothing where the file is missing or isn't ours."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        rows = json.loads(path.read_text())
+        return [Address(str(row["host"]), int(row["port"])) for row in rows]
+    return []
+
+
+def save_addresses(path: Path, addresses: Iterable[Address]) -> None:
+    """Keep these addresses, all at once; none leaves what was kept before."""
+    rows = [{"host": address.host, "port": address.port} for address in addresses]
+    if rows:
+        draft = path.with_suffix(".tmp")
+        draft.write_text(json.dumps(rows))
+        draft.replace(path)

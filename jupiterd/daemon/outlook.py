@@ -1,0 +1,102 @@
+"""What this node knows of the cluster beside the ledger, and what it says of itself.
+
+Owns the picture that status shows and heartbeats carry. Changes nothing.
+"""
+
+import secrets
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+import psutil
+
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.health import ClusterView, NodeView
+from jupiterd.cluster.membership import Liveness
+from jupiterd.daemon.clock import now_s
+from jupiterd.ids import NodeId
+from jupiterd.net.interfaces import local_addresses
+from jupiterd.ports import Address
+from jupiterd.rpc import peer_pb2
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+
+class Outlook:
+    """One node's view of everybody, itself included."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._self_id = node.identity.node_id
+        self.run_nonce = secrets.token_hex(8)
+        """Drawn at each start: two live ones under one id prove a clone."""
+        self.port = 0
+
+    def hardware_of(self, node: NodeId) -> Hardware | None:
+        """Return a member's hardware, as it told us."""
+        if node == self._self_id:
+            return self._node.hardware
+        peer = self._node.peers.get(node)
+        return None if peer is None else peer.hardware
+
+    def addresses(self) -> list[str]:
+        """Return where our Peer service answers."""
+        hosts = local_addresses(
+            loopback_only=self._node.settings.local, interfaces=self._node.settings.interface
+        )
+        return [str(Address(host, self.port)) for host in hosts]
+
+    def leader_addresses(self) -> list[str]:
+        """Return where the leader's Peer service answers, as far as we know."""
+        leader = self._node.pulse.election.leader
+        peer = None if leader is None else self._node.peers.get(leader)
+        return [] if peer is None else [str(peer.address), *peer.addresses]
+
+    def live_progress(self, cycle: str) -> dict[str, Any] | None:
+        """Return the leader's telemetry of a cycle's running phase."""
+        if self._node.leadership.leading is not None:
+            running = self._node.board.to_plain(now_s())
+        else:
+            leader = self._node.pulse.election.leader
+            peer = None if leader is None else self._node.peers.get(leader)
+            running = [] if peer is None else peer.telemetry.get("live", [])
+        return next((live for live in running if live["cycle"] == cycle), None)
+
+    def load(self) -> dict[str, float]:
+        """Return how busy this machine is."""
+        memory = psutil.virtual_memory()
+        return {"cpu_percent": psutil.cpu_percent(None), "ram_percent": memory.percent}
+
+    def liveness(self, node: NodeId) -> Liveness:
+        """Return whether a member answers; this node does, to itself."""
+        is_self = node == self._self_id
+        return Liveness.ALIVE if is_self else self._node.pulse.membership.liveness(node)
+
+    def cluster_view(self) -> ClusterView:
+        """Return what health is judged by."""
+        nodes = tuple(
+            NodeView(
+                node,
+                admitted.name,
+                self.liveness(node),
+                hardware.engines if (hardware := self.hardware_of(node)) is not None else (),
+            )
+            for node, admitted in self._node.journal.state.members.items()
+        )
+        leader = self._node.pulse.election.leader
+        return ClusterView(leader, nodes, self._node.greeter.pending_reason)
+
+    def describe(self) -> peer_pb2.Heartbeat:
+        """Return what a heartbeat says of us; the pulse adds terms and ages."""
+        told: dict[str, Any] = {"hardware": self._node.hardware.to_plain(), "load": self.load()}
+        runs_gang = False
+        if self._node.leadership.leading is not None:
+            told["live"] = self._node.board.to_plain(now_s())
+            runs_gang = any(live["gang"] for live in told["live"])
+        return peer_pb2.Heartbeat(
+            run_nonce=self.run_nonce,
+            name=self._node.settings.name,
+            addresses=self.addresses(),
+            runs_gang=runs_gang,
+            telemetry=msgpack.packb(told),
+        )

@@ -26,7 +26,7 @@ PhaseKey = tuple[int, str]
 _NAMED_VALUES = {"tokens_per_s": "{:,.0f} tokens/s", "loss": "loss {:.3f}"}
 """How the readings that everybody knows are written; others by their name. Totals aren't shown."""
 
-_HIDDEN_VALUES = frozenset({"tokens"})
+_HIDDEN_VALUES = frozenset({"tokens", "step"})
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,6 @@ def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Li
     """
     lines: list[Line] = []
     shown = _waiting(shown, cycle, lines)
-    shown = _events(shown, cycle, lines)
     verdicts = {row["round"]: row for row in cycle.get("verdicts", [])}
     phases: Sequence[Row] = cycle.get("phases", [])
     for round_number in sorted({row["round"] for row in phases} | set(verdicts)):
@@ -71,7 +70,7 @@ def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Li
         if round_number in verdicts and round_number not in shown.verdicts:
             lines += map(Line, verdict_lines(verdicts[round_number]))
             shown = replace(shown, verdicts=shown.verdicts | {round_number})
-    return shown, lines
+    return _events(shown, cycle, lines), lines
 
 
 def final_lines(cycle: Cycle) -> list[str]:
@@ -178,6 +177,8 @@ def _ended(row: Row) -> str:
 
 
 def _amount(row: Row) -> str:
+    if not row["done"] and not row.get("total"):
+        return "preparing"
     of_total = f" of {row['total']:,}" if row.get("total") else ""
     return f"{row['done']:,}{of_total} {row['unit']}".rstrip()
 

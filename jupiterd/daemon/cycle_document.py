@@ -126,23 +126,34 @@ def _phase(cycle: CycleState, number: int, phase: Phase, live: Live | None) -> d
         "detail": "",
         "values": {},
     }
-    if live is not None and (live["round"], live["phase"]) == (number, phase):
+    has_passed = number <= cycle.rounds_committed or _has_passed(cycle, number, phase)
+    # Facts outrun telemetry: a phase whose successors have results isn't running any more.
+    if live is not None and not has_passed and _is_at(live, number, phase):
         keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values")
         return document | {"state": "running"} | {key: live[key] for key in keys}
     if phase is Phase.TRAIN:
         return document | _trained(cycle, number)
     done = [f for f in cycle.completed.values() if f.round == number and f.phase == phase]
-    if done and not _is_open(live, number, phase):
+    if done:
         return document | _finished(phase, done)
     reason = skip_reason(number, _generator_before(cycle, number), phase)
-    is_past = number <= cycle.rounds_committed or _has_passed(cycle, number, phase)
-    if reason and is_past:
+    if reason and (has_passed or _is_beyond(live, number, phase)):
         return document | {"state": "skipped", "detail": reason}
     return document
 
 
-def _is_open(live: Live | None, number: int, phase: Phase) -> bool:
-    return live is not None and (live["round"], live["phase"]) == (number, phase)
+def _is_at(live: Live, number: int, phase: Phase) -> bool:
+    return bool((live["round"], live["phase"]) == (number, phase))
+
+
+def _is_beyond(live: Live | None, number: int, phase: Phase) -> bool:
+    """Say whether a later phase of the same round runs."""
+    order = list(Phase)
+    return (
+        live is not None
+        and live["round"] == number
+        and order.index(Phase(live["phase"])) > order.index(phase)
+    )
 
 
 def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
@@ -175,9 +186,14 @@ def _trained(cycle: CycleState, number: int) -> dict[str, Any]:
         "unit": "steps",
         "rate": last.step / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
-        "detail": f"loss {last.loss:.3f}, {ranks} ranks, {len(epochs)} epochs",
+        "detail": f"loss {last.loss:.3f}, {_counted(ranks, 'rank')}, "
+        f"{_counted(len(epochs), 'epoch')}",
         "values": {"loss": last.loss},
     }
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _generator_before(cycle: CycleState, number: int) -> str:
@@ -201,7 +217,7 @@ def _events(cycle: CycleState) -> list[dict[str, Any]]:
         start = (
             f"from step {opened.from_step}" if opened.from_step else "from the start of the round"
         )
-        text = f"epoch {number}: {len(opened.gang)} ranks ({opened.engine}) {start}"
+        text = f"epoch {number}: {_counted(len(opened.gang), 'rank')} ({opened.engine}) {start}"
         events.append({"seq": 2 * number, "text": text})
         closed = cycle.epochs_closed.get(number)
         if closed is not None and closed.reason != "finished":

@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -168,7 +168,7 @@ async def start_worker(
     pass_fds: Sequence[int] = (),
     *,
     module: str = "jupiterd.workers",
-) -> AsyncIterator[Worker]:
+) -> AsyncGenerator[Worker]:
     """Start a worker process; leaving the context ends it and all it started, for certain.
 
     `module` is what Python runs, with nothing of the working folder on its path. While it runs, a

@@ -10,7 +10,7 @@ outputs: samples
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,10 +60,8 @@ class Prompt:
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    if threads := int(task.params.get("threads", 0)):
-        torch.set_num_threads(threads)
     params = _params(task.params)
-    documents = [sample for sample in read_all(task.inputs_named("train"))]
+    documents = list(read_all(task.inputs_named("train")))
     generator = open_generator(task.inputs["model"])
     prompts = choose_prompts(documents, generator, params)
     if not prompts:
@@ -84,7 +82,7 @@ def choose_prompts(
     return sorted(chosen, key=lambda prompt: (len(prompt.tokens), prompt.opening.prompt))
 
 
-def _params(plain: Any) -> GenerateParams:
+def _params(plain: Mapping[str, Any]) -> GenerateParams:
     template = plain["template"]
     if template["kind"] != TEMPLATE:
         raise UsageError(f"there is no template {template['kind']}", f"the template is {TEMPLATE}")
@@ -158,8 +156,8 @@ def _complete_all(
 def _write_batch(
     generator: Generator, batch: Sequence[Prompt], sampling: Sampling, draw: torch.Generator
 ) -> list[list[int]]:
-    def is_done(row: Sequence[int]) -> bool:
-        return ends_function(generator.tokenizer.decode(row))
+    def is_done(number: int, row: Sequence[int]) -> bool:
+        return ends_function(generator.tokenizer.decode(row), batch[number].opening.indent)
 
     return write_on(generator, [prompt.tokens for prompt in batch], sampling, draw, is_done)
 

@@ -5,6 +5,7 @@ know models or samples.
 """
 
 import ast
+import itertools
 import textwrap
 import warnings
 from dataclasses import dataclass
@@ -22,9 +23,11 @@ class Opening:
     """The beginning of a real function: what a generator is given."""
 
     prompt: str
-    """From the decorators or `def` on, without outer indentation, ending with a line's end."""
-    rest: str
-    """What really follows."""
+    """Whole lines from the decorators or `def` on, indented as they are in their file: a model has
+    seen methods indented. Then the next line's indentation but for its last column, because tokens
+    of source code hold that one together with the word after it."""
+    indent: int
+    """Columns that `def` is indented by."""
 
 
 def openings(text: str) -> list[Opening]:
@@ -40,31 +43,28 @@ def openings(text: str) -> list[Opening]:
 def completed(opening: Opening, written: str) -> str | None:
     """Return the longest function of whole lines that begins with the opening; None: nothing fits.
 
-    The last written line counts only if it is complete, or makes sense as it is.
+    It comes without outer indentation. A last line that was broken off doesn't count.
     """
-    lines = _body_lines(written)
-    for count in range(len(lines), 0, -1):
-        if not lines[count - 1].strip():
+    lines = (opening.prompt + written).splitlines(keepends=True)
+    given = opening.prompt.count("\n")
+    body = list(itertools.takewhile(lambda line: not _leaves(line, opening.indent), lines[given:]))
+    for count in range(len(body), 0, -1):
+        if not body[count - 1].strip() or not body[count - 1].endswith("\n"):
             continue
-        text = (opening.prompt + "".join(lines[:count])).rstrip() + "\n"
-        if _is_one_function(text, opening.prompt.count("\n")):
+        text = textwrap.dedent("".join([*lines[:given], *body[:count]])).rstrip() + "\n"
+        if _is_one_function(text, given):
             return text
     return None
 
 
-def ends_function(written: str) -> bool:
-    """Say whether the written text has left the function: a line without indentation has begun."""
-    return len(_body_lines(written)) < len(written.splitlines())
+def ends_function(written: str, indent: int) -> bool:
+    """Say whether what follows an opening has left the function: a line has come back to `def`."""
+    return any(_leaves(line, indent) for line in written.split("\n")[1:])
 
 
-def _body_lines(written: str) -> list[str]:
-    """Return the lines before the first that stands without indentation."""
-    kept: list[str] = []
-    for line in written.splitlines(keepends=True):
-        if line.strip() and not line[0].isspace():
-            break
-        kept.append(line)
-    return kept
+def _leaves(line: str, indent: int) -> bool:
+    code = line.strip()
+    return bool(code) and len(line) - len(line.lstrip()) <= indent and not code.startswith("#")
 
 
 def _opening(node: FunctionNode, lines: list[str]) -> Opening | None:
@@ -75,9 +75,10 @@ def _opening(node: FunctionNode, lines: list[str]) -> Opening | None:
     cut = _cut_line(node)
     if not node.lineno < cut < last:
         return None
-    whole = textwrap.dedent("".join(lines[first - 1 : last])).splitlines(keepends=True)
-    given = cut - first + 1
-    return Opening("".join(whole[:given]), "".join(whole[given:]))
+    margin = lines[node.body[0].lineno - 1][: node.body[0].col_offset]
+    if margin.strip():  # `def f(): return 1`
+        return None
+    return Opening("".join(lines[first - 1 : cut]) + margin[:-1], node.col_offset)
 
 
 def _cut_line(node: FunctionNode) -> int:

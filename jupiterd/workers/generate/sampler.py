@@ -14,6 +14,10 @@ from transformers import DynamicCache
 
 from jupiterd.workers.generate.model_folder import Generator
 
+MAX_CHOICES = 256
+"""The likeliest tokens, which alone are drawn from: sorting a whole vocabulary costs more than a
+small model."""
+
 
 @dataclass(frozen=True)
 class Sampling:
@@ -32,11 +36,12 @@ def write_on(
     prompts: Sequence[Sequence[int]],
     sampling: Sampling,
     draw: torch.Generator,
-    is_done: Callable[[Sequence[int]], bool] = lambda _: False,
+    is_done: Callable[[int, Sequence[int]], bool] = lambda _row, _tokens: False,
 ) -> list[list[int]]:
     """Return what follows each prompt, up to and without the end mark.
 
-    `is_done` is asked about each row's tokens so far; the writing ends when every row is done.
+    `is_done` is asked about each row's number and tokens so far; the writing ends when every row
+    is done.
     """
     widest = max(len(prompt) for prompt in prompts)
     budget = min(sampling.max_tokens, generator.max_tokens - widest)
@@ -51,7 +56,7 @@ def write_on(
             for number, token in enumerate(tokens[:, 0].tolist()):
                 if open_rows[number] and token != generator.end_token:
                     rows[number].append(token)
-                    open_rows[number] = not is_done(rows[number])
+                    open_rows[number] = not is_done(number, rows[number])
                 else:
                     open_rows[number] = False
             if not any(open_rows):
@@ -91,7 +96,8 @@ def _drawn(logits: Tensor, sampling: Sampling, draw: torch.Generator) -> Tensor:
     """Return int64[rows, 1]."""
     if sampling.temperature <= 0:
         return logits.argmax(-1, keepdim=True)
-    chances, order = torch.softmax(logits / sampling.temperature, -1).sort(-1, descending=True)
+    likeliest = min(MAX_CHOICES, logits.shape[-1])
+    chances, order = torch.softmax(logits / sampling.temperature, -1).topk(likeliest)
     before = chances.cumsum(-1) - chances
     chances[before >= sampling.top_p] = 0.0
     return order.gather(1, torch.multinomial(chances, 1, generator=draw))

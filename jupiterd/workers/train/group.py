@@ -4,13 +4,14 @@ Owns meeting the others, sharing gradients and agreeing at the end of a step. Do
 or models' insides. A group of one meets nobody and shares nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
 MEETING_TIMEOUT_S = 60.0
 """How long a rank waits for the others, at the start and in every step."""
@@ -46,7 +47,7 @@ class Group:
 
 
 @contextmanager
-def open_group(params: Mapping[str, Any]) -> Iterator[Group]:
+def open_group(params: Mapping[str, Any]) -> Generator[Group]:
     """Meet the other ranks at the epoch's store; leave them at the end.
 
     params: rank, world_size, epoch, store_host, store_port
@@ -56,7 +57,7 @@ def open_group(params: Mapping[str, Any]) -> Iterator[Group]:
         yield group
         return
     timeout = timedelta(seconds=float(params.get("timeout_s", MEETING_TIMEOUT_S)))
-    store = torch.distributed.TCPStore(
+    store = TCPStore(
         str(params["store_host"]),
         int(params["store_port"]),
         is_master=False,
@@ -65,7 +66,7 @@ def open_group(params: Mapping[str, Any]) -> Iterator[Group]:
     )
     torch.distributed.init_process_group(
         "gloo",
-        store=torch.distributed.PrefixStore(f"epoch{params['epoch']}", store),
+        store=PrefixStore(f"epoch{params['epoch']}", store),
         rank=group.rank,
         world_size=group.world_size,
         timeout=timeout,

@@ -110,7 +110,7 @@ class TrainingLoop:
                 return
 
     def _accumulate(self, model: nn.Module, cursor: int) -> torch.Tensor:
-        """Leave the global batch's gradients in the parameters; return this rank's share of the loss."""
+        """Leave the batch's gradients in the parameters; return this rank's share of the loss."""
         global_tokens = self.plan.batch_sequences * self.batches.shards.seq_len
         device = self.model.device
         micro_batches = list(self.batches.at(cursor))

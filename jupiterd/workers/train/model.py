@@ -18,6 +18,7 @@ INIT_STD = 0.02
 
 def model_config(shape: ModelShape, end_token: int = 0) -> Qwen3Config:
     """Return the configuration of a model of this shape; `end_token` ends every document."""
+    fields: dict[str, Any] = {"attn_implementation": "sdpa"}  # unknown to the type checker
     return Qwen3Config(
         vocab_size=shape.vocab_size,
         hidden_size=shape.hidden,
@@ -34,7 +35,7 @@ def model_config(shape: ModelShape, end_token: int = 0) -> Qwen3Config:
         bos_token_id=end_token,
         eos_token_id=end_token,
         pad_token_id=end_token,
-        attn_implementation="sdpa",
+        **fields,
     )
 
 

@@ -9,7 +9,7 @@ params: listen_fd
 
 import socket
 
-from torch.distributed import TCPStore
+from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.link import Task

@@ -4,7 +4,7 @@ Owns putting the parts together: what to start from, when a checkpoint is due, w
 told. Doesn't know how a step is computed (`loop`) or who the other ranks are (`group`).
 
 inputs: shards, tokenizer, checkpoint (optional)
-params: shape, plan, round, rank, world_size, epoch, store_host, store_port, device, threads
+params: shape, plan, round, rank, world_size, epoch, store_host, store_port, device
 A checkpoint of the same round is continued exactly; one of an earlier round gives its weights.
 """
 
@@ -46,8 +46,6 @@ class Start:
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    if threads := int(task.params.get("threads", 0)):
-        torch.set_num_threads(threads)
     with open_group(task.params) as group:
         return RankTraining(task, group).run()
 
@@ -71,7 +69,7 @@ class RankTraining:
             )
         end_token = _end_token(load_tokenizer(task.inputs["tokenizer"]))
         self._model: Qwen3ForCausalLM = make_model(self._shape, self._plan.seed, end_token)
-        self._model.to(torch.device(self._device))
+        torch.nn.Module.to(self._model, self._device)
         self._optimizer = make_optimizer(self._model, self._plan)
         self._start = self._begin(task.inputs.get("checkpoint"))
         self._last: StepDone | None = None

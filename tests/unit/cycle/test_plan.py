@@ -12,7 +12,7 @@ TEXT = (MODELS / "1m.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    "size, millions", [("1m", 1.115392), ("25m", 25.173376), ("100m", 114.38912)]
+    ("size", "millions"), [("1m", 1.115392), ("25m", 25.173376), ("100m", 114.38912)]
 )
 def test_the_presets_have_the_sizes_they_are_called_after(size: str, millions: float):
     shape = parse_model((MODELS / f"{size}.yaml").read_text(encoding="utf-8"))

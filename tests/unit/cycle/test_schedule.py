@@ -20,7 +20,7 @@ def test_after_the_last_step_there_is_nothing():
     assert Schedule(1.0, 10, 1, 0).learning_rate(10) == 0.0
 
 
-@pytest.mark.parametrize("warmup_steps, decay_steps", [(0, 0), (1, 0)])
+@pytest.mark.parametrize(("warmup_steps", "decay_steps"), [(0, 0), (1, 0)])
 def test_without_warm_up_and_decay_it_is_level(warmup_steps: int, decay_steps: int):
     curve = Schedule(2.0, 5, warmup_steps, decay_steps)
     assert {curve.learning_rate(step) for step in range(5)} == {2.0}

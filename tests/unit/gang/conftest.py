@@ -1,6 +1,5 @@
 """What the gang tests share: starting the odd worker."""
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -51,4 +50,4 @@ def gone_within(pid: int, timeout_s: float) -> bool:
 
 def open_descriptors() -> int:
     """Return how many files and sockets this process has open."""
-    return len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
+    return len(list(Path("/proc/self/fd").iterdir())) if Path("/proc/self/fd").exists() else 0

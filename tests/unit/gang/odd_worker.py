@@ -27,7 +27,7 @@ def die(task: Task) -> None:
 def linger(task: Task) -> None:
     """Ignore every polite request, and start a child that does so too; never come back."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); signal.pause()"
+    deaf = "from signal import *; signal(SIGTERM, SIG_IGN); print(flush=True); pause()"
     child = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE)
     child.stdout.readline()
     task.send(Progressed(child.pid, 0, "pid"))

@@ -52,13 +52,13 @@ def test_a_rank_of_a_gang_knows_its_interface_and_its_place():
     assert (found["RANK"], found["WORLD_SIZE"], found["JUPITER_EPOCH"]) == ("1", "2", "5")
 
 
-@pytest.mark.parametrize("task, params", [("train", {"world_size": 1}), ("store", {})])
+@pytest.mark.parametrize(("task", "params"), [("train", {"world_size": 1}), ("store", {})])
 def test_a_worker_without_a_gang_is_told_of_none(task: str, params: dict[str, Any]):
     assert "MASTER_ADDR" not in worker_environment(task, params, {})
 
 
 @pytest.mark.parametrize(
-    "params, cores, wanted",
+    ("params", "cores", "wanted"),
     [
         ({}, 8, 8),
         ({"threads": 3, "interface": "lo", "world_size": 2}, 8, 3),

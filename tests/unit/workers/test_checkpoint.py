@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy
+import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -101,7 +101,7 @@ def test_mlx_computes_the_same_logits(tmp_path: Path, theta: float):
     environment = os.environ | {"MLX_DISABLE_COMPILE": "1", "HF_HUB_OFFLINE": "1"}
     command = [sys.executable, "-c", MLX_LOGITS, str(folder), str(result), json.dumps(IDS)]
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=50)
-    ours = torch.from_numpy(numpy.load(result))
+    ours = torch.from_numpy(np.load(result))
     torch.testing.assert_close(ours, logits(folder), atol=1e-4, rtol=0)
 
 
@@ -110,7 +110,7 @@ def test_the_state_comes_back_as_it_was(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "changes, words",
+    ("changes", "words"),
     [
         ({"vocab_size": 400}, "vocab_size is 300, not 400"),
         ({"hidden": 64}, "hidden_size is 32, not 64"),
@@ -139,6 +139,11 @@ def _remove(path: Path) -> None:
     path.unlink()
 
 
+def _load(folder: Path) -> None:
+    load_state(folder)
+    load_weights(folder, make_model(tiny_shape(), 0))
+
+
 def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
 
@@ -149,8 +154,7 @@ def test_a_half_written_checkpoint_is_told_from_a_whole_one(tmp_path: Path, name
     folder = write(tmp_path)
     harm(folder / name)
     with pytest.raises(CorruptArtifactError, match=f"{Path(name).name} can't be read"):
-        load_state(folder)
-        load_weights(folder, make_model(tiny_shape(), 0))
+        _load(folder)
 
 
 def test_moments_that_are_missing_are_named(tmp_path: Path):

@@ -184,7 +184,7 @@ def test_a_loss_that_is_no_number_ends_the_run(
 
 
 def _rank(rank: int, port: int, inputs: dict[str, str], folder: str) -> None:
-    """Train twice as one of two ranks, in a process of its own; the second time rank 1 is stopped."""
+    """Train twice as one of two ranks, in a process of its own; then rank 1 is stopped."""
     meeting = {"store_host": "127.0.0.1", "store_port": port, "timeout_s": 30}
     for epoch, name in enumerate(("whole", "stopped")):
         params = train_params(tiny_shape(), rank=rank, world_size=2, epoch=epoch, **meeting)

@@ -1,4 +1,4 @@
-"""What the training tests share: a tiny shape, random shards, a tokenizer, and a task without a daemon."""
+"""What the training tests share: a tiny shape, random shards, and a task without a daemon."""
 
 import threading
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ def train_params(
     shape: ModelShape, plan: TrainPlan | None = None, **changes: Any
 ) -> dict[str, Any]:
     plan = plan or derive(shape, 1)
-    params = {"shape": shape.to_plain(), "plan": plan.to_plain(), "round": 1, "threads": 1}
+    params = {"shape": shape.to_plain(), "plan": plan.to_plain(), "round": 1}
     return params | changes
 
 

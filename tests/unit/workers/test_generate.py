@@ -1,0 +1,265 @@
+"""Writing with a real, tiny model: batches, seeds, and the samples that come of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.plan import derive
+from jupiterd.errors import CorruptArtifactError, EmptySourceError, UsageError, WorkStoppedError
+from jupiterd.frames import Progressed, TaskFinished
+from jupiterd.workers.data.sample_file import SampleWriter, read_samples
+from jupiterd.workers.data.shards import ShardWriter
+from jupiterd.workers.data.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
+from jupiterd.workers.generate import complete, prompt
+from jupiterd.workers.generate.model_folder import Generator, open_generator
+from jupiterd.workers.generate.sampler import Sampling, write_on
+from jupiterd.workers.train import torch_rank
+from tests.unit.workers.tiny_run import TaskAlone, tiny_shape, train_params
+
+GREEDY = Sampling(max_tokens=12, temperature=0.0, top_p=1.0)
+SEQ_LEN = 64
+STEPS = 120
+
+
+def source(number: int) -> str:
+    return (
+        f"def work_{number}(value):\n    first = value\n    second = first\n"
+        "    third = second\n    return third\n\n\n"
+    )
+
+
+def real(text: str, **changes: Any) -> Sample:
+    fields: dict[str, Any] = {
+        "id": text_hash(text),
+        "text": text,
+        "kind": "real",
+        "depth": 0,
+        "parents": (),
+        "cluster_id": "mod",
+        "source_uri": "python-stdlib:mod.py",
+        "revision": "3.11",
+        "license": "PSF-2.0",
+        "collector": "python_stdlib@1",
+        "fetched_at": "2026-11-01T00:00:00Z",
+        "language": "code:python",
+    }
+    return Sample(**(fields | changes))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a checkpoint of a tiny model that has learnt one kind of function by heart."""
+    folder = tmp_path_factory.mktemp("model")
+    text = "".join(source(number) for number in range(40))
+    tokenizer = train_tokenizer([text], 300)
+    save_tokenizer(tokenizer, folder / "tokenizer")
+    ids = [0, *tokenizer.encode(text, add_special_tokens=False).ids]
+    writer = ShardWriter(folder / "shards")
+    writer.append(ids)
+    writer.finish(
+        seq_len=SEQ_LEN,
+        vocab_size=300,
+        tokenizer_hash=tokenizer_hash(folder / "tokenizer"),
+        documents=1,
+        size_bytes=len(text),
+    )
+    shape = tiny_shape(seq_len=SEQ_LEN)
+    plan = derive(shape, 1, {"steps": STEPS, "batch_sequences": 4, "learning_rate": 0.02})
+    inputs = {"shards": str(folder / "shards"), "tokenizer": str(folder / "tokenizer")}
+    torch_rank.run(TaskAlone("train", train_params(shape, plan), inputs, folder / "out"))
+    return folder / "out" / f"checkpoint-{STEPS:08}"
+
+
+@pytest.fixture(scope="module")
+def generator(model: Path) -> Generator:
+    return open_generator(model)
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    with SampleWriter(tmp_path / "documents") as writer:
+        for number in range(6):
+            writer.add(real(source(number) + source(number + 100)))
+        writer.add(real("nothing to complete here\n"))
+    return tmp_path / "documents"
+
+
+def draw(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def generate(
+    model: Path, documents: Path, output: Path, **changes: Any
+) -> tuple[TaskFinished, TaskAlone]:
+    params: dict[str, Any] = {
+        "template": {"kind": "complete_function", "samples": 8},
+        "seed": 3,
+        "max_tokens": 30,
+        "temperature": 0.3,
+        "top_p": 0.9,
+        "batch": 3,
+        "generator": "a1" * 32,
+        "fetched_at": "2026-11-21T10:00:00Z",
+    }
+    inputs = {"model": str(model), "train.0": str(documents)}
+    task = TaskAlone("generate", params | changes, inputs, output)
+    return complete.run(task), task
+
+
+def test_a_row_of_a_batch_is_what_it_would_be_alone(generator: Generator):
+    prompts = [[0, 40, 41, 42, 43, 44, 45], [0, 50], [0, 60, 61, 62]]
+    together = write_on(generator, prompts, GREEDY, draw())
+    assert together == [write_on(generator, [one], GREEDY, draw())[0] for one in prompts]
+
+
+def test_the_cache_gives_what_the_whole_text_gives(generator: Generator):
+    tokens = [0, 40, 41, 42]
+    (row,) = write_on(generator, [tokens], GREEDY, draw())
+    for token in row:
+        with torch.inference_mode():
+            logits = generator.model(torch.tensor([tokens]), use_cache=False).logits[0, -1]
+        assert int(logits.argmax()) == token
+        tokens.append(token)
+
+
+def test_a_seed_gives_the_same_texts_and_another_seed_others(generator: Generator):
+    sampling = Sampling(max_tokens=12, temperature=1.5, top_p=1.0)
+    prompts = [[0, 40], [0, 50]]
+    first = write_on(generator, prompts, sampling, draw(1))
+    assert write_on(generator, prompts, sampling, draw(1)) == first
+    assert write_on(generator, prompts, sampling, draw(2)) != first
+
+
+def test_a_tiny_nucleus_leaves_the_likeliest_alone(generator: Generator):
+    nucleus = Sampling(max_tokens=12, temperature=1.0, top_p=1e-6)
+    assert write_on(generator, [[0, 40]], nucleus, draw()) == write_on(
+        generator, [[0, 40]], GREEDY, draw()
+    )
+
+
+def test_nothing_is_written_past_what_the_model_can_hold(generator: Generator):
+    (row,) = write_on(generator, [[40] * 60], Sampling(50, 0.0, 1.0), draw(), lambda *_: False)
+    assert len(row) <= SEQ_LEN - 60
+
+
+def test_a_row_that_is_done_stops(generator: Generator):
+    (row, other) = write_on(
+        generator,
+        [[0, 40], [0, 40]],
+        GREEDY,
+        draw(),
+        lambda number, row: not number and len(row) == 3,
+    )
+    assert (len(row), len(other)) == (3, 12)
+
+
+def test_samples_name_their_parent_template_generator_and_sampler(
+    model: Path, documents: Path, tmp_path: Path
+):
+    finished, task = generate(model, documents, tmp_path / "out")
+    samples = list(read_samples(tmp_path / "out" / "samples"))
+    by_id = {sample.id: sample for sample in read_samples(documents)}
+    assert finished.outputs == {"samples": "samples"}
+    assert finished.counts["prompts"] == 8
+    assert finished.counts["samples"] == len(samples) > 3, "it has learnt to write functions"
+    for sample in samples:
+        (parent,) = sample.parents
+        assert sample.text.splitlines()[0] in by_id[parent].text
+        assert (sample.kind, sample.depth, sample.template) == ("synthetic", 1, "complete_function")
+        assert (sample.generator, sample.license, sample.cluster_id) == (
+            "a1" * 32,
+            "PSF-2.0",
+            "mod",
+        )
+        assert sample.sampler == {"seed": 3, "max_tokens": 30, "temperature": 0.3, "top_p": 0.9}
+        compile(sample.text, "sample", "exec")
+    last = task.frames[-1]
+    assert isinstance(last, Progressed)
+    assert (last.done, last.total, last.unit) == (8, 8, "samples")
+    assert last.values["tokens_per_s"] > 0
+
+
+def test_doing_it_again_gives_the_same_bytes(model: Path, documents: Path, tmp_path: Path):
+    files = []
+    for name in ("a", "b"):
+        generate(model, documents, tmp_path / name)
+        files.append((tmp_path / name / "samples" / "samples.jsonl.zst").read_bytes())
+    assert files[0] == files[1]
+
+
+def test_every_document_gets_its_turn_before_one_gets_a_second(
+    generator: Generator, documents: Path
+):
+    params = complete.GenerateParams(6, 1, GREEDY, 4, "", "")
+    chosen = complete.choose_prompts(list(read_samples(documents)), generator, params)
+    assert len({prompt.parent.id for prompt in chosen}) == 6
+    more = complete.GenerateParams(100, 1, GREEDY, 4, "", "")
+    chosen = complete.choose_prompts(list(read_samples(documents)), generator, more)
+    assert len(chosen) == 12, "each document holds two functions"
+
+
+def test_synthetic_documents_are_never_completed(generator: Generator):
+    parent = real(source(1))
+    child = real(source(2), kind="synthetic", depth=1, parents=(parent.id,))
+    params = complete.GenerateParams(9, 1, GREEDY, 4, "", "")
+    chosen = complete.choose_prompts([child, parent], generator, params)
+    assert [prompt.parent.id for prompt in chosen] == [parent.id]
+
+
+def test_documents_without_functions_are_an_empty_source(model: Path, tmp_path: Path):
+    with SampleWriter(tmp_path / "documents") as writer:
+        writer.add(real("words\n"))
+    with pytest.raises(EmptySourceError, match="no function"):
+        generate(model, tmp_path / "documents", tmp_path / "out")
+
+
+def test_an_unknown_template_is_refused(model: Path, documents: Path, tmp_path: Path):
+    with pytest.raises(UsageError, match="no template haiku"):
+        generate(model, documents, tmp_path / "out", template={"kind": "haiku", "samples": 1})
+
+
+def test_a_stop_ends_it_without_outputs(model: Path, documents: Path, tmp_path: Path):
+    inputs = {"model": str(model), "train.0": str(documents)}
+    task = TaskAlone("generate", generate_params(), inputs, tmp_path / "out")
+    task.stop()
+    with pytest.raises(WorkStoppedError):
+        complete.run(task)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def generate_params() -> dict[str, Any]:
+    return {
+        "template": {"kind": "complete_function", "samples": 2},
+        "seed": 1,
+        "max_tokens": 8,
+        "temperature": 0.5,
+        "top_p": 1.0,
+        "generator": "",
+        "fetched_at": "",
+    }
+
+
+def test_a_folder_without_a_model_is_told(documents: Path, tmp_path: Path):
+    with pytest.raises(CorruptArtifactError, match="no tokenizer can be read"):
+        generate(tmp_path, documents, tmp_path / "out")
+
+
+def test_a_half_written_model_is_told(model: Path, documents: Path, tmp_path: Path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for name in ("tokenizer.json", "config.json"):
+        (broken / name).write_bytes((model / name).read_bytes())
+    with pytest.raises(CorruptArtifactError, match="no model can be read from broken"):
+        generate(broken, documents, tmp_path / "out")
+
+
+def test_prompts_are_completed_for_people_to_read(model: Path, tmp_path: Path):
+    params = {"prompts": ["def work_7(value):\n   ", "def "], "max_tokens": 8, "seed": 1}
+    task = TaskAlone("prompt", params, {"model": str(model)}, tmp_path)
+    finished = prompt.run(task)
+    assert set(finished.summary) == {"completion.0", "completion.1"}
+    assert "first = value" in str(finished.summary["completion.0"])
+    assert finished.outputs == {}

@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from jupiterd.cycle.plan import ModelShape, Recipe, TrainPlan, derive
 from jupiterd.frames import Frame
 from jupiterd.workers.data.shards import ShardWriter
 from jupiterd.workers.data.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
 from jupiterd.workers.link import Task
+
+# Tests share a machine, and more threads than free cores make tiny work crawl.
+torch.set_num_threads(1)
 
 VOCAB = 300
 SEQ_LEN = 16

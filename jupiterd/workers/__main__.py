@@ -5,6 +5,7 @@ Owns the table of tasks, and how an exception becomes a frame. Doesn't know what
 
 import errno
 import importlib
+import os
 import sys
 import traceback
 
@@ -54,4 +55,9 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Everything has been said and written. The orderly way out would destroy libraries' native
+    # threads one by one, and some (gloo's among them) then wait for Python, which waits for them.
+    os._exit(status)

@@ -13,6 +13,13 @@ import torch
 from torch import Tensor, nn
 from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
+_KEPT: list[object] = []
+"""Process groups and what refers to them, until the process ends.
+
+Destroying one joins gloo's threads while it holds Python's lock, and a thread that is just letting
+go of a finished collective waits for that lock: a deadlock, once in a few runs.
+"""
+
 MEETING_TIMEOUT_S = 60.0
 """How long a rank waits for the others, at the start and in every step."""
 
@@ -30,6 +37,7 @@ class Group:
         if self.world_size == 1:
             return model
         self._shared = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+        _KEPT.append(self._shared)
         return self._shared
 
     def accumulating(self, *, is_last: bool) -> AbstractContextManager[None]:
@@ -71,6 +79,7 @@ def open_group(params: Mapping[str, Any]) -> Generator[Group]:
         world_size=group.world_size,
         timeout=timeout,
     )
+    _KEPT.append(torch.distributed.group.WORLD)
     try:
         yield group
     finally:

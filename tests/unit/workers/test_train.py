@@ -1,6 +1,7 @@
 """Training: one process, two ranks, stopping and going on."""
 
 import multiprocessing
+import os
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,7 @@ def _rank(rank: int, port: int, inputs: dict[str, str], folder: str) -> None:
         finished = torch_rank.run(task)
         losses = [f.values["loss"] for f in task.frames if isinstance(f, Progressed)]
         torch.save((finished.counts["steps"], losses), Path(folder) / name / f"{rank}.pt")
+    os._exit(0)  # as a worker does
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo test check proto constraints clean
+.PHONY: setup demo score test check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -24,6 +24,10 @@ $(STAMP): pyproject.toml constraints.txt
 # Three daemons on this machine, one cluster, two rounds of a real cycle.
 demo: setup
 	@$(BIN)/python scripts/demo.py
+
+# Bits per byte of a model on Python sources that no round has trained on: make score MODEL=FOLDER
+score: setup
+	@$(BIN)/python scripts/score_outside.py $(MODEL)
 
 test: setup
 	@$(BIN)/python -m pytest -n 2 --dist worksteal --durations 10

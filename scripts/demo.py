@@ -168,10 +168,9 @@ def show_completions() -> None:
 
 async def complete(folder: str) -> list[str]:
     """Run the prompts through a worker process, as the cluster does its own work."""
+    from jupiterd.frames import RunTask, TaskFinished
     from jupiterd.gang.environment import worker_environment
     from jupiterd.gang.process import start_worker
-
-    from jupiterd.frames import RunTask, TaskFinished
 
     output = STAGE / "completions"
     output.mkdir(exist_ok=True)

@@ -88,7 +88,7 @@ async def work(
     task: str, params: Mapping[str, Any], inputs: Mapping[str, Path], output: Path
 ) -> TaskFinished:
     """Run one worker to its end."""
-    output.mkdir()
+    await asyncio.to_thread(output.mkdir)
     order = RunTask(task, params, {name: str(path) for name, path in inputs.items()}, str(output))
     environment = worker_environment(task, params)
     async with start_worker(order, environment, output.with_suffix(".log")) as worker:

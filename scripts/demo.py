@@ -73,6 +73,7 @@ def start_daemon(name: str) -> subprocess.Popen[bytes]:
         [
             BIN / "jupiterd",
             *("--local", "--port", "0", "--name", name, "--state-dir", STAGE / name),
+            *("--threads", "1"),  # three nodes share this machine's cores
         ],
         stdout=log,
         stderr=log,

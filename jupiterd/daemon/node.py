@@ -62,7 +62,7 @@ class Node:
         self.peers = Peers(self.identity)
         self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive)
         self.exports = Exports(state_dir.runs)
-        self.runner = WorkRunner(state_dir, self.library, Obedience(self.file))
+        self.runner = WorkRunner(state_dir, self.library, Obedience(self.file), settings.threads)
         self.board = ProgressBoard()
         self.commands = Commands(self)
         self.probes = Probes(group)

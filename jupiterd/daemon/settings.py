@@ -46,6 +46,9 @@ class Settings(BaseModel):
     peer: tuple[str, ...] = ()
     """HOST or HOST:PORT of other nodes, where multicast doesn't reach them."""
 
+    threads: int = Field(default=0, ge=0, le=4096)
+    """Threads that each worker process computes with; 0 means one for each core."""
+
     local: bool = False
     """Use the loopback interface only, for several daemons on one machine."""
 

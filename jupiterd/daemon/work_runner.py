@@ -73,10 +73,13 @@ class Obedience:
 class WorkRunner:
     """Runs worker processes for orders of the leader."""
 
-    def __init__(self, state_dir: StateDir, library: Library, obedience: Obedience) -> None:
+    def __init__(
+        self, state_dir: StateDir, library: Library, obedience: Obedience, threads: int = 0
+    ) -> None:
         self._state_dir = state_dir
         self._library = library
         self._obedience = obedience
+        self._threads = threads
         self.running: dict[str, WorkOrder] = {}
 
     async def run(self, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
@@ -100,7 +103,7 @@ class WorkRunner:
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
     ) -> AsyncGenerator[WorkEvent]:
-        params: dict[str, Any] = dict(order.params)
+        params: dict[str, Any] = {"threads": self._threads, **order.params}
         listener = bind_listener(order.bind_host) if order.bind_host else None
         if listener is not None:
             params["listen_fd"] = listener.fileno()

@@ -1,0 +1,117 @@
+"""A real cycle on three daemons, started and followed as a user would."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CheckpointCommitted
+from tests.e2e.cluster import Cluster, three_daemons
+from tests.e2e.tiny_domain import write_domain
+
+pytestmark = [
+    pytest.mark.net,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("e2e"),
+    pytest.mark.timeout(300),
+]
+
+KEYS = {
+    "id", "domain", "state", "round", "phase", "step", "total_steps", "tokens", "loss", "val_bpb",
+    "tokens_per_s", "epoch", "resumed_from_step", "gang", "verdicts", "model",
+}  # fmt: skip
+VERDICTS = ("PROMOTE", "HOLD", "REJECT", "ABSTAIN")
+
+LOAD = """
+import sys, torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
+tokens = AutoTokenizer.from_pretrained(sys.argv[1])("def count", return_tensors="pt")
+print(bool(torch.isfinite(model(tokens["input_ids"]).logits).all()))
+"""
+
+
+async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -> None:
+    domain = write_domain(tmp_path, steps=60)
+    async with three_daemons(tmp_path) as cluster:
+        await cluster.meet()
+        done = cluster.ctl(
+            *("cycle", "start", "--domain", str(domain), "--rounds", "2", "--seed", "7", "--wait"),
+            timeout_s=240,
+        )
+        assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+        verdict, val_bpb, model = done.stdout.splitlines()[-3:]
+        assert verdict.partition(": ")[0] == "verdict"
+        assert verdict.partition(": ")[2] in VERDICTS
+        assert float(val_bpb.removeprefix("val_bpb: ")) > 0
+        assert _loads_in_transformers(model.removeprefix("model: "))
+        await _is_told_alike_by_every_daemon(cluster)
+        _shows_why_there_is_generated_text_or_none(cluster)
+        _is_in_two_copies(cluster)
+
+
+async def _is_told_alike_by_every_daemon(cluster: Cluster) -> None:
+    told = []
+    for daemon in cluster.daemons:
+        await cluster.until(
+            lambda cycle: str(cycle["model"]).endswith("round-2"), "the model", 30, daemon
+        )
+        printed = cluster.ctl("cycle", "status", "-o", "json", daemon=daemon)
+        assert printed.returncode == 0, printed.stderr
+        cycle = json.loads(printed.stdout)["cycle"]
+        assert cycle.keys() >= KEYS
+        assert Path(cycle["model"]).is_relative_to(daemon.state_dir)
+        assert (Path(cycle["model"]) / "config.json").is_file()
+        told.append({key: value for key, value in cycle.items() if key != "model"})
+    assert told[0] == told[1] == told[2]
+    assert told[0]["state"] == "finished"
+    assert [found["round"] for found in told[0]["verdicts"]] == [1, 2]
+
+
+def _shows_why_there_is_generated_text_or_none(cluster: Cluster) -> None:
+    cycle = json.loads(cluster.ctl("cycle", "status", "-o", "json").stdout)["cycle"]
+    first, second = (phase for phase in cycle["phases"] if phase["phase"] == "generate")
+    assert (first["state"], first["detail"]) == ("skipped", "round 1 trains on real data alone")
+    if cycle["verdicts"][0]["verdict"] == "PROMOTE":
+        assert second["state"] == "done"
+        assert second["unit"] == "samples"
+        assert second["done"] > 0
+    else:
+        assert second["state"] == "skipped"
+        assert "no generator was promoted" in second["detail"]
+
+
+def _is_in_two_copies(cluster: Cluster) -> None:
+    cycle = next(iter(cluster[0].state().cycles.values()))
+    copies = Counter(
+        {name: sum(daemon.holds(name) for daemon in cluster.daemons) for name in _artifacts(cycle)}
+    )
+    assert len(copies) > 10
+    assert {name: number for name, number in copies.items() if number < 2} == {}
+
+
+def _artifacts(cycle: CycleState) -> set[str]:
+    """Return every artifact that the cycle's facts name."""
+    return {
+        *(name for done in cycle.completed.values() for name in done.outputs.values()),
+        *(fact.artifact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)),
+        *(verdict.artifact for verdict in cycle.verdicts.values()),
+        *(manifest.tokenizer for manifest in cycle.manifests.values()),
+        *(shard for manifest in cycle.manifests.values() for shard in manifest.shards),
+    }
+
+
+def _loads_in_transformers(folder: str) -> bool:
+    done = subprocess.run(
+        [sys.executable, "-c", LOAD, folder],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip() == "True"

@@ -1,0 +1,59 @@
+"""A domain small enough for a test: a folder of Python files that a seed decides, and its file.
+
+Owns the text. It resembles real code just enough to pass the filters and to be learned from.
+"""
+
+import random
+from pathlib import Path
+
+CLUSTERS = 30
+FILES_PER_CLUSTER = 2
+FUNCTIONS_PER_FILE = 6
+
+_NOUNS = ("order", "queue", "branch", "shelf", "ticket", "river", "engine", "ledger", "parcel")
+_VERBS = ("count", "merge", "filter", "collect", "measure", "rotate", "split", "describe")
+_BODIES = (
+    "    total = 0\n    for {a} in {b}s:\n        total += {a}.size * {n}\n    return total\n",
+    "    if not {b}s:\n        return {n}\n    return max({b}s, key=lambda {a}: {a}.weight + {n})\n",
+    "    found = []\n    while {b}s and len(found) < {n}:\n        {a} = {b}s.pop()\n"
+    "        found.append({a})\n    return found\n",
+    '    """Return every {a} among the {b}s that weighs more than {n}."""\n'
+    "    return [{a} for {a} in {b}s if {a}.weight > {n}]\n",
+)
+
+_DOMAIN = """version: 1
+domain: tiny
+title: Python files made for a test
+language: code:python
+data_sources:
+  - {{kind: folder, path: {folder}, license: MIT, glob: "**/*.py"}}
+generation:
+  templates: [{{kind: complete_function, samples: 4}}]
+  max_tokens: 16
+holdout: {{fraction: 0.4, salt: tiny, min_documents: 10, min_clusters: 5}}
+evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
+training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
+"""
+
+
+def write_domain(folder: Path, steps: int = 30) -> Path:
+    """Write the files and the domain below `folder`; return the domain file."""
+    chance = random.Random(20)
+    for cluster in range(CLUSTERS):
+        package = folder / "code" / f"package_{cluster:02}"
+        package.mkdir(parents=True)
+        for number in range(FILES_PER_CLUSTER):
+            (package / f"module_{number}.py").write_text(_module(chance))
+    domain = folder / "tiny.yaml"
+    domain.write_text(_DOMAIN.format(folder=folder / "code", steps=steps))
+    return domain
+
+
+def _module(chance: random.Random) -> str:
+    return "\n\n".join(["import sys\n", *(_function(chance) for _ in range(FUNCTIONS_PER_FILE))])
+
+
+def _function(chance: random.Random) -> str:
+    first, second = chance.sample(_NOUNS, 2)
+    body = chance.choice(_BODIES).format(a=first, b=second, n=chance.randrange(1, 100))
+    return f"def {chance.choice(_VERBS)}_{first}_{chance.randrange(1000)}({second}s):\n{body}"

@@ -1,0 +1,55 @@
+"""The data of a cycle's first round, made again in one go on one machine.
+
+Owns nothing of its own: the order is that of `phases`, the work is done by the real workers. What
+comes out is what a cycle must come to that was killed on the way.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from jupiterd.cluster.facts import CycleStarted
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.phases import RoundView, RunItems, next_step
+from jupiterd.cycle.plan import parse_model
+from jupiterd.cycle.work import WorkItem, WorkResult
+from jupiterd.frames import RunTask, TaskFinished
+from jupiterd.gang.environment import worker_environment
+from jupiterd.gang.process import start_worker
+from jupiterd.store.artifacts import ArtifactStore
+
+
+async def data_of_round_one(started: CycleStarted, folder: Path) -> dict[str, Mapping[str, str]]:
+    """Return item id -> its artifacts, for everything before training."""
+    domain = parse_domain(started.domain_yaml, "tiny.yaml")
+    shape = parse_model(started.model_yaml, domain.training.model_dump(exclude_none=True))
+    store = ArtifactStore(folder / "store")
+    completed: dict[str, WorkResult] = {}
+    while True:
+        view = RoundView(
+            cycle=started.cycle,
+            round=1,
+            seed=started.seed,
+            started_at=started.started_at,
+            completed=completed,
+            trained=None,
+            generator="",
+            looks=0,
+        )
+        step, _ = next_step(view, domain, shape)
+        if not isinstance(step, RunItems):
+            return {item: result.outputs for item, result in completed.items()}
+        for item in step.items:
+            completed[item.id] = await _done(item, store, folder / item.id.replace("/", "-"))
+
+
+async def _done(item: WorkItem, store: ArtifactStore, output: Path) -> WorkResult:
+    output.mkdir()
+    inputs = {name: str(store.path(artifact)) for name, artifact in item.inputs.items()}
+    order = RunTask(item.task, dict(item.params), inputs, str(output))
+    environment = worker_environment(item.task, item.params)
+    async with start_worker(order, environment, output.with_suffix(".log")) as worker:
+        async for frame in worker.frames():
+            if isinstance(frame, TaskFinished):
+                kept = {name: store.ingest(output / path) for name, path in frame.outputs.items()}
+                return WorkResult(kept, frame.counts, frame.summary)
+    raise AssertionError(output.with_suffix(".log").read_text())

@@ -4,8 +4,8 @@ import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
-from jupiterd.ctl.formats import plain
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.formats import plain
 
 
 @click.group(cls=Group)

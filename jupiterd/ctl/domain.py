@@ -7,9 +7,9 @@ import click
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.domain_files import read_domain_file, shipped_domains
-from jupiterd.ctl.formats import table
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import InvalidDomainError
+from jupiterd.formats import table
 
 
 @click.group(cls=Group)

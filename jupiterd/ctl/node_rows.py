@@ -6,7 +6,7 @@ Pure. Owns the columns; doesn't know where the document comes from.
 from collections.abc import Mapping
 from typing import Any
 
-from jupiterd.ctl.formats import MISSING, size, table
+from jupiterd.formats import MISSING, size, table
 from jupiterd.ids import short
 
 HEADERS = ("NAME", "ID", "STATE", "ROLE", "HARDWARE", "ADDRESS", "REASON")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jupiterd.ctl.formats import duration, plain, rate
+from jupiterd.formats import duration, plain, rate
 from jupiterd.ids import short
 
 RUNNING_INTERVAL_S = 5.0

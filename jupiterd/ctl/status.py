@@ -7,11 +7,11 @@ import click
 
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
-from jupiterd.ctl.formats import plain
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.node_rows import node_table
 from jupiterd.ctl.progress_lines import cycle_summary
 from jupiterd.errors import UnhealthyError
+from jupiterd.formats import plain
 from jupiterd.ids import short
 
 

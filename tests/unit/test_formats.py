@@ -1,6 +1,6 @@
 import pytest
 
-from jupiterd.ctl.formats import duration, plain, rate, size, table
+from jupiterd.formats import duration, plain, rate, size, table
 
 
 @pytest.mark.parametrize(

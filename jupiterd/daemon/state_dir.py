@@ -41,10 +41,14 @@ class StateDir:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             root.chmod(0o700)
             state = cls(root.resolve(), os.open(root / "lock", os.O_RDWR | os.O_CREAT, 0o600))
-            state._take_lock()
-            state._check_version()
-            for folder in (state.store, state.spool, state.runs, state.logs):
-                folder.mkdir(exist_ok=True, mode=0o700)
+            try:
+                state._take_lock()
+                state._check_version()
+                for folder in (state.store, state.spool, state.runs, state.logs):
+                    folder.mkdir(exist_ok=True, mode=0o700)
+            except BaseException:
+                state.close()
+                raise
         except OSError as error:
             reason = error.strerror or str(error)
             raise StateDirError(f"the state folder {root} can't be written: {reason}") from error

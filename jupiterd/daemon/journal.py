@@ -73,7 +73,7 @@ class Journal:
     async def absorb(self, raws: Sequence[bytes]) -> int:
         """Take in entries that a peer sent, in their order; return how many were new.
 
-        A bad one ends the batch: those behind it may depend on it, and will be sent again.
+        A bad one is left out, and so is what its writer wrote behind it: that hangs on it.
         """
         async with self._writing:
             new = [entry for raw in raws if (entry := self._admit(raw)) is not None]

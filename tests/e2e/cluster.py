@@ -19,7 +19,7 @@ import psutil
 from jupiterd.client.channel import ControlChannel
 from jupiterd.client.watch import folded, watch
 from jupiterd.cluster.ledger import Ledger, parse
-from jupiterd.cluster.state import State
+from jupiterd.cluster.state import CycleState, State
 from jupiterd.errors import JupiterError
 from jupiterd.gang.orphans import reap
 from jupiterd.ids import ClusterId
@@ -55,7 +55,8 @@ class Daemon:
 
     def start(self) -> None:
         """Start the process; it answers some moments later."""
-        options = ("--local", "--port", "0", "--name", self.name, "--state-dir", self.state_dir)
+        options = ["--local", "--port", "0", "--name", self.name, "--state-dir", self.state_dir]
+        options += ["--threads", "1"]  # the daemons share this machine's cores
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*self._prefix, BIN / "jupiterd", *options],
@@ -176,6 +177,19 @@ class Cluster:
         except TimeoutError:
             pass
         raise AssertionError(self.told(f"{what}: not within {timeout_s:g} s; {document}"))
+
+    async def recorded(
+        self, is_so: Callable[[CycleState], bool], what: str, timeout_s: float
+    ) -> CycleState:
+        """Look at the first daemon's ledger until `is_so` holds of its only cycle; return that."""
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            (cycle,) = self[0].state().cycles.values()
+            if is_so(cycle):
+                return cycle
+            if time.monotonic() > deadline_s:
+                raise AssertionError(self.told(f"{what}: not recorded within {timeout_s:g} s"))
+            await asyncio.sleep(LOOK_S)
 
     def ctl(
         self, *arguments: str, daemon: Daemon | None = None, timeout_s: float = 120.0

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cycle.work import Phase
 from tests.e2e.cluster import Cluster, Document, all_gone, three_daemons
 from tests.e2e.tiny_domain import write_domain
@@ -88,9 +89,7 @@ async def test_training_goes_on_from_the_last_checkpoint_when_a_worker_is_killed
         )
         assert [seat["rank"] for seat in seen["gang"]] == [0, 1]
         assert len({seat["node"] for seat in seen["gang"]}) == 2
-        async with asyncio.timeout(30):
-            while next(iter(cluster[0].state().cycles.values())).last_checkpoint(1) is None:
-                await asyncio.sleep(0.05)
+        await cluster.recorded(lambda cycle: bool(cycle.line()), "a checkpoint", 30)
         os.kill(seen["gang"][1]["pid"], signal.SIGKILL)
         again = await cluster.until(lambda cycle: cycle["epoch"] == 2, "epoch 2", 30)
         assert again["resumed_from_step"] >= CHECKPOINT_STEPS
@@ -104,6 +103,6 @@ async def test_training_goes_on_from_the_last_checkpoint_when_a_worker_is_killed
         assert ended["epoch"] == 2
         assert ended["resumed_from_step"] == again["resumed_from_step"]
         assert any("epoch 1 ended" in event["text"] for event in ended["events"])
-        line = next(iter(cluster[0].state().cycles.values())).line()
-        steps = [fact.step for fact in line if hasattr(fact, "step")]
+        (cycle,) = cluster[0].state().cycles.values()
+        steps = [fact.step for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
         assert steps == [100, 200, 300, 400]

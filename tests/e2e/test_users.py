@@ -43,6 +43,11 @@ def own_folder(stage: Path, name: str, uid: int) -> Path:
     return folder
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """Return what a user without an account has: a home folder, and no name."""
+    return {"HOME": str(folder), "USER": "", "LOGNAME": ""}
+
+
 def can_list(uid: int, folder: Path) -> bool:
     done = subprocess.run(
         ["ls", folder], user=uid, group=uid, extra_groups=[], capture_output=True, check=False
@@ -60,9 +65,7 @@ async def test_daemons_of_three_users_complete_a_cycle_and_read_nothing_of_each_
     folders = [own_folder(stage, f"home-{uid}", uid) for uid in UIDS]
     with own_network() as network:
         daemons = [
-            Daemon(
-                folder, name, (*network, *as_user(uid, stage / "view")), {"HOME": str(folder)}
-            )
+            Daemon(folder, name, (*network, *as_user(uid, stage / "view")), environment(folder))
             for folder, name, uid in zip(folders, NAMES, UIDS, strict=True)
         ]
         async with running(daemons) as cluster:

@@ -13,12 +13,28 @@ FUNCTIONS_PER_FILE = 6
 _NOUNS = ("order", "queue", "branch", "shelf", "ticket", "river", "engine", "ledger", "parcel")
 _VERBS = ("count", "merge", "filter", "collect", "measure", "rotate", "split", "describe")
 _BODIES = (
-    "    total = 0\n    for {a} in {b}s:\n        total += {a}.size * {n}\n    return total\n",
-    "    if not {b}s:\n        return {n}\n    return max({b}s, key=lambda {a}: {a}.weight + {n})\n",
-    "    found = []\n    while {b}s and len(found) < {n}:\n        {a} = {b}s.pop()\n"
-    "        found.append({a})\n    return found\n",
-    '    """Return every {a} among the {b}s that weighs more than {n}."""\n'
-    "    return [{a} for {a} in {b}s if {a}.weight > {n}]\n",
+    """\
+    total = 0
+    for {a} in {b}s:
+        total += {a}.size * {n}
+    return total
+""",
+    """\
+    if not {b}s:
+        return {n}
+    return max({b}s, key=lambda {a}: {a}.weight + {n})
+""",
+    """\
+    found = []
+    while {b}s and len(found) < {n}:
+        {a} = {b}s.pop()
+        found.append({a})
+    return found
+""",
+    """\
+    # Every {a} among the {b}s that weighs more than {n}.
+    return [{a} for {a} in {b}s if {a}.weight > {n}]
+""",
 )
 
 _DOMAIN = """version: 1

@@ -4,6 +4,7 @@ Owns nothing of its own: the order is that of `phases`, the work is done by the 
 comes out is what a cycle must come to that was killed on the way.
 """
 
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -39,11 +40,11 @@ async def data_of_round_one(started: CycleStarted, folder: Path) -> dict[str, Ma
         if not isinstance(step, RunItems):
             return {item: result.outputs for item, result in completed.items()}
         for item in step.items:
-            completed[item.id] = await _done(item, store, folder / item.id.replace("/", "-"))
+            output = Path(tempfile.mkdtemp(prefix=item.phase, dir=folder))
+            completed[item.id] = await _done(item, store, output)
 
 
 async def _done(item: WorkItem, store: ArtifactStore, output: Path) -> WorkResult:
-    output.mkdir()
     inputs = {name: str(store.path(artifact)) for name, artifact in item.inputs.items()}
     order = RunTask(item.task, dict(item.params), inputs, str(output))
     environment = worker_environment(item.task, item.params)

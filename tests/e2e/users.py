@@ -77,9 +77,15 @@ def _replaced(blocked: Sequence[Path], needed: Sequence[Path], stage: Path) -> l
     }
     return [
         "mount --make-rprivate /",
-        *(f"mkdir -p {_q(place)}; mount --bind {_q(path)} {_q(place)}" for path, place in kept.items()),
+        *(
+            f"mkdir -p {_q(place)}; mount --bind {_q(path)} {_q(place)}"
+            for path, place in kept.items()
+        ),
         *(f"mount -t tmpfs -o mode=0755 tmpfs {_q(folder)}" for folder in blocked),
-        *(f"mkdir -p {_q(path)}; mount --bind {_q(place)} {_q(path)}" for path, place in kept.items()),
+        *(
+            f"mkdir -p {_q(path)}; mount --bind {_q(place)} {_q(path)}"
+            for path, place in kept.items()
+        ),
     ]
 
 

@@ -1,0 +1,251 @@
+"""The document of a cycle, built from facts through the real state."""
+
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.cycle_state import CycleFact
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    CycleFailed,
+    CycleStateSet,
+    EpochClosed,
+    EpochOpened,
+    RoundCommitted,
+    VerdictReached,
+    WorkCompleted,
+)
+from jupiterd.cluster.state import CycleState, State
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.cycle_document import Live, cycle_document
+from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.work_events import Advanced
+from jupiterd.errors import Bug
+from jupiterd.ids import ArtifactId
+from tests.unit.cluster.building import CYCLE, NODES, started
+
+NAMED_KEYS = {
+    "id", "domain", "state", "round", "phase", "step", "total_steps", "tokens", "loss", "val_bpb",
+    "tokens_per_s", "epoch", "resumed_from_step", "gang", "verdicts", "model",
+}  # fmt: skip
+"""The keys that the design promises to scripts."""
+
+FURTHER_KEYS = {"rounds", "failure", "phases", "events"}
+
+FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")
+STOPPED = CycleStateSet(CYCLE, "stopped", "stopped by a person", 1)
+
+
+def folded(*facts: CycleFact) -> CycleState:
+    """The cycle's state after these facts, each of a term of its own."""
+    state = State()
+    for term, fact in enumerate(facts, 1):
+        state.apply(fact, (term, NODES[0], "u", 1))
+    return state.cycles[CYCLE]
+
+
+def document(
+    *facts: CycleFact, live: Live | None = None, model: str | None = None, has_leader: bool = True
+) -> dict[str, Any]:
+    return cycle_document(folded(*facts), live, model=model, has_leader=has_leader)
+
+
+def phase(shown: dict[str, Any], name: str, number: int = 1) -> dict[str, Any]:
+    return next(p for p in shown["phases"] if (p["round"], p["phase"]) == (number, name))
+
+
+def work(name: str, piece: int = 0, number: int = 1, **fields: Any) -> WorkCompleted:
+    item = f"r{number}/{name}/{piece}"
+    return WorkCompleted(
+        CYCLE, number, name, item, NODES[0], {"out": ArtifactId("f" * 64)}, **fields
+    )
+
+
+def epoch(number: int, from_step: int = 0, round_number: int = 1) -> EpochOpened:
+    return EpochOpened(CYCLE, round_number, number, NODES[:2], "torch/gloo", "", from_step)
+
+
+def checkpoint(
+    name: str, step: int, parent: str = "", number: int = 1, *, final: bool = False
+) -> CheckpointCommitted:
+    tokens = 1000 * step
+    artifact = ArtifactId(name)
+    return CheckpointCommitted(
+        CYCLE, number, parent, artifact, 1, step, tokens, 4 * step, 3.5, final
+    )
+
+
+def verdict(said: str, number: int = 1, candidate: str = "k2") -> VerdictReached:
+    return VerdictReached(
+        CYCLE, number, said, "a reason", 2.5, ArtifactId("4" * 64), ArtifactId(candidate), ""
+    )
+
+
+def committed(said: str, number: int = 1, parent: str = "k2") -> RoundCommitted:
+    return RoundCommitted(CYCLE, number, parent, said, parent if said == "PROMOTE" else "")
+
+
+TRAINED = (
+    started(),
+    epoch(1),
+    checkpoint("k1", 100),
+    EpochClosed(CYCLE, 1, "node b has gone", 10.0),
+    epoch(2, from_step=100),
+    checkpoint("k2", 200, "k1", final=True),
+    EpochClosed(CYCLE, 2, "finished", 30.0),
+)
+
+
+def training(done: int = 150) -> Live:
+    """What a leader's board says while a gang trains."""
+    board = ProgressBoard()
+    board.begin(CYCLE, 1, Phase.TRAIN, 100.0)
+    gang = [{"node": NODES[0], "rank": 0, "engine": "torch", "device": "cpu", "pid": 4711}]
+    board.show_gang(CYCLE, gang, {})
+    values = {"loss": 2.75, "tokens_per_s": 5000.0}
+    board.advance(CYCLE, "train", Advanced(done, 200, "steps", values))
+    return board.to_plain(130.0)[0]
+
+
+def test_every_document_has_the_keys_that_scripts_rely_on() -> None:
+    for shown in (document(started()), document(*TRAINED), document(*TRAINED, live=training())):
+        assert set(shown) == NAMED_KEYS | FURTHER_KEYS
+
+
+def test_a_fresh_cycle_waits_in_every_phase() -> None:
+    shown = document(started())
+    assert (shown["id"], shown["domain"], shown["round"], shown["rounds"]) == (
+        CYCLE, "python", 1, 2,
+    )  # fmt: skip
+    assert (shown["phase"], shown["step"], shown["tokens"], shown["loss"]) == (None, 0, 0, None)
+    assert (shown["epoch"], shown["resumed_from_step"], shown["gang"]) == (0, None, [])
+    assert (shown["verdicts"], shown["val_bpb"], shown["model"]) == ([], None, None)
+    assert [p["phase"] for p in shown["phases"]] == [str(p) for p in Phase]
+    assert {p["state"] for p in shown["phases"]} == {"waiting"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "has_leader", "state"),
+    [
+        ((started(),), True, "running"),
+        ((started(),), False, "waiting"),
+        ((started(), STOPPED), True, "stopped"),
+        ((started(), STOPPED), False, "stopped"),
+        ((started(), FAILED), True, "failed"),
+        ((*TRAINED, committed("HOLD")), True, "running"),
+        ((started(rounds=1), *TRAINED[1:], committed("HOLD")), True, "finished"),
+        ((started(rounds=1), *TRAINED[1:], committed("HOLD"), STOPPED), True, "finished"),
+    ],
+)
+def test_the_state_follows_from_the_facts(
+    facts: tuple[CycleFact, ...], has_leader: bool, state: str
+) -> None:
+    assert document(*facts, has_leader=has_leader)["state"] == state
+
+
+def test_a_failure_says_what_and_what_to_do() -> None:
+    assert document(started(), FAILED)["failure"] == {
+        "code": "empty-source",
+        "message": "nothing there",
+        "hint": "look again",
+    }
+    assert document(started())["failure"] is None
+
+
+def test_a_finished_phase_tells_its_counts_and_how_fast_it_was() -> None:
+    counts = {"documents": 10.0, "bytes": 5000.0, "clusters": 4.0}
+    shown = document(
+        started(),
+        work("collect", 0, counts=counts, elapsed_s=2.0),
+        work("collect", 1, counts=counts, elapsed_s=4.0),
+    )
+    collected = phase(shown, "collect")
+    assert (collected["state"], collected["done"], collected["total"]) == ("done", 20, 20)
+    assert (collected["unit"], collected["rate"], collected["elapsed_s"]) == (
+        "documents", 5.0, 4.0,
+    )  # fmt: skip
+    assert "10,000 bytes" in collected["detail"]
+    assert phase(shown, "filter")["state"] == "waiting"
+
+
+def test_a_running_phase_shows_the_leader_s_readings() -> None:
+    shown = document(*TRAINED[:5], live=training())
+    assert (shown["phase"], shown["step"], shown["total_steps"]) == ("train", 150, 200)
+    assert (shown["loss"], shown["tokens_per_s"]) == (2.75, 5000.0)
+    assert [seat["pid"] for seat in shown["gang"]] == [4711]
+    assert (shown["epoch"], shown["resumed_from_step"]) == (2, 100)
+    trains = phase(shown, "train")
+    assert (trains["state"], trains["done"], trains["unit"]) == ("running", 150, "steps")
+    assert trains["rate"] == pytest.approx(5.0)
+    assert trains["eta_s"] == pytest.approx(10.0)
+
+
+def test_facts_outrun_readings_that_are_late() -> None:
+    shown = document(*TRAINED, work("evaluate", counts={"documents": 5.0}), live=training())
+    assert phase(shown, "train")["state"] == "done"
+    assert phase(shown, "evaluate")["state"] == "done"
+
+
+def test_a_trained_round_tells_of_its_ranks_and_epochs() -> None:
+    trained = phase(document(*TRAINED), "train")
+    assert (trained["state"], trained["done"], trained["unit"]) == ("done", 200, "steps")
+    assert trained["detail"] == "loss 3.500, 2 ranks, 2 epochs"
+    assert trained["elapsed_s"] == 40.0
+    assert trained["rate"] == pytest.approx(5.0)
+
+
+def test_between_checkpoints_the_last_one_counts_when_nobody_tells_more() -> None:
+    shown = document(*TRAINED[:3])
+    assert (shown["step"], shown["tokens"], shown["loss"]) == (100, 100_000, 3.5)
+    assert phase(shown, "train")["state"] == "waiting"
+
+
+def test_generating_is_skipped_with_the_reason() -> None:
+    first = document(started(), work("collect"), work("filter"))
+    skipped = phase(first, "generate")
+    assert (skipped["state"], skipped["detail"]) == (
+        "skipped", "round 1 trains on real data alone",
+    )  # fmt: skip
+    facts = (*TRAINED, verdict("HOLD"), committed("HOLD"), work("filter", number=2))
+    second = phase(document(*facts), "generate", 2)
+    assert second["state"] == "skipped"
+    assert "no generator was promoted" in second["detail"]
+
+
+def test_a_promoted_model_has_something_to_generate() -> None:
+    facts = (*TRAINED, verdict("PROMOTE"), committed("PROMOTE"))
+    assert phase(document(*facts, work("collect", number=2)), "generate", 2)["state"] == "waiting"
+    counts = {"samples": 4.0, "prompts": 5.0, "tokens": 64.0}
+    done = phase(document(*facts, work("generate", number=2, counts=counts)), "generate", 2)
+    assert (done["state"], done["done"], done["unit"]) == ("done", 4, "samples")
+    assert phase(document(*facts), "generate", 1)["state"] == "skipped"
+
+
+def test_verdicts_carry_the_numbers_of_the_gate() -> None:
+    summary = {"incumbent_bpb": 2.75, "byte_bpb": 2.75, "unigram_bpb": 4.5}
+    shown = document(*TRAINED, work("gate", summary=summary), verdict("HOLD"), committed("HOLD"))
+    assert shown["verdicts"] == [
+        {"round": 1, "verdict": "HOLD", "val_bpb": 2.5, "reason": "a reason", **summary}
+    ]
+    assert shown["val_bpb"] == 2.5
+    assert shown["round"] == 2
+
+
+def test_events_tell_of_each_epoch_and_of_its_end_unless_that_was_orderly() -> None:
+    events = document(*TRAINED)["events"]
+    assert [event["text"] for event in events] == [
+        "epoch 1: 2 ranks (torch/gloo) from the start of the round",
+        "epoch 1 ended: node b has gone",
+        "epoch 2: 2 ranks (torch/gloo) from step 100",
+    ]
+    numbers = [event["seq"] for event in events]
+    assert numbers == sorted(set(numbers))
+
+
+def test_the_model_is_where_this_machine_has_it() -> None:
+    assert document(*TRAINED, model="/somewhere/round-1")["model"] == "/somewhere/round-1"
+
+
+def test_a_cycle_nobody_started_is_never_shown() -> None:
+    with pytest.raises(Bug):
+        document(epoch(1))

@@ -1,0 +1,141 @@
+"""From an address to a linked peer, over real TLS."""
+
+import socket
+from pathlib import Path
+
+from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.greeter import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
+from jupiterd.daemon.node import Node
+from jupiterd.ids import CycleId
+from jupiterd.ports import Address
+from tests.unit.daemon.two_nodes import address_of, admission_of, found, lead, serving
+
+OPEN = WindowSet(is_open=True, edit=1)
+WORK = CycleStarted(CycleId("d" * 16), "python", "", 1, "1m", 1, "2026-01-01T00:00:00Z")
+STOPPED = CycleStateSet(WORK.cycle, "stopped", "so that nobody conducts it", 1)
+
+
+async def greet(node: Node, other: Node) -> Attempt:
+    attempt = Attempt(now_s())
+    await node.greeter._greet(address_of(other), attempt)
+    return attempt
+
+
+def by_precedence(one: Node, other: Node) -> tuple[Node, Node]:
+    """Of two blank clusters the one with the smaller id stays."""
+    if one.journal.cluster < other.journal.cluster:
+        return one, other
+    return other, one
+
+
+async def test_of_two_blank_clusters_one_dissolves_and_both_sides_link(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        stays, dissolves = by_precedence(one, other)
+        await lead(stays)
+        await greet(stays, dissolves)
+        assert stays.journal.cluster != dissolves.journal.cluster
+        assert list(stays.peers) == []
+        await greet(dissolves, stays)
+        assert stays.journal.cluster == dissolves.journal.cluster
+        assert len(dissolves.journal.state.members) == 2
+        await greet(dissolves, stays)
+        await greet(stays, dissolves)
+        assert dissolves.peers.get(stays.identity.node_id) is not None
+        assert stays.peers.get(dissolves.identity.node_id) is not None
+
+
+async def test_a_blank_node_joins_the_cluster_that_has_work(tmp_path: Path) -> None:
+    async with serving(tmp_path, "works") as works, serving(tmp_path, "blank") as blank:
+        await found(works, facts=(WORK, STOPPED, OPEN))
+        await lead(works)
+        await greet(works, blank)
+        assert blank.journal.cluster != works.journal.cluster
+        await greet(blank, works)
+        assert blank.journal.cluster == works.journal.cluster
+        assert WORK.cycle in blank.journal.state.cycles
+
+
+async def test_a_closed_cluster_leaves_a_newcomer_waiting_with_the_command(tmp_path: Path) -> None:
+    async with serving(tmp_path, "works") as works, serving(tmp_path, "blank") as blank:
+        await found(works, facts=(WORK,))
+        await greet(blank, works)
+        assert "jupiterctl cluster open" in blank.greeter.pending_reason
+        assert blank.journal.cluster != works.journal.cluster
+        warnings = blank.outlook.cluster_view().pending_reason
+        assert warnings == blank.greeter.pending_reason
+
+
+async def test_two_clusters_with_work_stay_apart(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await found(one, facts=(WORK,))
+        await found(other, facts=(WORK,))
+        before = (one.journal.cluster, other.journal.cluster)
+        await greet(one, other)
+        await greet(other, one)
+        assert (one.journal.cluster, other.journal.cluster) == before
+        assert one.greeter.pending_reason == other.greeter.pending_reason == ""
+
+
+async def test_a_node_that_sees_two_clusters_with_work_joins_neither(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "other") as other,
+        serving(tmp_path, "blank") as blank,
+    ):
+        for node in (one, other):
+            await found(node, facts=(WORK, OPEN))
+        blank.greeter._seen[one.journal.cluster] = (one.summary(), now_s())
+        await greet(blank, other)
+        assert "are both in sight" in blank.greeter.pending_reason
+        assert blank.journal.cluster not in (one.journal.cluster, other.journal.cluster)
+
+
+async def test_a_node_does_not_greet_itself_twice(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        attempt = await greet(one, one)
+        assert attempt.is_ours
+        assert list(one.peers) == []
+
+
+async def test_an_address_where_nobody_answers_costs_one_look(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            address = Address("127.0.0.1", taken.getsockname()[1])
+            await one.greeter._greet(address, Attempt(now_s()))
+        assert list(one.peers) == []
+        assert one.greeter.pending_reason == ""
+
+
+async def test_a_member_that_moved_is_linked_where_it_answers_now(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await found(one, other)
+        entries, _ = one.journal.lacking({}, 1 << 20)
+        await other.journal.move_to(one.journal.cluster, entries)
+        stale = Address("127.0.0.1", 1)
+        await one.peers.link(
+            other.identity.node_id, "other", stale, admission_of(other).certificate_pem
+        )
+        await greet(one, other)
+        assert one.peers.require(other.identity.node_id).address == address_of(other)
+
+
+async def test_a_known_address_is_looked_at_again_at_once_when_it_is_seen_again(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        address = Address("127.0.0.1", 4000)
+        one.greeter.note(address)
+        attempt = one.greeter._attempts[address]
+        attempt.due_s, attempt.wait_s = now_s() + 30.0, 30.0
+        one.greeter.note(address)
+        assert attempt.due_s < now_s() + 1.0
+        assert attempt.wait_s == FIRST_RETRY_S
+
+
+async def test_a_network_that_shouts_fills_no_memory(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        for port in range(1, 2 * MAX_ADDRESSES):
+            one.greeter.note(Address("127.0.0.1", port))
+        assert len(one.greeter._attempts) == MAX_ADDRESSES

@@ -1,0 +1,178 @@
+"""This node's copy of the ledger, with real keys and a real file."""
+
+import asyncio
+import logging
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted, WindowSet
+from jupiterd.cluster.ledger import Entry, Writer, compose, parse, seal
+from jupiterd.daemon.journal import Journal
+from jupiterd.errors import CorruptLedgerError
+from jupiterd.net.identity import Identity
+from jupiterd.store.ledger_file import LedgerFile
+
+MEGABYTE = 1 << 20
+
+
+class Disk:
+    """One node's folder: its key and its ledger file, which may be opened again."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.identity = Identity.load_or_create(folder / "key.pem")
+        self._folder = folder
+        self._files: list[LedgerFile] = []
+
+    def journal(self) -> Journal:
+        self.close()
+        self._files.append(LedgerFile(self._folder / "ledger.db"))
+        return Journal(self.identity, self._files[-1])
+
+    def close(self) -> None:
+        while self._files:
+            self._files.pop().close()
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Generator[Disk]:
+    disk = Disk(tmp_path / "ours")
+    yield disk
+    disk.close()
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Generator[Disk]:
+    disk = Disk(tmp_path / "theirs")
+    yield disk
+    disk.close()
+
+
+def admitted(disk: Disk) -> NodeAdmitted:
+    identity = disk.identity
+    return NodeAdmitted(identity.node_id, "a name", identity.certificate_pem, "window open")
+
+
+async def founded(disk: Disk, *others: Disk) -> Journal:
+    journal = disk.journal()
+    await journal.append(1, [ClusterFounded("home"), *map(admitted, (disk, *others))])
+    return journal
+
+
+def raws(journal: Journal) -> list[bytes]:
+    return journal.lacking({}, MEGABYTE)[0]
+
+
+async def test_what_was_appended_is_signed_and_counts(ours: Disk) -> None:
+    journal = await founded(ours)
+    entry = await journal.append(1, [WindowSet(is_open=False, edit=1)])
+    assert (entry.index, entry.writer.node) == (2, ours.identity.node_id)
+    assert not journal.state.window_open
+    assert list(journal.state.members) == [ours.identity.node_id]
+
+
+async def test_a_ledger_survives_the_end_of_the_process(ours: Disk) -> None:
+    before = await founded(ours)
+    await before.append(1, [WindowSet(is_open=False, edit=1)])
+    after = ours.journal()
+    assert after.cluster == before.cluster
+    assert after.ledger.head() == before.ledger.head()
+    assert after.state == before.state
+
+
+async def test_each_start_writes_under_a_name_of_its_own(ours: Disk) -> None:
+    first = await (await founded(ours)).append(1, [WindowSet(is_open=False, edit=1)])
+    second = await ours.journal().append(2, [WindowSet(is_open=True, edit=2)])
+    assert first.writer.node == second.writer.node
+    assert first.writer.ledger != second.writer.ledger
+    assert second.index == 1
+
+
+async def test_entries_of_a_peer_are_absorbed_once_and_kept(ours: Disk, theirs: Disk) -> None:
+    leader = await founded(theirs, ours)
+    follower = ours.journal()
+    await follower.move_to(leader.cluster, raws(leader))
+    entry = await leader.append(1, [WindowSet(is_open=False, edit=1)])
+    assert await follower.absorb([entry.raw]) == 1
+    assert await follower.absorb([entry.raw]) == 0
+    assert follower.ledger.head() == leader.ledger.head()
+    assert ours.journal().ledger.head() == leader.ledger.head()
+
+
+def forged(journal: Journal, author: Identity, signer: Identity) -> Entry:
+    """An entry that says it is of `author`, signed by somebody else."""
+    writer = Writer(author.node_id, "f" * 16)
+    body = compose(journal.cluster, 1, writer, 1, "", (WindowSet(is_open=False, edit=9),))
+    return parse(seal(body, signer.sign(body)))
+
+
+async def test_a_forged_signature_is_refused_and_leaves_no_trace(
+    ours: Disk, theirs: Disk, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = await founded(ours)
+    head = journal.ledger.head()
+    entry = forged(journal, author=ours.identity, signer=theirs.identity)
+    with caplog.at_level(logging.WARNING):
+        assert await journal.absorb([entry.raw]) == 0
+    assert "ledger_entry_refused" in caplog.text
+    assert journal.state.window_open
+    assert ours.journal().ledger.head() == head
+
+
+async def test_a_stranger_writes_nothing_even_with_a_key_of_its_own(
+    ours: Disk, theirs: Disk
+) -> None:
+    journal = await founded(ours)
+    entry = forged(journal, author=theirs.identity, signer=theirs.identity)
+    assert await journal.absorb([entry.raw]) == 0
+    assert journal.state.window_open
+
+
+async def test_bytes_that_are_no_entry_are_left_out(ours: Disk) -> None:
+    journal = await founded(ours)
+    assert await journal.absorb([b"no entry", b""]) == 0
+
+
+async def test_an_entry_before_its_predecessor_is_refused_and_taken_when_it_comes_in_order(
+    ours: Disk, theirs: Disk
+) -> None:
+    leader = await founded(theirs, ours)
+    follower = ours.journal()
+    await follower.move_to(leader.cluster, raws(leader))
+    second = await leader.append(1, [WindowSet(is_open=False, edit=1)])
+    third = await leader.append(1, [WindowSet(is_open=True, edit=2)])
+    assert await follower.absorb([third.raw]) == 0
+    assert await follower.absorb([second.raw, third.raw]) == 2
+    assert follower.ledger.head() == leader.ledger.head()
+
+
+async def test_moving_drops_the_blank_ledger_for_good(ours: Disk, theirs: Disk) -> None:
+    blank = await founded(ours)
+    old = blank.cluster
+    leader = await founded(theirs, ours)
+    await blank.move_to(leader.cluster, raws(leader))
+    again = ours.journal()
+    assert old != again.cluster == leader.cluster
+    assert set(again.state.members) == {ours.identity.node_id, theirs.identity.node_id}
+    mine = await again.append(2, [WindowSet(is_open=False, edit=1)])
+    assert await leader.absorb([mine.raw]) == 1
+
+
+async def test_nobody_moves_to_a_cluster_that_did_not_admit_them(ours: Disk, theirs: Disk) -> None:
+    blank = await founded(ours)
+    leader = await founded(theirs)
+    with pytest.raises(CorruptLedgerError, match="doesn't have this node"):
+        await blank.move_to(leader.cluster, raws(leader))
+    assert blank.cluster != leader.cluster
+    assert ours.identity.node_id in blank.state.members
+
+
+async def test_whoever_waits_for_news_is_woken_by_an_entry(ours: Disk) -> None:
+    journal = await founded(ours)
+    waiting = asyncio.ensure_future(journal.changed_since(journal.version))
+    await journal.append(1, [WindowSet(is_open=False, edit=1)])
+    async with asyncio.timeout(5):
+        assert await waiting == journal.version
+        assert await journal.changed_since(-1) == journal.version

@@ -1,0 +1,73 @@
+"""A node never obeys a leader or a gang that is over, not even after a restart."""
+
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.work_runner import Obedience
+from jupiterd.errors import RefusedError
+from jupiterd.store.ledger_file import LedgerFile
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def file(path: Path) -> Generator[LedgerFile]:
+    file = LedgerFile(path)
+    yield file
+    file.close()
+
+
+async def test_higher_terms_and_epochs_are_obeyed(file: LedgerFile) -> None:
+    obedience = Obedience(file)
+    for term, epoch in ((1, 1), (1, 1), (1, 2), (2, 2), (2, 5), (7, 5)):
+        await obedience.check(term, epoch)
+
+
+@pytest.mark.parametrize(("term", "epoch"), [(2, 9), (3, 3), (0, 0), (2, 0)])
+async def test_a_lower_term_or_epoch_is_refused(file: LedgerFile, term: int, epoch: int) -> None:
+    obedience = Obedience(file)
+    await obedience.check(3, 4)
+    with pytest.raises(RefusedError, match="after term 3, epoch 4"):
+        await obedience.check(term, epoch)
+
+
+async def test_work_without_a_gang_is_done_whatever_epoch_is_on(file: LedgerFile) -> None:
+    obedience = Obedience(file)
+    await obedience.check(3, 4)
+    await obedience.check(3, 0)
+    with pytest.raises(RefusedError):
+        await obedience.check(3, 3)
+
+
+async def test_a_refused_order_changes_nothing(file: LedgerFile) -> None:
+    obedience = Obedience(file)
+    await obedience.check(3, 4)
+    with pytest.raises(RefusedError):
+        await obedience.check(2, 100)
+    await obedience.check(3, 4)
+
+
+async def test_obedience_outlives_the_daemon(path: Path) -> None:
+    before = LedgerFile(path)
+    await Obedience(before).check(3, 4)
+    before.close()
+    after = LedgerFile(path)
+    obedience = Obedience(after)
+    with pytest.raises(RefusedError):
+        await obedience.check(3, 3)
+    with pytest.raises(RefusedError):
+        await obedience.check(2, 9)
+    await obedience.check(3, 4)
+    after.close()
+
+
+async def test_what_is_obeyed_is_on_disk_first(path: Path, file: LedgerFile) -> None:
+    await Obedience(file).check(12, 34)
+    other = LedgerFile(path)
+    assert other.get("obeyed") == "12/34"
+    other.close()

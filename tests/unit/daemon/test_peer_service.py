@@ -1,0 +1,204 @@
+"""What other nodes may ask of this one, over real TLS."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from jupiterd.cluster.facts import WindowSet
+from jupiterd.cluster.ledger import Ledger, parse
+from jupiterd.daemon.greeter import from_message
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.work_events import WorkOrder, from_proto
+from jupiterd.errors import RefusedError
+from jupiterd.ids import ClusterId
+from jupiterd.net.channels import PeerChannels
+from jupiterd.rpc import artifact_pb2, peer_pb2
+from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, found, lead, serving, unite
+
+DECISIONS = peer_pb2.JoinReply.Decision
+
+
+def channels(asker: Node, asked: Node) -> PeerChannels:
+    return PeerChannels(asker.identity, address_of(asked), asked.identity.certificate_pem)
+
+
+def join_request(node: Node) -> peer_pb2.JoinRequest:
+    return peer_pb2.JoinRequest(
+        name=node.settings.name,
+        port=node.outlook.port,
+        certificate_pem=node.identity.certificate_pem,
+    )
+
+
+async def test_a_stranger_may_say_hello(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "stranger") as stranger:
+        await found(one)
+        way = channels(stranger, one)
+        reply = await way.control.Hello(stranger.greeter.hello(), timeout=TIMEOUT_S)
+        summary = from_message(reply.summary)
+        assert summary == one.summary()
+        assert (reply.name, reply.member) == ("one", False)
+        assert (summary.blank, summary.open, summary.members) == (True, True, 1)
+        await way.close()
+
+
+CALLS: dict[str, Any] = {
+    "Beat": peer_pb2.Heartbeat(),
+    "AskPreVote": peer_pb2.PreVoteRequest(term=9),
+    "Exchange": peer_pb2.ExchangeRequest(),
+    "Command": peer_pb2.CommandRequest(verb="cluster.open", arguments_json="{}"),
+    "OpenProbe": peer_pb2.OpenProbeRequest(toward="127.0.0.1"),
+    "ProbeRoutes": peer_pb2.ProbeRoutesRequest(targets=["127.0.0.1:1"]),
+}
+
+
+@pytest.mark.parametrize("verb", CALLS)
+async def test_a_stranger_may_ask_for_nothing_else(tmp_path: Path, verb: str) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "stranger") as stranger:
+        await found(one)
+        way = channels(stranger, one)
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await getattr(way.control, verb)(CALLS[verb], timeout=TIMEOUT_S)
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        await way.close()
+
+
+async def test_a_stranger_runs_no_work_and_sees_no_artifact(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "stranger") as stranger:
+        await found(one)
+        way = channels(stranger, one)
+        order = WorkOrder("x", 1, "collect", {}, {})
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S).read()
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await way.bulk.Have(artifact_pb2.HaveRequest(ids=["a" * 64]), timeout=TIMEOUT_S)
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        await way.close()
+
+
+async def test_a_newcomer_is_let_in_and_gets_the_whole_ledger(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await lead(one)
+        way = channels(new, one)
+        reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
+        assert reply.decision == DECISIONS.ADMITTED
+        assert reply.reason == "the pairing window is open"
+        ledger = Ledger(ClusterId(reply.cluster))
+        for raw in reply.entries:
+            ledger.add(parse(raw))
+        assert set(ledger.state.members) == {one.identity.node_id, new.identity.node_id}
+        assert ledger.state.members[new.identity.node_id].name == "new"
+        again = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
+        assert (again.decision, again.reason) == (DECISIONS.ADMITTED, "it is a member already")
+        await way.close()
+
+
+async def test_a_closed_cluster_says_what_opens_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await found(one, facts=(WindowSet(is_open=False, edit=1),))
+        await lead(one)
+        way = channels(new, one)
+        reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
+        assert reply.decision == DECISIONS.REFUSED
+        assert "jupiterctl cluster open" in reply.reason
+        assert not reply.entries
+        assert new.identity.node_id not in one.journal.state.members
+        await way.close()
+
+
+async def test_nobody_comes_in_under_another_s_certificate(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "thief") as thief:
+        await lead(one)
+        way = channels(thief, one)
+        request = join_request(thief)
+        request.certificate_pem = one.identity.certificate_pem
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await way.control.Join(request, timeout=TIMEOUT_S)
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        assert set(one.journal.state.members) == {one.identity.node_id}
+        await way.close()
+
+
+async def test_who_does_not_lead_sends_a_newcomer_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await found(one)
+        way = channels(new, one)
+        reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
+        assert reply.decision == DECISIONS.ASK_LEADER
+        assert not reply.entries
+        await way.close()
+
+
+async def test_a_heartbeat_is_heard_and_answered(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        one.pulse.roster_changed()
+        peer = other.peers.require(one.identity.node_id)
+        reply = await peer.channels.heartbeat.Beat(other.pulse.message(), timeout=TIMEOUT_S)
+        assert other.identity.node_id in one.alive()
+        assert (reply.cluster, reply.name) == (one.journal.cluster, "one")
+        assert reply.head == other.journal.ledger.head()
+        told = one.peers.require(other.identity.node_id)
+        assert told.hardware == other.hardware
+        assert len(other.pulse.message().telemetry) < 4096
+
+
+async def test_a_command_is_done_by_the_leader_alone(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        way = other.peers.require(one.identity.node_id).channels
+        request = peer_pb2.CommandRequest(verb="cluster.close", arguments_json="{}")
+        refused = await way.control.Command(request, timeout=TIMEOUT_S)
+        assert refused.failure.code == "no-leader"
+        await lead(one)
+        done = await way.control.Command(request, timeout=TIMEOUT_S)
+        assert json.loads(done.result_json) == {"schema": "jupiter/v1", "open": False}
+        assert not one.journal.state.window_open
+        request.verb = "format.disk"
+        unknown = await way.control.Command(request, timeout=TIMEOUT_S)
+        assert (unknown.failure.code, bool(unknown.failure.hint)) == ("usage", True)
+
+
+async def test_an_order_of_a_leader_that_was_replaced_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        await other.runner._obedience.check(5, 0)
+        way = one.peers.require(other.identity.node_id).channels
+        order = WorkOrder("x", 4, "collect", {}, {})
+        call = way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S)
+        message = await call.read()
+        assert isinstance(message, peer_pb2.WorkEvent)
+        with pytest.raises(RefusedError, match="after term 5"):
+            from_proto(message)
+        assert list(other.state_dir.spool.iterdir()) == []
+
+
+async def test_routes_between_two_nodes_are_proved_by_connecting(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        way = one.peers.require(other.identity.node_id).channels
+        opened = await way.control.OpenProbe(
+            peer_pb2.OpenProbeRequest(toward="127.0.0.1"), timeout=TIMEOUT_S
+        )
+        assert (opened.host, opened.failure.code) == ("127.0.0.1", "")
+        request = peer_pb2.ProbeRoutesRequest(targets=[f"127.0.0.1:{opened.port}"])
+        assert not (await way.control.ProbeRoutes(request, timeout=TIMEOUT_S)).failures
+        request.targets[:] = ["127.0.0.1:1"]
+        (failure,) = (await way.control.ProbeRoutes(request, timeout=TIMEOUT_S)).failures
+        assert failure.code == "bad-route"
+        assert "127.0.0.1:1" in failure.message
+
+
+async def test_a_node_that_joins_elsewhere_admits_nobody_meanwhile(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await lead(one)
+        way = channels(new, one)
+        async with one.greeter._joining, asyncio.timeout(TIMEOUT_S):
+            reply = await way.control.Join(join_request(new))
+        assert reply.decision == DECISIONS.PENDING
+        await way.close()

@@ -1,0 +1,64 @@
+"""The links to other nodes."""
+
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.peers import Peers
+from jupiterd.errors import PeerUnreachableError
+from jupiterd.net.identity import Identity
+from jupiterd.ports import Address
+
+HERE = Address("127.0.0.1", 4000)
+THERE = Address("127.0.0.1", 4001)
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Identity:
+    (tmp_path / "other").mkdir()
+    return Identity.load_or_create(tmp_path / "other" / "key.pem")
+
+
+@pytest.fixture
+def peers(tmp_path: Path) -> Peers:
+    return Peers(Identity.load_or_create(tmp_path / "key.pem"))
+
+
+async def test_a_link_at_the_same_address_is_kept(peers: Peers, other: Identity) -> None:
+    first = await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    second = await peers.link(other.node_id, "renamed", HERE, other.certificate_pem)
+    assert first is second
+    assert peers.require(other.node_id).name == "renamed"
+    assert [peer.node for peer in peers] == [other.node_id]
+    await peers.close()
+
+
+async def test_a_link_moves_with_its_node(peers: Peers, other: Identity) -> None:
+    first = await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    first.tips = {"writer": 3}
+    moved = await peers.link(other.node_id, "one", THERE, other.certificate_pem)
+    assert moved is not first
+    assert moved.tips == {}, "a daemon that moved may have been restored from a backup"
+    assert peers.linked_at(THERE) is moved
+    assert peers.linked_at(HERE) is None
+    await peers.close()
+
+
+async def test_a_node_without_a_link_is_named(peers: Peers, other: Identity) -> None:
+    assert peers.get(other.node_id) is None
+    with pytest.raises(PeerUnreachableError, match=other.node_id[:8]):
+        peers.require(other.node_id)
+
+
+async def test_an_unlinked_node_is_forgotten(peers: Peers, other: Identity) -> None:
+    await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    await peers.unlink(other.node_id)
+    await peers.unlink(other.node_id)
+    assert list(peers) == []
+
+
+async def test_links_may_change_while_they_are_gone_through(peers: Peers, other: Identity) -> None:
+    await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    for peer in peers:
+        await peers.unlink(peer.node)
+    assert list(peers) == []

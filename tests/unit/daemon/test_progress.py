@@ -1,0 +1,90 @@
+"""How far the running phase is."""
+
+from typing import Any
+
+import pytest
+
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.work_events import Advanced
+from jupiterd.ids import CycleId
+
+CYCLE = CycleId("c" * 16)
+OTHER = CycleId("d" * 16)
+
+
+@pytest.fixture
+def board() -> ProgressBoard:
+    board = ProgressBoard()
+    board.begin(CYCLE, 1, Phase.EVALUATE, 100.0)
+    return board
+
+
+def shown(board: ProgressBoard, now_s: float) -> dict[str, Any]:
+    (plain,) = board.to_plain(now_s)
+    return plain
+
+
+def test_items_of_a_phase_add_up(board: ProgressBoard) -> None:
+    board.advance(CYCLE, "r1/evaluate/0", Advanced(3, 10, "documents", {}))
+    board.advance(CYCLE, "r1/evaluate/1", Advanced(1, 10, "documents", {}))
+    board.advance(CYCLE, "r1/evaluate/0", Advanced(4, 10, "documents", {}))
+    plain = shown(board, 110.0)
+    assert (plain["done"], plain["total"], plain["unit"]) == (5, 20, "documents")
+    assert plain["rate"] == pytest.approx(0.5)
+    assert plain["eta_s"] == pytest.approx(30.0)
+    assert plain["elapsed_s"] == pytest.approx(10.0)
+
+
+def test_nothing_done_has_no_estimate(board: ProgressBoard) -> None:
+    plain = shown(board, 100.0)
+    assert (plain["done"], plain["rate"], plain["eta_s"]) == (0, 0.0, None)
+
+
+def test_speeds_of_ranks_add_up_and_losses_do_not(board: ProgressBoard) -> None:
+    for item, speed in (("a", 100.0), ("b", 50.0)):
+        values = {"tokens_per_s": speed, "loss": 2.5}
+        board.advance(CYCLE, item, Advanced(1, 2, "steps", values))
+    assert shown(board, 101.0)["values"] == {"tokens_per_s": 150.0, "loss": 2.5}
+
+
+def test_a_resumed_training_is_rated_from_where_it_resumed(board: ProgressBoard) -> None:
+    board.begin(CYCLE, 1, Phase.TRAIN, 100.0)
+    board.note(CYCLE, {"resumed_from_step": 400, "rate_from": (200.0, 400)})
+    board.advance(CYCLE, "train", Advanced(420, 500, "steps", {}))
+    plain = shown(board, 210.0)
+    assert plain["rate"] == pytest.approx(2.0)
+    assert plain["eta_s"] == pytest.approx(40.0)
+    assert plain["resumed_from_step"] == 400
+    assert plain["elapsed_s"] == pytest.approx(110.0)
+
+
+def test_a_phase_begun_twice_goes_on_and_another_begins_anew(board: ProgressBoard) -> None:
+    board.advance(CYCLE, "r1/evaluate/0", Advanced(3, 10, "documents", {}))
+    board.begin(CYCLE, 1, Phase.EVALUATE, 150.0)
+    assert shown(board, 150.0)["done"] == 3
+    assert board.elapsed_s(CYCLE, 150.0) == 50.0
+    board.begin(CYCLE, 2, Phase.EVALUATE, 160.0)
+    assert shown(board, 160.0)["done"] == 0
+    assert board.elapsed_s(CYCLE, 165.0) == 5.0
+
+
+def test_the_gang_is_shown_as_its_workers_start(board: ProgressBoard) -> None:
+    board.begin(CYCLE, 1, Phase.TRAIN, 100.0)
+    gang = [{"node": "a", "rank": 0, "pid": None, "device": ""} for _ in range(1)]
+    gang.append({"node": "b", "rank": 1, "pid": None, "device": ""})
+    board.show_gang(CYCLE, gang, {})
+    board.show_gang(CYCLE, [], {1: (4711, "cuda:0")})
+    seats = shown(board, 101.0)["gang"]
+    assert [(seat["rank"], seat["pid"]) for seat in seats] == [(0, None), (1, 4711)]
+    assert seats[1]["device"] == "cuda:0"
+
+
+def test_a_cycle_that_ended_is_no_longer_shown(board: ProgressBoard) -> None:
+    board.end(CYCLE)
+    board.end(OTHER)
+    board.advance(CYCLE, "late", Advanced(1, 2, "steps", {}))
+    board.note(CYCLE, {"epoch": 1})
+    board.show_gang(CYCLE, [], {})
+    assert board.to_plain(101.0) == []
+    assert board.elapsed_s(CYCLE, 101.0) == 0.0

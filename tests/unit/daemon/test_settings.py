@@ -1,0 +1,97 @@
+"""Where a setting comes from."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.daemon.settings import DEFAULT_PORT, Settings, load_settings, parse_address
+from jupiterd.errors import InvalidSettingError
+from jupiterd.ports import Address
+
+
+def config(folder: Path, text: str) -> Path:
+    path = folder / "jupiter.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default(
+    tmp_path: Path,
+) -> None:
+    file = config(tmp_path, "name: from-file\nport: 1000\nlocal: true\n")
+    settings, sources = load_settings(
+        {"name": "from-flag"}, {"JUPITER_NAME": "from-env", "JUPITER_PORT": "2000"}, file
+    )
+    assert (settings.name, settings.port, settings.local) == ("from-flag", 2000, True)
+    assert settings.peer == ()
+    assert sources == dict.fromkeys(Settings.model_fields, "default") | {
+        "name": "flag",
+        "port": "environment",
+        "local": str(file),
+    }
+
+
+def test_without_anything_every_setting_is_a_default() -> None:
+    settings, sources = load_settings({}, {}, None)
+    assert settings.port == DEFAULT_PORT
+    assert set(sources.values()) == {"default"}
+
+
+def test_lists_are_written_with_commas_in_the_environment() -> None:
+    settings, _ = load_settings({}, {"JUPITER_PEER": "one, two:99", "JUPITER_INTERFACE": ""}, None)
+    assert settings.peer_addresses() == (Address("one", DEFAULT_PORT), Address("two", 99))
+    assert settings.interface == ()
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "text", "source"),
+    [
+        ({"port": 70000}, {}, "", "port (from flag)"),
+        ({}, {"JUPITER_PORT": "many"}, "", "port (from environment)"),
+        ({}, {"JUPITER_PEER": "host:0"}, "", "peer (from environment)"),
+        ({}, {}, "name: ''\n", "name (from FILE)"),
+        ({}, {}, "colour: red\n", "colour (from FILE)"),
+    ],
+)
+def test_an_error_names_the_setting_and_its_source(
+    tmp_path: Path, flags: dict[str, Any], environment: dict[str, str], text: str, source: str
+) -> None:
+    file = config(tmp_path, text)
+    with pytest.raises(InvalidSettingError) as error:
+        load_settings(flags, environment, file)
+    assert error.value.message.startswith(source.replace("FILE", str(file)))
+    assert "\n" not in error.value.message
+
+
+@pytest.mark.parametrize("text", ["- a list\n", "name: [\n", "just words\n"])
+def test_a_file_that_is_no_list_of_settings_is_named(tmp_path: Path, text: str) -> None:
+    file = config(tmp_path, text)
+    with pytest.raises(InvalidSettingError, match=str(file)) as error:
+        load_settings({}, {}, file)
+    assert "\n" not in error.value.message
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match=r"missing\.yaml can't be read"):
+        load_settings({}, {}, tmp_path / "missing.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("host", Address("host", DEFAULT_PORT)),
+        ("10.0.0.1:5", Address("10.0.0.1", 5)),
+        ("fe80::1", Address("fe80::1", DEFAULT_PORT)),
+        ("[fe80::1]:5", Address("fe80::1", 5)),
+        ("[fe80::1]", Address("fe80::1", DEFAULT_PORT)),
+    ],
+)
+def test_addresses_may_be_written_as_people_write_them(text: str, address: Address) -> None:
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["", ":5", "host:0", "host:65536", "host:x", "[]:5"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not HOST or HOST:PORT"):
+        parse_address(text)

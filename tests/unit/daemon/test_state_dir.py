@@ -1,0 +1,109 @@
+"""The folder that belongs to one daemon."""
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.state_dir import SCHEMA, StateDir
+from jupiterd.errors import StateDirError
+
+HOLD = """
+import sys
+from pathlib import Path
+from jupiterd.daemon.state_dir import StateDir
+held = StateDir.open(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Generator[subprocess.Popen[str]]:
+    """Another process that holds the folder until the test is over."""
+    command = [sys.executable, "-c", HOLD, str(tmp_path / "state")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+
+
+def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
+    state = StateDir.open(tmp_path / "a" / "state")
+    assert (state.root / "VERSION").read_text().strip() == str(SCHEMA)
+    for folder in (state.root, state.store, state.spool, state.runs, state.logs):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    state.close()
+
+
+def test_an_open_folder_is_made_private_again(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state").chmod(0o755)
+    state = StateDir.open(tmp_path / "state")
+    assert stat.S_IMODE(state.root.stat().st_mode) == 0o700
+    state.close()
+
+
+def test_a_held_folder_names_the_process_that_holds_it(
+    tmp_path: Path, holder: subprocess.Popen[str]
+) -> None:
+    with pytest.raises(StateDirError, match=f"running jupiterd .process {holder.pid}.") as error:
+        StateDir.open(tmp_path / "state")
+    assert "\n" not in error.value.message
+    assert "--state-dir" in error.value.hint
+
+
+def test_the_lock_goes_with_the_process(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    holder.wait()
+    state = StateDir.open(tmp_path / "state")
+    assert (state.root / "lock").read_text() == str(os.getpid())
+    state.close()
+
+
+def test_a_folder_that_can_not_be_made_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StateDirError, match="can't be written: Not a directory") as error:
+        StateDir.open(tmp_path / "file" / "state")
+    assert "\n" not in error.value.message
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root")
+def test_a_folder_without_leave_to_write_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0o500)
+    with pytest.raises(StateDirError, match="can't be written: Permission denied"):
+        StateDir.open(tmp_path / "closed" / "state")
+
+
+def test_a_folder_of_another_layout_is_left_alone(tmp_path: Path) -> None:
+    StateDir.open(tmp_path / "state").close()
+    (tmp_path / "state" / "VERSION").write_text("99\n")
+    with pytest.raises(StateDirError, match="has layout 99"):
+        StateDir.open(tmp_path / "state")
+    assert (tmp_path / "state" / "VERSION").read_text() == "99\n"
+
+
+def test_a_refused_folder_can_be_opened_once_the_reason_is_gone(tmp_path: Path) -> None:
+    StateDir.open(tmp_path / "state").close()
+    (tmp_path / "state" / "VERSION").write_text("99\n")
+    with pytest.raises(StateDirError):
+        StateDir.open(tmp_path / "state")
+    (tmp_path / "state" / "VERSION").write_text(f"{SCHEMA}\n")
+    StateDir.open(tmp_path / "state").close()
+
+
+def test_what_a_killed_daemon_left_half_done_is_thrown_away(tmp_path: Path) -> None:
+    state = StateDir.open(tmp_path / "state")
+    (state.spool / "left").mkdir()
+    (state.spool / "left" / "file").write_text("half")
+    (state.store / "kept").write_text("whole")
+    state.empty_spool()
+    assert list(state.spool.iterdir()) == []
+    assert (state.store / "kept").exists()
+    state.close()

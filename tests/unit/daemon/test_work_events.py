@@ -1,0 +1,71 @@
+"""Orders and events on the wire."""
+
+import pytest
+
+from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon.work_events import (
+    Advanced,
+    CheckpointMade,
+    Finished,
+    Listening,
+    Started,
+    WorkEvent,
+    WorkOrder,
+    from_proto,
+    to_proto,
+)
+from jupiterd.errors import Bug, EmptySourceError, JupiterError
+from jupiterd.ids import ArtifactId
+from jupiterd.rpc import peer_pb2
+
+ARTIFACT = ArtifactId("a" * 64)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Started(4711, "cpu"),
+        Advanced(3, 10, "steps", {"loss": 2.5}),
+        Advanced(0, 0, "", {}),
+        CheckpointMade(ARTIFACT, 100, 25_600, 400, 3.25),
+        Listening("127.0.0.1", 4000),
+        Finished(WorkResult({"kept": ARTIFACT}, {"kept": 3.0}, {"why": "x", "n": 1, "none": None})),
+        Finished(WorkResult({})),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_an_event_arrives_as_it_was_sent(event: WorkEvent) -> None:
+    wire = to_proto(event).SerializeToString()
+    assert from_proto(peer_pb2.WorkEvent.FromString(wire)) == event
+
+
+def test_an_order_arrives_as_it_was_sent() -> None:
+    order = WorkOrder(
+        id="cycle/r1/train/1/0",
+        term=7,
+        task="train",
+        params={"shape": {"hidden": 128}, "plan": [1, 2.5, None, True], "name": "x"},
+        inputs={"shards": ARTIFACT},
+        epoch=3,
+        bind_host="127.0.0.1",
+    )
+    wire = order.to_proto().SerializeToString()
+    assert WorkOrder.from_proto(peer_pb2.WorkRequest.FromString(wire)) == order
+
+
+def test_a_failure_is_raised_as_the_error_it_was() -> None:
+    failure = peer_pb2.Failure(code="empty-source", message="nothing there", hint="look again")
+    with pytest.raises(EmptySourceError, match="nothing there") as error:
+        from_proto(peer_pb2.WorkEvent(failure=failure))
+    assert error.value.hint == "look again"
+
+
+def test_a_failure_nobody_knows_is_still_an_error_for_people() -> None:
+    failure = peer_pb2.Failure(code="from-the-future", message="too new", hint="update")
+    with pytest.raises(JupiterError, match="too new"):
+        from_proto(peer_pb2.WorkEvent(failure=failure))
+
+
+def test_an_event_without_content_is_our_own_mistake() -> None:
+    with pytest.raises(Bug):
+        from_proto(peer_pb2.WorkEvent())

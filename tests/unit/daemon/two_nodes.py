@@ -1,0 +1,88 @@
+"""Nodes whose Peer and Artifacts services answer on loopback, without discovery or heartbeats.
+
+Owns putting them together. Everything is real; what a test wants to happen, it does itself.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from jupiterd.cluster.facts import ClusterFounded, Fact, NodeAdmitted
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.settings import Settings
+from jupiterd.daemon.state_dir import StateDir
+from jupiterd.ports import Address
+
+EVERYTHING_BYTES = 64 << 20
+TIMEOUT_S = 10.0
+
+
+class _Over(Exception):  # noqa: N818 - the end of a test
+    """Ends the tasks of a node."""
+
+
+@asynccontextmanager
+async def serving(folder: Path, name: str) -> AsyncGenerator[Node]:
+    """Run one node's servers on a port of its own."""
+    state_dir = StateDir.open(folder / name)
+    settings = Settings(name=name, state_dir=folder / name, port=0, local=True)
+    try:
+        async with asyncio.TaskGroup() as group:
+            node = Node(settings, state_dir, group)
+            server = node._make_server()
+            node.outlook.port = node.greeter.port = await server.start()
+            try:
+                yield node
+            finally:
+                await server.stop(0)
+                await node.close()
+            raise _Over  # noqa: TRY301 - ends every task of the group
+    except* _Over:
+        pass
+
+
+def address_of(node: Node) -> Address:
+    return Address("127.0.0.1", node.outlook.port)
+
+
+def admission_of(node: Node) -> NodeAdmitted:
+    return NodeAdmitted(
+        node.identity.node_id, node.settings.name, node.identity.certificate_pem, "window open"
+    )
+
+
+async def found(node: Node, *others: Node, facts: tuple[Fact, ...] = ()) -> None:
+    """Let a node found its cluster and admit the others."""
+    admissions = [admission_of(member) for member in (node, *others)]
+    await node.journal.append(1, [ClusterFounded("home"), *admissions, *facts])
+
+
+async def unite(founder: Node, *others: Node) -> None:
+    """Found a cluster of these nodes; everybody has the ledger and a link to everybody."""
+    await found(founder, *others)
+    entries, _ = founder.journal.lacking({}, EVERYTHING_BYTES)
+    for node in others:
+        await node.journal.move_to(founder.journal.cluster, entries)
+    everybody = (founder, *others)
+    for node in everybody:
+        for other in everybody:
+            if other is not node:
+                await link(node, other)
+
+
+async def link(node: Node, other: Node) -> None:
+    await node.peers.link(
+        other.identity.node_id,
+        other.settings.name,
+        address_of(other),
+        other.identity.certificate_pem,
+    )
+
+
+async def lead(node: Node) -> None:
+    """Let a node lead, and wait until its cluster is founded."""
+    node.leadership.on_lead(1)
+    async with asyncio.timeout(TIMEOUT_S):
+        while node.identity.node_id not in node.journal.state.roles:
+            await node.journal.changed_since(node.journal.version)

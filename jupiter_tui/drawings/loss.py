@@ -1,0 +1,22 @@
+"""The loss curve of the present round.
+
+Pure. Owns its caption. Doesn't know how a curve is kept or plotted.
+"""
+
+from jupiter_tui.drawings.lines import Lines, Tone, line
+from jupiter_tui.drawings.plot import plotted
+from jupiter_tui.scene import Scene
+
+CAPTION_LINES = 1
+
+
+def loss(scene: Scene, width: int, height: int) -> Lines:
+    """Return the curve in `height` lines, with a caption."""
+    curve = scene.view.curve
+    points = curve.points
+    if not points or width <= 0:
+        return (line("no training seen since the dashboard was opened", Tone.FAINT),)
+    caption = f"round {curve.round}, last {points[-1].loss:.4f}"
+    rows = height - CAPTION_LINES
+    drawn = plotted(points, width, rows, is_ascii=scene.options.is_ascii)
+    return (line(caption, Tone.FAINT), *(line(text) for text in drawn))

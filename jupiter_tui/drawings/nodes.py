@@ -1,0 +1,102 @@
+"""The table of nodes.
+
+Pure. Owns its columns, and what is said where there is no other node. Doesn't know where a
+document comes from.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jupiter_tui.drawings.columns import Column, Row, table
+from jupiter_tui.drawings.lines import Cell, Lines, Tone, line
+from jupiter_tui.drawings.thresholds import (
+    NODE_TONES,
+    NOTHING,
+    RAM_BAD_PERCENT,
+    RAM_WARN_PERCENT,
+    age,
+    percent,
+)
+from jupiter_tui.scene import Scene
+from jupiterd.cluster.membership import Liveness
+from jupiterd.formats import plain
+
+COLUMNS = (
+    Column("name", "NAME", 16, 0, grows=True),
+    Column("state", "STATE", 7, 1),
+    Column("role", "ROLE", 9, 2),
+    Column("cpu", "CPU", 5, 4, is_right=True),
+    Column("ram", "RAM", 5, 5, is_right=True),
+    Column("gpu", "GPU", 12, 6),
+    Column("seen", "LAST SEEN", 9, 3),
+    Column("address", "ADDRESS", 22, 7),
+    Column("reason", "WHY THIS ROLE", 24, 8, grows=True),
+)
+
+LEGEND = "* leads the cluster"
+
+ALONE = (
+    "no other node found yet; what to check:",
+    "  - does jupiterd run on the other machine, and with a name or address that is its own?",
+    "  - are both in the same network? name one to the other with: jupiterd --peer HOST:PORT",
+    "  - does a firewall let UDP port 5353 (mDNS) and jupiterd's own TCP port through?",
+    "  - macOS: System Settings, Privacy & Security, Local Network must allow the terminal",
+)
+"""Shown as long as a node knows nobody but itself."""
+
+_MAKERS = ("NVIDIA ", "GeForce ", "Apple ")
+
+
+def nodes(scene: Scene, width: int, _height: int) -> Lines:
+    """Return the table, and what to check where it has one row."""
+    document = scene.view.document
+    if not document:
+        return (line("nothing heard yet", Tone.FAINT),)
+    members: Sequence[Mapping[str, Any]] = document.get("nodes", ())
+    leader = (document.get("cluster") or {}).get("leader")
+    own = (document.get("node") or {}).get("id")
+    rows = [_row(node, leader, own) for node in members]
+    others = () if len(members) > 1 else (line(""), *map(line, ALONE))
+    return (*table(COLUMNS, rows, width), *others)
+
+
+def gpu_words(hardware: Mapping[str, Any] | None) -> str | None:
+    """Return the accelerators in a word or two, such as `2 x RTX 4090`; None without any."""
+    names = [_model(gpu) for gpu in (hardware or {}).get("gpus", ())]
+    counted = [
+        name if names.count(name) == 1 else f"{names.count(name)} x {name}"
+        for name in dict.fromkeys(names)
+    ]
+    return ", ".join(counted) or None
+
+
+def _model(gpu: Mapping[str, Any]) -> str:
+    """Return a model's name without its maker's."""
+    name = plain(gpu.get("name"))
+    for maker in _MAKERS:
+        name = name.removeprefix(maker)
+    return name
+
+
+def _row(node: Mapping[str, Any], leader: str | None, own: str | None) -> Row:
+    state = plain(node.get("state"))
+    is_here = node.get("id") == own
+    here, leads = " (here)" * is_here, " *" * (node.get("id") == leader)
+    # What somebody who is gone said last is no longer true.
+    load: Mapping[str, Any] = (node.get("load") or {}) if state != Liveness.GONE else {}
+    ram = load.get("ram_percent")
+    return {
+        "name": Cell(plain(node.get("name")) + here + leads, Tone.STRONG),
+        "state": Cell(state, NODE_TONES.get(state, Tone.NOTE)),
+        "role": _word(node.get("role")),
+        "cpu": percent(load.get("cpu_percent")),
+        "ram": percent(ram, warn=RAM_WARN_PERCENT, bad=RAM_BAD_PERCENT),
+        "gpu": _word(gpu_words(node.get("hardware"))),
+        "seen": age(node.get("last_heard_s")),
+        "address": _word(next(iter(node.get("addresses") or ()), None)),
+        "reason": _word(node.get("reason")),
+    }
+
+
+def _word(value: object) -> Cell:
+    return Cell(plain(value)) if value else NOTHING

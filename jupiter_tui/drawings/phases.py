@@ -1,0 +1,80 @@
+"""The phases of the round that is shown, one below the other.
+
+Pure. Owns the columns and the words for counts and times. Doesn't know what a phase does.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jupiter_tui.drawings.columns import Column, Row, table
+from jupiter_tui.drawings.lines import Cell, Lines, Tone, line
+from jupiter_tui.drawings.thresholds import PHASE_SIGNS
+from jupiter_tui.scene import Scene
+from jupiterd.formats import duration, plain, rate
+
+COLUMNS = (
+    Column("phase", "PHASE", 10, 0),
+    Column("state", "STATE", 7, 1),
+    Column("count", "COUNT", 19, 2, grows=True),
+    Column("elapsed", "ELAPSED", 10, 3, is_right=True),
+    Column("eta", "TIME LEFT", 10, 4, is_right=True),
+    Column("rate", "RATE", 9, 5, is_right=True),
+    Column("detail", "", 16, 6, grows=True),
+)
+
+NO_CYCLE = (
+    "no cycle has been started; start one with:",
+    "  jupiterctl cycle start --domain python --size 1m",
+)
+
+_EMPTY = Cell("")
+
+
+def phases(scene: Scene, width: int, _height: int) -> Lines:
+    """Return the phases of the cycle's present round."""
+    cycle = scene.view.cycle
+    if not scene.view.document:
+        return (line("nothing heard yet", Tone.FAINT),)
+    if not cycle:
+        return tuple(map(line, NO_CYCLE))
+    return table(COLUMNS, [_row(row) for row in of_round(cycle)], width)
+
+
+def of_round(cycle: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of the round that the cycle is in, else of its last one."""
+    rows: Sequence[Mapping[str, Any]] = cycle.get("phases") or ()
+    return [row for row in rows if row.get("round") == cycle.get("round")]
+
+
+def amount(row: Mapping[str, Any]) -> str:
+    """Return how much of a phase is done, such as `120 of 600 steps`."""
+    done, total, unit = row.get("done") or 0, row.get("total") or 0, plain(row.get("unit") or " ")
+    of_total = f" of {total:,}" if total and row.get("state") == "running" else ""
+    return f"{done:,}{of_total} {unit}".rstrip()
+
+
+def _row(row: Mapping[str, Any]) -> Row:
+    state = plain(row.get("state"))
+    sign, tone = PHASE_SIGNS.get(state, ("·", Tone.NORMAL))
+    is_running = state == "running"
+    return {
+        "phase": Cell(f"{sign} {plain(row.get('phase'))}", tone),
+        "state": Cell(state, tone),
+        "count": _count(row, state, tone),
+        "elapsed": _time(row.get("elapsed_s")),
+        "eta": _time(row.get("eta_s")) if row.get("eta_s") is not None or is_running else _EMPTY,
+        "rate": Cell(rate(row["rate"])) if row.get("rate") else _EMPTY,
+        "detail": Cell(plain(row.get("detail") or " ") if state == "done" else "", Tone.FAINT),
+    }
+
+
+def _count(row: Mapping[str, Any], state: str, tone: Tone) -> Cell:
+    if state == "skipped":
+        return Cell(plain(row.get("detail")), Tone.FAINT)
+    if state == "running" and not row.get("done") and not row.get("total"):
+        return Cell("preparing", tone)
+    return _EMPTY if state == "waiting" else Cell(amount(row), tone)
+
+
+def _time(seconds: float | None) -> Cell:
+    return _EMPTY if seconds is None else Cell(duration(seconds))

@@ -1,0 +1,55 @@
+"""What the gate decided in each round, with its numbers and its reason; and what happened beside.
+
+Pure. Owns the words. Doesn't know how a verdict comes about.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line
+from jupiter_tui.drawings.thresholds import VERDICT_TONES
+from jupiter_tui.scene import Scene
+from jupiterd.formats import plain
+
+EVENTS_SHOWN = 8
+
+COMPARED = {
+    "incumbent_bpb": "incumbent",
+    "byte_bpb": "order-2 byte model",
+    "unigram_bpb": "unigram",
+}
+"""What a candidate is compared with, by the key of its bits per byte."""
+
+
+def verdicts(scene: Scene, _width: int, _height: int) -> Lines:
+    """Return two lines for each verdict, the latest first."""
+    found = scene.view.cycle.get("verdicts") or ()
+    return tuple(made for item in reversed(found) for made in _verdict(item)) or (
+        line("none yet: the gate decides at the end of each round", Tone.FAINT),
+    )
+
+
+def events(scene: Scene, _width: int, _height: int) -> Lines:
+    """Return the latest events, the newest first."""
+    found = scene.view.cycle.get("events") or ()
+    latest = list(reversed(found))[:EVENTS_SHOWN]
+    return tuple(line(plain(event.get("text"))) for event in latest) or (
+        line("none yet", Tone.FAINT),
+    )
+
+
+def _verdict(item: Mapping[str, Any]) -> tuple[Line, ...]:
+    word = plain(item.get("verdict"))
+    others = [
+        f"{label} {item[key]:.4f}" for key, label in COMPARED.items() if item.get(key) is not None
+    ]
+    head = (
+        Cell(f"round {plain(item.get('round'))}  ", Tone.FAINT),
+        Cell(word, VERDICT_TONES.get(word, Tone.NORMAL)),
+        Cell(f"  {_bits(item.get('val_bpb'))}" + (f" ({', '.join(others)})" if others else "")),
+    )
+    return (head, line(f"         {plain(item['reason'])}")) if item.get("reason") else (head,)
+
+
+def _bits(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.4f} bits per byte"

@@ -1,0 +1,51 @@
+"""A part of a screen that shows one drawing.
+
+Owns when it is drawn anew: another scene or another size. Doesn't know what the drawing says.
+"""
+
+from collections.abc import Callable
+
+from textual.widgets import Static
+
+from jupiter_tui.drawings.lines import Lines
+from jupiter_tui.paint import painted
+from jupiter_tui.scene import Scene
+
+Drawing = Callable[[Scene, int, int], Lines]
+"""Takes a scene, a width and a height, both in characters."""
+
+
+class Panel(Static):
+    """Shows a drawing; repaints only what has changed, since repainting is what costs."""
+
+    def __init__(
+        self, place: str, drawing: Drawing, *, title: str = "", legend: str = "", fades: bool = True
+    ) -> None:
+        """Take a name, and what to draw; `fades` says whether old data is greyed out."""
+        super().__init__(id=place, markup=False)
+        self.border_title = title
+        self.border_subtitle = legend
+        self._drawing = drawing
+        self._fades = fades
+        self._scene: Scene | None = None
+        self._painted: tuple[Lines, bool] | None = None
+
+    def show(self, scene: Scene) -> None:
+        """Show another scene."""
+        self._scene = scene
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Draw again for the new size."""
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._scene is None:
+            return
+        lines = self._drawing(self._scene, self.content_size.width, self.content_size.height)
+        is_faded = self._fades and self._scene.is_faded
+        if (lines, is_faded) == self._painted:
+            return
+        self._painted = (lines, is_faded)
+        self.set_class(not lines, "-empty")
+        self.update(painted(lines, is_faded=is_faded, is_ascii=self._scene.options.is_ascii))

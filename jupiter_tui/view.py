@@ -1,0 +1,68 @@
+"""What the dashboard knows: the daemon's last document, the link to it, and the loss so far.
+
+Pure: messages of the watch stream come in with the moment at which they came. Owns the folding.
+Doesn't know how anything is shown.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from jupiter_tui.clock import Moment
+from jupiter_tui.curve import Curve, Point, extended
+from jupiterd.client.channel import Document
+from jupiterd.client.watch import Link, LinkChanged, WatchMessage, folded
+from jupiterd.cycle.work import Phase
+
+
+@dataclass(frozen=True)
+class ViewModel:
+    """Everything the screens are drawn from."""
+
+    document: Document = field(default_factory=dict[str, Any])
+    """The last status document; empty before the first one."""
+    link: Link = Link.CONNECTING
+    reason: str = ""
+    """Why the link isn't live."""
+    retry_at_s: float = 0.0
+    """With LOST: when the next try comes, on the clock of moments."""
+    heard_at: Moment | None = None
+    """When the daemon last said anything."""
+    curve: Curve = field(default_factory=Curve)
+
+    @property
+    def cycle(self) -> Mapping[str, Any]:
+        """Return the cycle's document; empty where there is none."""
+        return self.document.get("cycle") or {}
+
+    @property
+    def is_old(self) -> bool:
+        """Say whether what is known may no longer hold."""
+        return self.link in {Link.STALE, Link.LOST}
+
+
+def fold(view: ViewModel, message: WatchMessage, at: Moment) -> ViewModel:
+    """Return the view as it is after a message that came at a moment."""
+    if isinstance(message, LinkChanged):
+        retry_at_s = at.now_s + message.retry_in_s
+        return replace(view, link=message.link, reason=message.reason, retry_at_s=retry_at_s)
+    heard = replace(view, document=folded(view.document, message), heard_at=at)
+    return replace(heard, curve=_curve(heard))
+
+
+def with_link_of(view: ViewModel, current: ViewModel) -> ViewModel:
+    """Return a view that was held back, with the link as it is now."""
+    link, reason, retry_at_s = current.link, current.reason, current.retry_at_s
+    return replace(view, link=link, reason=reason, retry_at_s=retry_at_s)
+
+
+def _curve(view: ViewModel) -> Curve:
+    """Return the curve with what the running training says of itself, if it says anything."""
+    for row in view.cycle.get("phases", ()):
+        loss = (row.get("values") or {}).get("loss")
+        is_training = row.get("phase") == Phase.TRAIN and row.get("state") == "running"
+        if is_training and loss is not None and math.isfinite(loss):
+            point = Point(int(row["done"]), float(loss))
+            return extended(view.curve, str(view.cycle.get("id")), int(row["round"]), point)
+    return view.curve

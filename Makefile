@@ -21,9 +21,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python scripts/install_openblas.py
 	@touch $@
 
-# Three daemons on this machine, one cluster, two rounds of a real cycle.
+# Three daemons on this machine, one cluster, two rounds of a real cycle: make demo [TUI=1]
 demo: setup
-	@$(BIN)/python scripts/demo.py
+	@$(BIN)/python scripts/demo.py $(if $(TUI),--tui)
 
 # Bits per byte of a model on Python sources that no round has trained on: make score MODEL=FOLDER
 score: setup

@@ -6,6 +6,7 @@ Everything shown comes from the daemons; nothing is prepared.
 
 import argparse
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -62,6 +63,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--domain", default="python")
     parser.add_argument("--size", default="1m")
     parser.add_argument("--rounds", default="2")
+    parser.add_argument("--tui", action="store_true", help="show the cycle in the dashboard")
     return parser.parse_args()
 
 
@@ -150,8 +152,32 @@ def run_cycle(options: argparse.Namespace) -> int:
     command = ["jupiterctl", "--state-dir", str(STAGE / NAMES[0]), "cycle", "start"]
     command += ["--domain", options.domain, "--size", options.size, "--rounds", options.rounds]
     shown = [part.replace(f"{ROOT}/", "") for part in command]
-    print("$ " + " ".join([*shown, "--wait"]), flush=True)
-    return subprocess.run([BIN / command[0], *command[1:], "--wait"], check=False).returncode
+    wait = [] if options.tui else ["--wait"]
+    print("$ " + " ".join([*shown, *wait]), flush=True)
+    status = subprocess.run([BIN / command[0], *command[1:], *wait], check=False).returncode
+    if status or not options.tui:
+        return status
+    show_dashboard()
+    watch = [*command[:3], "cycle", "watch"]
+    return subprocess.run([BIN / watch[0], *watch[1:]], check=False).returncode
+
+
+def show_dashboard() -> None:
+    """Show the dashboard until it is quit, or the cycle has ended."""
+    dashboard = subprocess.Popen([BIN / "jupiter-tui", "--state-dir", STAGE / NAMES[0]])
+    try:
+        while dashboard.poll() is None and not has_ended():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                dashboard.wait(1)
+    finally:
+        dashboard.terminate()
+        dashboard.wait()
+
+
+def has_ended() -> bool:
+    """Say whether the first node knows the cycle to be over."""
+    view = asyncio.run(look())[NAMES[0]]
+    return ((view or {}).get("cycle") or {}).get("state") in {"finished", "failed", "stopped"}
 
 
 def show_completions() -> None:

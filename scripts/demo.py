@@ -201,7 +201,7 @@ async def complete(folder: str) -> list[str]:
 
     output = STAGE / "completions"
     output.mkdir(exist_ok=True)
-    params = {"prompts": list(PROMPTS), "max_tokens": 60, "seed": 1}
+    params = {"prompts": list(PROMPTS), "max_tokens": 60, "temperature": 0.6, "seed": 1}
     order = RunTask("prompt", params, {"model": folder}, str(output))
     async with start_worker(
         order, worker_environment("prompt", params), STAGE / "completions.log"

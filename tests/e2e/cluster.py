@@ -250,7 +250,7 @@ def _agree(views: Sequence[Document], size: int) -> bool:
     clusters = [view["cluster"] for view in views]
     return (
         len({(c["id"], c["leader"], c["term"], c["head"]) for c in clusters}) == 1
-        and clusters[0]["leader"] is not None
+        and clusters[0]["leader"] in {view["node"]["id"] for view in views}
         and all(c["nodes_alive"] == size for c in clusters)
         and all(
             node["role"] != "idle" or node["state"] != "alive"

@@ -40,13 +40,13 @@ async def test_a_cycle_survives_the_death_of_all_daemons_at_a_random_moment(
     seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbelow(1 << 32))
     chance = random.Random(seed)
     phase = chance.choice(["collect", "pack", "train", "evaluate"])
-    moment_s = chance.uniform(0.0, 1.0)
+    moment_s = chance.uniform(0.0, 3.0)
     print(f"{SEED_VARIABLE}={seed}: killed {moment_s:.2f} s after {phase} was seen")
 
     def has_come_to(cycle: Document) -> bool:
         return cycle["phase"] is not None and ORDER.index(cycle["phase"]) >= ORDER.index(phase)
 
-    domain = write_domain(tmp_path)
+    domain = write_domain(tmp_path, steps=120)
     async with three_daemons(tmp_path) as cluster:
         await cluster.meet()
         start_cycle(cluster, domain)
@@ -78,7 +78,7 @@ async def test_a_cycle_survives_the_death_of_all_daemons_at_a_random_moment(
 async def test_training_goes_on_from_the_last_checkpoint_when_a_worker_is_killed(
     tmp_path: Path,
 ) -> None:
-    domain = write_domain(tmp_path, steps=400)
+    domain = write_domain(tmp_path, steps=300)
     async with three_daemons(tmp_path) as cluster:
         await cluster.meet()
         start_cycle(cluster, domain)
@@ -99,10 +99,10 @@ async def test_training_goes_on_from_the_last_checkpoint_when_a_worker_is_killed
             lambda cycle: cycle["state"] != "running", "the end", CYCLE_TIMEOUT_S
         )
         assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
-        assert ended["step"] == 400
+        assert ended["step"] == 300
         assert ended["epoch"] == 2
         assert ended["resumed_from_step"] == again["resumed_from_step"]
         assert any("epoch 1 ended" in event["text"] for event in ended["events"])
         (cycle,) = cluster[0].state().cycles.values()
         steps = [fact.step for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
-        assert steps == [100, 200, 300, 400]
+        assert steps == [100, 200, 300]

@@ -30,7 +30,7 @@ score: setup
 	@$(BIN)/python scripts/score_outside.py $(MODEL)
 
 test: setup
-	@$(BIN)/python -m pytest -n 2 --dist worksteal --durations 10
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
 
 # Everything that must hold before a change is handed in.
 check: setup
@@ -39,7 +39,7 @@ check: setup
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/generate_rpc.py --check
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # After a change in proto/.
 proto: setup

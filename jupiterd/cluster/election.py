@@ -211,9 +211,10 @@ class Election:
             return self._see_abdication(now, beat)
         if self._leader is None and self._role is ElectionRole.FOLLOWER and beat.leader:
             # Told by a peer: good enough to know whom to turn to, not to stop waiting for itself.
-            is_other = beat.leader != self._self_id
+            # One that is gone is told of by peers that haven't noticed yet.
+            is_here = beat.leader in self._present
             reason = f"{short(beat.node)} follows it"
-            return self._follow(beat.leader, beat.term, reason) if is_other else []
+            return self._follow(beat.leader, beat.term, reason) if is_here else []
         return self._see_term(beat.term) if beat.leader == self._leader else []
 
     def _see_leader(self, now: float, beat: BeatSeen) -> list[Effect]:

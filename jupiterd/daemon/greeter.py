@@ -157,19 +157,19 @@ class Greeter:
             await self._peers.link(node, reply.name, address, certificate)
             self.pending_reason = ""
         elif meeting is Meeting.JOIN_THEIRS:
-            await self._join(node, channels)
+            await self._join(node, theirs.cluster, channels)
             attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
         elif meeting is Meeting.PENDING:
             self._set_pending(reason)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
 
-    async def _join(self, node: NodeId, channels: PeerChannels) -> None:
+    async def _join(self, node: NodeId, theirs: ClusterId, channels: PeerChannels) -> None:
         recent = [summary for summary, at_s in self._seen.values() if now_s() - at_s < SEEN_S]
         chosen, reason = choose(self._summary(), recent)
         if chosen is None:
             self._set_pending(reason)
             return
-        if self._joining.locked():
+        if chosen != theirs or self._joining.locked():
             return
         async with self._joining:
             request = peer_pb2.JoinRequest(

@@ -139,14 +139,18 @@ class Worker:
         if not await self._leaves_within(END_GRACE_S):
             return WorkFailedError(f"the {self._task} worker (pid {self.pid}) closed its link")
         await self._output_kept()
-        last = f": {line}" if (line := self._log.last_line) else ""
-        return WorkFailedError(f"the {self._task} worker (pid {self.pid}) {self._ending()}{last}")
+        return WorkFailedError(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
 
     def _ending(self) -> str:
         status = self._process.returncode or 0
         if status >= 0:
-            return f"ended with status {status} and no result"
-        return f"was killed by {signal.Signals(-status).name}"
+            return f"ended with status {status} and no result{self._last_words()}"
+        name = signal.Signals(-status).name
+        # Whoever is killed from outside has nothing to say about it.
+        return f"was killed by {name}" + ("" if name == "SIGKILL" else self._last_words())
+
+    def _last_words(self) -> str:
+        return f": {line}" if (line := self._log.last_line) else ""
 
     async def _keep_output(self, descriptor: int) -> None:
         reader = asyncio.StreamReader()

@@ -308,7 +308,7 @@ def test_followers_go_over_with_a_leader_that_follows_another_one() -> None:
 
 
 def test_a_leader_that_is_only_told_of_is_followed_but_does_not_stop_the_wait() -> None:
-    made = election(present=frozenset((BOB,)))
+    made = election(present=PEERS)
     assert made.step(0.5, beat(BOB, EVE, term=4)) == [
         PersistTerm(4),
         Follow(EVE, 4, "bbbbbbbb follows it"),
@@ -335,3 +335,9 @@ def test_two_leaders_that_yielded_to_each_other_do_not_wait_for_ever() -> None:
     made.step(4.1, beat(BOB, ME))
     assert made.leader is None
     assert made.step(4.5, Ticked()) == [AskPreVote(PEERS, 3)]
+
+
+def test_a_leader_that_is_gone_is_not_followed_because_a_peer_has_not_noticed() -> None:
+    made = election(present=frozenset((BOB,)))
+    made.step(0.5, beat(BOB, EVE, term=4))
+    assert made.leader is None

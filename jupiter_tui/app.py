@@ -5,6 +5,7 @@ Doesn't know what the screens show.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import ClassVar
 
 from textual import work
@@ -32,7 +33,7 @@ class JupiterTui(App[None]):
     """Two screens over one watch stream."""
 
     TITLE = "Jupiter"
-    CSS_PATH = "dashboard.tcss"
+    CSS_PATH = Path(__file__).with_name("dashboard.tcss")
     HORIZONTAL_BREAKPOINTS = WIDTH_CLASSES
     VERTICAL_BREAKPOINTS = HEIGHT_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -4,7 +4,7 @@ Pure. Owns its columns, and what is said where there is no other node. Doesn't k
 document comes from.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from jupiter_tui.drawings.columns import Column, Row, table
@@ -52,7 +52,7 @@ def nodes(scene: Scene, width: int, _height: int) -> Lines:
     document = scene.view.document
     if not document:
         return (line("nothing heard yet", Tone.FAINT),)
-    members: Sequence[Mapping[str, Any]] = document.get("nodes", ())
+    members = sorted(document.get("nodes", ()), key=lambda node: plain(node.get("name")))
     leader = (document.get("cluster") or {}).get("leader")
     own = (document.get("node") or {}).get("id")
     rows = [_row(node, leader, own) for node in members]

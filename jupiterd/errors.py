@@ -94,6 +94,13 @@ class PeerUnreachableError(JupiterError):
     default_hint = "jupiterctl node list shows who is alive"
 
 
+class ConnectionRefusedByPeerError(PeerUnreachableError):
+    """The machine answers and nothing listens on that port: its daemon has ended."""
+
+    code = "connection-refused"
+    default_hint = "start jupiterd on that machine"
+
+
 class NoLeaderError(JupiterError):
     """Nobody leads just now; an election takes about three seconds."""
 

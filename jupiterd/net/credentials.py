@@ -12,17 +12,13 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 
-from jupiterd.errors import Bug, PeerUnreachableError
+from jupiterd.errors import Bug, ConnectionRefusedByPeerError, PeerUnreachableError
 from jupiterd.ids import NodeId
 from jupiterd.net.identity import LEAF_NAME, Identity, node_id_of, pairing_root_pem
 from jupiterd.ports import Address
 
 TARGET_NAME_OPTION: Final = ("grpc.ssl_target_name_override", LEAF_NAME)
 """Channel option: every leaf carries the same name, whatever address it is reached at."""
-
-
-class ConnectionRefusedByPeerError(PeerUnreachableError):
-    """The machine answers and nothing listens on that port: its daemon has ended."""
 
 
 def server_credentials(identity: Identity) -> grpc.ServerCredentials:

@@ -6,10 +6,10 @@ from pathlib import Path
 import grpc
 import pytest
 
-from jupiterd.errors import PeerUnreachableError
+from jupiterd.errors import ConnectionRefusedByPeerError, PeerUnreachableError
 from jupiterd.failures import from_rpc
 from jupiterd.net.channels import PeerChannels
-from jupiterd.net.credentials import ConnectionRefusedByPeerError, peek_certificate
+from jupiterd.net.credentials import peek_certificate
 from jupiterd.net.identity import Identity, node_id_of
 from jupiterd.net.server import PeerServer
 from jupiterd.ports import Address

@@ -11,7 +11,7 @@ from tests.tui.documents import NOON, STATE_DIR
 if TYPE_CHECKING:
     from textual.pilot import Pilot
 
-WAIT_S = 15.0
+WAIT_S = 30.0
 
 
 class StillTui(JupiterTui):

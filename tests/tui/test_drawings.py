@@ -288,12 +288,12 @@ def test_events_are_shown_the_newest_first_and_not_without_end():
 def test_the_curve_fills_its_panel():
     lines = _text(loss, scene(*messages(60)), 60, 13)
     assert len(lines) == 13
-    assert lines[0].startswith("round 2, last ")
+    assert lines[0].startswith("round 2, smoothed ")
 
 
 def test_a_curve_says_of_which_round_it_is():
     shown = scene(*messages(60), trained(4, 7.5, round_number=1))
-    assert _text(loss, shown, 60, 13)[0] == "round 1, last 7.5000"
+    assert _text(loss, shown, 60, 13)[0] == "round 1, smoothed 7.500, last 7.500"
 
 
 def test_a_terminal_that_is_too_small_is_told_both_sizes():

@@ -35,7 +35,8 @@ Views = dict[str, Mapping[str, Any] | None]
 def main() -> int:
     """Play the demo and return its exit status."""
     options = read_options()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
     shutil.rmtree(STAGE, ignore_errors=True)
     STAGE.mkdir()
     began_s = time.monotonic()

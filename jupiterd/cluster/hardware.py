@@ -44,10 +44,20 @@ class Hardware:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Hardware":
-        """Rebuild the record; raises TypeError or KeyError where fields are missing or unknown."""
-        values: dict[str, Any] = {
-            **plain,
-            "gpus": tuple(Gpu(**gpu) for gpu in plain["gpus"]),
-            "engines": tuple(plain["engines"]),
-        }
-        return cls(**values)
+        """Rebuild the record; raises TypeError, ValueError or KeyError where it isn't one.
+
+        What a newer Jupiter may say beyond it is left out.
+        """
+        return cls(
+            system=str(plain["system"]),
+            machine=str(plain["machine"]),
+            cpu=str(plain["cpu"]),
+            cores=int(plain["cores"]),
+            ram_bytes=int(plain["ram_bytes"]),
+            gpus=tuple(
+                Gpu(str(g["name"]), str(g["uuid"]), int(g["memory_bytes"]), str(g["kind"]))
+                for g in plain["gpus"]
+            ),
+            engines=tuple(str(engine) for engine in plain["engines"]),
+            on_mains=bool(plain["on_mains"]),
+        )

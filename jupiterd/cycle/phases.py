@@ -12,7 +12,7 @@ from jupiterd.cycle.domain import Domain
 from jupiterd.cycle.plan import ModelShape
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
-from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.ids import ArtifactId, CycleId, short
 
 EVALUATION_PIECES = 2
 """Evaluation is cut into this many items, so that two nodes share it; ids must never change."""
@@ -64,9 +64,10 @@ class CloseRound:
 Step = RunItems | TrainRound | CloseRound
 
 
-def item_id(round_number: int, phase: Phase, number: int) -> str:
-    """Return the id of the phase's n-th item."""
-    return f"r{round_number}/{phase}/{number}"
+def item_id(round_number: int, phase: Phase, number: int, model: str = "") -> str:
+    """Return the id of the phase's n-th item; what is said of a model carries the model's id."""
+    name = f"r{round_number}/{phase}/{number}"
+    return f"{name}/{short(model)}" if model else name
 
 
 def next_step(view: RoundView, domain: Domain, shape: ModelShape) -> tuple[Step, str]:
@@ -77,10 +78,10 @@ def next_step(view: RoundView, domain: Domain, shape: ModelShape) -> tuple[Step,
         items = items_of(view, domain, shape)
         undone = tuple(item for item in items if item.id not in view.completed)
         if undone:
-            return RunItems(
-                phase, undone, len(items)
-            ), f"{len(undone)} of {len(items)} items are open"
-    return CloseRound(view.completed[item_id(view.round, Phase.GATE, 0)]), "the gate has decided"
+            step = RunItems(phase, undone, len(items))
+            return step, f"{len(undone)} of {len(items)} items are open"
+    judged = item_id(view.round, Phase.GATE, 0, view.trained or "")
+    return CloseRound(view.completed[judged]), "the gate has decided"
 
 
 def skip_reason(view_round: int, generator: str, phase: Phase) -> str:
@@ -206,7 +207,7 @@ def _evaluate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[Work
         inputs["incumbent"] = ArtifactId(view.generator)
     return tuple(
         WorkItem(
-            item_id(view.round, Phase.EVALUATE, piece),
+            item_id(view.round, Phase.EVALUATE, piece, view.trained),
             Phase.EVALUATE,
             "evaluate",
             {
@@ -222,7 +223,9 @@ def _evaluate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[Work
 
 def _gate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
     scores = {
-        f"scores.{piece}": _result(view, Phase.EVALUATE, piece).outputs["scores"]
+        f"scores.{piece}": view.completed[
+            item_id(view.round, Phase.EVALUATE, piece, view.trained or "")
+        ].outputs["scores"]
         for piece in range(EVALUATION_PIECES)
     }
     params = {
@@ -234,7 +237,8 @@ def _gate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem
         "round": view.round,
         "scores": scores,
     }
-    return (WorkItem(item_id(view.round, Phase.GATE, 0), Phase.GATE, "gate", params, scores),)
+    name = item_id(view.round, Phase.GATE, 0, view.trained or "")
+    return (WorkItem(name, Phase.GATE, "gate", params, scores),)
 
 
 _ITEMS: Mapping[Phase, Callable[[RoundView, Domain, ModelShape], tuple[WorkItem, ...]]] = {

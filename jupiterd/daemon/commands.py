@@ -3,6 +3,7 @@
 Owns each verb's checks and its facts. A daemon that doesn't lead passes the command on.
 """
 
+import asyncio
 import json
 import secrets
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ class Commands:
 
     def __init__(self, node: "Node") -> None:
         self._node = node
+        self._one_at_a_time = asyncio.Lock()
         self._verbs = {
             "cycle.start": self._start_cycle,
             "cycle.stop": self._stop_cycle,
@@ -67,7 +69,8 @@ class Commands:
             raise NoLeaderError("this node doesn't lead")
         if verb not in self._verbs:
             raise UsageError(f"unknown command {verb}")
-        return {"schema": SCHEMA, **await self._verbs[verb](self._node.leading, arguments)}
+        async with self._one_at_a_time:
+            return {"schema": SCHEMA, **await self._verbs[verb](self._node.leading, arguments)}
 
     async def _start_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         running = self._running()

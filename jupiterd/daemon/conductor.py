@@ -21,17 +21,18 @@ from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
-from jupiterd.daemon.leading import Leading, is_permanent
+from jupiterd.daemon.leading import Leading, is_permanent, may_mend
 from jupiterd.daemon.work_events import Advanced, Finished
 from jupiterd.errors import (
     Bug,
+    EmptySourceError,
     JupiterError,
     NotFoundError,
     PeerUnreachableError,
     WorkFailedError,
     all_of,
 )
-from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 log = logging.getLogger(__name__)
 
@@ -113,19 +114,26 @@ class CycleConductor:
 
     async def _run_item(self, view: RoundView, item: WorkItem) -> None:
         failures = 0
+        without: frozenset[NodeId] = frozenset()
         while True:
+            node: NodeId | None = None
             try:
-                return await self._try_item(view, item)
+                node = self._leading.place(needs_engine=item.phase in NEEDS_ENGINE, without=without)
+                return await self._try_item(view, item, node)
+            except EmptySourceError:
+                # A folder lies on one machine only: it is looked for on each.
+                without |= {node} if node is not None else frozenset()
+                if without.issuperset(self._leading.fit_nodes()):
+                    raise
             except JupiterError as error:
-                failures += isinstance(error, WorkFailedError)
+                failures += not may_mend(error)
                 if is_permanent(error) or failures >= MAX_FAILURES:
                     raise
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
                 await asyncio.sleep(RETRY_S)
 
-    async def _try_item(self, view: RoundView, item: WorkItem) -> None:
+    async def _try_item(self, view: RoundView, item: WorkItem, node: NodeId) -> None:
         began_s = now_s()
-        node = self._leading.place(needs_engine=item.phase in NEEDS_ENGINE)
         order = self._leading.order(self._cycle, item.id, item.task, item.params)
         result = None
         async for event in self._leading.run(node, replace(order, inputs=item.inputs)):

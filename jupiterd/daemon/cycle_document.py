@@ -92,7 +92,7 @@ def _resumed(cycle: CycleState) -> int | None:
 def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
     documents: list[dict[str, Any]] = []
     for number, verdict in sorted(cycle.verdicts.items()):
-        judged = cycle.completed.get((number, item_id(number, Phase.GATE, 0)))
+        judged = cycle.completed.get((number, item_id(number, Phase.GATE, 0, verdict.candidate)))
         numbers = {} if judged is None else judged.summary
         documents.append(
             {

@@ -3,9 +3,10 @@
 Owns the stream to a peer. The stream is the lease: closing it ends the work over there.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator
 
-import grpc
+import grpc.aio
 
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.work_events import Finished, WorkEvent, WorkOrder, from_proto
@@ -43,6 +44,12 @@ class Dispatcher:
                 yield event
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, peer.name) from error
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # A channel that is closed under a stream cancels it, and nobody asked for that.
+            raise PeerUnreachableError(f"the link to {peer.name} was closed") from None
         finally:
             call.cancel()
         if not finished:

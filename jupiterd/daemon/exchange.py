@@ -12,6 +12,7 @@ import grpc
 from jupiterd.cluster.ledger import Entry
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.peers import Peers
+from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId, short
 from jupiterd.rpc import peer_pb2
 
@@ -87,8 +88,8 @@ class Exchange:
             while more or node in self._again:
                 self._again.discard(node)
                 more = await self._once(node)
-        except grpc.aio.AioRpcError as error:
-            log.debug("exchange_failed", extra={"node": short(node), "reason": error.details()})
+        except (grpc.aio.AioRpcError, JupiterError) as error:
+            log.debug("exchange_failed", extra={"node": short(node), "reason": str(error)})
         finally:
             self._running.discard(node)
             self._again.discard(node)

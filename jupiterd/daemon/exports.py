@@ -30,6 +30,14 @@ class Exports:
         if not folder.exists():
             draft = folder.with_name(folder.name + ".tmp")
             shutil.rmtree(draft, ignore_errors=True)
-            shutil.copytree(artifact, draft, copy_function=os.link)
+            shutil.copytree(artifact, draft, copy_function=_link)
             draft.rename(folder)
         return folder
+
+
+def _link(source: str, target: str) -> None:
+    """Link a file, or copy it where the disk knows no links."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

@@ -7,6 +7,7 @@ everywhere; the next starts from the last recorded checkpoint with whoever is fi
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ from jupiterd.cluster.facts import (
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.leading import Leading, is_permanent
+from jupiterd.daemon.leading import Leading, is_permanent, may_mend
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous
 from jupiterd.daemon.work_events import Advanced, CheckpointMade, Started, WorkOrder
 from jupiterd.errors import JupiterError, PeerUnreachableError, WorkFailedError, all_of
@@ -30,6 +31,7 @@ MAX_BARREN_EPOCHS = 5
 """Epochs in a row that add no checkpoint; more means that training can't go on by itself."""
 
 RETRY_S = 1.0
+MAX_RETRY_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -67,17 +69,20 @@ class GangConductor:
             JupiterError: a reason that another epoch can't mend.
         """
         await self._close_left_open()
-        barren = 0
+        barren, wait_s = 0, RETRY_S
         while not self._is_trained():
             before = self._last_step()
             try:
                 await self._run_epoch(step)
             except* JupiterError as group:
                 error = _deepest(group)
-                barren = 0 if self._last_step() > before else barren + 1
+                if self._last_step() > before:
+                    barren, wait_s = 0, RETRY_S
+                barren += not may_mend(error)
                 if is_permanent(error) or barren >= MAX_BARREN_EPOCHS:
                     raise error from group
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(wait_s)
+                wait_s = min(2 * wait_s, MAX_RETRY_S)
 
     def _is_trained(self) -> bool:
         last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
@@ -95,6 +100,9 @@ class GangConductor:
 
     async def _run_epoch(self, step: TrainRound) -> None:
         launch = self._launch()
+        inputs = self._inputs(step, launch)
+        for artifact in inputs.values():  # before anything is recorded: without them no gang starts
+            await self._leading.library.ensure(artifact)
         await self._leading.record(
             EpochOpened(
                 cycle=self._cycle,
@@ -108,7 +116,7 @@ class GangConductor:
         )
         reason = "the cycle was stopped"
         try:
-            await self._run_gang(step, launch)
+            await self._run_gang(inputs, launch)
             reason = "finished"
         except* JupiterError as group:
             reason = _deepest(group).message
@@ -124,7 +132,7 @@ class GangConductor:
         cycle = self._leading.cycle(self._cycle)
         seats = [seat for seat in self._leading.seats() if seat.has_engine]
         trainers = [seat.node for seat in seats if seat.role in ("trainer", "hybrid")]
-        gang = tuple(trainers or [seat.node for seat in seats][:1])
+        gang = tuple(trainers or [seat.node for seat in seats][:1])[: self._plan.batch_sequences]
         if not gang:
             raise PeerUnreachableError("no node that is alive can train")
         last = cycle.last_checkpoint(self._round)
@@ -137,10 +145,13 @@ class GangConductor:
             began_s=now_s(),
         )
 
-    async def _run_gang(self, step: TrainRound, launch: Launch) -> None:
+    def _inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
         if launch.from_checkpoint:
             inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
+        return inputs
+
+    async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         await self._leading.library.spread(
             inputs.values(), [node for node in launch.gang if node != self._leading.self_id]
         )

@@ -5,7 +5,9 @@ Owns the addresses that are known and when each is tried again. Doesn't know how
 """
 
 import asyncio
+import contextlib
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +17,8 @@ from jupiterd.cluster.admission import Meeting, Summary, choose, meet
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.peers import Peers
-from jupiterd.errors import JupiterError
+from jupiterd.daemon.settings import parse_address
+from jupiterd.errors import JupiterError, RefusedError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate
@@ -32,6 +35,9 @@ JOIN_TIMEOUT_S = 10.0
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 30.0
 SEEN_S = 10.0
+WORKING_S = 5.0
+MAX_LEADER_ADDRESSES = 8
+MAX_LABEL_CHARACTERS = 64
 MAX_ADDRESSES = 256
 
 
@@ -82,8 +88,20 @@ class Greeter:
             if not known.is_ours:
                 known.due_s = min(known.due_s, now_s() + TICK_S)
                 known.wait_s = FIRST_RETRY_S
-        elif len(self._attempts) < MAX_ADDRESSES:
+        else:
+            if len(self._attempts) >= MAX_ADDRESSES:
+                self._forget_one()
             self._attempts[address] = Attempt(now_s())
+
+    def _forget_one(self) -> None:
+        """Make room: the address that nobody uses and that was tried longest ago goes."""
+        idle = [
+            (attempt.tried_s, str(address), address)
+            for address, attempt in self._attempts.items()
+            if self._peers.linked_at(address) is None and not attempt.is_ours
+        ]
+        if idle:
+            del self._attempts[min(idle)[2]]
 
     def note_caller(self, node: NodeId, address: Address, cluster: str) -> None:
         """Take up where somebody who said hello may answer; hasten only where a link is missing.
@@ -139,6 +157,8 @@ class Greeter:
             log.debug("greeting_failed", extra={"address": str(address), "reason": error.message})
         except grpc.aio.AioRpcError as error:
             log.debug("greeting_failed", extra={"address": str(address), "reason": error.details()})
+        except Exception:  # whatever a stranger says, it must not end this daemon
+            log.exception("greeting_failed", extra={"address": str(address)})
 
     async def _meet(
         self,
@@ -150,11 +170,14 @@ class Greeter:
     ) -> None:
         reply = await channels.control.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
         theirs = from_message(reply.summary)
-        self._seen[theirs.cluster] = (theirs, now_s())
+        recent = {c: seen for c, seen in self._seen.items() if now_s() - seen[1] < SEEN_S}
+        self._seen = recent | {theirs.cluster: (theirs, now_s())}
         known_member = node in self._journal.state.members
         meeting, reason = meet(self._summary(), theirs, known_member)
         if meeting is Meeting.SAME and known_member:
-            await self._peers.link(node, reply.name, address, certificate)
+            if not self._has_working_link(node, address, reply.run_nonce):
+                peer = await self._peers.link(node, reply.name, address, certificate)
+                peer.run_nonce = reply.run_nonce
             self.pending_reason = ""
         elif meeting is Meeting.JOIN_THEIRS:
             await self._join(node, theirs.cluster, channels)
@@ -162,6 +185,19 @@ class Greeter:
         elif meeting is Meeting.PENDING:
             self._set_pending(reason)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
+
+    def _has_working_link(self, node: NodeId, address: Address, run_nonce: str) -> bool:
+        """Say whether another address already carries heartbeats to the same run of that daemon.
+
+        A link is left alone while it works: closing it would end the work that runs over it.
+        """
+        peer = self._peers.get(node)
+        return (
+            peer is not None
+            and peer.address != address
+            and peer.run_nonce == run_nonce
+            and now_s() - peer.answered_s < WORKING_S
+        )
 
     async def _join(self, node: NodeId, theirs: ClusterId, channels: PeerChannels) -> None:
         recent = [summary for summary, at_s in self._seen.values() if now_s() - at_s < SEEN_S]
@@ -189,9 +225,9 @@ class Greeter:
             log.info("joined", extra={"cluster": short(cluster), "through": short(node)})
             self._moved(NodeId(reply.leader), cluster)
         elif reply.decision == decisions.ASK_LEADER:
-            for text in reply.leader_addresses:
-                host, _, port = text.rpartition(":")
-                self.note(Address(host.strip("[]"), int(port)))
+            for text in reply.leader_addresses[:MAX_LEADER_ADDRESSES]:
+                with contextlib.suppress(ValueError):
+                    self.note(parse_address(text))
         else:
             self._set_pending(reply.reason)
 
@@ -221,10 +257,12 @@ def to_message(summary: Summary) -> peer_pb2.ClusterSummary:
 
 
 def from_message(message: peer_pb2.ClusterSummary) -> Summary:
-    """Rebuild a cluster's summary."""
+    """Rebuild a cluster's summary; raises RefusedError where it isn't one."""
+    if not re.fullmatch("[0-9a-f]{32}", message.cluster):
+        raise RefusedError("a stranger named a cluster that can't be one")
     return Summary(
         cluster=ClusterId(message.cluster),
-        label=message.label,
+        label="".join(c for c in message.label[:MAX_LABEL_CHARACTERS] if c.isprintable()),
         blank=message.blank,
         open=message.open,
         leader=NodeId(message.leader) if message.leader else None,

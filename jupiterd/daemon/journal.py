@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
 from jupiterd.cluster.state import State
-from jupiterd.errors import CorruptLedgerError
+from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError
 from jupiterd.ids import ClusterId
-from jupiterd.net.identity import Identity, verify
+from jupiterd.net.identity import Identity, node_id_of, verify
 from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,14 @@ class Journal:
         return self.version
 
     async def append(self, term: int, facts: Sequence[Fact]) -> Entry:
-        """Write an entry of our own: sign, persist, apply. Only the leader calls this."""
+        """Write an entry of our own: sign, persist, apply. Only the leader calls this.
+
+        Once begun it is finished, even if the caller is cancelled: an entry that is on disk and not
+        in memory would fork our own chain.
+        """
+        return await asyncio.shield(self._append(term, facts))
+
+    async def _append(self, term: int, facts: Sequence[Fact]) -> Entry:
         async with self._writing:
             index = self._ledger.tips().get(str(self._writer), 0) + 1
             body = compose(self.cluster, term, self._writer, index, self._tip, tuple(facts))
@@ -73,14 +80,20 @@ class Journal:
     async def absorb(self, raws: Sequence[bytes]) -> int:
         """Take in entries that a peer sent, in their order; return how many were new.
 
-        A bad one is left out, and so is what its writer wrote behind it: that hangs on it.
+        A bad one is left out, and so is what its writer wrote behind it: that hangs on it. Once
+        begun it is finished, as `append` is.
         """
+        return await asyncio.shield(self._absorb(raws))
+
+    async def _absorb(self, raws: Sequence[bytes]) -> int:
         async with self._writing:
             new = [entry for raw in raws if (entry := self._admit(raw)) is not None]
-            if new:
-                await asyncio.to_thread(self._file.append, [entry.raw for entry in new])
-        if new:
-            self._tell()
+            try:
+                if new:
+                    await asyncio.to_thread(self._file.append, [entry.raw for entry in new])
+            finally:
+                if new:
+                    self._tell()
         return len(new)
 
     async def move_to(self, cluster: ClusterId, raws: Sequence[bytes]) -> None:
@@ -88,6 +101,7 @@ class Journal:
 
         Raises:
             CorruptLedgerError: the entries don't make a ledger that has us as a member.
+            ConflictError: the ledger held so far is no longer blank.
         """
         fresh = Ledger(cluster)
         for raw in raws:
@@ -95,6 +109,8 @@ class Journal:
         if self._identity.node_id not in fresh.state.members:
             raise CorruptLedgerError(f"the ledger of cluster {cluster[:8]} doesn't have this node")
         async with self._writing:
+            if not self.state.blank:
+                raise ConflictError("this node's cluster has work of its own by now")
             await asyncio.to_thread(self._file.replace, cluster, list(raws))
             self._take(fresh, [])
         self._tell()
@@ -123,7 +139,11 @@ class Journal:
     @staticmethod
     def _add_verified(ledger: Ledger, entry: Entry) -> bool:
         certificate = ledger.certificate_of(entry)
-        if certificate is None or not verify(certificate, entry.body, entry.signature):
+        if (
+            certificate is None
+            or node_id_of(certificate) != entry.writer.node
+            or not verify(certificate, entry.body, entry.signature)
+        ):
             raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
         return ledger.add(entry)
 
@@ -137,5 +157,5 @@ class Journal:
 def _logged_if_bad():  # noqa: ANN202 - a context manager
     try:
         yield
-    except CorruptLedgerError as error:
+    except JupiterError as error:
         log.warning("ledger_entry_refused", extra={"reason": error.message})

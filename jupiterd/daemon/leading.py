@@ -87,9 +87,10 @@ class Leading:
             for node in self.fit_nodes()
         ]
 
-    def place(self, *, needs_engine: bool) -> NodeId:
+    def place(self, *, needs_engine: bool, without: frozenset[NodeId] = frozenset()) -> NodeId:
         """Return who does one more piece of work; raises PeerUnreachableError where nobody can."""
-        node, reason = choose(self.seats(), needs_engine=needs_engine)
+        seats = [seat for seat in self.seats() if seat.node not in without]
+        node, reason = choose(seats, needs_engine=needs_engine)
         if node is None:
             raise PeerUnreachableError(reason, "pip install 'jupiterd[cpu]' on one of the machines")
         return node
@@ -127,6 +128,20 @@ class Leading:
         peer = self.peers.get(node)
         if peer is not None:
             peer.troubled_until_s = now_s() + TROUBLE_S
+
+
+def may_mend(error: JupiterError) -> bool:
+    """Say whether waiting can help: a machine, a disk or a leader may come back."""
+    return error.code in {
+        "not-found",
+        "peer-unreachable",
+        "connection-refused",
+        "bad-route",
+        "disk-full",
+        "timed-out",
+        "no-leader",
+        "refused",
+    }
 
 
 def is_permanent(error: JupiterError) -> bool:

@@ -4,6 +4,7 @@ Owns the wish for a local copy. Doesn't know how an artifact is fetched (`librar
 (`exports`).
 """
 
+import asyncio
 import logging
 
 from jupiterd.cluster.facts import RoundCommitted
@@ -15,6 +16,8 @@ from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId
 
 log = logging.getLogger(__name__)
+
+RETRY_S = 10.0
 
 
 class ModelKeeper:
@@ -30,17 +33,26 @@ class ModelKeeper:
         version = -1
         while True:
             version = await self._journal.changed_since(version)
-            for cycle in list(self._journal.state.cycles.values()):
-                for done in cycle.rounds:
-                    await self._keep(cycle, done)
+            if not await self._keep_all():
+                await asyncio.sleep(RETRY_S)
+                version = -1  # look again, though nothing may have been recorded since
 
-    async def _keep(self, cycle: CycleState, done: RoundCommitted) -> None:
-        if self._exports.folder(cycle, done.round).is_dir():
-            return
+    async def _keep_all(self) -> bool:
+        """Return whether the model of every finished round is here."""
+        wanted = [
+            (cycle, done)
+            for cycle in self._journal.state.cycles.values()
+            for done in cycle.rounds
+            if not self._exports.folder(cycle, done.round).is_dir()
+        ]
+        return all([await self._keep(cycle, done) for cycle, done in wanted])
+
+    async def _keep(self, cycle: CycleState, done: RoundCommitted) -> bool:
         try:
             artifact = await self._library.ensure(ArtifactId(done.parent))
-        except JupiterError as error:
-            log.warning("model_not_here_yet", extra={"reason": error.message})
-            return
-        folder = self._exports.export(cycle, done.round, artifact)
+            folder = await asyncio.to_thread(self._exports.export, cycle, done.round, artifact)
+        except (JupiterError, OSError) as error:
+            log.warning("model_not_here_yet", extra={"reason": str(error)})
+            return False
         log.info("model_exported", extra={"folder": str(folder)})
+        return True

@@ -4,6 +4,7 @@ Owns every part and every task. Decides nothing by itself: the parts do.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 
@@ -195,7 +196,8 @@ class Node:
         while True:
             version = await self.journal.changed_since(version)
             self.pulse.roster_changed()
-            save_addresses(self.state_dir.peers, [peer.address for peer in self.peers])
+            with contextlib.suppress(OSError):  # only hints, for the next start
+                save_addresses(self.state_dir.peers, [peer.address for peer in self.peers])
 
 
 class _Stopped(Exception):  # noqa: N818 - the orderly end of a daemon

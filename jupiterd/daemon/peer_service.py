@@ -7,6 +7,7 @@ than hello and join. Doesn't do the work itself; each verb is one call to the pa
 import json
 import logging
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 
 SNAPSHOT_BYTES = 3 << 20
 MAX_NAME_CHARACTERS = 64
+MAX_CERTIFICATE_BYTES = 4096
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -69,7 +71,8 @@ class PeerService(peer_pb2_grpc.PeerServicer):
                 leader=node.pulse.election.leader or "",
                 leader_addresses=node.outlook.leader_addresses(),
             )
-        if node_id_of(request.certificate_pem) != who:
+        certificate = request.certificate_pem
+        if len(certificate) > MAX_CERTIFICATE_BYTES or node_id_of(certificate) != who:
             await abort(context, RefusedError("the certificate isn't that of the connection"))
         decision, reason = admit(node.journal.state, node.journal.state.window_open, who)
         if decision is not Admission.ADMITTED:
@@ -145,8 +148,9 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Do a piece of work; the work ends with the stream."""
         await self._member(context)
         try:
-            async for event in self._node.runner.run(WorkOrder.from_proto(request)):
-                yield to_proto(event)
+            async with aclosing(self._node.runner.run(WorkOrder.from_proto(request))) as events:
+                async for event in events:
+                    yield to_proto(event)
         except JupiterError as error:
             yield peer_pb2.WorkEvent(failure=_failure(error))
 

@@ -31,6 +31,8 @@ class Peer:
     telemetry: dict[str, Any] = field(default_factory=dict[str, Any])
     tips: dict[str, int] = field(default_factory=dict[str, int])
     """Its vector of writers, as it last told us."""
+    answered_s: float = float("-inf")
+    """When it last answered a heartbeat over this link."""
     troubled_until_s: float = 0.0
     """Work isn't placed there before this time: a stream to it has just broken."""
 

@@ -163,6 +163,7 @@ class Pulse:
         self._in_flight.add(peer.node)
         try:
             reply = await peer.channels.heartbeat.Beat(self._message(), timeout=BEAT_TIMEOUT_S)
+            peer.answered_s = now_s()
             self.heard(peer.node, reply)
         except grpc.aio.AioRpcError as error:
             if "refused" in (error.details() or "").lower():
@@ -238,13 +239,18 @@ class Pulse:
 
 
 def _keep_telemetry(peer: Peer, message: peer_pb2.Heartbeat) -> None:
+    """Take up what a peer says of itself; what can't be read leaves the last reading in place."""
     peer.run_nonce = message.run_nonce
     peer.addresses = tuple(message.addresses)
     peer.name = message.name or peer.name
     if 0 < len(message.telemetry) <= MAX_TELEMETRY_BYTES:
-        told = msgpack.unpackb(message.telemetry, raw=False, strict_map_key=True)
-        peer.telemetry = told
-        peer.hardware = Hardware.from_plain(told["hardware"])
+        try:
+            told = msgpack.unpackb(message.telemetry, raw=False, strict_map_key=True)
+            hardware = Hardware.from_plain(told["hardware"])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            log.debug("telemetry_refused", extra={"node": short(peer.node), "reason": str(error)})
+            return
+        peer.telemetry, peer.hardware = told, hardware
 
 
 async def _swallow(call: "grpc.aio.UnaryUnaryCall[peer_pb2.Heartbeat, peer_pb2.Heartbeat]") -> None:

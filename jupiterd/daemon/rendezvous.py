@@ -4,6 +4,7 @@ Owns the preflight and the life of the store. Doesn't know what the ranks do onc
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,7 @@ async def open_rendezvous(
     Raises:
         BadRouteError: two members can't reach each other; host, interface and address are named.
     """
-    if len(set(gang)) == 1 and len(gang) == 1:
+    if len(gang) == 1:
         yield Rendezvous()
         return
     places = await _prove_routes(leading, gang)
@@ -55,10 +56,11 @@ async def open_rendezvous(
 
 
 async def _listening_port(events: AsyncIterator[WorkEvent]) -> int:
-    async with asyncio.timeout(STORE_TIMEOUT_S):
-        async for event in events:
-            if isinstance(event, Listening):
-                return event.port
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(STORE_TIMEOUT_S):
+            async for event in events:
+                if isinstance(event, Listening):
+                    return event.port
     raise TimedOutError("the gang's store didn't start")
 
 

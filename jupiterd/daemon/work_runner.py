@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +95,9 @@ class WorkRunner:
         spool.mkdir(mode=0o700)
         self.running[spool.name] = order
         try:
-            async for event in self._run_worker(order, inputs, spool):
-                yield event
+            async with aclosing(self._run_worker(order, inputs, spool)) as events:
+                async for event in events:
+                    yield event
         finally:
             del self.running[spool.name]
             await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)

@@ -71,7 +71,7 @@ async def peek_certificate(address: Address, identity: Identity, timeout_s: floa
         raise ConnectionRefusedByPeerError(f"nothing listens on {address}") from error
     except TimeoutError as error:
         raise PeerUnreachableError(f"{address} didn't answer in {timeout_s:g} s") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise PeerUnreachableError(f"{address} can't be reached: {error}") from error
     try:
         shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)

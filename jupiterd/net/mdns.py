@@ -90,10 +90,15 @@ class MdnsDiscovery:
     async def _resolve(self, name: str) -> list[Address]:
         if self._zeroconf is None:
             return []
-        info = AsyncServiceInfo(SERVICE_TYPE, name)
-        known = info.load_from_cache(self._zeroconf.zeroconf) or await info.async_request(
-            self._zeroconf.zeroconf, RESOLVE_TIMEOUT_S * 1000
-        )
+        try:
+            info = AsyncServiceInfo(SERVICE_TYPE, name)
+            known = info.load_from_cache(self._zeroconf.zeroconf) or await info.async_request(
+                self._zeroconf.zeroconf, RESOLVE_TIMEOUT_S * 1000
+            )
+        except (ZeroconfError, ValueError, OSError) as error:
+            # Anybody on the network can announce anything.
+            _log.debug("announcement_refused", extra={"reason": str(error)})
+            return []
         if not known or not info.port:
             return []
         return [Address(host, info.port) for host in info.parsed_scoped_addresses()]

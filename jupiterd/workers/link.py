@@ -100,8 +100,15 @@ class Task:
                     return frame
         raise Bug("the daemon closed the link before it gave a task")
 
+    def _received(self) -> bytes:
+        """Return what came in; nothing once the daemon's end is closed, however it was closed."""
+        try:
+            return self._link.recv(1 << 16)
+        except OSError:
+            return b""
+
     def _listen(self) -> None:
-        while data := self._link.recv(1 << 16):
+        while data := self._received():
             if any(isinstance(frame, StopTask) for frame in self._reader.feed(data)):
                 self._stop.set()
         self._stop.set()

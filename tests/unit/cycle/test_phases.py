@@ -178,8 +178,8 @@ def test_the_incumbent_is_compared_with_in_later_rounds(domain: Domain) -> None:
     walk(domain, completed)
     walk(domain, completed, round=2, generator=artifact("student"))
     for piece in range(EVALUATION_PIECES):
-        del completed[item_id(2, Phase.EVALUATE, piece)]
-    now = view(completed, round=2, trained=artifact("model"), generator=artifact("student"))
+        del completed[item_id(2, Phase.EVALUATE, piece, artifact("model-2"))]
+    now = view(completed, round=2, trained=artifact("model-2"), generator=artifact("student"))
     step, _ = next_step(now, domain, SHAPE)
     assert isinstance(step, RunItems)
     assert {item.inputs["incumbent"] for item in step.items} == {artifact("student")}
@@ -188,8 +188,8 @@ def test_the_incumbent_is_compared_with_in_later_rounds(domain: Domain) -> None:
 def test_each_look_at_the_holdout_is_counted(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    del completed["r1/gate/0"]
-    step, _ = next_step(view(completed, trained=artifact("model"), looks=4), domain, SHAPE)
+    del completed[item_id(1, Phase.GATE, 0, artifact("model-1"))]
+    step, _ = next_step(view(completed, trained=artifact("model-1"), looks=4), domain, SHAPE)
     assert isinstance(step, RunItems)
     assert step.items[0].params["look"] == 5
 
@@ -198,3 +198,12 @@ def test_whoever_asks_gets_the_same_items(domain: Domain) -> None:
     assert next_step(view(), domain, SHAPE) == next_step(
         view(), parse_domain(DOMAIN, "other.yaml"), SHAPE
     )
+
+
+def test_scores_of_one_model_are_never_taken_for_those_of_another(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    step, _ = next_step(view(completed, trained=artifact("another")), domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert step.phase is Phase.EVALUATE
+    assert len(step.items) == EVALUATION_PIECES

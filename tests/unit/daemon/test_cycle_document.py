@@ -55,7 +55,7 @@ def phase(shown: dict[str, Any], name: str, number: int = 1) -> dict[str, Any]:
 
 
 def work(name: str, piece: int = 0, number: int = 1, **fields: Any) -> WorkCompleted:
-    item = f"r{number}/{name}/{piece}"
+    item = f"r{number}/{name}/{piece}" + ("/k2" if name == "gate" else "")
     return WorkCompleted(
         CYCLE, number, name, item, NODES[0], {"out": ArtifactId("f" * 64)}, **fields
     )

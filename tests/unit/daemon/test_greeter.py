@@ -9,6 +9,7 @@ from jupiterd.daemon.greeter import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
 from jupiterd.daemon.node import Node
 from jupiterd.ids import CycleId
 from jupiterd.ports import Address
+from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.two_nodes import address_of, admission_of, found, lead, serving
 
 OPEN = WindowSet(is_open=True, edit=1)
@@ -139,3 +140,31 @@ async def test_a_network_that_shouts_fills_no_memory(tmp_path: Path) -> None:
         for port in range(1, 2 * MAX_ADDRESSES):
             one.greeter.note(Address("127.0.0.1", port))
         assert len(one.greeter._attempts) == MAX_ADDRESSES
+
+
+async def test_an_answer_with_addresses_that_are_none_is_survived(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        reply = peer_pb2.JoinReply(
+            decision=peer_pb2.JoinReply.ASK_LEADER, leader_addresses=["x:y:z", "h:99999", "::1"]
+        )
+        await one.greeter._take_answer(one.identity.node_id, reply)
+        assert [str(address) for address in one.greeter._attempts] == [
+            "[x:y:z]:47470",
+            "[::1]:47470",
+        ]
+
+
+async def test_a_link_that_works_is_left_alone_when_another_address_is_seen(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        stays, dissolves = by_precedence(one, other)
+        await lead(stays)
+        await greet(dissolves, stays)
+        await greet(dissolves, stays)
+        peer = dissolves.peers.require(stays.identity.node_id)
+        peer.answered_s = now_s()
+        second = Address("localhost", address_of(stays).port)
+        await dissolves.greeter._greet(second, Attempt(now_s()))
+        assert dissolves.peers.require(stays.identity.node_id) is peer
+        peer.answered_s = float("-inf")
+        await dissolves.greeter._greet(second, Attempt(now_s()))
+        assert dissolves.peers.require(stays.identity.node_id).address == second

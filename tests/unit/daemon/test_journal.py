@@ -176,3 +176,17 @@ async def test_whoever_waits_for_news_is_woken_by_an_entry(ours: Disk) -> None:
     async with asyncio.timeout(5):
         assert await waiting == journal.version
         assert await journal.changed_since(-1) == journal.version
+
+
+async def test_an_append_that_is_cancelled_never_forks_our_own_chain(ours: Disk) -> None:
+    journal = await founded(ours)
+    for edit in range(2, 6):
+        task = asyncio.ensure_future(journal.append(1, [WindowSet(is_open=True, edit=edit)]))
+        for _ in range(edit):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    await journal.append(1, [WindowSet(is_open=False, edit=9)])
+    assert len(journal.ledger) == 6
+    assert ours.journal().ledger.head() == journal.ledger.head()

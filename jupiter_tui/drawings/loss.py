@@ -15,7 +15,7 @@ def loss(scene: Scene, width: int, height: int) -> Lines:
     """Return the curve in `height` lines, with a caption."""
     curve = scene.view.curve
     if not curve.points or width <= 0:
-        return (line("no training seen since the dashboard was opened", Tone.FAINT),)
+        return (line("no training seen yet", Tone.FAINT),)
     points = smoothed(curve.points)
     caption = (
         f"round {curve.round}, smoothed {points[-1].loss:.3f}, last {curve.points[-1].loss:.3f}"

@@ -1,94 +1,30 @@
 """jupiter-tui in a real terminal: a pty, a process, and keys."""
 
-import fcntl
-import os
-import pty
-import select
 import signal
-import struct
-import subprocess
-import sys
-import termios
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-WAIT_S = 30.0
-LINES, COLUMNS = 40, 120
-LEAVE_FULL_SCREEN = b"\x1b[?1049l"
-SHOW_CURSOR = b"\x1b[?25h"
-
-
-@dataclass
-class Terminal:
-    """A pty with a program in it."""
-
-    process: subprocess.Popen[bytes]
-    ours: int
-    theirs: int
-    modes_before: list
-    seen: bytes = b""
-
-    def read_until(self, is_so) -> None:
-        """Read until what was written is as it should be."""
-        end_s = time.monotonic() + WAIT_S
-        while not is_so(self.seen):
-            left_s = end_s - time.monotonic()
-            ready, _, _ = select.select([self.ours], [], [], max(left_s, 0))
-            assert ready, f"the terminal stays at: {self.seen!r}"
-            self.seen += os.read(self.ours, 65536)
-
-    def ended(self) -> int:
-        """Read what comes until the program has ended; return its exit status."""
-        end_s = time.monotonic() + WAIT_S
-        while (status := self.process.poll()) is None:
-            assert time.monotonic() < end_s, f"it doesn't end: {self.seen[-500:]!r}"
-            self._read(0.05)
-        self._read(0.0)
-        return status
-
-    def _read(self, timeout_s: float) -> None:
-        if select.select([self.ours], [], [], timeout_s)[0]:
-            self.seen += os.read(self.ours, 65536)
-
-    @property
-    def is_restored(self) -> bool:
-        """Say whether the terminal is as it was before the program."""
-        is_left = LEAVE_FULL_SCREEN in self.seen and SHOW_CURSOR in self.seen
-        return is_left and termios.tcgetattr(self.theirs) == self.modes_before
+from tests.tui.terminal import Terminal, dashboard
 
 
 @pytest.fixture
 def terminal(short_dir: Path) -> Iterator[Terminal]:
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-    before = termios.tcgetattr(theirs)
-    surroundings = os.environ | {"TERM": "xterm-256color", "GRPC_VERBOSITY": "DEBUG"}
-    with subprocess.Popen(
-        (sys.executable, "-m", "jupiter_tui.main", "--state-dir", str(short_dir)),
-        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        env={k: v for k, v in surroundings.items() if k not in {"COLUMNS", "LINES"}},
-    ) as process:  # fmt: skip
-        try:
-            yield Terminal(process, ours, theirs, before)
-        finally:
-            process.kill()
-            os.close(ours)
-            os.close(theirs)
+    with dashboard(short_dir) as terminal:
+        yield terminal
 
 
 def test_it_opens_without_a_daemon_and_leaves_the_terminal_as_it_was(terminal):
     terminal.read_until(lambda seen: b"Jupiter" in seen and b"lost" in seen)
     terminal.read_until(lambda seen: b"control.sock" in seen and b"jupiterd --state-dir" in seen)
-    os.write(terminal.ours, b"q")
+    shown = terminal.seen
+    terminal.press(b"q")
     assert terminal.ended() == 0
     assert terminal.is_restored
     # What gRPC's core would log, whatever the environment asks for.
-    assert b"grpc" not in terminal.seen.lower()
-    assert b"Traceback" not in terminal.seen
+    assert b"grpc" not in (shown + terminal.seen).lower()
+    assert b"Traceback" not in shown + terminal.seen
 
 
 def test_a_signal_ends_it_as_well_as_a_key(terminal):

@@ -21,9 +21,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python scripts/install_openblas.py
 	@touch $@
 
-# Three daemons on this machine, one cluster, two rounds of a real cycle: make demo [TUI=1]
+# Three daemons on this machine, one cluster, two rounds of a real cycle: make demo [TUI=1] [ENGINE=mlx]
 demo: setup
-	@$(BIN)/python scripts/demo.py $(if $(TUI),--tui)
+	@$(BIN)/python scripts/demo.py $(if $(TUI),--tui) $(if $(ENGINE),--engine $(ENGINE))
 
 # Bits per byte of a model on Python sources that no round has trained on: make score MODEL=FOLDER
 score: setup

@@ -75,6 +75,16 @@ class StoreOpened:
 
 
 @dataclass(frozen=True)
+class GangJoined:
+    """Worker to daemon: it has met the other ranks, and begins."""
+
+    device: str
+    """What it computes on: cpu or gpu."""
+    note: str
+    """Something people should know about that, or empty."""
+
+
+@dataclass(frozen=True)
 class TaskFinished:
     """Worker to daemon, last: the outputs are complete."""
 
@@ -94,7 +104,14 @@ class TaskFailed:
 
 
 Frame = (
-    RunTask | StopTask | Progressed | CheckpointWritten | StoreOpened | TaskFinished | TaskFailed
+    RunTask
+    | StopTask
+    | Progressed
+    | CheckpointWritten
+    | StoreOpened
+    | GangJoined
+    | TaskFinished
+    | TaskFailed
 )
 
 _KINDS: dict[str, type[Frame]] = {
@@ -105,6 +122,7 @@ _KINDS: dict[str, type[Frame]] = {
         Progressed,
         CheckpointWritten,
         StoreOpened,
+        GangJoined,
         TaskFinished,
         TaskFailed,
     )

@@ -64,6 +64,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--domain", default="python")
     parser.add_argument("--size", default="1m")
     parser.add_argument("--rounds", default="2")
+    parser.add_argument("--engine", default="auto", help="auto, torch or mlx")
     parser.add_argument("--tui", action="store_true", help="show the cycle in the dashboard")
     return parser.parse_args()
 
@@ -152,6 +153,8 @@ def run_cycle(options: argparse.Namespace) -> int:
     """Run the cycle with jupiterctl, which shows it as it goes."""
     command = ["jupiterctl", "--state-dir", str(STAGE / NAMES[0]), "cycle", "start"]
     command += ["--domain", options.domain, "--size", options.size, "--rounds", options.rounds]
+    if options.engine != "auto":
+        command += ["--engine", options.engine]
     shown = [part.replace(f"{ROOT}/", "") for part in command]
     wait = [] if options.tui else ["--wait"]
     print("$ " + " ".join([*shown, *wait]), flush=True)

@@ -9,7 +9,7 @@ ones are kept and relayed, not folded.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 from jupiterd.frames import Scalar
@@ -70,6 +70,8 @@ class CycleStarted:
     """ISO 8601, UTC; for display and for the provenance of samples, never for ordering."""
     model_yaml: str = ""
     """The size preset, so that every leader plans the same training."""
+    engine: str = "auto"
+    """What people asked for: auto, torch or mlx."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +139,12 @@ class EpochOpened:
     gang: tuple[NodeId, ...]
     """The members in rank order; a node with two ranks stands twice."""
     engine: str
+    """Such as torch/gloo or mlx/ring; without the second part for a gang of one."""
     from_checkpoint: str
     """Artifact id of the checkpoint it starts from, or empty."""
     from_step: int
+    engine_reason: str = ""
+    """Why it is that engine."""
 
 
 @dataclass(frozen=True)
@@ -262,11 +267,24 @@ def to_wire(fact: Fact) -> tuple[str, int, dict[str, Any]]:
 
 
 def from_wire(type_name: str, version: int, body: Mapping[str, Any]) -> Fact:
-    """Rebuild a fact; unknown types, versions and fields that don't fit become an UnknownFact."""
+    """Rebuild a fact; unknown types, versions and fields that don't fit become an UnknownFact.
+
+    Fields with a default may be missing: they came later than the fact.
+    """
     kind = _TYPES.get(type_name)
-    if kind is None or version != kind.VERSION or set(body) != {item.name for item in fields(kind)}:
+    if kind is None or version != kind.VERSION or not _fit(kind, set(body)):
         return UnknownFact(type_name, version, body)
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
     }
     return kind(**values)
+
+
+def _fit(kind: type[KnownFact], names: set[str]) -> bool:
+    known = {item.name for item in fields(kind)}
+    needed = {
+        item.name
+        for item in fields(kind)
+        if item.default is MISSING and item.default_factory is MISSING
+    }
+    return needed <= names <= known

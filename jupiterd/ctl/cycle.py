@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from jupiterd.cluster.engines import AUTO, WANTED
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.durations import DURATION
@@ -24,6 +25,13 @@ def command() -> None:
 @click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
 @click.option("--size", default="1m", show_default=True, help="Size of the model.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Drawn unless given.")
+@click.option(
+    "--engine",
+    type=click.Choice(WANTED),
+    default=AUTO,
+    show_default=True,
+    help="What to train on; auto: MLX where all trainers are Macs, torch elsewhere.",
+)
 @click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
 @click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
 @click.pass_obj
@@ -99,14 +107,22 @@ def stop(invocation: Invocation, cycle: str | None) -> None:
     console.show(stopped, lambda: ["stopped; what it has made stays"])
 
 
-def start_arguments(domain: str, rounds: int, size: str, seed: int | None) -> dict[str, Any]:
+def start_arguments(
+    domain: str, rounds: int, size: str, engine: str, seed: int | None
+) -> dict[str, Any]:
     """Return what the daemon is told; raises NotFoundError or InvalidDomainError."""
     from jupiterd.ctl.domain_files import read_domain_file
     from jupiterd.cycle.domain import parse_domain
 
     file = read_domain_file(domain)
     name = parse_domain(file.text, str(file.path)).domain
-    arguments = {"domain_name": name, "domain_yaml": file.text, "rounds": rounds, "size": size}
+    arguments = {
+        "domain_name": name,
+        "domain_yaml": file.text,
+        "rounds": rounds,
+        "size": size,
+        "engine": engine,
+    }
     return arguments if seed is None else {**arguments, "seed": seed}
 
 

@@ -161,6 +161,8 @@ def _running(row: Row) -> str:
     parts += _values(row)
     if row.get("eta_s") is not None:
         parts.append(f"{duration(row['eta_s'])} left")
+    if row.get("detail"):
+        parts.append(plain(row["detail"]))
     return ", ".join(parts)
 
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
+from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
 from jupiterd.cluster.state import CycleState
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.plan import parse_model
 from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.launch import trainers
 from jupiterd.errors import ConflictError, NoLeaderError, NotFoundError, UsageError, from_wire
 from jupiterd.failures import from_rpc
 from jupiterd.ids import CycleId
@@ -84,6 +86,9 @@ class Commands:
         rounds = int(arguments.get("rounds", 1))
         if not 1 <= rounds <= MAX_ROUNDS:
             raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
+        engine = check_wanted(str(arguments.get("engine", AUTO)))
+        if machines := trainers(leading):
+            choose_engine(engine, machines)
         started = CycleStarted(
             cycle=CycleId(secrets.token_hex(8)),
             domain=domain.domain,
@@ -93,6 +98,7 @@ class Commands:
             seed=int(arguments.get("seed", 1)),
             started_at=wall_iso(),
             model_yaml=_model_text(str(arguments.get("size", "1m"))),
+            engine=engine,
         )
         await leading.record(started)
         return {"cycle": started.cycle, "domain": domain.domain}

@@ -129,7 +129,7 @@ def _phase(cycle: CycleState, number: int, phase: Phase, live: Live | None) -> d
     has_passed = number <= cycle.rounds_committed or _has_passed(cycle, number, phase)
     # Facts outrun telemetry: a phase whose successors have results isn't running any more.
     if live is not None and not has_passed and _is_at(live, number, phase):
-        keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values")
+        keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values", "detail")
         return document | {"state": "running"} | {key: live[key] for key in keys}
     if phase is Phase.TRAIN:
         return document | _trained(cycle, number)
@@ -217,7 +217,8 @@ def _events(cycle: CycleState) -> list[dict[str, Any]]:
         start = (
             f"from step {opened.from_step}" if opened.from_step else "from the start of the round"
         )
-        text = f"epoch {number}: {_counted(len(opened.gang), 'rank')} ({opened.engine}) {start}"
+        engine = ", ".join(filter(None, [opened.engine, opened.engine_reason]))
+        text = f"epoch {number}: {_counted(len(opened.gang), 'rank')} ({engine}) {start}"
         events.append({"seq": 2 * number, "text": text})
         closed = cycle.epochs_closed.get(number)
         if closed is not None and closed.reason != "finished":

@@ -8,9 +8,10 @@ everywhere; the next starts from the last recorded checkpoint with whoever is fi
 import asyncio
 import logging
 from collections.abc import Mapping
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import replace
 
+from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     EpochClosed,
@@ -19,10 +20,18 @@ from jupiterd.cluster.facts import (
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.launch import Launch, plan_launch
 from jupiterd.daemon.leading import Leading, is_permanent, may_mend
-from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous
-from jupiterd.daemon.work_events import Advanced, CheckpointMade, Started, WorkOrder
-from jupiterd.errors import JupiterError, PeerUnreachableError, WorkFailedError, all_of
+from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring
+from jupiterd.daemon.work_events import (
+    Advanced,
+    CheckpointMade,
+    Joined,
+    Started,
+    WorkEvent,
+    WorkOrder,
+)
+from jupiterd.errors import JupiterError, TimedOutError, WorkFailedError, all_of
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 log = logging.getLogger(__name__)
@@ -33,16 +42,11 @@ MAX_BARREN_EPOCHS = 5
 RETRY_S = 1.0
 MAX_RETRY_S = 30.0
 
+RING_TIMEOUT_S = 35.0
+"""How long an MLX ring may take to form: its ranks dial for 31 s, and one may listen for ever."""
 
-@dataclass(frozen=True)
-class Launch:
-    """One epoch about to start."""
-
-    epoch: int
-    gang: tuple[NodeId, ...]
-    from_checkpoint: str
-    from_step: int
-    began_s: float
+TASKS = {MLX: "train_mlx"}
+"""The worker task of an engine; `train` for any other."""
 
 
 class GangConductor:
@@ -99,7 +103,11 @@ class GangConductor:
             await self._leading.record(EpochClosed(self._cycle, left.epoch, "the leader changed"))
 
     async def _run_epoch(self, step: TrainRound) -> None:
-        launch = self._launch()
+        launch = plan_launch(
+            self._leading, self._cycle, self._round, max_ranks=self._plan.batch_sequences
+        )
+        choice = launch.choice
+        log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         inputs = self._inputs(step, launch)
         for artifact in inputs.values():  # before anything is recorded: without them no gang starts
             await self._leading.library.ensure(artifact)
@@ -109,9 +117,10 @@ class GangConductor:
                 round=self._round,
                 epoch=launch.epoch,
                 gang=launch.gang,
-                engine="torch/gloo" if len(launch.gang) > 1 else "torch",
+                engine=choice.label,
                 from_checkpoint=launch.from_checkpoint,
                 from_step=launch.from_step,
+                engine_reason=choice.reason,
             )
         )
         reason = "the cycle was stopped"
@@ -128,23 +137,6 @@ class GangConductor:
                 closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
                 await asyncio.shield(self._leading.record(closed))
 
-    def _launch(self) -> Launch:
-        cycle = self._leading.cycle(self._cycle)
-        seats = [seat for seat in self._leading.seats() if seat.has_engine]
-        trainers = [seat.node for seat in seats if seat.role in ("trainer", "hybrid")]
-        gang = tuple(trainers or [seat.node for seat in seats][:1])[: self._plan.batch_sequences]
-        if not gang:
-            raise PeerUnreachableError("no node that is alive can train")
-        last = cycle.last_checkpoint(self._round)
-        start = last or cycle.last_checkpoint(self._round - 1)
-        return Launch(
-            epoch=self._leading.next_epoch(),
-            gang=gang,
-            from_checkpoint="" if start is None else start.artifact,
-            from_step=0 if last is None else last.step,
-            began_s=now_s(),
-        )
-
     def _inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
         if launch.from_checkpoint:
@@ -157,16 +149,19 @@ class GangConductor:
         )
         self._show(launch, {})
         name = f"r{self._round}/train/{launch.epoch}"
-        store_order = self._leading.order(self._cycle, name, "store", {})
-        async with (
-            open_rendezvous(self._leading, launch.gang, store_order, launch.epoch) as meeting,
-            asyncio.TaskGroup() as group,
-        ):
+        task = TASKS.get(launch.choice.engine, "train")
+        async with self._meeting(name, launch) as meeting, asyncio.TaskGroup() as group:
             for rank, node in enumerate(launch.gang):
                 params = self._params(launch, meeting, rank)
-                order = self._leading.order(self._cycle, f"{name}/{rank}", "train", params)
+                order = self._leading.order(self._cycle, f"{name}/{rank}", task, params)
                 order = replace(order, inputs=inputs, epoch=launch.epoch)
                 group.create_task(self._follow(rank, node, order, launch))
+
+    def _meeting(self, name: str, launch: Launch) -> AbstractAsyncContextManager[Rendezvous]:
+        if launch.choice.engine == MLX:
+            return open_ring(self._leading, launch.gang)
+        store_order = self._leading.order(self._cycle, name, "store", {})
+        return open_rendezvous(self._leading, launch.gang, store_order, launch.epoch)
 
     def _params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
         return {
@@ -176,26 +171,55 @@ class GangConductor:
             "rank": rank,
             "world_size": len(launch.gang),
             "epoch": launch.epoch,
+            "engine": launch.choice.engine,
             "store_host": meeting.host,
             "store_port": meeting.port,
+            "ring": list(meeting.ring),
             "interface": meeting.interfaces.get(launch.gang[rank], ""),
         }
 
     async def _follow(self, rank: int, node: NodeId, order: WorkOrder, launch: Launch) -> None:
-        """Follow one rank to its end; rank 0 also tells of steps and checkpoints."""
-        pids: dict[int, int] = {}
-        async with aclosing(self._leading.run(node, order)) as events:
-            async for event in events:
-                match event:
-                    case Started(pid, device):
-                        pids[rank] = pid
-                        self._show(launch, {rank: (pid, device)})
-                    case Advanced() if rank == 0:
-                        self._leading.board.advance(self._cycle, "train", event)
-                    case CheckpointMade():
-                        await self._commit(node, event, launch)
-                    case _:
-                        pass
+        """Follow one rank to its end, and give up on a ring that isn't formed in time."""
+        forming = asyncio.timeout(None)
+        try:
+            async with (
+                forming,
+                aclosing(self._leading.run(node, order)) as events,
+            ):
+                async for event in events:
+                    match event:
+                        case Started() if order.params["ring"]:
+                            forming.reschedule(asyncio.get_running_loop().time() + RING_TIMEOUT_S)
+                        case Joined():
+                            forming.reschedule(None)
+                        case _:
+                            pass
+                    await self._note(rank, node, event, launch)
+        except TimeoutError as error:
+            if not forming.expired():
+                raise
+            raise TimedOutError(
+                f"the MLX ring wasn't formed within {RING_TIMEOUT_S:g} s, says rank {rank}",
+                "they try again by themselves; a firewall between them may stand in the way",
+            ) from error
+
+    async def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: Launch) -> None:
+        """Take in what one rank says; rank 0 also tells of steps and checkpoints."""
+        board = self._leading.board
+        match event:
+            case Started(pid, device):
+                self._show(launch, {rank: {"pid": pid, "device": device}})
+            case Joined(device, note):
+                self._show(launch, {rank: {"device": device}})
+                if note:
+                    log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
+                    board.note(self._cycle, {"detail": note})
+            case Advanced() if rank == 0:
+                board.advance(self._cycle, "train", event)
+            case CheckpointMade():
+                await self._commit(node, event, launch)
+            case _:
+                pass
 
     async def _commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
         """Record a checkpoint once it is on two nodes, where two can be reached."""
@@ -220,10 +244,16 @@ class GangConductor:
             )
         )
 
-    def _show(self, launch: Launch, workers: dict[int, tuple[int, str]]) -> None:
+    def _show(self, launch: Launch, workers: dict[int, dict[str, object]]) -> None:
         """Put the gang on the board, where status shows it."""
         known: list[dict[str, object]] = [
-            {"node": node, "rank": rank, "engine": "torch", "device": "cpu", "pid": None}
+            {
+                "node": node,
+                "rank": rank,
+                "engine": launch.choice.engine,
+                "device": "cpu",
+                "pid": None,
+            }
             for rank, node in enumerate(launch.gang)
         ]
         self._leading.board.show_gang(self._cycle, known, workers)

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 
 from jupiterd.errors import JupiterError
-from jupiterd.gang.routes import listen_probe, prove
+from jupiterd.gang.routes import free_port, listen_probe, prove
 from jupiterd.net.interfaces import source_address_toward
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
@@ -25,12 +25,15 @@ class Probes:
         """Listen on the address that leads toward the given host."""
         try:
             host, interface = source_address_toward(request.toward)
+            reserved = free_port(host) if request.reserve else 0
             server, port = await listen_probe(host)
         except JupiterError as error:
             failure = peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
             return peer_pb2.OpenProbeReply(failure=failure)
         self._group.create_task(self._close_later(server), name="probe")
-        return peer_pb2.OpenProbeReply(host=host, port=port, interface=interface)
+        return peer_pb2.OpenProbeReply(
+            host=host, port=port, interface=interface, reserved_port=reserved
+        )
 
     @staticmethod
     async def prove(request: peer_pb2.ProbeRoutesRequest) -> peer_pb2.ProbeRoutesReply:

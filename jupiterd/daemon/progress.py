@@ -45,6 +45,7 @@ class PhaseProgress:
             "gang": self.extra.get("gang", []),
             "epoch": self.extra.get("epoch"),
             "resumed_from_step": self.extra.get("resumed_from_step"),
+            "detail": self.extra.get("detail", ""),
         }
 
     def _values(self) -> dict[str, float]:
@@ -81,9 +82,9 @@ class ProgressBoard:
         self,
         cycle: CycleId,
         gang: list[dict[str, Any]],
-        workers: Mapping[int, tuple[int, str]],
+        workers: Mapping[int, Mapping[str, object]],
     ) -> None:
-        """Keep who trains: a new gang, or with `workers` the (pid, device) of ranks of this one."""
+        """Keep who trains: a new gang, or with `workers` what is new of ranks of this one."""
         running = self._running.get(cycle)
         if running is None:
             return
@@ -91,7 +92,7 @@ class ProgressBoard:
             running.extra["gang"] = gang
         for seat in running.extra.get("gang", []):
             if seat["rank"] in workers:
-                seat["pid"], seat["device"] = workers[seat["rank"]]
+                seat.update(workers[seat["rank"]])
 
     def elapsed_s(self, cycle: CycleId, now_s: float) -> float:
         """Return how long the cycle's running phase has been going on."""

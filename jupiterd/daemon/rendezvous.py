@@ -1,4 +1,4 @@
-"""Where the ranks of an epoch meet: proven routes, and a store in a process of its own.
+"""Where the ranks of an epoch meet: proven routes, and a store in a process of its own or a ring.
 
 Owns the preflight and the life of the store. Doesn't know what the ranks do once they have met.
 """
@@ -29,6 +29,8 @@ class Rendezvous:
     host: str = ""
     port: int = 0
     interfaces: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
+    ring: tuple[str, ...] = ()
+    """host:port where each rank of an MLX ring will listen."""
 
 
 @asynccontextmanager
@@ -43,7 +45,7 @@ async def open_rendezvous(
     if len(gang) == 1:
         yield Rendezvous()
         return
-    places = await _prove_routes(leading, gang)
+    places = await _prove_routes(leading, gang, reserve=False)
     host = places[gang[0]].host
     order = replace(store_order, epoch=epoch, bind_host=host)
     async with aclosing(leading.run(gang[0], order)) as events:
@@ -53,6 +55,31 @@ async def open_rendezvous(
             watch = group.create_task(_outlive(events))
             yield Rendezvous(host, port, interfaces)
             watch.cancel()
+
+
+@asynccontextmanager
+async def open_ring(leading: Leading, gang: Sequence[NodeId]) -> AsyncGenerator[Rendezvous]:
+    """Prove the routes, on ports of their own, and find one more on each node for the ring.
+
+    The first that connects to a ring's port is taken for a neighbour, so nobody else may touch it.
+
+    Raises:
+        BadRouteError: two members can't reach each other, or only over IPv6.
+    """
+    if len(gang) == 1:
+        yield Rendezvous()
+        return
+    places = await _prove_routes(leading, gang, reserve=True)
+    for place in places.values():
+        if ":" in place.host:
+            raise BadRouteError(
+                f"an MLX ring needs IPv4, and a member is reached at {place.host}",
+                "give both machines IPv4 addresses, or start the cycle with --engine torch",
+            )
+    yield Rendezvous(
+        interfaces={node: place.interface for node, place in places.items()},
+        ring=tuple(f"{places[node].host}:{places[node].reserved_port}" for node in gang),
+    )
 
 
 async def _listening_port(events: AsyncIterator[WorkEvent]) -> int:
@@ -71,11 +98,13 @@ async def _outlive(events: AsyncIterator[WorkEvent]) -> None:
 
 
 async def _prove_routes(
-    leading: Leading, gang: Sequence[NodeId]
+    leading: Leading, gang: Sequence[NodeId], *, reserve: bool
 ) -> dict[NodeId, peer_pb2.OpenProbeReply]:
     """Let every member open a listener and every other connect to it, over real TCP."""
     members = list(dict.fromkeys(gang))
-    replies = await asyncio.gather(*(_open_probe(leading, node, members) for node in members))
+    replies = await asyncio.gather(
+        *(_open_probe(leading, node, members, reserve=reserve) for node in members)
+    )
     places = dict(zip(members, replies, strict=True))
     checks = [
         _probe(
@@ -90,11 +119,11 @@ async def _prove_routes(
 
 
 async def _open_probe(
-    leading: Leading, node: NodeId, members: Sequence[NodeId]
+    leading: Leading, node: NodeId, members: Sequence[NodeId], *, reserve: bool
 ) -> peer_pb2.OpenProbeReply:
     other = next(member for member in members if member != node)
     toward = leading.host_of(other, seen_from=node)
-    request = peer_pb2.OpenProbeRequest(toward=toward)
+    request = peer_pb2.OpenProbeRequest(toward=toward, reserve=reserve)
     if node == leading.self_id:
         reply = await leading.probes.open(request)
     else:

@@ -92,13 +92,22 @@ class Listening:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """A rank has met the others."""
+
+    device: str
+    note: str
+    """Something people should know about the device, or empty."""
+
+
+@dataclass(frozen=True)
 class Finished:
     """The result; the last event of a stream."""
 
     result: WorkResult
 
 
-WorkEvent = Started | Advanced | CheckpointMade | Listening | Finished
+WorkEvent = Started | Advanced | CheckpointMade | Listening | Joined | Finished
 
 
 def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
@@ -116,6 +125,8 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
             return peer_pb2.WorkEvent(checkpoint=made)
         case Listening(host, port):
             return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(host=host, port=port))
+        case Joined(device, note):
+            return peer_pb2.WorkEvent(joined=peer_pb2.WorkJoined(device=device, note=note))
         case Finished(result):
             finished = peer_pb2.WorkFinished(
                 outputs=dict(result.outputs),
@@ -160,5 +171,6 @@ _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "progress": lambda event: _advanced(event.progress),
     "checkpoint": lambda event: _made(event.checkpoint),
     "listening": lambda event: Listening(event.listening.host, event.listening.port),
+    "joined": lambda event: Joined(event.joined.device, event.joined.note),
     "finished": lambda event: _finished(event.finished),
 }

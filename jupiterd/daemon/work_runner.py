@@ -21,6 +21,7 @@ from jupiterd.daemon.work_events import (
     Advanced,
     CheckpointMade,
     Finished,
+    Joined,
     Listening,
     Started,
     WorkEvent,
@@ -30,6 +31,7 @@ from jupiterd.errors import Bug, RefusedError, from_wire
 from jupiterd.frames import (
     CheckpointWritten,
     Frame,
+    GangJoined,
     Progressed,
     RunTask,
     StoreOpened,
@@ -134,6 +136,8 @@ class WorkRunner:
                 return CheckpointMade(artifact, step, tokens, cursor, loss)
             case StoreOpened(port):
                 return Listening(bind_host, port)
+            case GangJoined(device, note):
+                return Joined(device, note)
             case TaskFinished(outputs, counts, summary):
                 kept = {name: await self._ingest(spool, path) for name, path in outputs.items()}
                 return Finished(WorkResult(kept, counts, summary))

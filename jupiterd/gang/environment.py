@@ -53,8 +53,8 @@ def worker_environment(
     environment["OMP_NUM_THREADS"] = str(threads(params, len(_usable_cores())))
     if task == "train" and int(params.get("world_size", 1)) > 1:
         environment |= _gang_environment(params)
-    if params.get("engine") == "mlx" and (blas := openblas()):
-        environment |= {"LD_PRELOAD": blas, "OPENBLAS_NUM_THREADS": environment["OMP_NUM_THREADS"]}
+    if params.get("engine") == "mlx":
+        environment |= _mlx_environment(environment["OMP_NUM_THREADS"])
     return environment
 
 
@@ -75,6 +75,16 @@ def openblas() -> str | None:
         return None
     candidates = (Path(folder) / name for folder in _LIBRARY_FOLDERS for name in _BLAS_NAMES)
     return next((str(path) for path in candidates if path.exists()), None)
+
+
+def _mlx_environment(threads: str) -> dict[str, str]:
+    if sys.platform != "linux":
+        return {"MLX_METAL_FAST_SYNCH": "0"}  # the other way wedges GPUs until a reboot
+    # On a CPU, MLX would compile kernels with g++ where there is one, into a shared folder.
+    environment = {"MLX_DISABLE_COMPILE": "1"}
+    if blas := openblas():
+        environment |= {"LD_PRELOAD": blas, "OPENBLAS_NUM_THREADS": threads}
+    return environment
 
 
 def _gang_environment(params: Mapping[str, Any]) -> dict[str, str]:

@@ -58,6 +58,16 @@ def bind_listener(host: str) -> socket.socket:
     return listener
 
 
+def free_port(host: str) -> int:
+    """Return a port of `host` that is free just now, for a gang that binds it by itself.
+
+    Raises:
+        BadRouteError: the address is none of this machine's.
+    """
+    with bind_listener(host) as listener:
+        return int(listener.getsockname()[1])
+
+
 async def _hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.close()
 

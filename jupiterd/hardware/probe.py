@@ -13,7 +13,8 @@ from jupiterd.hardware.apple import AppleMachine, probe_apple
 from jupiterd.hardware.host import probe_host
 from jupiterd.hardware.nvidia import probe_nvidia
 
-ENGINES: Final = ("torch", "mlx")
+ENGINES: Final = {"torch": ("torch",), "mlx": ("mlx", "mlx_lm")}
+"""Engine -> the modules it needs."""
 
 
 def probe() -> Hardware:
@@ -27,7 +28,9 @@ def probe() -> Hardware:
         cores=host.cores,
         ram_bytes=host.ram_bytes,
         gpus=(*probe_nvidia(), *apple.gpus),
-        engines=installed(ENGINES),
+        engines=tuple(
+            engine for engine, names in ENGINES.items() if installed(names) == tuple(names)
+        ),
         on_mains=host.on_mains,
     )
 

@@ -205,22 +205,26 @@ class Failure(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ..., hint: _Optional[str] = ...) -> None: ...
 
 class OpenProbeRequest(_message.Message):
-    __slots__ = ("toward",)
+    __slots__ = ("toward", "reserve")
     TOWARD_FIELD_NUMBER: _ClassVar[int]
+    RESERVE_FIELD_NUMBER: _ClassVar[int]
     toward: str
-    def __init__(self, toward: _Optional[str] = ...) -> None: ...
+    reserve: bool
+    def __init__(self, toward: _Optional[str] = ..., reserve: _Optional[bool] = ...) -> None: ...
 
 class OpenProbeReply(_message.Message):
-    __slots__ = ("host", "port", "interface", "failure")
+    __slots__ = ("host", "port", "interface", "failure", "reserved_port")
     HOST_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     INTERFACE_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
+    RESERVED_PORT_FIELD_NUMBER: _ClassVar[int]
     host: str
     port: int
     interface: str
     failure: Failure
-    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., interface: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+    reserved_port: int
+    def __init__(self, host: _Optional[str] = ..., port: _Optional[int] = ..., interface: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., reserved_port: _Optional[int] = ...) -> None: ...
 
 class ProbeRoutesRequest(_message.Message):
     __slots__ = ("targets",)
@@ -260,20 +264,22 @@ class WorkRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., epoch: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., bind_host: _Optional[str] = ...) -> None: ...
 
 class WorkEvent(_message.Message):
-    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started")
+    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     LISTENING_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     STARTED_FIELD_NUMBER: _ClassVar[int]
+    JOINED_FIELD_NUMBER: _ClassVar[int]
     progress: WorkProgress
     checkpoint: WorkCheckpoint
     listening: WorkListening
     finished: WorkFinished
     failure: Failure
     started: WorkStarted
-    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ...) -> None: ...
+    joined: WorkJoined
+    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ...) -> None: ...
 
 class WorkStarted(_message.Message):
     __slots__ = ("pid", "device")
@@ -282,6 +288,14 @@ class WorkStarted(_message.Message):
     pid: int
     device: str
     def __init__(self, pid: _Optional[int] = ..., device: _Optional[str] = ...) -> None: ...
+
+class WorkJoined(_message.Message):
+    __slots__ = ("device", "note")
+    DEVICE_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    device: str
+    note: str
+    def __init__(self, device: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
 
 class WorkProgress(_message.Message):
     __slots__ = ("done", "total", "unit", "values")

@@ -18,6 +18,7 @@ TASKS = {
     "filter": "jupiterd.workers.data.filter",
     "pack": "jupiterd.workers.data.pack",
     "train": "jupiterd.workers.train.torch_rank",
+    "train_mlx": "jupiterd.workers.train.mlx_rank",
     "store": "jupiterd.workers.train.store",
     "generate": "jupiterd.workers.generate.complete",
     "prompt": "jupiterd.workers.generate.prompt",

@@ -8,6 +8,7 @@ from jupiterd.frames import (
     CheckpointWritten,
     Frame,
     FrameReader,
+    GangJoined,
     Progressed,
     RunTask,
     StopTask,
@@ -39,6 +40,7 @@ frames = st.one_of(
         CheckpointWritten, path=_texts, step=_counts, tokens=_counts, cursor=_counts, loss=_numbers
     ),
     st.builds(StoreOpened, port=_counts),
+    st.builds(GangJoined, device=_texts, note=_texts),
     st.builds(
         TaskFinished,
         outputs=st.dictionaries(_texts, _texts, max_size=3),

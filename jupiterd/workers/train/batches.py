@@ -1,18 +1,19 @@
 """Which sequences each step trains on, and each rank's part of them.
 
-Owns the way from (step, rank) to a batch of token ids. Doesn't know models or groups. The global
-batch of a step depends on nothing but the manifest, the seed and the cursor: never on the ranks.
+Owns the way from (step, rank) to a batch of token ids. Doesn't know models, engines or groups. The
+global batch of a step depends on nothing but the manifest, the seed and the cursor: never on the
+ranks.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from jupiterd.cycle.permutation import sequences_at
 from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.train.engine import MicroBatch
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Batches:
     rank: int = 0
     world_size: int = 1
 
-    def at(self, cursor: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def at(self, cursor: int) -> Iterator[MicroBatch]:
         """Yield (inputs, targets), each int64[micro batch, seq_len], of this rank's part.
 
         The global batch begins at position `cursor` of the order; ranks take consecutive slices.
@@ -39,6 +40,6 @@ class Batches:
             tokens = self._tokens(cursor + start, count)
             yield tokens[:, :-1], tokens[:, 1:]
 
-    def _tokens(self, start: int, count: int) -> Tensor:
+    def _tokens(self, start: int, count: int) -> NDArray[np.int64]:
         numbers = sequences_at(start, count, self.shards.sequences, self.seed)
-        return torch.from_numpy(np.stack([self.shards.sequence(number) for number in numbers]))
+        return np.stack([self.shards.sequence(number) for number in numbers])

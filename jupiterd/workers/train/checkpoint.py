@@ -1,7 +1,7 @@
 """A checkpoint: an ordinary Hugging Face model folder, and beside it what training needs to go on.
 
 Owns the folder's form, writing it all or not at all, and reading it with checks. Doesn't know when
-a checkpoint is due. No pickle anywhere.
+a checkpoint is due, nor engines: what one wrote, another reads. No pickle anywhere.
 
     config.json, generation_config.json, model.safetensors, the tokenizer's files
     training_state/state.json            step, tokens, cursor, round, hashes, generator state
@@ -11,26 +11,24 @@ a checkpoint is due. No pickle anywhere.
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
-from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM
+from safetensors.numpy import load_file, save_file
+from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 
 from jupiterd.errors import CorruptArtifactError, UsageError
-from jupiterd.workers.train.model import config_fields
+from jupiterd.workers.train.engine import MOMENTS, Engine, Tensors
+from jupiterd.workers.train.model_config import config_fields, generation_fields
 
 WEIGHTS_FILE = "model.safetensors"
 STATE_DIR = "training_state"
 STATE_FILE = "state.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
-TIED_WEIGHT = "lm_head.weight"
-MOMENTS = ("exp_avg", "exp_avg_sq")
 
 _NO_MODEL_HINT = "give it a checkpoint of the same size, or start from none"
 
@@ -50,25 +48,19 @@ class TrainingState:
     plan_hash: str
     model_hash: str
     rng: str
-    """torch's CPU generator, as hex digits."""
+    """torch's CPU generator, as hex digits; empty where MLX wrote it."""
 
 
-def save_checkpoint(
-    folder: Path,
-    model: Qwen3ForCausalLM,
-    optimizer: torch.optim.Optimizer,
-    state: TrainingState,
-    tokenizer: Path,
-) -> None:
+def save_checkpoint(folder: Path, engine: Engine, state: TrainingState, tokenizer: Path) -> None:
     """Write the folder; after a power cut it is there complete, or not at all."""
     draft = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(draft, ignore_errors=True)
     (draft / STATE_DIR).mkdir(parents=True)
     _copy_tokenizer(tokenizer, draft)
-    _write_json(draft / "config.json", config_fields(model))
-    _write_json(draft / "generation_config.json", _generation_fields(model))
-    _save_tensors(weights_of(model), draft / WEIGHTS_FILE)
-    _save_tensors(_moments(model, optimizer), draft / STATE_DIR / OPTIMIZER_FILE)
+    _write_json(draft / "config.json", config_fields(engine.config))
+    _write_json(draft / "generation_config.json", generation_fields(engine.config))
+    _save_tensors(engine.weights(), draft / WEIGHTS_FILE)
+    _save_tensors(engine.moments(), draft / STATE_DIR / OPTIMIZER_FILE)
     _write_json(draft / STATE_DIR / STATE_FILE, asdict(state))
     for path in [*draft.rglob("*"), draft]:
         _sync(path)
@@ -76,27 +68,25 @@ def save_checkpoint(
     _sync(folder.parent)
 
 
-def load_weights(folder: Path, model: Qwen3ForCausalLM) -> None:
-    """Fill the model with a checkpoint's weights.
+def load_weights(folder: Path, engine: Engine) -> None:
+    """Fill the engine's model with a checkpoint's weights.
 
     Raises:
         CorruptArtifactError: the folder is incomplete or can't be read.
         UsageError: it holds another kind or size of model.
     """
     config = _read_json(folder / "config.json")
-    if config.get("model_type") != model.config.model_type:
+    wanted_kind = engine.config.model_type
+    if config.get("model_type") != wanted_kind:
         raise UsageError(
             f"the checkpoint {folder.name} holds a {config.get('model_type')} model, "
-            f"not {model.config.model_type}",
+            f"not {wanted_kind}",
             _NO_MODEL_HINT,
         )
-    _same_shapes(folder, _expected_fields(model), config)
-    found, wanted = _load_tensors(folder / WEIGHTS_FILE), weights_of(model)
-    shapes = {name: list(tensor.shape) for name, tensor in found.items()}
-    _same_shapes(folder, {name: list(t.shape) for name, t in wanted.items()}, shapes)
-    with torch.no_grad():
-        for name, parameter in wanted.items():
-            parameter.copy_(found[name])
+    _same_values(folder, _expected_fields(engine.config), config)
+    found = _load_tensors(folder / WEIGHTS_FILE)
+    _same_values(folder, _shapes(engine.weights()), _shapes(found))
+    engine.load_weights(found)
 
 
 def load_state(folder: Path) -> TrainingState:
@@ -111,39 +101,31 @@ def load_state(folder: Path) -> TrainingState:
         raise CorruptArtifactError(f"the state of checkpoint {folder.name} is not ours") from error
 
 
-def load_optimizer(
-    folder: Path, model: Qwen3ForCausalLM, optimizer: torch.optim.Optimizer, step: int
-) -> None:
+def load_moments(folder: Path, engine: Engine, step: int) -> None:
     """Give AdamW its moments back, as they were after `step` steps.
 
     Raises:
         CorruptArtifactError: moments are missing or have other shapes than the weights.
     """
     found = _load_tensors(folder / STATE_DIR / OPTIMIZER_FILE)
-    for name, parameter in model.named_parameters():
-        moments = {moment: found.get(f"{moment}.{name}") for moment in MOMENTS}
-        if any(tensor is None or tensor.shape != parameter.shape for tensor in moments.values()):
+    for name, weights in engine.weights().items():
+        moments = [found.get(f"{moment}.{name}") for moment in MOMENTS]
+        if any(values is None or values.shape != weights.shape for values in moments):
             raise CorruptArtifactError(f"checkpoint {folder.name} has no moments for {name}")
-        on_device = {key: t.to(parameter.device) for key, t in moments.items() if t is not None}
-        steps = torch.tensor(float(step), device=parameter.device)
-        optimizer.state[parameter] = {"step": steps, **on_device}
+    engine.load_moments(found, step)
 
 
-def weights_of(model: Qwen3ForCausalLM) -> dict[str, Tensor]:
-    """Return the tensors that model.safetensors holds, by Hugging Face's names."""
-    tensors: dict[str, Tensor] = dict(model.state_dict())
-    if model.config.tie_word_embeddings:
-        del tensors[TIED_WEIGHT]
-    return tensors
-
-
-def _expected_fields(model: Qwen3ForCausalLM) -> dict[str, Any]:
+def _expected_fields(config: Qwen3Config) -> dict[str, Any]:
     names = ("vocab_size", "hidden_size", "num_hidden_layers", "rope_theta", "tie_word_embeddings")
-    fields = config_fields(model)
+    fields = config_fields(config)
     return {name: fields[name] for name in names}
 
 
-def _same_shapes(folder: Path, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def _shapes(tensors: Tensors) -> dict[str, Sequence[int]]:
+    return {name: list(values.shape) for name, values in tensors.items()}
+
+
+def _same_values(folder: Path, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     for name, value in wanted.items():
         if found.get(name) != value:
             raise UsageError(
@@ -153,35 +135,22 @@ def _same_shapes(folder: Path, wanted: Mapping[str, Any], found: Mapping[str, An
             )
 
 
-def _moments(model: Qwen3ForCausalLM, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    return {
-        f"{moment}.{name}": optimizer.state[parameter][moment]
-        for name, parameter in model.named_parameters()
-        for moment in MOMENTS
-        if parameter in optimizer.state
-    }
-
-
-def _generation_fields(model: Qwen3ForCausalLM) -> dict[str, Any]:
-    names = ("bos_token_id", "eos_token_id", "pad_token_id")
-    return {name: getattr(model.config, name) for name in names}
-
-
 def _copy_tokenizer(tokenizer: Path, draft: Path) -> None:
     for path in sorted(tokenizer.iterdir()):
         if path.is_file():
             shutil.copyfile(path, draft / path.name)
 
 
-def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
-    on_cpu = {name: t.detach().to("cpu").contiguous() for name, t in tensors.items()}
-    save_file(on_cpu, path, metadata={"format": "pt"})
+def _save_tensors(tensors: Tensors, path: Path) -> None:
+    # The file holds an array's memory as it lies, so it must lie in order.
+    ordered = {name: np.ascontiguousarray(values) for name, values in tensors.items()}
+    save_file(ordered, path, metadata={"format": "pt"})
 
 
-def _load_tensors(path: Path) -> dict[str, Tensor]:
+def _load_tensors(path: Path) -> Tensors:
     try:
         return load_file(path)
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, TypeError) as error:  # TypeError: a type numpy doesn't have
         raise CorruptArtifactError(f"{path.parent.name}/{path.name} can't be read") from error
 
 

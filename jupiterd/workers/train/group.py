@@ -1,4 +1,4 @@
-"""The ranks of a gang, as the training loop sees them.
+"""The ranks of a torch gang, as its engine sees them.
 
 Owns meeting the others, sharing gradients and agreeing at the end of a step. Doesn't know batches
 or models' insides. A group of one meets nobody and shares nothing.
@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
 _KEPT: list[object] = []
@@ -46,9 +46,9 @@ class Group:
             return nullcontext()
         return self._shared.no_sync()
 
-    def agree(self, loss: Tensor, *, wants_stop: bool) -> tuple[float, bool]:
+    def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:
         """Return the sum of all ranks' parts of the loss, and whether any of them wants to stop."""
-        shares = torch.tensor([float(loss), float(wants_stop)], dtype=torch.float64)
+        shares = torch.tensor([loss, float(wants_stop)], dtype=torch.float64)
         if self.world_size > 1:
             torch.distributed.all_reduce(shares)
         return float(shares[0]), bool(shares[1] > 0)

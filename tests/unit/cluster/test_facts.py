@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jupiterd.cluster import facts
 from jupiterd.cluster.facts import (
+    EpochOpened,
     Fact,
     NodeAdmitted,
     UnknownFact,
@@ -16,6 +17,7 @@ from jupiterd.cluster.facts import (
     from_wire,
     to_wire,
 )
+from jupiterd.ids import CycleId, NodeId
 
 KINDS = tuple(facts._TYPES.values())
 
@@ -83,6 +85,13 @@ def test_a_fact_of_a_newer_version_is_kept_and_relayed_as_it_came(fact: Fact):
 )
 def test_fields_that_do_not_fit_make_an_unknown_fact(body):
     assert from_wire("WindowSet", 1, body) == UnknownFact("WindowSet", 1, body)
+
+
+def test_a_fact_from_before_a_field_was_added_has_its_default():
+    fact = EpochOpened(CycleId("c"), 1, 2, (NodeId("a"),), "torch", "", 0)
+    type_name, version, body = to_wire(fact)
+    del body["engine_reason"]
+    assert from_wire(type_name, version, body) == fact
 
 
 def test_a_type_nobody_knows_makes_an_unknown_fact():

@@ -20,6 +20,7 @@ def test_start_sends_the_text_of_the_domain_and_returns_at_once(daemon, ctl):
         "domain_yaml": shipped_domains()["python"].read_text(),
         "rounds": 2,
         "size": "1m",
+        "engine": "auto",
         "seed": 7,
     }
 

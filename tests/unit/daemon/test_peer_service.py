@@ -183,8 +183,9 @@ async def test_routes_between_two_nodes_are_proved_by_connecting(tmp_path: Path)
         await unite(one, other)
         way = one.peers.require(other.identity.node_id).channels
         opened = await way.control.OpenProbe(
-            peer_pb2.OpenProbeRequest(toward="127.0.0.1"), timeout=TIMEOUT_S
+            peer_pb2.OpenProbeRequest(toward="127.0.0.1", reserve=True), timeout=TIMEOUT_S
         )
+        assert opened.reserved_port not in (0, opened.port)
         assert (opened.host, opened.failure.code) == ("127.0.0.1", "")
         request = peer_pb2.ProbeRoutesRequest(targets=[f"127.0.0.1:{opened.port}"])
         assert not (await way.control.ProbeRoutes(request, timeout=TIMEOUT_S)).failures

@@ -74,7 +74,7 @@ def test_the_gang_is_shown_as_its_workers_start(board: ProgressBoard) -> None:
     gang = [{"node": "a", "rank": 0, "pid": None, "device": ""} for _ in range(1)]
     gang.append({"node": "b", "rank": 1, "pid": None, "device": ""})
     board.show_gang(CYCLE, gang, {})
-    board.show_gang(CYCLE, [], {1: (4711, "cuda:0")})
+    board.show_gang(CYCLE, [], {1: {"pid": 4711, "device": "cuda:0"}})
     seats = shown(board, 101.0)["gang"]
     assert [(seat["rank"], seat["pid"]) for seat in seats] == [(0, None), (1, 4711)]
     assert seats[1]["device"] == "cuda:0"

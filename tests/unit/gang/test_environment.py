@@ -83,3 +83,10 @@ def test_mlx_gets_openblas_where_it_is_installed(tmp_path: Path, monkeypatch: py
     assert "LD_PRELOAD" not in worker_environment("generate", {}, SHELL)
     monkeypatch.setattr(sys, "platform", "darwin")
     assert module.openblas() is None
+    assert worker_environment("train_mlx", {"engine": "mlx"}, {})["MLX_METAL_FAST_SYNCH"] == "0"
+
+
+def test_mlx_compiles_nothing_on_a_cpu(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert worker_environment("train_mlx", {"engine": "mlx"}, {})["MLX_DISABLE_COMPILE"] == "1"
+    assert "MLX_DISABLE_COMPILE" not in worker_environment("train", {"engine": "torch"}, {})

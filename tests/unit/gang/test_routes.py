@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from jupiterd.errors import BadRouteError
-from jupiterd.gang.routes import bind_listener, listen_probe, prove
+from jupiterd.gang.routes import bind_listener, free_port, listen_probe, prove
 from jupiterd.ports import Address
 
 pytestmark = pytest.mark.net
@@ -16,6 +16,12 @@ async def test_a_listener_that_is_there_is_reached():
     server, port = await listen_probe("127.0.0.1")
     async with server:
         assert await prove([Address("127.0.0.1", port)] * 3) == []
+
+
+def test_a_free_port_can_be_bound_and_is_not_held():
+    port = free_port("127.0.0.1")
+    with socket.create_server(("127.0.0.1", port)) as server:
+        assert server.getsockname()[1] == port
 
 
 async def test_a_route_that_is_refused_is_named_with_host_interface_and_address():

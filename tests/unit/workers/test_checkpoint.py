@@ -16,8 +16,8 @@ from jupiterd.cycle.plan import derive
 from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 from jupiterd.workers.train import checkpoint
 from jupiterd.workers.train.checkpoint import TrainingState, load_state, load_weights
-from jupiterd.workers.train.loop import make_optimizer
-from jupiterd.workers.train.model import make_model
+from jupiterd.workers.train.group import Group
+from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.tiny_run import make_inputs, tiny_shape
 
 STATE = TrainingState(
@@ -26,17 +26,19 @@ STATE = TrainingState(
 IDS = [[5, 7, 250, 0, 33, 99, 1, 2, 3, 4], [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]]
 
 
+def engine(seed: int = 0, **changes: Any) -> TorchEngine:
+    shape = tiny_shape(**changes)
+    return TorchEngine(shape, derive(shape, 1, seed=seed), 0, Group(0, 1), "cpu")
+
+
 def write(folder: Path, **changes: Any) -> Path:
     """Save a tiny model with weights large enough for the rope base to matter."""
-    shape = tiny_shape(**changes)
-    model = make_model(shape, seed=1)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(8 if parameter.ndim > 1 else 1)
-    optimizer = make_optimizer(model, derive(shape, 1))
+    torch_engine = engine(seed=1, **changes)
+    weights = torch_engine.weights()
+    torch_engine.load_weights({n: v * (8 if v.ndim > 1 else 1) for n, v in weights.items()})
     inputs = make_inputs(folder)
     target = folder / "checkpoint"
-    checkpoint.save_checkpoint(target, model, optimizer, STATE, Path(inputs["tokenizer"]))
+    checkpoint.save_checkpoint(target, torch_engine, STATE, Path(inputs["tokenizer"]))
     return target
 
 
@@ -66,10 +68,10 @@ def test_the_folder_has_what_hugging_face_loaders_look_for(tmp_path: Path):
 @pytest.mark.parametrize("theta", [5e4, 1e5])
 def test_transformers_loads_it_unchanged(tmp_path: Path, theta: float):
     folder = write(tmp_path, rope_theta=theta)
-    model = make_model(tiny_shape(rope_theta=theta), seed=9).eval()
-    load_weights(folder, model)
+    ours = engine(seed=9, rope_theta=theta)
+    load_weights(folder, ours)
     with torch.inference_mode():
-        torch.testing.assert_close(model(torch.tensor(IDS)).logits, logits(folder))
+        torch.testing.assert_close(ours._model(torch.tensor(IDS)).logits, logits(folder))
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert tokenizer.decode(tokenizer.encode("def add(a, b):\n")) == "def add(a, b):\n"
 
@@ -124,7 +126,7 @@ def test_a_checkpoint_of_another_size_is_refused(
     tmp_path: Path, changes: dict[str, Any], words: str
 ):
     with pytest.raises(UsageError, match=words):
-        load_weights(write(tmp_path), make_model(tiny_shape(**changes), 0))
+        load_weights(write(tmp_path), engine(**changes))
 
 
 def test_a_checkpoint_of_another_kind_of_model_is_refused(tmp_path: Path):
@@ -132,7 +134,7 @@ def test_a_checkpoint_of_another_kind_of_model_is_refused(tmp_path: Path):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "llama"}))
     with pytest.raises(UsageError, match="holds a llama model, not qwen3"):
-        load_weights(folder, make_model(tiny_shape(), 0))
+        load_weights(folder, engine())
 
 
 def _remove(path: Path) -> None:
@@ -141,7 +143,7 @@ def _remove(path: Path) -> None:
 
 def _load(folder: Path) -> None:
     load_state(folder)
-    load_weights(folder, make_model(tiny_shape(), 0))
+    load_weights(folder, engine())
 
 
 def _cut(path: Path) -> None:
@@ -159,10 +161,8 @@ def test_a_half_written_checkpoint_is_told_from_a_whole_one(tmp_path: Path, name
 
 def test_moments_that_are_missing_are_named(tmp_path: Path):
     folder = write(tmp_path)  # saved before any step, so without moments
-    model = make_model(tiny_shape(), 0)
-    optimizer = make_optimizer(model, derive(tiny_shape(), 1))
     with pytest.raises(CorruptArtifactError, match="no moments for model"):
-        checkpoint.load_optimizer(folder, model, optimizer, 3)
+        checkpoint.load_moments(folder, engine(), 3)
 
 
 @pytest.mark.parametrize("failing_at", range(1, 9))
@@ -189,5 +189,5 @@ def test_a_save_that_breaks_off_leaves_no_checkpoint(
 
 def test_every_refusal_has_a_hint(tmp_path: Path):
     with pytest.raises(JupiterError) as caught:
-        load_weights(write(tmp_path), make_model(tiny_shape(hidden=64), 0))
+        load_weights(write(tmp_path), engine(hidden=64))
     assert "same size" in caught.value.hint

@@ -1,19 +1,14 @@
-"""A Qwen3 model made from a shape.
+"""What a shape means in Hugging Face's words: the configuration of a Qwen3 model.
 
-Owns how our shape maps onto transformers' configuration, and the first weights. Doesn't know
-training, nor files.
+Owns config.json and generation_config.json of a checkpoint. Doesn't know weights or engines.
 """
 
 from typing import Any
 
-import torch
 from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
-from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM
 
 from jupiterd.cycle.plan import ModelShape
-
-INIT_STD = 0.02
-"""Spread of the first weights; norms begin as ones."""
+from jupiterd.workers.train.first_weights import INIT_STD
 
 
 def model_config(shape: ModelShape, end_token: int = 0) -> Qwen3Config:
@@ -39,30 +34,23 @@ def model_config(shape: ModelShape, end_token: int = 0) -> Qwen3Config:
     )
 
 
-def make_model(shape: ModelShape, seed: int, end_token: int = 0) -> Qwen3ForCausalLM:
-    """Return a model (float32, CPU) whose weights depend on nothing but the shape and the seed."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Qwen3ForCausalLM(model_config(shape, end_token))
-        for name, parameter in model.named_parameters():
-            if parameter.ndim > 1:
-                torch.nn.init.normal_(parameter, std=INIT_STD)
-            elif name.endswith("norm.weight"):
-                torch.nn.init.ones_(parameter)
-    return model.float()
-
-
-def config_fields(model: Qwen3ForCausalLM) -> dict[str, Any]:
+def config_fields(config: Qwen3Config) -> dict[str, Any]:
     """Return what config.json says: readable by transformers 5 and by mlx-lm alike.
 
     transformers 5 reads the rope base from `rope_parameters`, mlx-lm from `rope_theta`.
     """
-    fields: dict[str, Any] = model.config.to_dict()
+    fields: dict[str, Any] = config.to_dict()
     rope: dict[str, Any] = fields["rope_parameters"]
     kept = {name: value for name, value in fields.items() if not name.startswith("_")}
     return kept | {
-        "architectures": [type(model).__name__],
+        "architectures": ["Qwen3ForCausalLM"],
         "dtype": "float32",
         "rope_theta": rope["rope_theta"],
         "use_cache": True,
     }
+
+
+def generation_fields(config: Qwen3Config) -> dict[str, Any]:
+    """Return what generation_config.json says."""
+    names = ("bos_token_id", "eos_token_id", "pad_token_id")
+    return {name: getattr(config, name) for name in names}

@@ -1,0 +1,202 @@
+"""One rank's training, from the first step of its epoch to the last, on any engine.
+
+Owns putting the parts together: what to start from, when a checkpoint is due, what the daemon is
+told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
+
+inputs: shards, tokenizer, checkpoint (optional)
+params: shape, plan, round, and what the engine's rank module names
+A checkpoint of the same round is continued exactly; one of an earlier round gives its weights.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.errors import ConflictError, CorruptArtifactError, UsageError
+from jupiterd.frames import CheckpointWritten, TaskFinished
+from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer
+from jupiterd.workers.link import Task
+from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.checkpoint import (
+    TrainingState,
+    load_moments,
+    load_state,
+    load_weights,
+    save_checkpoint,
+)
+from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.loop import StepDone, TrainingLoop
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be trained, read from a task and checked."""
+
+    shape: ModelShape
+    plan: TrainPlan
+    round: int
+    shards: ShardSet
+    end_token: int
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where this epoch begins."""
+
+    step: int
+    tokens: int
+    """Tokens trained on along the line when the round began."""
+
+
+def read_job(task: Task, world_size: int) -> Job:
+    """Read the task's parameters and inputs.
+
+    Raises:
+        UsageError: the data doesn't fit the model, or the batch not the gang.
+        CorruptArtifactError: an input can't be used.
+    """
+    shape = ModelShape.from_plain(task.params["shape"])
+    plan = TrainPlan.from_plain(task.params["plan"])
+    shards = _fitting_shards(task.inputs["shards"], shape)
+    if plan.batch_sequences < world_size:
+        raise UsageError(
+            f"a batch of {plan.batch_sequences} sequences can't be shared by {world_size} ranks",
+            "raise training.batch_sequences in the domain file",
+        )
+    end_token = _end_token(load_tokenizer(task.inputs["tokenizer"]))
+    return Job(shape, plan, int(task.params["round"]), shards, end_token)
+
+
+class RankTraining:
+    """The training of one job by one rank."""
+
+    def __init__(self, task: Task, job: Job, engine: Engine) -> None:
+        self._task = task
+        self._job = job
+        self._plan = job.plan
+        self._engine = engine
+        self._start = self._begin(task.inputs.get("checkpoint"))
+        self._last: StepDone | None = None
+
+    def run(self) -> TaskFinished:
+        """Train to the end of the round, or until told to stop; say what was done."""
+        self._engine.begin(self._agreement())
+        batches = Batches(
+            shards=self._job.shards,
+            seed=f"{self._plan.seed}/round {self._job.round}",
+            batch_sequences=self._plan.batch_sequences,
+            micro_batch_sequences=self._plan.micro_batch_sequences,
+            rank=self._engine.rank,
+            world_size=self._engine.world_size,
+        )
+        TrainingLoop(
+            engine=self._engine,
+            plan=self._plan,
+            batches=batches,
+            stop_requested=lambda: self._task.stop_requested,
+            step_done=self._step_done,
+        ).run(self._start.step)
+        return self._finished()
+
+    def _begin(self, checkpoint: Path | None) -> Start:
+        if checkpoint is None:
+            return Start(0, 0)
+        state = load_state(checkpoint)
+        load_weights(checkpoint, self._engine)
+        if state.round != self._job.round:
+            return Start(0, state.tokens)
+        if state.plan_hash != self._plan.hash():
+            raise ConflictError(
+                f"the checkpoint {checkpoint.name} of round {state.round} was made by another plan",
+                "a round is trained by one plan from its first step to its last",
+            )
+        load_moments(checkpoint, self._engine, state.step)
+        self._engine.load_random_state(state.rng)
+        return Start(state.step, state.tokens - self._tokens_of(state.step))
+
+    def _agreement(self) -> dict[str, Any]:
+        """Return what must be the same on all ranks."""
+        return {
+            "shape": self._job.shape.to_plain(),
+            "plan": self._plan.to_plain(),
+            "round": self._job.round,
+            "shards": [self._job.shards.index.tokens, self._job.shards.index.tokenizer_hash],
+            "step": self._start.step,
+        }
+
+    def _tokens_of(self, steps: int) -> int:
+        return steps * self._plan.batch_sequences * self._job.shards.seq_len
+
+    def _step_done(self, done: StepDone) -> None:
+        self._last = done
+        readings = {
+            "step": done.step,
+            "loss": done.loss,
+            "lr": done.learning_rate,
+            "grad_norm": done.grad_norm,
+            "tokens_per_s": done.tokens_per_s,
+        }
+        self._task.progress(done.step, self._plan.steps, "steps", **readings)
+        is_due = done.is_last or done.step % self._plan.checkpoint_every_steps == 0
+        if is_due and self._engine.rank == 0:
+            self._write_checkpoint(done)
+
+    def _write_checkpoint(self, done: StepDone) -> None:
+        name = f"checkpoint-{done.step:08}"
+        tokens = self._start.tokens + self._tokens_of(done.step)
+        state = TrainingState(
+            round=self._job.round,
+            step=done.step,
+            tokens=tokens,
+            cursor=done.cursor,
+            loss=done.mean_loss,
+            plan_hash=self._plan.hash(),
+            model_hash=self._job.shape.architecture_hash(),
+            rng=self._engine.random_state(),
+        )
+        folder = self._task.output_dir / name
+        save_checkpoint(folder, self._engine, state, self._task.inputs["tokenizer"])
+        self._task.checkpoint_written(
+            CheckpointWritten(name, done.step, tokens, done.cursor, done.mean_loss)
+        )
+
+    def _finished(self) -> TaskFinished:
+        step = self._start.step if self._last is None else self._last.step
+        counts: dict[str, float] = {
+            "steps": step - self._start.step,
+            "tokens": self._tokens_of(step - self._start.step),
+            "parameters": sum(math.prod(w.shape) for w in self._engine.weights().values()),
+        }
+        summary: dict[str, Any] = {
+            "engine": self._engine.name,
+            "device": self._engine.device,
+            "step": step,
+            "loss": None if self._last is None else self._last.mean_loss,
+            "stopped": step < self._plan.steps,
+        }
+        return TaskFinished({}, counts, summary)
+
+
+def _fitting_shards(folder: Path, shape: ModelShape) -> ShardSet:
+    shards = ShardSet(folder)
+    if not shards.sequences:
+        raise CorruptArtifactError(f"the shard folder {folder.name} holds no sequence")
+    if shards.seq_len != shape.seq_len or shards.index.vocab_size > shape.vocab_size:
+        raise UsageError(
+            f"the shards have sequences of {shards.seq_len} and a vocabulary of "
+            f"{shards.index.vocab_size}, the model {shape.seq_len} and {shape.vocab_size}",
+            "pack the data for the model's size",
+        )
+    return shards
+
+
+def _end_token(tokenizer: Tokenizer) -> int:
+    found: int | None = tokenizer.token_to_id(END_OF_TEXT)
+    if found is None:
+        raise CorruptArtifactError(f"the tokenizer has no {END_OF_TEXT}")
+    return found

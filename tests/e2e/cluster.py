@@ -75,9 +75,10 @@ class Daemon:
         return self.process.pid
 
     def workers(self) -> list[int]:
-        """Return the pids of its worker processes."""
+        """Return the pids of its worker processes that run; see `is_running`."""
         with contextlib.suppress(psutil.NoSuchProcess):
-            return [child.pid for child in psutil.Process(self.pid).children(recursive=True)]
+            children = psutil.Process(self.pid).children(recursive=True)
+            return [child.pid for child in children if is_running(child.pid)]
         return []
 
     def kill(self) -> None:

@@ -19,6 +19,7 @@ from jupiterd.rpc import control_pb2, control_pb2_grpc
 from tests.unit.ctl.documents import STATUS, cycle
 
 GOLDEN = Path(__file__).parent / "golden"
+THREADS = 4
 
 
 class ScriptedDaemon(control_pb2_grpc.ControlServicer):
@@ -67,14 +68,15 @@ def state_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def daemon(state_dir: Path) -> Iterator[ScriptedDaemon]:
-    with futures.ThreadPoolExecutor(4) as pool:
+    with futures.ThreadPoolExecutor(THREADS) as pool:
         server = grpc.server(pool)
         scripted = ScriptedDaemon(state_dir)
         control_pb2_grpc.add_ControlServicer_to_server(scripted, server)
         assert server.add_insecure_port(f"unix:{state_dir}/control.sock")
         server.start()
         yield scripted
-        scripted.watched.put(None)
+        for _ in range(THREADS):  # a client that connected again has left its first watch waiting
+            scripted.watched.put(None)
         server.stop(None).wait()
 
 

@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -93,26 +94,47 @@ def test_version_asks_no_daemon(ctl):
     assert document["version"] == jupiterd.__version__
 
 
-def test_ctrl_c_exits_with_130_and_no_traceback(daemon, state_dir):
+@pytest.fixture
+def heeded_ctrl_c() -> Iterator[None]:
+    """Have SIGINT heeded by children too: a shell's background commands inherit it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_exits_with_130_and_no_traceback(daemon, state_dir, heeded_ctrl_c):
     command = (*CTL, "--state-dir", str(state_dir), "cycle", "watch", "-o", "jsonl")
     daemon.watched.put(daemon.documents["cycle"]["cycle"])
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()  # it follows now
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        try:
+            _, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
     assert process.returncode == ExitCode.INTERRUPTED
     assert "Traceback" not in err
 
 
 def test_a_reader_that_goes_away_early_is_no_error(daemon, state_dir):
-    command = f"{sys.executable} -m jupiterd.ctl.main --state-dir {state_dir} status -o json | true"
-    done = subprocess.run(
-        command, shell=True, capture_output=True, text=True, timeout=20, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        done = subprocess.run(
+            (*CTL, "--state-dir", str(state_dir), "status", "-o", "json"),
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (ExitCode.FAILED, "")
 
 
 def test_output_survives_a_terminal_that_knows_ascii_alone(daemon, state_dir):

@@ -194,8 +194,7 @@ def _rank(rank: int, port: int, inputs: dict[str, str], folder: str) -> None:
         if name == "stopped" and rank == 1:
             task.stop()
         finished = torch_rank.run(task)
-        losses = [f.values["loss"] for f in task.frames if isinstance(f, Progressed)]
-        torch.save((finished.counts["steps"], losses), Path(folder) / name / f"{rank}.pt")
+        (Path(folder) / name / f"{rank}.steps").write_text(str(finished.counts["steps"]))
     os._exit(0)  # as a worker does
 
 
@@ -231,6 +230,6 @@ def test_two_ranks_do_what_one_process_does(two_ranks: Path, tmp_path: Path):
 
 @pytest.mark.net
 def test_when_one_rank_is_told_to_stop_all_stop_at_the_same_step(two_ranks: Path):
-    steps = [torch.load(two_ranks / "stopped" / f"{rank}.pt")[0] for rank in range(2)]
-    assert steps == [1, 1]
+    steps = [(two_ranks / "stopped" / f"{rank}.steps").read_text() for rank in range(2)]
+    assert steps == ["1", "1"]
     assert (two_ranks / "stopped" / "0" / "checkpoint-00000001").is_dir()

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test check proto constraints clean
+.PHONY: setup demo score test test-failures check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -31,6 +31,12 @@ score: setup
 
 test: setup
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
+
+# kill -9 of a worker, a follower and the leader in every phase, with both engines: TIMES=5 does it five times.
+test-failures: setup
+	@for time in $$(seq $(or $(TIMES),1)); do \
+	  $(BIN)/python -m pytest -n 2 -rP --timeout 900 tests/failures || exit 1; \
+	done
 
 # Everything that must hold before a change is handed in.
 check: setup

@@ -64,7 +64,9 @@ def _row(row: Mapping[str, Any]) -> Row:
         "elapsed": _time(row.get("elapsed_s")),
         "eta": _time(row.get("eta_s")) if row.get("eta_s") is not None or is_running else _EMPTY,
         "rate": Cell(rate(row["rate"])) if row.get("rate") else _EMPTY,
-        "detail": Cell(plain(row.get("detail") or " ") if state == "done" else "", Tone.FAINT),
+        "detail": Cell(
+            plain(row.get("detail")) if row.get("detail") and state != "skipped" else "", Tone.FAINT
+        ),
     }
 
 

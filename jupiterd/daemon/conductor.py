@@ -22,7 +22,7 @@ from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.leading import Leading, is_permanent, may_mend
-from jupiterd.daemon.work_events import Advanced, Finished
+from jupiterd.daemon.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
     Bug,
     EmptySourceError,
@@ -63,14 +63,21 @@ class CycleConductor:
         """Go on from what the ledger says; an error that won't mend ends the cycle."""
         try:
             while not self._leading.cycle(self._cycle).finished:
-                await self._step()
-        except* JupiterError as group:
-            error = all_of(group)[0]
-            log.warning("cycle_failed", extra={"cycle": self._cycle, "reason": error.message})
-            failed = CycleFailed(self._cycle, error.code, error.message, error.hint)
-            await self._leading.record(failed)
+                await self._try_step()
         finally:
             self._leading.board.end(self._cycle)
+
+    async def _try_step(self) -> None:
+        try:
+            await self._step()
+        except* JupiterError as group:
+            error = all_of(group)[0]
+            if may_mend(error):
+                await self._wait_out(error.message)
+            else:
+                log.warning("cycle_failed", extra={"cycle": self._cycle, "reason": error.message})
+                failed = CycleFailed(self._cycle, error.code, error.message, error.hint)
+                await self._leading.record(failed)
 
     async def _step(self) -> None:
         view = self._view()
@@ -130,14 +137,21 @@ class CycleConductor:
                 if is_permanent(error) or failures >= MAX_FAILURES:
                     raise
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
-                await asyncio.sleep(RETRY_S)
+                await self._wait_out(self._leading.told_by(node, error))
+
+    async def _wait_out(self, trouble: str) -> None:
+        """Let people see what is in the way, and give it a moment to mend."""
+        self._leading.board.note(self._cycle, {"detail": f"{trouble}; trying again"})
+        await asyncio.sleep(RETRY_S)
 
     async def _try_item(self, view: RoundView, item: WorkItem, node: NodeId) -> None:
         began_s = now_s()
         order = self._leading.order(self._cycle, item.id, item.task, item.params)
         result = None
         async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
-            if isinstance(event, Advanced):
+            if isinstance(event, Started):
+                self._leading.board.note(self._cycle, {"detail": ""})
+            elif isinstance(event, Advanced):
                 self._leading.board.advance(self._cycle, item.id, event)
             elif isinstance(event, Finished):
                 result = event.result

@@ -85,6 +85,8 @@ class GangConductor:
                 barren += not may_mend(error)
                 if is_permanent(error) or barren >= MAX_BARREN_EPOCHS:
                     raise error from group
+                trouble = {"detail": f"{error.message}; trying again"}
+                self._leading.board.note(self._cycle, trouble)
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, MAX_RETRY_S)
 
@@ -148,6 +150,7 @@ class GangConductor:
             inputs.values(), [node for node in launch.gang if node != self._leading.self_id]
         )
         self._show(launch, {})
+        self._leading.board.note(self._cycle, {"detail": ""})
         name = f"r{self._round}/train/{launch.epoch}"
         task = TASKS.get(launch.choice.engine, "train")
         async with self._meeting(name, launch) as meeting, asyncio.TaskGroup() as group:

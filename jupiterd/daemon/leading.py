@@ -120,6 +120,12 @@ class Leading:
         """Return an order of this term without inputs."""
         return WorkOrder(f"{cycle[:8]}/{item}", self.term, task, params, {})
 
+    def told_by(self, node: NodeId | None, error: JupiterError) -> str:
+        """Return an error's message, with the node's name where it is about that machine."""
+        member = self.journal.state.members.get(node) if node is not None else None
+        is_local = error.code in {"disk-full", "state-dir", "missing-extra", "work-failed"}
+        return f"{member.name}: {error.message}" if member and is_local else error.message
+
     def _is_troubled(self, node: NodeId) -> bool:
         peer = self.peers.get(node)
         return node != self.self_id and (peer is None or now_s() < peer.troubled_until_s)

@@ -42,6 +42,7 @@ from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.ids import ArtifactId
+from jupiterd.store.disk import written
 from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
@@ -94,12 +95,16 @@ class WorkRunner:
         await self._obedience.check(order.term, order.epoch)
         inputs = await self._library.ensure_all(order.inputs)
         spool = self._state_dir.spool / secrets.token_hex(8)
-        spool.mkdir(mode=0o700)
+        with written():
+            spool.mkdir(mode=0o700)
         self.running[spool.name] = order
         try:
             async with aclosing(self._run_worker(order, inputs, spool)) as events:
                 async for event in events:
                     yield event
+        except OSError:
+            with written():  # which names it: a worker's log and pid may find no room either
+                raise
         finally:
             del self.running[spool.name]
             await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)

@@ -159,7 +159,8 @@ class Worker:
         )
         try:
             while data := await reader.read(_CHUNK_BYTES):
-                await asyncio.to_thread(self._log.append, data)
+                with contextlib.suppress(OSError):  # on a full disk; but read on, or it would block
+                    await asyncio.to_thread(self._log.append, data)
         finally:
             transport.close()
 

@@ -36,9 +36,15 @@ def translate(error: Exception, task: str) -> JupiterError:
         return error
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRAS:
         return MissingExtraError(f"the {task} worker needs {error.name}, which isn't installed")
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    if _is_out_of_room(error):
         return DiskFullError(f"the disk filled up while the {task} worker was writing")
     return WorkFailedError(f"the {task} worker failed: {type(error).__name__}: {error}")
+
+
+def _is_out_of_room(error: Exception) -> bool:
+    """Say whether the disk is full; safetensors and the like tell it in words alone."""
+    number = error.errno if isinstance(error, OSError) else None
+    return number in {errno.ENOSPC, errno.EDQUOT} or os.strerror(errno.ENOSPC) in str(error)
 
 
 def main() -> int:

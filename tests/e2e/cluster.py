@@ -180,12 +180,16 @@ class Cluster:
         raise AssertionError(self.told(f"{what}: not within {timeout_s:g} s; {document}"))
 
     async def recorded(
-        self, is_so: Callable[[CycleState], bool], what: str, timeout_s: float
+        self,
+        is_so: Callable[[CycleState], bool],
+        what: str,
+        timeout_s: float,
+        daemon: Daemon | None = None,
     ) -> CycleState:
-        """Look at the first daemon's ledger until `is_so` holds of its only cycle; return that."""
+        """Look at a daemon's ledger until `is_so` holds of its only cycle; return that."""
         deadline_s = time.monotonic() + timeout_s
         while True:
-            (cycle,) = self[0].state().cycles.values()
+            (cycle,) = (daemon or self[0]).state().cycles.values()
             if is_so(cycle):
                 return cycle
             if time.monotonic() > deadline_s:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-import secrets
 import signal
 from pathlib import Path
 
@@ -22,7 +21,6 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-SEED_VARIABLE = "JUPITER_TEST_SEED"
 ORDER = [str(phase) for phase in Phase]
 CYCLE_TIMEOUT_S = 120.0
 CHECKPOINT_STEPS = 100
@@ -35,13 +33,12 @@ def start_cycle(cluster: Cluster, domain: Path) -> None:
 
 
 async def test_a_cycle_survives_the_death_of_all_daemons_at_a_random_moment(
-    tmp_path: Path,
+    tmp_path: Path, seed: int
 ) -> None:
-    seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbelow(1 << 32))
     chance = random.Random(seed)
     phase = chance.choice(["collect", "pack", "train", "evaluate"])
     moment_s = chance.uniform(0.0, 3.0)
-    print(f"{SEED_VARIABLE}={seed}: killed {moment_s:.2f} s after {phase} was seen")
+    print(f"killed {moment_s:.2f} s after {phase} was seen")
 
     def has_come_to(cycle: Document) -> bool:
         return cycle["phase"] is not None and ORDER.index(cycle["phase"]) >= ORDER.index(phase)

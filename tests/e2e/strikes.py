@@ -1,0 +1,154 @@
+"""Killing one thing in the middle of one phase, and waiting until the phase is done nevertheless.
+
+Owns what "the middle" is: the phase's workers have been caught at their work and hold still, so
+that whatever is killed, the work isn't done. Doesn't know what must hold at the end of the cycle.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cycle.phases import EVALUATION_PIECES
+from jupiterd.cycle.work import Phase
+from jupiterd.gang.orphans import SUFFIX
+from tests.e2e.cluster import Cluster, Daemon, all_gone, is_running
+
+CATCH_TIMEOUT_S = 90.0
+LOOK_S = 0.02
+GONE_TIMEOUT_S = 15.0
+DONE_TIMEOUT_S = 120.0
+
+LONGEST_WAIT_S = {Phase.TRAIN: 1.0, Phase.EVALUATE: 1.0, Phase.GENERATE: 1.0}
+"""How deep into its work a worker may be caught: about half of what it takes."""
+
+SHORT_WAIT_S = 0.1
+"""The same for workers that do little."""
+
+
+class Victim(StrEnum):
+    """What is killed."""
+
+    WORKER = "worker"
+    FOLLOWER = "follower"
+    LEADER = "leader"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A phase of a round."""
+
+    round: int
+    phase: Phase
+
+    def __str__(self) -> str:
+        return f"r{self.round}/{self.phase}"
+
+    def is_over(self, cycle: CycleState) -> bool:
+        """Say whether everything the phase makes is recorded."""
+        if self.phase is Phase.TRAIN:
+            last = cycle.last_checkpoint(self.round)
+            return last is not None and last.is_final
+        made = [
+            f for f in cycle.completed.values() if (f.round, f.phase) == (self.round, self.phase)
+        ]
+        return len(made) == (EVALUATION_PIECES if self.phase is Phase.EVALUATE else 1)
+
+
+@dataclass(frozen=True)
+class Caught:
+    """A worker that was stopped at its work."""
+
+    daemon: Daemon
+    pid: int
+
+
+async def strike(cluster: Cluster, victim: Victim, moment: Moment, chance: random.Random) -> float:
+    """Kill the victim in the middle of the phase, wait for its end, and start what was killed.
+
+    Returns how long the phase took from then on, in seconds.
+    """
+    caught = await _caught(cluster, moment, chance)
+    await cluster.meet()  # whoever was killed before is back; meanwhile nothing goes on
+    killed, pids = await _kill(cluster, victim, caught)
+    struck_s = time.monotonic()
+    survivor = next(daemon for daemon in cluster.daemons if daemon is not killed)
+    try:
+        assert await all_gone(pids, GONE_TIMEOUT_S), cluster.told(f"{moment}: a worker goes on")
+        _let_go_on(caught)
+        await cluster.recorded(moment.is_over, str(moment), DONE_TIMEOUT_S, survivor)
+        return time.monotonic() - struck_s
+    finally:
+        _let_go_on(caught)
+        if killed is not None:
+            killed.start()
+
+
+async def _caught(cluster: Cluster, moment: Moment, chance: random.Random) -> list[Caught]:
+    """Wait for the workers of the phase, let them come into their work, and stop them there."""
+    if moment.phase is Phase.TRAIN:
+        await cluster.recorded(
+            lambda cycle: cycle.last_checkpoint(moment.round) is not None,
+            f"a checkpoint of round {moment.round}",
+            CATCH_TIMEOUT_S,
+        )
+    deadline_s = time.monotonic() + CATCH_TIMEOUT_S
+    while not list(_workers(cluster, moment)):
+        assert time.monotonic() < deadline_s, cluster.told(f"nobody works on {moment}")
+        await asyncio.sleep(LOOK_S)
+    await asyncio.sleep(chance.uniform(0.0, LONGEST_WAIT_S.get(moment.phase, SHORT_WAIT_S)))
+    stopped = [caught for caught in _workers(cluster, moment) if is_running(caught.pid)]
+    for caught in stopped:
+        os.kill(caught.pid, signal.SIGSTOP)
+    assert stopped, cluster.told(f"{moment}: the workers had ended before they were caught")
+    return stopped
+
+
+def _let_go_on(caught: Sequence[Caught]) -> None:
+    """Wake whoever was to hold still and wasn't killed."""
+    for one in caught:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(one.pid, signal.SIGCONT)
+
+
+def _workers(cluster: Cluster, moment: Moment) -> Iterator[Caught]:
+    """Yield the workers of a phase, by the files in which the daemons remember theirs."""
+    for daemon in cluster.daemons:
+        for path in (daemon.state_dir / "logs").glob(f"*-r{moment.round}-{moment.phase}-*{SUFFIX}"):
+            if path.stem.endswith("-store"):
+                continue
+            with contextlib.suppress(OSError, ValueError):  # it has just begun, or just ended
+                yield Caught(daemon, json.loads(path.read_text())["pid"])
+
+
+async def _kill(
+    cluster: Cluster, victim: Victim, caught: Sequence[Caught]
+) -> tuple[Daemon | None, list[int]]:
+    """Kill; return the daemon that was, if any, and every process that must end with the victim."""
+    if victim is Victim.WORKER:
+        os.kill(caught[-1].pid, signal.SIGKILL)
+        return None, [caught[-1].pid]
+    leader = await _leader(cluster)
+    killed = leader if victim is Victim.LEADER else _follower(cluster.daemons, leader, caught)
+    workers = killed.workers()
+    killed.kill()
+    return killed, [killed.pid, *workers]
+
+
+async def _leader(cluster: Cluster) -> Daemon:
+    view = await cluster[0].ask()
+    assert view is not None, cluster.told("the first daemon doesn't answer")
+    return cluster.by_id(view["cluster"]["leader"], view)
+
+
+def _follower(daemons: Sequence[Daemon], leader: Daemon, caught: Sequence[Caught]) -> Daemon:
+    """Return the follower whose death hurts most: one that works."""
+    followers = [daemon for daemon in daemons if daemon is not leader]
+    return next((one.daemon for one in caught if one.daemon in followers), followers[0])

@@ -1,0 +1,48 @@
+"""A cycle that is struck again and again, and must end whole.
+
+Owns the way from three daemons to the last check. Doesn't know which moments a test is about.
+"""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.e2e.cluster import three_daemons
+from tests.e2e.strikes import Moment, Victim, strike
+from tests.e2e.tiny_domain import write_domain
+from tests.e2e.wholeness import assert_whole, left_over
+
+STEPS = 250
+"""Two checkpoints, 100 steps apart, before the end; enough to beat the byte model."""
+
+END_TIMEOUT_S = 240.0
+
+
+async def run_struck_cycle(
+    folder: Path, engine: str, victim: Victim, moments: Sequence[Moment], chance: random.Random
+) -> None:
+    """Run a cycle of as many rounds as the moments tell, strike at each, and check the end."""
+    domain = write_domain(folder, steps=STEPS)
+    rounds = max(moment.round for moment in moments)
+    async with three_daemons(folder) as cluster:
+        await cluster.meet()
+        options = ("--domain", str(domain), "--engine", engine, "--rounds", str(rounds))
+        started = cluster.ctl("cycle", "start", *options, "--seed", "7")
+        assert started.returncode == 0, started.stderr
+        for moment in moments:
+            took_s = await strike(cluster, victim, moment, chance)
+            print(f"{engine:5} {victim:8} {moment!s:12} done {took_s:5.1f} s after the kill")
+        await cluster.meet()
+        ended = await cluster.until(
+            lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", END_TIMEOUT_S
+        )
+        assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+        await cluster.meet()
+        states = [daemon.state() for daemon in cluster.daemons]
+        (cycle,) = states[0].cycles.values()
+        assert {epoch.engine.partition(" ")[0] for epoch in cycle.epochs_opened.values()} == {
+            engine
+        }
+        await assert_whole(cluster, cycle, STEPS, folder)
+        assert left_over(folder, list(cluster.daemons)) == []
+    assert left_over(folder, []) == []

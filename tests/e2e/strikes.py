@@ -22,15 +22,20 @@ from jupiterd.gang.orphans import SUFFIX
 from tests.e2e.cluster import Cluster, Daemon, all_gone, is_running
 
 CATCH_TIMEOUT_S = 90.0
-LOOK_S = 0.02
+LOOK_S = 0.005
 GONE_TIMEOUT_S = 15.0
 DONE_TIMEOUT_S = 120.0
 
-LONGEST_WAIT_S = {Phase.TRAIN: 1.0, Phase.EVALUATE: 1.0, Phase.GENERATE: 1.0}
-"""How deep into its work a worker may be caught: about half of what it takes."""
-
-SHORT_WAIT_S = 0.1
-"""The same for workers that do little."""
+LONGEST_WAIT_S = {
+    Phase.COLLECT: 0.05,
+    Phase.FILTER: 0.05,
+    Phase.PACK: 0.05,
+    Phase.TRAIN: 1.0,
+    Phase.EVALUATE: 1.0,
+    Phase.GENERATE: 1.0,
+    Phase.GATE: 0.0,
+}
+"""How deep into its work a worker may be caught: less than half of what it takes."""
 
 
 class Victim(StrEnum):
@@ -70,40 +75,56 @@ class Caught:
     pid: int
 
 
-async def strike(cluster: Cluster, victim: Victim, moment: Moment, chance: random.Random) -> float:
-    """Kill the victim in the middle of the phase, wait for its end, and start what was killed.
+class Struck:
+    """What was killed, where a daemon was: it comes back when the next phase has begun."""
 
-    Returns how long the phase took from then on, in seconds.
-    """
-    caught = await _caught(cluster, moment, chance)
-    await cluster.meet()  # whoever was killed before is back; meanwhile nothing goes on
-    killed, pids = await _kill(cluster, victim, caught)
-    struck_s = time.monotonic()
-    survivor = next(daemon for daemon in cluster.daemons if daemon is not killed)
-    try:
-        assert await all_gone(pids, GONE_TIMEOUT_S), cluster.told(f"{moment}: a worker goes on")
-        _let_go_on(caught)
-        await cluster.recorded(moment.is_over, str(moment), DONE_TIMEOUT_S, survivor)
-        return time.monotonic() - struck_s
-    finally:
-        _let_go_on(caught)
-        if killed is not None:
-            killed.start()
+    def __init__(self, cluster: Cluster, victim: Victim, chance: random.Random) -> None:
+        self._cluster = cluster
+        self._victim = victim
+        self._chance = chance
+        self._killed: Daemon | None = None
+
+    async def at(self, moment: Moment) -> None:
+        """Kill the victim in the middle of the phase; what was killed before comes back first."""
+        if moment.phase is Phase.TRAIN:
+            await self._cluster.recorded(
+                lambda cycle: cycle.last_checkpoint(moment.round) is not None,
+                f"a checkpoint of round {moment.round}",
+                CATCH_TIMEOUT_S,
+                self._survivor,
+            )
+        caught = await _caught(self._cluster, moment, self._chance)
+        try:
+            await self.bring_back()
+            self._killed, pids = await _kill(self._cluster, self._victim, caught)
+        finally:
+            _let_go_on(caught)
+        told = self._cluster.told(f"{moment}: a worker goes on")
+        assert await all_gone(pids, GONE_TIMEOUT_S), told
+
+    async def until_over(self, moment: Moment) -> None:
+        """Wait until those who are left have done all of the phase."""
+        await self._cluster.recorded(moment.is_over, str(moment), DONE_TIMEOUT_S, self._survivor)
+
+    @property
+    def _survivor(self) -> Daemon:
+        return next(one for one in self._cluster.daemons if one is not self._killed)
+
+    async def bring_back(self) -> None:
+        """Start the daemon that was killed, if any, and wait until all are together."""
+        if self._killed is not None:
+            self._killed.start()
+            self._killed = None
+        await self._cluster.meet()
 
 
 async def _caught(cluster: Cluster, moment: Moment, chance: random.Random) -> list[Caught]:
     """Wait for the workers of the phase, let them come into their work, and stop them there."""
-    if moment.phase is Phase.TRAIN:
-        await cluster.recorded(
-            lambda cycle: cycle.last_checkpoint(moment.round) is not None,
-            f"a checkpoint of round {moment.round}",
-            CATCH_TIMEOUT_S,
-        )
     deadline_s = time.monotonic() + CATCH_TIMEOUT_S
     while not list(_workers(cluster, moment)):
         assert time.monotonic() < deadline_s, cluster.told(f"nobody works on {moment}")
         await asyncio.sleep(LOOK_S)
-    await asyncio.sleep(chance.uniform(0.0, LONGEST_WAIT_S.get(moment.phase, SHORT_WAIT_S)))
+    await asyncio.sleep(chance.uniform(0.0, LONGEST_WAIT_S[moment.phase]))
     stopped = [caught for caught in _workers(cluster, moment) if is_running(caught.pid)]
     for caught in stopped:
         os.kill(caught.pid, signal.SIGSTOP)

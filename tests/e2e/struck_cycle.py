@@ -4,11 +4,12 @@ Owns the way from three daemons to the last check. Doesn't know which moments a 
 """
 
 import random
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from tests.e2e.cluster import three_daemons
-from tests.e2e.strikes import Moment, Victim, strike
+from tests.e2e.strikes import Moment, Struck, Victim
 from tests.e2e.tiny_domain import write_domain
 from tests.e2e.wholeness import assert_whole, left_over
 
@@ -29,10 +30,15 @@ async def run_struck_cycle(
         options = ("--domain", str(domain), "--engine", engine, "--rounds", str(rounds))
         started = cluster.ctl("cycle", "start", *options, "--seed", "7")
         assert started.returncode == 0, started.stderr
+        struck = Struck(cluster, victim, chance)
         for moment in moments:
-            took_s = await strike(cluster, victim, moment, chance)
-            print(f"{engine:5} {victim:8} {moment!s:12} done {took_s:5.1f} s after the kill")
-        await cluster.meet()
+            began_s = time.monotonic()
+            await struck.at(moment)
+            print(
+                f"{time.monotonic() - began_s:5.1f} s later: {victim} killed in {moment} ({engine})"
+            )
+        await struck.until_over(moments[-1])
+        await struck.bring_back()
         ended = await cluster.until(
             lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", END_TIMEOUT_S
         )
@@ -40,9 +46,8 @@ async def run_struck_cycle(
         await cluster.meet()
         states = [daemon.state() for daemon in cluster.daemons]
         (cycle,) = states[0].cycles.values()
-        assert {epoch.engine.partition(" ")[0] for epoch in cycle.epochs_opened.values()} == {
-            engine
-        }
+        engines = {epoch.engine.partition("/")[0] for epoch in cycle.epochs_opened.values()}
+        assert engines == {engine}
         await assert_whole(cluster, cycle, STEPS, folder)
         assert left_over(folder, list(cluster.daemons)) == []
     assert left_over(folder, []) == []

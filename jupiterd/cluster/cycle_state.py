@@ -85,16 +85,16 @@ class CycleState:
         return self._started.facts.get(ONLY)
 
     @property
+    def start_order(self) -> tuple[Any, ...]:
+        """Compares cycles by when they were asked for; clocks tell seconds, entries the rest."""
+        started = self.started
+        return () if started is None else (started.started_at, self._started.rank(ONLY))
+
+    @property
     def wanted(self) -> str:
         """`running` or `stopped`."""
         command = self._wanted.facts.get(ONLY)
         return command.wanted if command else RUNNING
-
-    @property
-    def wanted_reason(self) -> str:
-        """Why it is to run or to stop; empty before the first command."""
-        command = self._wanted.facts.get(ONLY)
-        return command.reason if command else ""
 
     @property
     def wanted_edit(self) -> int:
@@ -137,12 +137,6 @@ class CycleState:
         """The epochs that haven't ended, in the order of their numbers."""
         numbers = sorted(set(self._opened.facts) - set(self._closed.facts))
         return tuple(self._opened.facts[number] for number in numbers)
-
-    @property
-    def open_epoch(self) -> EpochOpened | None:
-        """The epoch with the greatest number that hasn't ended."""
-        open_epochs = self.open_epochs
-        return open_epochs[-1] if open_epochs else None
 
     @property
     def next_epoch(self) -> int:

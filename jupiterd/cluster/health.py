@@ -112,9 +112,10 @@ def _findings(view: ClusterView) -> Iterator[tuple[str, str]]:
         yield "no-leader", ""
     if view.pending_reason:
         yield "pending-node", view.pending_reason
-    if not any(node.engines for node in view.nodes if node.liveness is Liveness.ALIVE):
+    alive = [node for node in view.nodes if node.liveness is Liveness.ALIVE]
+    if alive and not any(node.engines for node in alive):
         yield "no-engine", ""
-    if len(view.nodes) <= 1:
+    if len(view.nodes) == 1:  # none at all: this one is still starting
         yield "alone", ""
     for node in view.nodes:
         if node.liveness in _OF_LIVENESS:

@@ -85,7 +85,8 @@ class _Follower:
         document = await self._channel.status("cycle")
         if self._cycle_id is None:
             self._cycle_id = _id_of(document)
-        async with aclosing(watch(self._channel, "cycle")) as messages:
+        # That one and no other: a newer cycle mustn't hide the end of ours.
+        async with aclosing(watch(self._channel, f"cycle/{self._cycle_id}")) as messages:
             async for message in messages:
                 self._note_link(message)
                 document = folded(document, message)

@@ -27,6 +27,8 @@ _DETAILS: Mapping[Phase, str] = {
 }
 """Phase -> what else is told, from its counts."""
 
+_SKIPPED = "; files skipped (not UTF-8, empty, or over 8 MiB): {skipped}"
+
 
 def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:
     """Return the sums of the counts of a phase's items."""
@@ -47,8 +49,9 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
     template = _DETAILS.get(phase)
     if phase is Phase.FILTER:
         return _filter_detail(counts)
-    whole = {name: int(value) for name, value in counts.items()}
-    return "" if template is None else template.format_map(_Zeros(whole))
+    whole = _Zeros({name: int(value) for name, value in counts.items()})
+    told = "" if template is None else template.format_map(whole)
+    return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
 
 
 class _Zeros(dict[str, int]):

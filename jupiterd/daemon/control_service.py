@@ -34,10 +34,11 @@ class ControlService(control_pb2_grpc.ControlServicer):
 
     def __init__(self, node: "Node") -> None:
         self._node = node
-        self._nouns: dict[str, Callable[[Node], Document]] = {
-            "status": status_document,
+        self._nouns: dict[str, Callable[[Node, str], Document]] = {
+            "status": lambda node, _: status_document(node),
             "cycle": cycle_status_document,
         }
+        """Noun -> its document; `cycle/ID` asks for a certain one."""
 
     async def Status(
         self, request: control_pb2.StatusRequest, context: Context
@@ -80,9 +81,10 @@ class ControlService(control_pb2_grpc.ControlServicer):
         return control_pb2.Document(json=json.dumps(result))
 
     async def _document(self, noun: str, context: Context) -> Document:
-        if noun not in self._nouns:
+        kind, _, subject = noun.partition("/")
+        if kind not in self._nouns:
             await abort(context, NotFoundError(f"there is no document called {noun}"))
-        return self._nouns[noun](self._node)
+        return self._nouns[kind](self._node, subject)
 
 
 async def serve_control(node: "Node") -> grpc.aio.Server:

@@ -8,12 +8,11 @@ import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
+from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidSettingError
 from jupiterd.locations import default_state_dir
 from jupiterd.ports import Address
@@ -129,12 +128,13 @@ def environment() -> Mapping[str, str]:
 
 def _read(config: Path) -> dict[str, Any]:
     try:
-        found = cast("object", YAML(typ="safe").load(config.read_text()))
-    except (OSError, UnicodeDecodeError, YAMLError) as error:
-        reason = " ".join(str(error).split())
+        text = config.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidSettingError(f"{config} can't be read: {reason}") from error
-    if found is None:
+    if all(line.lstrip()[:1] in {"", "#"} for line in text.splitlines()):
         return {}
-    if not isinstance(found, dict):
-        raise InvalidSettingError(f"{config}: expected `key: value` lines")
-    return cast("dict[str, Any]", found)
+    try:
+        return parse_yaml(text, str(config), Settings).model_dump(exclude_unset=True)
+    except YamlMistakesError as error:
+        raise InvalidSettingError(error.mistakes[0]) from error

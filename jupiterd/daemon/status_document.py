@@ -12,7 +12,7 @@ from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.state import CycleState
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.cycle_document import cycle_document
-from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -46,20 +46,26 @@ def status_document(node: "Node") -> dict[str, Any]:
     }
 
 
-def cycle_status_document(node: "Node") -> dict[str, Any]:
-    """Return the cycle alone."""
-    return {"schema": SCHEMA, "cycle": current_cycle(node)}
+def cycle_status_document(node: "Node", cycle_id: str) -> dict[str, Any]:
+    """Return a cycle alone: the one named, or where none is, the running or latest one."""
+    if not cycle_id:
+        return {"schema": SCHEMA, "cycle": current_cycle(node)}
+    named = node.journal.state.cycles.get(CycleId(cycle_id))
+    is_known = named is not None and named.started is not None
+    return {"schema": SCHEMA, "cycle": _cycle(node, named) if named and is_known else None}
 
 
 def current_cycle(node: "Node") -> dict[str, Any] | None:
     """Return the running cycle's document, else the latest one's; None where there is none."""
     cycles = [cycle for cycle in node.journal.state.cycles.values() if cycle.started is not None]
-    if not cycles:
-        return None
-    chosen = max(cycles, key=lambda c: (not c.finished, c.started.started_at if c.started else ""))
-    live = node.outlook.live_progress(chosen.started.cycle if chosen.started else "")
+    latest = max(cycles, key=lambda cycle: (not cycle.finished, cycle.start_order), default=None)
+    return None if latest is None else _cycle(node, latest)
+
+
+def _cycle(node: "Node", cycle: CycleState) -> dict[str, Any]:
+    live = node.outlook.live_progress(cycle.started.cycle if cycle.started else "")
     has_leader = node.pulse.election.leader is not None
-    return cycle_document(chosen, live, model=_model_path(node, chosen), has_leader=has_leader)
+    return cycle_document(cycle, live, model=_model_path(node, cycle), has_leader=has_leader)
 
 
 def _model_path(node: "Node", cycle: CycleState) -> str | None:

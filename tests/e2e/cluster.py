@@ -49,7 +49,7 @@ class Daemon:
         self.name = name
         self.state_dir = folder / name
         self.log = folder / f"{name}.log"
-        self._prefix = prefix
+        self.prefix = prefix
         self._environment = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -59,7 +59,7 @@ class Daemon:
         options += ["--threads", "1"]  # the daemons share this machine's cores
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self._prefix, BIN / "jupiterd", *options],
+                [*self.prefix, BIN / "jupiterd", *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

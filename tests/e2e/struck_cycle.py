@@ -3,12 +3,13 @@
 Owns the way from three daemons to the last check. Doesn't know which moments a test is about.
 """
 
+import asyncio
 import random
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.e2e.cluster import three_daemons
+from tests.e2e.cluster import Cluster, three_daemons
 from tests.e2e.strikes import Moment, Struck, Victim
 from tests.e2e.tiny_domain import write_domain
 from tests.e2e.wholeness import assert_whole, left_over
@@ -25,29 +26,33 @@ async def run_struck_cycle(
     """Run a cycle of as many rounds as the moments tell, strike at each, and check the end."""
     domain = write_domain(folder, steps=STEPS)
     rounds = max(moment.round for moment in moments)
+    options = ("--domain", domain, "--engine", engine, "--rounds", rounds, "--seed", 7)
     async with three_daemons(folder) as cluster:
         await cluster.meet()
-        options = ("--domain", str(domain), "--engine", engine, "--rounds", str(rounds))
-        started = cluster.ctl("cycle", "start", *options, "--seed", "7")
-        assert started.returncode == 0, started.stderr
+        command = ("cycle", "start", *map(str, options))
+        # Beside the first strike, for collecting may be over before the command has returned.
+        starting = asyncio.ensure_future(asyncio.to_thread(cluster.ctl, *command))
         struck = Struck(cluster, victim, chance)
         for moment in moments:
             began_s = time.monotonic()
             await struck.at(moment)
-            print(
-                f"{time.monotonic() - began_s:5.1f} s later: {victim} killed in {moment} ({engine})"
-            )
+            later_s = time.monotonic() - began_s
+            print(f"{later_s:5.1f} s later: {victim} killed in {moment} ({engine})")
+        assert (await starting).returncode == 0
         await struck.until_over(moments[-1])
         await struck.bring_back()
-        ended = await cluster.until(
-            lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", END_TIMEOUT_S
-        )
-        assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
-        await cluster.meet()
-        states = [daemon.state() for daemon in cluster.daemons]
-        (cycle,) = states[0].cycles.values()
-        engines = {epoch.engine.partition("/")[0] for epoch in cycle.epochs_opened.values()}
-        assert engines == {engine}
-        await assert_whole(cluster, cycle, STEPS, folder)
-        assert left_over(folder, list(cluster.daemons)) == []
+        await _assert_ends_whole(cluster, engine, folder)
     assert left_over(folder, []) == []
+
+
+async def _assert_ends_whole(cluster: Cluster, engine: str, folder: Path) -> None:
+    ended = await cluster.until(
+        lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", END_TIMEOUT_S
+    )
+    assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
+    await cluster.meet()
+    (cycle,) = cluster[0].state().cycles.values()
+    engines = {epoch.engine.partition("/")[0] for epoch in cycle.epochs_opened.values()}
+    assert engines == {engine}
+    await assert_whole(cluster, cycle, STEPS, folder)
+    assert left_over(folder, list(cluster.daemons)) == []

@@ -3,8 +3,6 @@
 import os
 import stat
 import subprocess
-import tempfile
-from collections.abc import Generator
 from pathlib import Path
 
 import psutil
@@ -25,14 +23,6 @@ pytestmark = [
 
 UIDS = (61001, 61002, 61003)
 """Users nobody has given an account to."""
-
-
-@pytest.fixture
-def stage() -> Generator[Path]:
-    """Return a folder that every user can enter; pytest's own are for one user alone."""
-    with tempfile.TemporaryDirectory(prefix="jupiter-users-") as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
 
 
 def own_folder(stage: Path, name: str, uid: int) -> Path:

@@ -27,6 +27,9 @@ MAX_FILE_BYTES = 8 << 20
 """A larger file is a table or a dump, and would sit in memory whole."""
 
 
+_EMPTY_HINT = "check data_sources in the domain file: the path, and the glob"
+
+
 @dataclass(frozen=True)
 class CollectParams:
     """What decides the outputs, beside the source itself."""
@@ -79,6 +82,7 @@ def collect(
         SampleWriter(output_dir / "holdout") as holdout,
     ):
         for number, file in enumerate(files, 1):
+            progress(number, len(files), "files")
             text = read_text(file.path)
             if text is None:
                 counts["skipped"] += 1
@@ -89,10 +93,15 @@ def collect(
             counts[f"{part}documents"] += 1
             counts[f"{part}bytes"] += len(text.encode())
             clusters[part].add(file.cluster_id)
-            progress(number, len(files), "files")
     if not counts["documents"] + counts["holdout_documents"]:
-        raise EmptySourceError(f"the data source {source.collector} has no text that can be read")
+        raise EmptySourceError(f"{source.name} {_why_empty(len(files))}", _EMPTY_HINT)
     return {**counts, "clusters": len(clusters[""]), "holdout_clusters": len(clusters["holdout_"])}
+
+
+def _why_empty(files: int) -> str:
+    if not files:
+        return "has no file that the source's pattern matches"
+    return f"has no text: none of its files ({files}) is UTF-8 text of 1 byte to 8 MiB"
 
 
 def read_text(path: Path) -> str | None:

@@ -29,6 +29,8 @@ class SourceFile:
 class Source(Protocol):
     """A kind of source, open for reading."""
 
+    name: str
+    """What people know it by, on this machine."""
     collector: str
     """Name@version of the code that reads it."""
     revision: str
@@ -54,6 +56,7 @@ class PythonStdlib:
     built on.
     """
 
+    name = "Python's standard library"
     collector = "python_stdlib@1"
     license = PYTHON_LICENSE
 
@@ -85,6 +88,7 @@ class Folder:
 
     def __init__(self, source: FolderSource) -> None:
         self._root = Path(source.path).expanduser()
+        self.name = f"the folder {self._root}"
         self._glob = source.glob
         self.license = source.license
 

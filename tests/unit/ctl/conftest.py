@@ -40,7 +40,7 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
 
     def Status(self, request, context):  # noqa: N802 - gRPC's name
         self._fail(context)
-        return control_pb2.Document(json=json.dumps(self.documents[request.noun]))
+        return control_pb2.Document(json=json.dumps(self.documents[request.noun.partition("/")[0]]))
 
     def Execute(self, request, context):  # noqa: N802 - gRPC's name
         self._fail(context)

@@ -50,8 +50,8 @@ def test_lists_are_written_with_commas_in_the_environment() -> None:
         ({"port": 70000}, {}, "", "port (from flag)"),
         ({}, {"JUPITER_PORT": "many"}, "", "port (from environment)"),
         ({}, {"JUPITER_PEER": "host:0"}, "", "peer (from environment)"),
-        ({}, {}, "name: ''\n", "name (from FILE)"),
-        ({}, {}, "colour: red\n", "colour (from FILE)"),
+        ({}, {}, "name: ''\n", "FILE:1: name: expected text"),
+        ({}, {}, "colour: red\n", "FILE:1: colour: expected one of"),
     ],
 )
 def test_an_error_names_the_setting_and_its_source(

@@ -85,6 +85,7 @@ def test_progress_ends_at_the_number_of_files(tmp_path):
 
 def folder_of(tmp_path, files, glob="**/*"):
     root = tmp_path / "notes"
+    root.mkdir()
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
@@ -109,9 +110,17 @@ def test_hidden_files_and_links_that_lead_out_are_left_out(tmp_path):
     assert [file.cluster_id for file in Folder(source).files()] == ["a"]
 
 
-def test_a_source_with_nothing_in_it_says_so(tmp_path):
-    with pytest.raises(EmptySourceError, match="no text that can be read"):
-        collect(Folder(folder_of(tmp_path, {"a.md": " \n"})), tmp_path / "out", PARAMS)
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ({"a.md": " \n"}, "none of its files .1. is UTF-8 text"),
+        ({"a.md": "\0"}, "none of its files .1. is UTF-8 text"),
+        ({}, "no file that the source's pattern matches"),
+    ],
+)
+def test_a_source_with_nothing_in_it_is_named_and_says_why(tmp_path, files, reason):
+    with pytest.raises(EmptySourceError, match=f"the folder {tmp_path}/notes .*{reason}"):
+        collect(Folder(folder_of(tmp_path, files)), tmp_path / "out", PARAMS)
 
 
 def test_a_folder_that_is_not_there_says_so(tmp_path):

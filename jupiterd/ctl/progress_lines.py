@@ -112,6 +112,7 @@ def cycle_summary(cycle: Cycle) -> str:
         parts.append(f"round {cycle.get('round')}{rounds}")
         running = [row for row in cycle.get("phases", []) if row["state"] == "running"]
         parts += [f"{row['phase']} {_amount(row)}" for row in running]
+        parts += [plain(row["detail"]) for row in running if row.get("detail")]
     if verdicts := cycle.get("verdicts"):
         last = verdicts[-1]
         parts.append(f"{last['verdict']} at {_bpb(last.get('val_bpb'))} bits per byte")

@@ -30,6 +30,8 @@ class Journal:
         self._file = file
         self._writing = asyncio.Lock()
         self._changed = asyncio.Event()
+        self._unsaved: list[bytes] = []
+        """Entries of peers in memory and not on disk yet; until they are, no peer is answered."""
         self.version = 0
         cluster = file.get("cluster")
         if cluster is None:
@@ -71,7 +73,7 @@ class Journal:
             index = self._ledger.tips().get(str(self._writer), 0) + 1
             body = compose(self.cluster, term, self._writer, index, self._tip, tuple(facts))
             entry = parse(seal(body, self._identity.sign(body)))
-            await asyncio.to_thread(self._file.append, [entry.raw])
+            await self._save(entry.raw)
             self._ledger.add(entry)
             self._tip = entry.hash
         self._tell()
@@ -88,13 +90,20 @@ class Journal:
     async def _absorb(self, raws: Sequence[bytes]) -> int:
         async with self._writing:
             new = [entry for raw in raws if (entry := self._admit(raw)) is not None]
+            self._unsaved += [entry.raw for entry in new]
             try:
-                if new:
-                    await asyncio.to_thread(self._file.append, [entry.raw for entry in new])
+                await self._save()
             finally:
                 if new:
                     self._tell()
         return len(new)
+
+    async def _save(self, *raws: bytes) -> None:
+        """Bring these to disk, and before them what found no room there the last time."""
+        waiting = [*self._unsaved, *raws]
+        if waiting:
+            await asyncio.to_thread(self._file.append, waiting)
+            self._unsaved.clear()
 
     async def move_to(self, cluster: ClusterId, raws: Sequence[bytes]) -> None:
         """Drop the blank ledger held so far and take up another cluster's.
@@ -112,6 +121,7 @@ class Journal:
             if not self.state.blank:
                 raise ConflictError("this node's cluster has work of its own by now")
             await asyncio.to_thread(self._file.replace, cluster, list(raws))
+            self._unsaved.clear()
             self._take(fresh, [])
         self._tell()
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 import grpc.aio
 
 from jupiterd.errors import Bug, PortInUseError
+from jupiterd.net.answers import ErrorsToldToCallers
 from jupiterd.net.credentials import server_credentials
 from jupiterd.net.identity import Identity
 
@@ -60,7 +61,7 @@ class PeerServer:
         Raises:
             PortInUseError: another program listens there.
         """
-        server = grpc.aio.server(options=SERVER_OPTIONS)
+        server = grpc.aio.server(options=SERVER_OPTIONS, interceptors=(ErrorsToldToCallers(),))
         for registration in self._registrations:
             registration(server)
         port = self._bind(server)

@@ -10,7 +10,7 @@ import pytest
 from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted, WindowSet
 from jupiterd.cluster.ledger import Entry, Writer, compose, parse, seal
 from jupiterd.daemon.journal import Journal
-from jupiterd.errors import CorruptLedgerError
+from jupiterd.errors import CorruptLedgerError, DiskFullError
 from jupiterd.net.identity import Identity
 from jupiterd.store.ledger_file import LedgerFile
 
@@ -190,3 +190,25 @@ async def test_an_append_that_is_cancelled_never_forks_our_own_chain(ours: Disk)
     await journal.append(1, [WindowSet(is_open=False, edit=9)])
     assert len(journal.ledger) == 6
     assert ours.journal().ledger.head() == journal.ledger.head()
+
+
+async def test_an_entry_that_found_no_room_is_saved_with_the_next_one(
+    ours: Disk, theirs: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leader = await founded(theirs, ours)
+    journal = ours.journal()
+    await journal.move_to(leader.cluster, raws(leader))
+    await leader.append(1, [WindowSet(is_open=False, edit=1)])
+
+    def full(*_: object) -> None:
+        raise DiskFullError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LedgerFile, "append", full)
+        with pytest.raises(DiskFullError):
+            await journal.absorb(raws(leader))
+        with pytest.raises(DiskFullError):  # nothing new: still nobody may think that we have it
+            await journal.absorb([])
+    await leader.append(1, [WindowSet(is_open=True, edit=2)])
+    await journal.absorb(raws(leader))
+    assert ours.journal().ledger.head() == leader.ledger.head()

@@ -13,7 +13,8 @@ from jupiterd.cluster.ledger import Ledger, parse
 from jupiterd.daemon.greeter import from_message
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import WorkOrder, from_proto
-from jupiterd.errors import RefusedError
+from jupiterd.errors import DiskFullError, RefusedError
+from jupiterd.failures import from_rpc
 from jupiterd.ids import ClusterId
 from jupiterd.net.channels import PeerChannels
 from jupiterd.rpc import artifact_pb2, peer_pb2
@@ -202,4 +203,22 @@ async def test_a_node_that_joins_elsewhere_admits_nobody_meanwhile(tmp_path: Pat
         async with one.greeter._joining, asyncio.timeout(TIMEOUT_S):
             reply = await way.control.Join(join_request(new))
         assert reply.decision == DECISIONS.PENDING
+        await way.close()
+
+
+async def test_what_stands_in_the_way_of_an_answer_is_told_to_the_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> int:
+        raise DiskFullError("no room for the ledger")
+
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        monkeypatch.setattr(one.journal, "absorb", full)
+        way = channels(other, one)
+        request = peer_pb2.ExchangeRequest(cluster=one.journal.cluster)
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await way.control.Exchange(request, timeout=TIMEOUT_S)
+        told = from_rpc(error.value, "one")
+        assert (told.code, told.message) == ("disk-full", "no room for the ledger")
         await way.close()

@@ -18,7 +18,14 @@ from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.plan import parse_model
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
-from jupiterd.errors import ConflictError, NoLeaderError, NotFoundError, UsageError, from_wire
+from jupiterd.errors import (
+    ConflictError,
+    MissingExtraError,
+    NoLeaderError,
+    NotFoundError,
+    UsageError,
+    from_wire,
+)
 from jupiterd.failures import from_rpc
 from jupiterd.ids import CycleId
 from jupiterd.locations import config_folder
@@ -87,8 +94,7 @@ class Commands:
         if not 1 <= rounds <= MAX_ROUNDS:
             raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
         engine = check_wanted(str(arguments.get("engine", AUTO)))
-        if machines := trainers(leading):
-            choose_engine(engine, machines)
+        _check_engine(leading, engine)
         started = CycleStarted(
             cycle=CycleId(secrets.token_hex(8)),
             domain=domain.domain,
@@ -129,6 +135,14 @@ class Commands:
     def _running(self) -> CycleState | None:
         cycles = self._node.journal.state.cycles.values()
         return next((cycle for cycle in cycles if cycle.started and not cycle.finished), None)
+
+
+def _check_engine(leading: "Leading", wanted: str) -> None:
+    """Refuse at once what no machine that is here could train."""
+    if machines := trainers(leading):
+        choose_engine(wanted, machines)
+    elif all(leading.hardware_of(node) for node in leading.fit_nodes()):
+        raise MissingExtraError("no node that is alive has a machine learning library installed")
 
 
 def _model_text(size: str) -> str:

@@ -45,11 +45,13 @@ class Daemon:
         name: str,
         prefix: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        command: Sequence[str | Path] = (BIN / "jupiterd",),
     ) -> None:
         self.name = name
         self.state_dir = folder / name
         self.log = folder / f"{name}.log"
         self.prefix = prefix
+        self._command = command
         self._environment = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -59,7 +61,7 @@ class Daemon:
         options += ["--threads", "1"]  # the daemons share this machine's cores
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self.prefix, BIN / "jupiterd", *options],
+                [*self.prefix, *self._command, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

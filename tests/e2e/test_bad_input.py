@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.errors import ExitCode
+from tests.e2e.bare_python import bare_python
 from tests.e2e.cluster import BIN, Cluster, Daemon, running
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain
@@ -69,6 +70,21 @@ async def test_a_node_that_finds_no_other_says_so_and_works_alone(alone: Cluster
     assert "info: this node is alone in its cluster" in shown.stdout
     assert "hint: start jupiterd on another machine in the same network" in shown.stdout
     assert "the only node that can work" in shown.stdout
+
+
+async def test_without_a_machine_learning_library_the_extra_is_named(tmp_path: Path) -> None:
+    python = bare_python(tmp_path / "bare")
+    with own_network() as prefix:
+        command = (python, "-m", "jupiterd.daemon.main")
+        async with running([Daemon(tmp_path, "bare", prefix, command=command)]) as cluster:
+            shown = cluster.ctl("status")
+            while "nobody leads" in shown.stdout or shown.returncode:
+                shown = cluster.ctl("status")
+            assert "error: no node that is alive has a machine learning library" in shown.stdout
+            found = refusal(cluster.ctl("cycle", "start", "--domain", "python"))
+            assert found[0] == ExitCode.FAILED
+            assert "no node that is alive has a machine learning library installed" in found[1]
+            assert found[2] == "pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
 
 
 async def test_a_domain_that_is_wrong_starts_nothing(alone: Cluster, tmp_path: Path) -> None:

@@ -203,8 +203,8 @@ async def test_a_fifth_transfer_of_one_peer_waits_for_its_turn(
     artifact = fill(one, tmp_path)
     bulk = two.to(one).bulk
     everything = artifact_pb2.ByteRange(offset=0, length=len(whole(one, artifact)))
-    request = artifact_pb2.FetchRequest(id=artifact, ranges=[everything])
-    # Nobody reads on, so the first four stay in flight: 5 MB don't fit into their windows.
+    request = artifact_pb2.FetchRequest(id=artifact, ranges=[everything] * 100)
+    # Nobody reads on, so the first four stay in flight: 500 MB don't fit into their windows.
     calls = [bulk.Fetch(request) for _ in range(4)]
     for call in calls:
         await call.read()

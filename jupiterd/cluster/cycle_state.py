@@ -3,7 +3,7 @@
 Owns the fold of a cycle's facts. Doesn't know phases, what comes next, or who writes facts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, assert_never
 
 from jupiterd.cluster.facts import (
@@ -183,9 +183,17 @@ class CycleState:
             return True
         return self.started is not None and self.rounds_committed >= self.started.rounds
 
+    def placed(self) -> Iterator[tuple[Order, CycleFact]]:
+        """Return the facts in force with the order of their entries: they make an equal state."""
+        for part in self._parts():
+            yield from part.placed()
+
     def plain(self) -> list[Any]:
         """Return everything that tells two states apart, for hashing."""
-        registers = (
+        return [part.plain() for part in self._parts()]
+
+    def _parts(self) -> tuple[Register[Any, Any] | ProgressTree, ...]:
+        return (
             self._started,
             self._wanted,
             self._failed,
@@ -196,4 +204,3 @@ class CycleState:
             self._verdicts,
             self._tree,
         )
-        return [register.plain() for register in registers]

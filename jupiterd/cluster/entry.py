@@ -8,15 +8,15 @@ Wire form: msgpack [body, signature]. The hash is BLAKE3 of the body.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from types import UnionType
-from typing import Any, NoReturn, get_args, get_origin
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import msgpack
 from blake3 import blake3
 
 from jupiterd.cluster.facts import Fact, UnknownFact, from_wire, to_wire
+from jupiterd.cluster.field_types import has_declared_types
 from jupiterd.cluster.registers import Order
 from jupiterd.errors import Bug, CorruptLedgerError, RefusedError
 from jupiterd.ids import ClusterId, NodeId
@@ -177,32 +177,11 @@ def _parse_fact(item: object) -> Fact:
     match item:
         case [str() as type_name, int() as version, dict() as body] if version is not True:
             fact = from_wire(type_name, version, body)
-            if not isinstance(fact, UnknownFact) and not all(
-                fits(getattr(fact, field.name), field.type) for field in fields(fact)
-            ):
+            if not isinstance(fact, UnknownFact) and not has_declared_types(fact):
                 raise _refusal(f"holds a {type_name} whose fields have the wrong types")
             return fact
         case _:
             raise _refusal("holds something that is no fact")
-
-
-def fits(value: object, annotation: Any) -> bool:  # noqa: ANN401 - that is what annotations are
-    """Say whether a value that came off the wire is what a fact's field declares."""
-    kind = getattr(annotation, "__supertype__", annotation)
-    arguments = get_args(kind)
-    if isinstance(kind, UnionType):
-        return any(fits(value, choice) for choice in arguments)
-    if get_origin(kind) is tuple:
-        return isinstance(value, tuple) and all(fits(item, arguments[0]) for item in value)
-    if get_origin(kind) is Mapping:
-        return isinstance(value, Mapping) and all(
-            fits(key, arguments[0]) and fits(item, arguments[1]) for key, item in value.items()
-        )
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, kind)
 
 
 def _pack(value: object) -> bytes:

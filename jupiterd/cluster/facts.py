@@ -9,7 +9,8 @@ ones are kept and relayed, not folded.
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from typing import Any, ClassVar
 
 from jupiterd.frames import Scalar
@@ -260,10 +261,10 @@ _TYPES: Mapping[str, type[KnownFact]] = {
 
 
 def to_wire(fact: Fact) -> tuple[str, int, dict[str, Any]]:
-    """Return (type, version, fields) with nothing but msgpack's own types inside."""
+    """Return (type, version, fields) with nothing but what msgpack knows inside."""
     if isinstance(fact, UnknownFact):
         return fact.type, fact.version, dict(fact.body)
-    return type(fact).__name__, fact.VERSION, asdict(fact)
+    return type(fact).__name__, fact.VERSION, {name: getattr(fact, name) for name in _names(fact)}
 
 
 def from_wire(type_name: str, version: int, body: Mapping[str, Any]) -> Fact:
@@ -280,11 +281,21 @@ def from_wire(type_name: str, version: int, body: Mapping[str, Any]) -> Fact:
     return kind(**values)
 
 
+def _names(fact: KnownFact) -> tuple[str, ...]:
+    return _fields_of(type(fact))[0]
+
+
 def _fit(kind: type[KnownFact], names: set[str]) -> bool:
-    known = {item.name for item in fields(kind)}
-    needed = {
+    known, needed = _fields_of(kind)
+    return needed <= names and names.issubset(known)
+
+
+@cache
+def _fields_of(kind: type[KnownFact]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the names of all fields, in their order, and of those that have no default."""
+    needed = (
         item.name
         for item in fields(kind)
         if item.default is MISSING and item.default_factory is MISSING
-    }
-    return needed <= names <= known
+    )
+    return tuple(item.name for item in fields(kind)), frozenset(needed)

@@ -86,6 +86,11 @@ class ProgressTree:
         """Return the other leaves, the heaviest first."""
         return tuple(place.fact for place in self._ranked_leaves()[1:])
 
+    def placed(self) -> Iterator[tuple[Order, Progress]]:
+        """Return every fact with the order of its entry."""
+        yield from self._checkpoints.placed()
+        yield from self._rounds.placed()
+
     def plain(self) -> list[Any]:
         """Return everything that tells two trees apart, for hashing."""
         return [self._checkpoints.plain(), self._rounds.plain()]

@@ -4,7 +4,7 @@ Owns the two rules that decide between facts of one key, and canonical bytes of 
 Doesn't know what any fact means.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgpack
@@ -16,7 +16,7 @@ Order = tuple[int, str, str, int]
 """Where an entry stands among all: term, node, ledger uuid, index."""
 
 Rank = tuple[Any, ...]
-"""What facts of one key are compared by; within one register all ranks have the same shape."""
+"""What facts of one key are compared by, the order last; of one shape within one register."""
 
 ONLY = ""
 """The key of a register that holds one thing."""
@@ -76,6 +76,12 @@ class Register(Generic[Key, Kept]):
         if rank == kept_rank:  # two facts of one entry: decided by what they say
             return canonical_bytes(to_wire(fact)) < canonical_bytes(to_wire(self._facts[key]))
         return (rank > kept_rank) == self._greatest_wins
+
+    def placed(self) -> Iterator[tuple[Order, Kept]]:
+        """Return the winners with the order of their entries: a rank ends in it, whatever else."""
+        for key, fact in self._facts.items():
+            term, node, ledger, index = self._ranks[key][-4:]
+            yield (term, node, ledger, index), fact
 
     def plain(self) -> list[Any]:
         """Return everything that tells two registers apart, in one order, for hashing."""

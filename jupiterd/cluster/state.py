@@ -7,7 +7,8 @@ whatever order and however often each is applied. Set facts keep the first in th
 the greatest (edit, order).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from blake3 import blake3
 
@@ -20,7 +21,7 @@ from jupiterd.cluster.facts import (
     UnknownFact,
     WindowSet,
 )
-from jupiterd.cluster.registers import ONLY, Order, Register, canonical_bytes
+from jupiterd.cluster.registers import ONLY, Order, Register, canonical_bytes, fact_hash
 from jupiterd.ids import CycleId, NodeId
 
 
@@ -34,8 +35,8 @@ class State:
         self._members: Register[NodeId, NodeAdmitted] = Register(greatest_wins=False)
         self._roles: Register[NodeId, RoleAssigned] = Register(greatest_wins=True)
         self._window: Register[str, WindowSet] = Register(greatest_wins=True)
-        self._was_closed = False
-        self._holds_unknown = False
+        self._closings: Register[str, WindowSet] = Register(greatest_wins=False)
+        self._unknown: Register[str, UnknownFact] = Register(greatest_wins=False)
 
     def apply(self, fact: Fact, order: Order) -> None:
         """Take in one fact of the entry that stands at `order`."""
@@ -47,10 +48,11 @@ class State:
             case RoleAssigned():
                 self._roles.offer(fact.node, fact, (fact.edit, *order))
             case WindowSet():
-                self._was_closed = self._was_closed or not fact.is_open
+                if not fact.is_open:
+                    self._closings.offer(ONLY, fact, order)
                 self._window.offer(ONLY, fact, (fact.edit, not fact.is_open, *order))
             case UnknownFact():
-                self._holds_unknown = True
+                self._unknown.offer(fact_hash(fact), fact, order)
             case _:
                 self.cycles.setdefault(fact.cycle, CycleState()).apply(fact, order)
 
@@ -90,21 +92,39 @@ class State:
     @property
     def blank(self) -> bool:
         """Nothing would be lost if this ledger were dropped: no work, no close, nothing unknown."""
-        return not (self.cycles or self._was_closed or self._holds_unknown)
+        return not (self.cycles or self._closings.facts or self._unknown.facts)
 
     @property
     def _has_worked(self) -> bool:
         return any(cycle.started for cycle in self.cycles.values())
 
+    def placed(self) -> Iterator[tuple[Order, Fact]]:
+        """Return the facts in force with the order of their entries: they make an equal state.
+
+        Facts of newer versions are among them, for those who will understand them.
+        """
+        for register in self._registers():
+            yield from register.placed()
+        for cycle in self.cycles.values():
+            yield from cycle.placed()
+
     def digest(self) -> str:
         """Return BLAKE3 of everything that tells two states apart, 64 hex digits."""
-        registers = (self._founded, self._members, self._roles, self._window)
         plain = [
-            [register.plain() for register in registers],
-            [self._was_closed, self._holds_unknown],
+            [register.plain() for register in self._registers()],
             [[cycle, self.cycles[cycle].plain()] for cycle in sorted(self.cycles)],
         ]
         return blake3(canonical_bytes(plain)).hexdigest()
+
+    def _registers(self) -> tuple[Register[Any, Any], ...]:
+        return (
+            self._founded,
+            self._members,
+            self._roles,
+            self._window,
+            self._closings,
+            self._unknown,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self.digest() == other.digest()

@@ -116,3 +116,12 @@ def test_facts_of_one_entry_are_told_apart_by_what_they_say() -> None:
 
 def test_every_cycle_of_which_anything_is_known_is_kept() -> None:
     assert set(folded([(commanded("stopped", 1), at(1))]).cycles) == {CYCLE}
+
+
+@given(placed_facts)
+@settings(max_examples=200, deadline=None)
+def test_the_facts_in_force_make_an_equal_state(facts: list[Placed]) -> None:
+    whole = folded(facts)
+    summed_up = [(fact, order) for order, fact in whole.placed()]
+    assert folded(summed_up) == whole
+    assert folded(summed_up).blank == whole.blank

@@ -35,7 +35,7 @@ test: setup
 # kill -9 of a worker, a follower and the leader in every phase, with both engines: TIMES=5 does it five times.
 test-failures: setup
 	@for time in $$(seq $(or $(TIMES),1)); do \
-	  $(BIN)/python -m pytest -n 2 -rP --timeout 900 tests/failures || exit 1; \
+	  $(BIN)/python -m pytest -n 2 -rP tests/failures || exit 1; \
 	done
 
 # Everything that must hold before a change is handed in.

@@ -46,6 +46,12 @@ class JupiterError(Exception):
     exit_code: ClassVar[ExitCode] = ExitCode.FAILED
     grpc_status: ClassVar[str] = "UNKNOWN"
     default_hint: ClassVar[str] = "run the command again with --debug and read the daemon's log"
+    may_mend: ClassVar[bool] = False
+    """Waiting can help: a machine, a disk or a leader may come back."""
+    is_permanent: ClassVar[bool] = False
+    """Trying again can't help: the input or the installation is at fault."""
+    is_of_one_machine: ClassVar[bool] = False
+    """People must know on which machine it happened."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -57,6 +63,7 @@ class UsageError(JupiterError):
     """The command line is wrong."""
 
     code = "usage"
+    is_permanent = True
     exit_code = ExitCode.USAGE
     grpc_status = "INVALID_ARGUMENT"
     default_hint = "jupiterctl --help"
@@ -89,6 +96,7 @@ class PeerUnreachableError(JupiterError):
     """Another node doesn't answer."""
 
     code = "peer-unreachable"
+    may_mend = True
     exit_code = ExitCode.UNREACHABLE
     grpc_status = "UNAVAILABLE"
     default_hint = "jupiterctl node list shows who is alive"
@@ -105,6 +113,7 @@ class NoLeaderError(JupiterError):
     """Nobody leads just now; an election takes about three seconds."""
 
     code = "no-leader"
+    may_mend = True
     exit_code = ExitCode.UNREACHABLE
     grpc_status = "UNAVAILABLE"
     default_hint = "wait a few seconds and try again; jupiterctl status shows the election"
@@ -114,6 +123,7 @@ class TimedOutError(JupiterError):
     """Not done within the time given."""
 
     code = "timed-out"
+    may_mend = True
     exit_code = ExitCode.TIMED_OUT
     grpc_status = "DEADLINE_EXCEEDED"
     default_hint = "the work goes on; follow it with: jupiterctl cycle watch"
@@ -123,6 +133,7 @@ class RefusedError(JupiterError):
     """Understood, and not allowed."""
 
     code = "refused"
+    may_mend = True
     exit_code = ExitCode.REFUSED
     grpc_status = "PERMISSION_DENIED"
     default_hint = "jupiterctl cluster open lets new machines in for ten minutes"
@@ -132,6 +143,7 @@ class NotFoundError(JupiterError):
     """No such node, domain, cycle or artifact."""
 
     code = "not-found"
+    may_mend = True
     exit_code = ExitCode.NOT_FOUND
     grpc_status = "NOT_FOUND"
     default_hint = "jupiterctl status lists what there is"
@@ -157,6 +169,7 @@ class StateDirError(JupiterError):
     """The state folder can't be written, or another daemon holds it."""
 
     code = "state-dir"
+    is_of_one_machine = True
     exit_code = ExitCode.CONFLICT
     grpc_status = "FAILED_PRECONDITION"
     default_hint = "choose another folder with --state-dir"
@@ -182,6 +195,8 @@ class DiskFullError(JupiterError):
     """No room left where Jupiter writes."""
 
     code = "disk-full"
+    may_mend = True
+    is_of_one_machine = True
     grpc_status = "RESOURCE_EXHAUSTED"
     default_hint = "free some space; the work goes on from where it stopped"
 
@@ -190,15 +205,18 @@ class EmptySourceError(JupiterError):
     """A data source has nothing in it that can be used."""
 
     code = "empty-source"
+    is_permanent = True
     exit_code = ExitCode.NOT_FOUND
     grpc_status = "NOT_FOUND"
-    default_hint = "check data_sources in the domain file"
+    default_hint = "check data_sources in the domain file: the path, and the glob"
 
 
 class MissingExtraError(JupiterError):
     """A machine learning library that this work needs isn't installed."""
 
     code = "missing-extra"
+    is_permanent = True
+    is_of_one_machine = True
     grpc_status = "FAILED_PRECONDITION"
     default_hint = "pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
 
@@ -207,6 +225,7 @@ class BadRouteError(JupiterError):
     """Two members of a gang can't reach each other; the message names host and address."""
 
     code = "bad-route"
+    may_mend = True
     exit_code = ExitCode.UNREACHABLE
     grpc_status = "UNAVAILABLE"
     default_hint = "check the firewall and the cable between the two machines named"
@@ -216,6 +235,7 @@ class WorkFailedError(JupiterError):
     """A worker process ended without a result."""
 
     code = "work-failed"
+    is_of_one_machine = True
     grpc_status = "ABORTED"
     default_hint = "the worker's own output is in logs/ of the state folder"
 

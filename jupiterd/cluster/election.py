@@ -12,9 +12,12 @@ There is no quorum: any group elects, and one node alone leads itself.
 4. Of two leaders that hear each other the one with the greater (runs a gang, members, stability,
    id) stays and takes a term above both; the other steps down and follows.
 5. What comes and goes on the network never starts a running election anew.
+6. A node that can't write its term leads nobody, asks for nothing and grants to others, until it
+   can.
 
 What the shell does with effects, in the order in which they come: persist a term before anything
-after it, then send, then act. `BecomeLeader` while leading means: lead on under a new term.
+after it, then send, then act. Where persisting fails it drops the rest and says so. `BecomeLeader`
+while leading means: lead on under a new term.
 """
 
 from dataclasses import dataclass
@@ -35,6 +38,8 @@ from jupiterd.cluster.election_messages import (
     Resigned,
     StabilityChanged,
     StepDown,
+    StorageFailed,
+    StorageRecovered,
     TermSeen,
     Ticked,
 )
@@ -57,6 +62,8 @@ __all__ = [
     "Resigned",
     "StabilityChanged",
     "StepDown",
+    "StorageFailed",
+    "StorageRecovered",
     "TermSeen",
     "Ticked",
     "Uniform",
@@ -79,6 +86,9 @@ class ElectionRole(StrEnum):
     """Waits for answers to its pre-vote."""
     LEADER = "leader"
 
+
+OwnChange = TermSeen | StabilityChanged | GangChanged | Resigned | StorageFailed | StorageRecovered
+"""What a node learns of itself."""
 
 _Precedence = tuple[bool, int, int, NodeId]
 _LONG_AGO = float("-inf")
@@ -112,6 +122,7 @@ class Election:
         self._beats: dict[NodeId, BeatSeen] = {}
         self._round = _Round(set(), now, 0)
         self._has_resigned = False
+        self._can_persist = True
         self._alone_since = now
         self.stability = 0
         """How steady this machine is; greater is steadier."""
@@ -152,7 +163,7 @@ class Election:
             case Ticked():
                 return self._tick(now)
             case _:
-                return self._take_up(event)
+                return self._take_up(now, event)
 
     def answer_pre_vote(
         self, now: float, node: NodeId, term: int, stability: int
@@ -173,8 +184,10 @@ class Election:
 
     # --- what is seen ---
 
-    def _take_up(self, event: TermSeen | StabilityChanged | GangChanged | Resigned) -> list[Effect]:
+    def _take_up(self, now: float, event: OwnChange) -> list[Effect]:
         match event:
+            case StorageFailed() | StorageRecovered():
+                return self._set_storage(now, can_persist=isinstance(event, StorageRecovered))
             case TermSeen():
                 return self._see_term(event.term)
             case Resigned():
@@ -266,7 +279,7 @@ class Election:
     # --- what is done ---
 
     def _tick(self, now: float) -> list[Effect]:
-        if self._has_resigned or self._role is ElectionRole.LEADER:
+        if self._has_resigned or not self._can_persist or self._role is ElectionRole.LEADER:
             return []
         if self._role is ElectionRole.ASKING:
             return self._repeat_or_finish(now)
@@ -326,6 +339,15 @@ class Election:
         if was_leader:
             self._leader = None
         return [StepDown("the daemon stops")] if was_leader else []
+
+    def _set_storage(self, now: float, *, can_persist: bool) -> list[Effect]:
+        self._can_persist = can_persist
+        self._deadline = now + self._patience_s()
+        was_leader = self._role is ElectionRole.LEADER
+        self._role = ElectionRole.FOLLOWER
+        if was_leader:
+            self._leader = None
+        return [StepDown("its term can't be written to disk")] if was_leader else []
 
     def _lose_leader(self, now: float) -> None:
         """The leader has left, by its own word or for good: no need to wait for a time-out."""

@@ -65,6 +65,16 @@ class Resigned:
 
 
 @dataclass(frozen=True)
+class StorageFailed:
+    """A term couldn't be written: what came after `PersistTerm` wasn't done."""
+
+
+@dataclass(frozen=True)
+class StorageRecovered:
+    """The highest term is on disk after all."""
+
+
+@dataclass(frozen=True)
 class Ticked:
     """Time has passed; wanted at least every 0.5 s."""
 
@@ -77,6 +87,8 @@ ElectionInput = (
     | StabilityChanged
     | GangChanged
     | Resigned
+    | StorageFailed
+    | StorageRecovered
     | Ticked
 )
 

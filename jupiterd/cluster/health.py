@@ -53,6 +53,8 @@ class ClusterView:
     """All members, this node included."""
     pending_reason: str = ""
     """Why this node waits outside a closed cluster; empty where it doesn't."""
+    disk_trouble: str = ""
+    """Why this node can't write; empty where it can."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,11 @@ class _Row:
 
 
 TABLE: Mapping[str, _Row] = {
+    "disk": _Row(
+        Severity.ERROR,
+        "this node can't write: {subject}",
+        "free some space; the work goes on from where it stopped",
+    ),
     "no-leader": _Row(
         Severity.ERROR,
         "nobody leads the cluster just now",
@@ -108,6 +115,8 @@ def judge(view: ClusterView) -> list[HealthWarning]:
 
 
 def _findings(view: ClusterView) -> Iterator[tuple[str, str]]:
+    if view.disk_trouble:
+        yield "disk", view.disk_trouble
     if view.leader is None:
         yield "no-leader", ""
     if view.pending_reason:

@@ -27,7 +27,7 @@ _DETAILS: Mapping[Phase, str] = {
 }
 """Phase -> what else is told, from its counts."""
 
-_SKIPPED = "; files skipped (not UTF-8, empty, or over 8 MiB): {skipped}"
+_SKIPPED = "; files skipped (not UTF-8, unreadable, empty, or over 8 MiB): {skipped}"
 
 
 def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:

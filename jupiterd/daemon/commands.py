@@ -141,7 +141,9 @@ def _check_engine(leading: "Leading", wanted: str) -> None:
     """Refuse at once what no machine that is here could train."""
     if machines := trainers(leading):
         choose_engine(wanted, machines)
-    elif all(leading.hardware_of(node) for node in leading.fit_nodes()):
+        return
+    found = [leading.hardware_of(node) for node in leading.alive()]
+    if all(hardware is not None and not hardware.engines for hardware in found):
         raise MissingExtraError("no node that is alive has a machine learning library installed")
 
 

@@ -21,7 +21,7 @@ from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
-from jupiterd.daemon.leading import Leading, is_permanent, may_mend
+from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
     Bug,
@@ -62,7 +62,7 @@ class CycleConductor:
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the cycle."""
         try:
-            while not self._leading.cycle(self._cycle).finished:
+            while not (self._leading.is_over or self._leading.cycle(self._cycle).finished):
                 await self._try_step()
         finally:
             self._leading.board.end(self._cycle)
@@ -72,7 +72,9 @@ class CycleConductor:
             await self._step()
         except* JupiterError as group:
             error = all_of(group)[0]
-            if may_mend(error):
+            if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
+                raise
+            if error.may_mend:
                 await self._wait_out(error.message)
             else:
                 log.warning("cycle_failed", extra={"cycle": self._cycle, "reason": error.message})
@@ -133,15 +135,22 @@ class CycleConductor:
                 if without.issuperset(self._leading.fit_nodes()):
                     raise
             except JupiterError as error:
-                failures += not may_mend(error)
-                if is_permanent(error) or failures >= MAX_FAILURES:
+                failures += not error.may_mend
+                if error.is_permanent or failures >= MAX_FAILURES:
                     raise
+                if isinstance(error, WorkFailedError) and node is not None:
+                    without = self._without(node, without)
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
-                await self._wait_out(self._leading.told_by(node, error))
+                await self._wait_out(error.message)
+
+    def _without(self, node: NodeId, others: frozenset[NodeId]) -> frozenset[NodeId]:
+        """Pass over a node whose worker failed too, unless nobody else would be left."""
+        without = others | {node}
+        return frozenset() if without.issuperset(self._leading.fit_nodes()) else without
 
     async def _wait_out(self, trouble: str) -> None:
         """Let people see what is in the way, and give it a moment to mend."""
-        self._leading.board.note(self._cycle, {"detail": f"{trouble}; trying again"})
+        self._leading.board.explain(self._cycle, f"{trouble}; trying again")
         await asyncio.sleep(RETRY_S)
 
     async def _try_item(self, view: RoundView, item: WorkItem, node: NodeId) -> None:
@@ -150,7 +159,7 @@ class CycleConductor:
         result = None
         async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
             if isinstance(event, Started):
-                self._leading.board.note(self._cycle, {"detail": ""})
+                self._leading.board.explain(self._cycle, "")
             elif isinstance(event, Advanced):
                 self._leading.board.advance(self._cycle, item.id, event)
             elif isinstance(event, Finished):
@@ -179,7 +188,7 @@ class CycleConductor:
             return
         try:
             for artifact in artifacts:
-                await self._leading.library.ensure(artifact)
+                await self._leading.fetch(artifact)
         except NotFoundError as error:
             raise PeerUnreachableError(
                 f"the maker of a result has gone: {error.message}"

@@ -10,6 +10,7 @@ from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted, RoleAssigned
 from jupiterd.cluster.roles import Candidate, assign
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.leading import Leading
+from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ async def lead(leading: Leading) -> None:
     tasks: dict[CycleId, asyncio.Task[None]] = {}
     async with asyncio.TaskGroup() as group:
         while True:
-            await _assign_roles(leading)
+            await _try_to_assign_roles(leading)
             for cycle_id, cycle in leading.journal.state.cycles.items():
                 task = tasks.get(cycle_id)
                 if cycle.finished:
@@ -50,6 +51,16 @@ async def _news(leading: Leading) -> None:
             await leading.journal.changed_since(leading.journal.version)
     except TimeoutError:
         return
+
+
+async def _try_to_assign_roles(leading: Leading) -> None:
+    """Assign roles; what can't be recorded now is tried again at the next look."""
+    try:
+        await _assign_roles(leading)
+    except JupiterError as error:
+        if leading.is_over:
+            raise
+        log.warning("roles_not_assigned", extra={"reason": error.message})
 
 
 async def _assign_roles(leading: Leading) -> None:

@@ -21,7 +21,7 @@ from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.launch import Launch, plan_launch
-from jupiterd.daemon.leading import Leading, is_permanent, may_mend
+from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring
 from jupiterd.daemon.work_events import (
     Advanced,
@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 MAX_BARREN_EPOCHS = 5
 """Epochs in a row that add no checkpoint; more means that training can't go on by itself."""
+
+LEFT_OPEN = "its leader ended, or had no room on its disk to say how it ended"
 
 RETRY_S = 1.0
 MAX_RETRY_S = 30.0
@@ -72,21 +74,22 @@ class GangConductor:
         Raises:
             JupiterError: a reason that another epoch can't mend.
         """
-        await self._close_left_open()
         barren, wait_s = 0, RETRY_S
         while not self._is_trained():
             before = self._last_step()
             try:
+                await self._close_left_open()
                 await self._run_epoch(step)
             except* JupiterError as group:
                 error = _deepest(group)
+                if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
+                    raise
                 if self._last_step() > before:
                     barren, wait_s = 0, RETRY_S
-                barren += not may_mend(error)
-                if is_permanent(error) or barren >= MAX_BARREN_EPOCHS:
+                barren += not error.may_mend
+                if error.is_permanent or barren >= MAX_BARREN_EPOCHS:
                     raise error from group
-                trouble = {"detail": f"{error.message}; trying again"}
-                self._leading.board.note(self._cycle, trouble)
+                self._leading.board.explain(self._cycle, f"{error.message}; trying again")
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, MAX_RETRY_S)
 
@@ -99,10 +102,9 @@ class GangConductor:
         return 0 if last is None else last.step
 
     async def _close_left_open(self) -> None:
-        """Close what another leader opened: its streams are gone, and its workers with them."""
-        cycle = self._leading.cycle(self._cycle)
-        for left in cycle.open_epochs:
-            await self._leading.record(EpochClosed(self._cycle, left.epoch, "the leader changed"))
+        """Close what another leader opened, or we and couldn't close: its workers are gone."""
+        for left in self._leading.cycle(self._cycle).open_epochs:
+            await self._leading.record(EpochClosed(self._cycle, left.epoch, LEFT_OPEN))
 
     async def _run_epoch(self, step: TrainRound) -> None:
         launch = plan_launch(
@@ -112,7 +114,7 @@ class GangConductor:
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         inputs = self._inputs(step, launch)
         for artifact in inputs.values():  # before anything is recorded: without them no gang starts
-            await self._leading.library.ensure(artifact)
+            await self._leading.fetch(artifact)
         await self._leading.record(
             EpochOpened(
                 cycle=self._cycle,
@@ -135,9 +137,17 @@ class GangConductor:
             raise
         finally:
             if not self._leading.is_over:
-                elapsed_s = round(now_s() - launch.began_s, 3)
-                closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
-                await asyncio.shield(self._leading.record(closed))
+                await asyncio.shield(self._close(launch, reason))
+
+    async def _close(self, launch: Launch, reason: str) -> None:
+        """Record an epoch's end; what keeps us from it mustn't hide why the epoch ended."""
+        elapsed_s = round(now_s() - launch.began_s, 3)
+        try:
+            closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
+            await self._leading.record(closed)
+        except JupiterError as error:
+            extra = {"epoch": launch.epoch, "reason": error.message}
+            log.warning("epoch_left_open", extra=extra)
 
     def _inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
@@ -150,7 +160,7 @@ class GangConductor:
             inputs.values(), [node for node in launch.gang if node != self._leading.self_id]
         )
         self._show(launch, {})
-        self._leading.board.note(self._cycle, {"detail": ""})
+        self._leading.board.explain(self._cycle, "")
         name = f"r{self._round}/train/{launch.epoch}"
         task = TASKS.get(launch.choice.engine, "train")
         async with self._meeting(name, launch) as meeting, asyncio.TaskGroup() as group:
@@ -216,7 +226,7 @@ class GangConductor:
                 self._show(launch, {rank: {"device": device}})
                 if note:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
-                    board.note(self._cycle, {"detail": note})
+                    board.explain(self._cycle, note)
             case Advanced() if rank == 0:
                 board.advance(self._cycle, "train", event)
             case CheckpointMade():
@@ -229,7 +239,7 @@ class GangConductor:
         if node == self._leading.self_id:
             await self._leading.library.spread([made.artifact])
         else:
-            await self._leading.library.ensure(made.artifact)
+            await self._leading.fetch(made.artifact)
         cycle = self._leading.cycle(self._cycle)
         parent = cycle.last_checkpoint(self._round) or cycle.last_checkpoint(self._round - 1)
         await self._leading.record(

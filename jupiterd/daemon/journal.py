@@ -1,8 +1,8 @@
 """This node's copy of the ledger: in memory, on disk, and how entries get in.
 
 Owns the order in which things happen to an entry: our own is persisted, then applied; one of a peer
-is checked by applying it, then persisted before the peer is answered. Either way nobody is told of
-an entry that isn't on disk. Doesn't know who leads or who the peers are.
+is checked by applying it, then persisted before the peer is answered: no exchange succeeds while an
+entry isn't on disk. Doesn't know who leads or who the peers are.
 """
 
 import asyncio
@@ -32,6 +32,8 @@ class Journal:
         self._changed = asyncio.Event()
         self._unsaved: list[bytes] = []
         """Entries of peers in memory and not on disk yet; until they are, no peer is answered."""
+        self.trouble = ""
+        """Why the last entries aren't on this node's disk; empty where they are."""
         self.version = 0
         cluster = file.get("cluster")
         if cluster is None:
@@ -98,12 +100,23 @@ class Journal:
                     self._tell()
         return len(new)
 
+    async def save_again(self) -> None:
+        """Try once more to bring to disk what found no room there."""
+        with contextlib.suppress(JupiterError):
+            await self.absorb(())
+
     async def _save(self, *raws: bytes) -> None:
         """Bring these to disk, and before them what found no room there the last time."""
         waiting = [*self._unsaved, *raws]
-        if waiting:
+        if not (waiting or self.trouble):
+            return
+        try:
             await asyncio.to_thread(self._file.append, waiting)
-            self._unsaved.clear()
+        except JupiterError as error:
+            self.trouble = error.message
+            raise
+        self.trouble = ""
+        self._unsaved.clear()
 
     async def move_to(self, cluster: ClusterId, raws: Sequence[bytes]) -> None:
         """Drop the blank ledger held so far and take up another cluster's.

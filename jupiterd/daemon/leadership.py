@@ -10,6 +10,7 @@ from collections.abc import Callable
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.daemon.conductors import found, lead
 from jupiterd.daemon.leading import Leading
+from jupiterd.errors import JupiterError
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +50,15 @@ class Leadership:
     async def _lead(self, leading: Leading) -> None:
         while not leading.is_over:
             try:
-                await leading.exchange.unite(leading.alive())
-                await found(leading, CLUSTER_LABEL, self._own)
-                await lead(leading)
+                await self._reign(leading)
+            except JupiterError as error:
+                log.warning("leading_failed", extra={"reason": error.message})
+                await asyncio.sleep(AGAIN_S)
             except Exception:
                 log.exception("leading_failed")
                 await asyncio.sleep(AGAIN_S)
+
+    async def _reign(self, leading: Leading) -> None:
+        await leading.exchange.unite(leading.alive())
+        await found(leading, CLUSTER_LABEL, self._own)
+        await lead(leading)

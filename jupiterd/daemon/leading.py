@@ -4,8 +4,8 @@ Owns the view of who can be given work. Doesn't know cycles or phases.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 
 from jupiterd.cluster.facts import Fact
@@ -21,14 +21,23 @@ from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import WorkEvent, WorkOrder
-from jupiterd.errors import JupiterError, NoLeaderError, PeerUnreachableError
-from jupiterd.ids import CycleId, NodeId, short
+from jupiterd.errors import (
+    DiskFullError,
+    JupiterError,
+    NoLeaderError,
+    PeerUnreachableError,
+    StateDirError,
+)
+from jupiterd.ids import ArtifactId, CycleId, NodeId, short
 from jupiterd.net.interfaces import source_address_toward
 
 log = logging.getLogger(__name__)
 
 TROUBLE_S = 5.0
 """How long a node whose stream broke is passed over: membership needs about as long to judge."""
+
+NO_ROOM_S = 30.0
+"""How long a node whose disk is full is passed over, as long as another one has room."""
 
 
 @dataclass
@@ -47,6 +56,7 @@ class Leading:
     hardware_of: Callable[[NodeId], Hardware | None]
     exchange: Exchange
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
+    _no_room_until_s: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     is_over: bool = False
 
     async def record(self, *facts: Fact) -> None:
@@ -54,10 +64,12 @@ class Leading:
 
         Raises:
             NoLeaderError: the term is over.
+            DiskFullError: this node has no room for them.
         """
         if self.is_over:
             raise NoLeaderError("this node no longer leads")
-        entry = await self.journal.append(self.term, facts)
+        with self.named(self.self_id):
+            entry = await self.journal.append(self.term, facts)
         copies = await self.exchange.spread(entry)
         if copies == 1 and len(self.alive()) > 1:
             log.warning("entry_has_one_copy", extra={"entry": short(entry.hash)})
@@ -75,8 +87,10 @@ class Leading:
         return sorted(node for node in self.alive() if not self._is_troubled(node))
 
     def seats(self) -> Sequence[Seat]:
-        """Return who may be given work just now."""
+        """Return who may be given work just now; whoever lacks room only where nobody has any."""
         roles = self.journal.state.roles
+        fit = self.fit_nodes()
+        roomy = [node for node in fit if now_s() >= self._no_room_until_s.get(node, 0.0)]
         return [
             Seat(
                 node,
@@ -84,7 +98,7 @@ class Leading:
                 bool((hardware := self.hardware_of(node)) and hardware.engines),
                 self._running.get(node, 0),
             )
-            for node in self.fit_nodes()
+            for node in roomy or fit
         ]
 
     def place(self, *, needs_engine: bool, without: frozenset[NodeId] = frozenset()) -> NodeId:
@@ -96,14 +110,18 @@ class Leading:
         return node
 
     async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
-        """Run an order on a node; one whose stream breaks is passed over for a while."""
+        """Run an order on a node; a broken stream or a full disk lets it be passed over a while."""
         self._running[node] = self._running.get(node, 0) + 1
         try:
-            async with aclosing(self.dispatcher.run(node, order)) as events:
-                async for event in events:
-                    yield event
+            with self.named(node):
+                async with aclosing(self.dispatcher.run(node, order)) as events:
+                    async for event in events:
+                        yield event
         except PeerUnreachableError:
             self._mark_troubled(node)
+            raise
+        except (DiskFullError, StateDirError):
+            self._no_room_until_s[node] = now_s() + NO_ROOM_S
             raise
         finally:
             self._running[node] -= 1
@@ -120,11 +138,21 @@ class Leading:
         """Return an order of this term without inputs."""
         return WorkOrder(f"{cycle[:8]}/{item}", self.term, task, params, {})
 
-    def told_by(self, node: NodeId | None, error: JupiterError) -> str:
-        """Return an error's message, with the node's name where it is about that machine."""
-        member = self.journal.state.members.get(node) if node is not None else None
-        is_local = error.code in {"disk-full", "state-dir", "missing-extra", "work-failed"}
-        return f"{member.name}: {error.message}" if member and is_local else error.message
+    @contextmanager
+    def named(self, node: NodeId) -> Generator[None, None, None]:
+        """Put a node's name before the message of an error that is about that machine."""
+        try:
+            yield
+        except JupiterError as error:
+            member = self.journal.state.members.get(node)
+            if member is None or not error.is_of_one_machine:
+                raise
+            raise type(error)(f"{member.name}: {error.message}", error.hint) from error
+
+    async def fetch(self, artifact: ArtifactId) -> None:
+        """Bring an artifact to this node, unless it is here; errors name this node."""
+        with self.named(self.self_id):
+            await self.library.ensure(artifact)
 
     def _is_troubled(self, node: NodeId) -> bool:
         peer = self.peers.get(node)
@@ -134,22 +162,3 @@ class Leading:
         peer = self.peers.get(node)
         if peer is not None:
             peer.troubled_until_s = now_s() + TROUBLE_S
-
-
-def may_mend(error: JupiterError) -> bool:
-    """Say whether waiting can help: a machine, a disk or a leader may come back."""
-    return error.code in {
-        "not-found",
-        "peer-unreachable",
-        "connection-refused",
-        "bad-route",
-        "disk-full",
-        "timed-out",
-        "no-leader",
-        "refused",
-    }
-
-
-def is_permanent(error: JupiterError) -> bool:
-    """Say whether trying again can't help: the input or the installation is at fault."""
-    return error.code in {"invalid-domain", "empty-source", "missing-extra", "usage"}

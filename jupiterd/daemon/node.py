@@ -104,6 +104,13 @@ class Node:
         server = self._make_server()
         self.outlook.port = self.greeter.port = await server.start()
         control = await serve_control(self)
+        try:
+            await self._serve()
+        finally:
+            await control.stop(0.2)
+            await server.stop(STOP_GRACE_S)
+
+    async def _serve(self) -> None:
         discovery = merge(
             MdnsDiscovery(self.settings.local, self.settings.interface),
             StaticDiscovery(self.settings.peer_addresses()),
@@ -124,8 +131,6 @@ class Node:
         await self._stop.wait()
         await self.pulse.say_goodbye()
         await discovery.close()
-        await control.stop(0.2)
-        await server.stop(STOP_GRACE_S)
 
     async def close(self) -> None:
         """Give everything back; for after `run`."""

@@ -84,7 +84,8 @@ class Outlook:
             for node, admitted in self._node.journal.state.members.items()
         )
         leader = self._node.pulse.election.leader
-        return ClusterView(leader, nodes, self._node.greeter.pending_reason)
+        trouble = self._node.pulse.trouble or self._node.journal.trouble
+        return ClusterView(leader, nodes, self._node.greeter.pending_reason, trouble)
 
     def describe(self) -> peer_pb2.Heartbeat:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""

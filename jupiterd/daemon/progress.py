@@ -12,6 +12,8 @@ from jupiterd.cycle.work import Phase
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.ids import CycleId
 
+MAX_DETAIL_CHARACTERS = 300
+
 
 @dataclass
 class PhaseProgress:
@@ -77,6 +79,14 @@ class ProgressBoard:
         """Keep something else that people see, such as the gang."""
         if (running := self._running.get(cycle)) is not None:
             running.extra.update(extra)
+
+    def explain(self, cycle: CycleId, detail: str) -> None:
+        """Keep what is special just now, in one line; empty takes it back.
+
+        It travels with every heartbeat, so it is short.
+        """
+        lines = detail.strip().splitlines()
+        self.note(cycle, {"detail": lines[0][:MAX_DETAIL_CHARACTERS] if lines else ""})
 
     def show_gang(
         self,

@@ -26,6 +26,8 @@ from jupiterd.cluster.election import (
     Resigned,
     StabilityChanged,
     StepDown,
+    StorageFailed,
+    StorageRecovered,
     TermSeen,
     Ticked,
 )
@@ -43,6 +45,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import Exchange
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.peers import Peer, Peers
+from jupiterd.errors import DiskFullError, StateDirError
 from jupiterd.ids import NodeId, short
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.ledger_file import LedgerFile
@@ -77,6 +80,8 @@ class Pulse:
         self._lag_s = 0.0
         self._in_flight: set[NodeId] = set()
         self.describe: Callable[[], peer_pb2.Heartbeat] = peer_pb2.Heartbeat
+        self.trouble = ""
+        """Why this node can't write its term to disk; empty where it can."""
         self.on_lead: Callable[[int], None] = lambda _term: None
         self.on_step_down: Callable[[str], None] = lambda _reason: None
         self.reset()
@@ -107,6 +112,7 @@ class Pulse:
             await asyncio.sleep(max(0.0, due_s - now_s()))
             self._lag_s = max(0.0, now_s() - due_s)
             self._tell_membership(MembershipTicked(self._lag_s))
+            self._save_again()
             self._tell_election(Ticked())
             for peer in self._peers:
                 if peer.node in self._journal.state.members and peer.node not in self._in_flight:
@@ -208,7 +214,9 @@ class Pulse:
         for effect in effects:
             match effect:
                 case PersistTerm(term):
-                    self._file.set("term", str(term))
+                    if not self._save_term(term):
+                        self._tell_election(StorageFailed())
+                        return
                 case AskPreVote(nodes, term):
                     for node in nodes:
                         self._group.create_task(self._ask(node, term), name="pre-vote")
@@ -222,6 +230,25 @@ class Pulse:
                     log.info(
                         "follows", extra={"leader": short(leader), "term": term, "reason": reason}
                     )
+
+    def _save_again(self) -> None:
+        """Bring to disk what found no room there, as soon as there is some."""
+        if self.trouble and self._save_term(self.election.term):
+            self._tell_election(StorageRecovered())
+        if self._journal.trouble:
+            self._group.create_task(self._journal.save_again(), name="save again")
+
+    def _save_term(self, term: int) -> bool:
+        """Say whether the term is on disk; where it isn't, `trouble` says why."""
+        try:
+            self._file.set("term", str(term))
+        except (DiskFullError, StateDirError) as error:
+            if not self.trouble:
+                log.warning("term_not_saved", extra={"term": term, "reason": error.message})
+            self.trouble = error.message
+            return False
+        self.trouble = ""
+        return True
 
     async def _ask(self, node: NodeId, term: int) -> None:
         peer = self._peers.get(node)

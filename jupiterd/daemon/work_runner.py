@@ -27,7 +27,7 @@ from jupiterd.daemon.work_events import (
     WorkEvent,
     WorkOrder,
 )
-from jupiterd.errors import Bug, RefusedError, from_wire
+from jupiterd.errors import Bug, DiskFullError, RefusedError, WorkFailedError, from_wire
 from jupiterd.frames import (
     CheckpointWritten,
     Frame,
@@ -42,7 +42,7 @@ from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.ids import ArtifactId
-from jupiterd.store.disk import written
+from jupiterd.store.disk import NO_ROOM, is_no_room, written
 from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
@@ -55,6 +55,7 @@ class Obedience:
         self._file = file
         term, _, epoch = (file.get("obeyed") or "0/0").partition("/")
         self._highest = (int(term), int(epoch))
+        self._saving = asyncio.Lock()
 
     async def check(self, term: int, epoch: int) -> None:
         """Obey, or refuse an order of a leader or a gang that is over; epoch 0 is of no gang.
@@ -62,16 +63,17 @@ class Obedience:
         Raises:
             RefusedError: a higher term or epoch has been obeyed before.
         """
-        wanted = (term, epoch or self._highest[1])
-        if wanted < self._highest:
-            raise RefusedError(
-                f"an order of term {term}, epoch {epoch} came after term {self._highest[0]}, "
-                f"epoch {self._highest[1]}",
-                "the leader it came from has been replaced; nothing needs doing",
-            )
-        if wanted > self._highest:
-            self._highest = wanted
-            await asyncio.to_thread(self._file.set, "obeyed", f"{wanted[0]}/{wanted[1]}")
+        async with self._saving:
+            wanted = (term, epoch or self._highest[1])
+            if wanted < self._highest:
+                raise RefusedError(
+                    f"an order of term {term}, epoch {epoch} came after term {self._highest[0]}, "
+                    f"epoch {self._highest[1]}",
+                    "the leader it came from has been replaced; nothing needs doing",
+                )
+            if wanted > self._highest:
+                await asyncio.to_thread(self._file.set, "obeyed", f"{wanted[0]}/{wanted[1]}")
+                self._highest = wanted
 
 
 class WorkRunner:
@@ -102,9 +104,10 @@ class WorkRunner:
             async with aclosing(self._run_worker(order, inputs, spool)) as events:
                 async for event in events:
                     yield event
-        except OSError:
-            with written():  # which names it: a worker's log and pid may find no room either
-                raise
+        except OSError as error:  # a worker's log and pid may find no room either
+            if is_no_room(error):
+                raise DiskFullError(NO_ROOM) from error
+            raise WorkFailedError(f"the {order.task} worker couldn't be run: {error}") from error
         finally:
             del self.running[spool.name]
             await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)

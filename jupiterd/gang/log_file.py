@@ -27,10 +27,10 @@ class LogFile:
 
     def append(self, data: bytes) -> None:
         """Add to the end, and make room first where there is none."""
+        self._last = (self._last + data)[-4096:]  # what was said counts, even if the disk is full
         if self._size_bytes and self._size_bytes + len(data) > self._max_bytes:
             self._path.replace(self._path.with_name(self._path.name + ".1"))
             self._size_bytes = 0
         with self._path.open("ab") as file:
             file.write(data)
         self._size_bytes += len(data)
-        self._last = (self._last + data)[-4096:]

@@ -110,8 +110,12 @@ class ArtifactStore:
             artifact = artifact_id(manifest_bytes)
             if not self.holds(artifact):
                 draft = self._draft(artifact, source)
-                (draft / _MANIFEST).write_bytes(manifest_bytes)
-                self._publish(draft, artifact)
+                try:
+                    (draft / _MANIFEST).write_bytes(manifest_bytes)
+                    self._publish(draft, artifact)
+                except OSError:
+                    shutil.rmtree(draft, ignore_errors=True)
+                    raise
             _remove(source)
         return artifact
 

@@ -14,7 +14,12 @@ from typing import Final
 from jupiterd.errors import DiskFullError, StateDirError
 
 READ_ONLY: Final = 0o444
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+NO_ROOM: Final = "no room left on the disk of the state folder"
+
+
+def is_no_room(error: OSError) -> bool:
+    """Say whether the disk, or somebody's share of it, is full."""
+    return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 def sync_tree(folder: Path) -> None:
@@ -64,8 +69,8 @@ def written() -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _NO_ROOM:
-            raise DiskFullError("no room left on the disk of the state folder") from error
+        if is_no_room(error):
+            raise DiskFullError(NO_ROOM) from error
         raise StateDirError(
             f"{error.filename or 'the state folder'} can't be written: {error.strerror}"
         ) from error

@@ -46,10 +46,11 @@ class Daemon:
         prefix: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
         command: Sequence[str | Path] = (BIN / "jupiterd",),
+        log_folder: Path | None = None,
     ) -> None:
         self.name = name
         self.state_dir = folder / name
-        self.log = folder / f"{name}.log"
+        self.log = (log_folder or folder) / f"{name}.log"
         self.prefix = prefix
         self._command = command
         self._environment = {**os.environ, **(environment or {})}
@@ -227,10 +228,11 @@ async def running(daemons: Sequence[Daemon]) -> AsyncGenerator[Cluster]:
 
 
 @contextlib.asynccontextmanager
-async def three_daemons(folder: Path) -> AsyncGenerator[Cluster]:
+async def three_daemons(folder: Path, log_folder: Path | None = None) -> AsyncGenerator[Cluster]:
     """Run three daemons that nobody but themselves can meet."""
     with own_network() as prefix:
-        async with running([Daemon(folder, name, prefix) for name in NAMES]) as cluster:
+        daemons = [Daemon(folder, name, prefix, log_folder=log_folder) for name in NAMES]
+        async with running(daemons) as cluster:
             yield cluster
 
 

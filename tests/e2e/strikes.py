@@ -127,7 +127,8 @@ async def _caught(cluster: Cluster, moment: Moment, chance: random.Random) -> li
     await asyncio.sleep(chance.uniform(0.0, LONGEST_WAIT_S[moment.phase]))
     stopped = [caught for caught in _workers(cluster, moment) if is_running(caught.pid)]
     for caught in stopped:
-        os.kill(caught.pid, signal.SIGSTOP)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            os.kill(caught.pid, signal.SIGSTOP)
     assert stopped, cluster.told(f"{moment}: the workers had ended before they were caught")
     return stopped
 

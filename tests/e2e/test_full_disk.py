@@ -1,5 +1,6 @@
 """A disk that fills up while a cycle runs: it waits, says why, and goes on when there is room."""
 
+import asyncio
 import os
 import subprocess
 from collections.abc import Generator
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Document, all_gone, three_daemons
+from tests.e2e.cluster import LOOK_S, Daemon, Document, all_gone, is_running, three_daemons
 from tests.e2e.tiny_domain import write_domain
 
 pytestmark = [
@@ -20,6 +21,7 @@ pytestmark = [
 
 DISK_BYTES = 256 << 20
 STEPS = 300
+ENDS = ("finished", "failed", "stopped")
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def is_told(cycle: Document) -> bool:
 
 async def test_a_cycle_waits_for_room_and_goes_on(disk: Path, tmp_path: Path) -> None:
     domain = write_domain(tmp_path, steps=STEPS)
-    async with three_daemons(disk) as cluster:
+    async with three_daemons(disk, log_folder=tmp_path) as cluster:
         await cluster.meet()
         started = cluster.ctl("cycle", "start", "--domain", str(domain))
         assert started.returncode == 0, started.stderr
@@ -69,9 +71,37 @@ async def test_a_cycle_waits_for_room_and_goes_on(disk: Path, tmp_path: Path) ->
         told = await cluster.until(is_told, "why nothing goes on", 90)
         assert told["state"] == "running"
         ballast.unlink()
-        ended = await cluster.until(lambda cycle: cycle["state"] != "running", "the end", 120)
+        ended = await cluster.until(lambda cycle: cycle["state"] in ENDS, "the end", 120)
         assert ended["state"] == "finished", cluster.told(str(ended["failure"]))
         assert ended["step"] == STEPS
         for daemon in cluster.daemons:
             assert "Traceback" not in daemon.log.read_text()
     assert await all_gone([daemon.pid for daemon in cluster.daemons], 10)
+
+
+async def test_daemons_outlive_a_leader_that_dies_while_no_disk_has_room(
+    disk: Path, tmp_path: Path
+) -> None:
+    async with three_daemons(disk, log_folder=tmp_path) as cluster:
+        view = (await cluster.meet())[0]
+        leader = cluster.by_id(view["cluster"]["leader"], view)
+        survivors = [daemon for daemon in cluster.daemons if daemon is not leader]
+        ballast = fill(disk)
+        leader.kill()
+        for daemon in survivors:
+            await told_of_the_disk(daemon)
+        ballast.unlink()
+        await cluster.meet(among=survivors)
+        for daemon in survivors:
+            assert "Traceback" not in daemon.log.read_text()
+
+
+async def told_of_the_disk(daemon: Daemon) -> None:
+    """Wait until a daemon's status says that it can't write."""
+    async with asyncio.timeout(30):
+        while True:
+            view = await daemon.ask()
+            assert is_running(daemon.pid)
+            if view is not None and any(found["code"] == "disk" for found in view["health"]):
+                return
+            await asyncio.sleep(LOOK_S)

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from jupiterd.cycle.domain import DataSource, Holdout, LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.split import in_holdout
-from jupiterd.errors import EmptySourceError, RefusedError
+from jupiterd.errors import EmptySourceError, InvalidDomainError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
@@ -25,9 +25,6 @@ from jupiterd.workers.link import Task
 
 MAX_FILE_BYTES = 8 << 20
 """A larger file is a table or a dump, and would sit in memory whole."""
-
-
-_EMPTY_HINT = "check data_sources in the domain file: the path, and the glob"
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ def run(task: Task) -> TaskFinished:
     holdout = Holdout.model_validate(task.params["holdout"])
     source = open_source(source_settings)
     if not policy.permits(source.license):
-        raise RefusedError(
+        raise InvalidDomainError(
             f"the domain's license_policy doesn't permit {source.license}",
             "change license_policy in the domain file",
         )
@@ -94,23 +91,23 @@ def collect(
             counts[f"{part}bytes"] += len(text.encode())
             clusters[part].add(file.cluster_id)
     if not counts["documents"] + counts["holdout_documents"]:
-        raise EmptySourceError(f"{source.name} {_why_empty(len(files))}", _EMPTY_HINT)
+        raise EmptySourceError(f"{source.name} {_why_empty(len(files))}")
     return {**counts, "clusters": len(clusters[""]), "holdout_clusters": len(clusters["holdout_"])}
 
 
 def _why_empty(files: int) -> str:
     if not files:
         return "has no file that the source's pattern matches"
-    return f"has no text: none of its files ({files}) is UTF-8 text of 1 byte to 8 MiB"
+    return f"has no text: none of its files ({files}) can be read as UTF-8 text of 1 byte to 8 MiB"
 
 
 def read_text(path: Path) -> str | None:
-    """Return a file's text; None where it is empty, too large, or not UTF-8 text."""
-    if not 0 < path.stat().st_size <= MAX_FILE_BYTES:
-        return None
+    """Return a file's text; None where it is empty, too large, unreadable or not UTF-8 text."""
     try:
+        if not 0 < path.stat().st_size <= MAX_FILE_BYTES:
+            return None
         text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError:
+    except (OSError, UnicodeDecodeError):
         return None
     return text if text.strip() and "\0" not in text else None
 

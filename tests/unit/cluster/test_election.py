@@ -17,6 +17,8 @@ from jupiterd.cluster.election import (
     Resigned,
     StabilityChanged,
     StepDown,
+    StorageFailed,
+    StorageRecovered,
     TermSeen,
     Ticked,
 )
@@ -341,3 +343,26 @@ def test_a_leader_that_is_gone_is_not_followed_because_a_peer_has_not_noticed() 
     made = election(present=frozenset((BOB,)))
     made.step(0.5, beat(BOB, EVE, term=4))
     assert made.leader is None
+
+
+def test_a_leader_that_cannot_write_its_term_steps_down_and_grants_to_others() -> None:
+    made = leading()
+    assert made.step(4.0, StorageFailed()) == [StepDown("its term can't be written to disk")]
+    assert (made.role, made.leader) == (ElectionRole.FOLLOWER, None)
+    assert made.answer_pre_vote(4.1, BOB, 1, 0)[0]
+
+
+def test_a_node_that_cannot_write_asks_for_nothing_until_it_can() -> None:
+    made = election(present=frozenset())
+    made.step(0.0, StorageFailed())
+    assert made.step(60.0, Ticked()) == []
+    made.step(60.0, StorageRecovered())
+    effects = made.step(70.0, Ticked())
+    assert [type(effect) for effect in effects] == [PersistTerm, BecomeLeader]
+
+
+def test_a_node_that_cannot_write_still_follows() -> None:
+    made = election()
+    made.step(0.0, StorageFailed())
+    made.step(0.1, beat(BOB, BOB, 3))
+    assert made.leader == BOB

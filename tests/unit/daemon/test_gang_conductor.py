@@ -6,7 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice
+from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon import gang_conductor
@@ -15,8 +17,8 @@ from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import Finished, Joined, Started, WorkEvent, WorkOrder
-from jupiterd.errors import TimedOutError
-from jupiterd.ids import CycleId, NodeId
+from jupiterd.errors import NoLeaderError, TimedOutError
+from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 CYCLE = CycleId("c" * 16)
 A, B = NodeId("a"), NodeId("b")
@@ -77,3 +79,29 @@ async def test_the_gang_and_its_note_are_shown() -> None:
     seat: dict[str, Any] = plain["gang"][0]
     assert (seat["engine"], seat["device"], seat["pid"]) == ("mlx", "gpu", 7)
     assert plain["detail"] == "a note"
+
+
+class LostTerm:
+    """A term that ends while an epoch runs; whatever is asked of it afterwards is refused."""
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.asked = 0
+
+    def cycle(self, _cycle: CycleId) -> CycleState:
+        self.asked += 1
+        if self.asked > 2:  # the epoch has begun
+            self.is_over = True
+            raise NoLeaderError("this node no longer leads")
+        return CycleState()
+
+
+async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> None:
+    term = LostTerm()
+    conductor = GangConductor(
+        cast("Leading", term), CYCLE, 1, cast("ModelShape", None), cast("TrainPlan", None)
+    )
+    step = TrainRound(ArtifactId("s"), ArtifactId("t"))
+    with pytest.raises(ExceptionGroup) as ended:
+        await conductor.train(step)
+    assert ended.group_contains(NoLeaderError)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.daemon.work_runner import Obedience
-from jupiterd.errors import RefusedError
+from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.store.ledger_file import LedgerFile
 
 
@@ -70,4 +70,22 @@ async def test_what_is_obeyed_is_on_disk_first(path: Path, file: LedgerFile) -> 
     await Obedience(file).check(12, 34)
     other = LedgerFile(path)
     assert other.get("obeyed") == "12/34"
+    other.close()
+
+
+async def test_an_order_that_finds_no_room_is_not_obeyed_until_it_does(
+    path: Path, file: LedgerFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(key: str, value: str) -> None:
+        raise DiskFullError(f"no room for {key} {value}")
+
+    obedience = Obedience(file)
+    with monkeypatch.context() as full:
+        full.setattr(file, "set", no_room)
+        for _ in range(2):
+            with pytest.raises(DiskFullError):
+                await obedience.check(3, 4)
+    await obedience.check(3, 4)
+    other = LedgerFile(path)
+    assert other.get("obeyed") == "3/4"
     other.close()

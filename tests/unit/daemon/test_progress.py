@@ -88,3 +88,14 @@ def test_a_cycle_that_ended_is_no_longer_shown(board: ProgressBoard) -> None:
     board.show_gang(CYCLE, [], {})
     assert board.to_plain(101.0) == []
     assert board.elapsed_s(CYCLE, 101.0) == 0.0
+
+
+def test_what_is_in_the_way_is_told_in_one_short_line():
+    board = ProgressBoard()
+    board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+    board.explain(CYCLE, "it failed " + "x" * 5000 + "\nTraceback")
+    (plain,) = board.to_plain(1.0)
+    assert plain["detail"].startswith("it failed xxx")
+    assert len(plain["detail"]) == 300
+    board.explain(CYCLE, "")
+    assert board.to_plain(1.0)[0]["detail"] == ""

@@ -1,11 +1,14 @@
-"""What a heartbeat may carry."""
+"""What a heartbeat may carry, and what a full disk does to a leader."""
 
 from pathlib import Path
 
 import msgpack
 import pytest
 
+from jupiterd.cluster.election import ElectionRole, Ticked
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
+from jupiterd.errors import DiskFullError
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.test_greeter import by_precedence, greet
 from tests.unit.daemon.two_nodes import lead, serving
@@ -43,3 +46,25 @@ async def test_telemetry_that_cannot_be_read_leaves_the_last_reading(
             dissolves.pulse.heard(stays.identity.node_id, beat)
         assert peer.hardware == stays.hardware
         assert peer.telemetry["load"] == {"cpu_percent": 7.0}
+
+
+async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(key: str, value: str) -> None:
+        raise DiskFullError(f"no room for {key} {value}")
+
+    async with serving(tmp_path, "one") as node:
+        won = node.pulse.election.step(now_s() + 10, Ticked())
+        with monkeypatch.context() as full:
+            full.setattr(node.file, "set", no_room)
+            node.pulse._act(won)
+            assert node.leading is None
+            assert node.pulse.election.role is ElectionRole.FOLLOWER
+            assert node.outlook.cluster_view().disk_trouble == "no room for term 1"
+            node.pulse._save_again()
+            assert node.pulse.election.step(now_s() + 20, Ticked()) == []
+        node.pulse._save_again()
+        assert node.outlook.cluster_view().disk_trouble == ""
+        node.pulse._act(node.pulse.election.step(now_s() + 30, Ticked()))
+        assert node.leading is not None

@@ -113,14 +113,23 @@ def test_hidden_files_and_links_that_lead_out_are_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({"a.md": " \n"}, "none of its files .1. is UTF-8 text"),
-        ({"a.md": "\0"}, "none of its files .1. is UTF-8 text"),
+        ({"a.md": " \n"}, "none of its files .1. can be read as UTF-8 text"),
+        ({"a.md": "\0"}, "none of its files .1. can be read as UTF-8 text"),
         ({}, "no file that the source's pattern matches"),
     ],
 )
 def test_a_source_with_nothing_in_it_is_named_and_says_why(tmp_path, files, reason):
     with pytest.raises(EmptySourceError, match=f"the folder {tmp_path}/notes .*{reason}"):
         collect(Folder(folder_of(tmp_path, files)), tmp_path / "out", PARAMS)
+
+
+def test_a_file_that_vanishes_or_cannot_be_read_is_skipped(tmp_path):
+    source = Folder(folder_of(tmp_path, {"a.md": "text", "b.md": "text too"}))
+    listed = list(source.files())
+    (tmp_path / "notes" / "a.md").unlink()
+    source.files = lambda: iter(listed)
+    counts = collect(source, tmp_path / "out", PARAMS)
+    assert (counts["documents"] + counts["holdout_documents"], counts["skipped"]) == (1, 1)
 
 
 def test_a_folder_that_is_not_there_says_so(tmp_path):
@@ -154,6 +163,6 @@ def test_the_worker_refuses_a_licence_that_the_policy_does_not_permit(tmp_path):
     end = run_worker("collect", params, {}, tmp_path)
     assert isinstance(end, TaskFailed)
     assert (end.code, end.message) == (
-        "refused",
+        "invalid-domain",
         "the domain's license_policy doesn't permit PSF-2.0",
     )

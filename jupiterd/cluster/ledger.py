@@ -1,6 +1,6 @@
 """The set of entries that one node holds of one cluster, and what they add up to.
 
-Owns union, chains, the head and what a peer lacks. Doesn't store, sign or verify anything.
+Owns union, the head and what a peer lacks. Doesn't store, sign or verify anything.
 
 What the shell does with an entry that arrives, in this order:
 1. `parse` its bytes;
@@ -16,6 +16,7 @@ from operator import attrgetter
 
 from blake3 import blake3
 
+from jupiterd.cluster.chain import Chain, Tip
 from jupiterd.cluster.entry import (
     MAX_ENTRY_BYTES,
     Entry,
@@ -25,6 +26,7 @@ from jupiterd.cluster.entry import (
     seal,
 )
 from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted
+from jupiterd.cluster.snapshot import Snapshot
 from jupiterd.cluster.state import State
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import ClusterId, short
@@ -37,7 +39,7 @@ class Ledger:
 
     def __init__(self, cluster: ClusterId) -> None:
         self.cluster = cluster
-        self._chains: dict[str, list[Entry]] = {}
+        self._chains: dict[str, Chain] = {}
         self._state = State()
         self._head: str | None = None
 
@@ -47,7 +49,13 @@ class Ledger:
         return self._state
 
     def __len__(self) -> int:
-        return sum(len(chain) for chain in self._chains.values())
+        """Count every entry, those summed up in snapshots included."""
+        return sum(chain.tip.index for chain in self._chains.values())
+
+    @property
+    def held(self) -> int:
+        """How many entries are held one by one."""
+        return sum(chain.held for chain in self._chains.values())
 
     def add(self, entry: Entry) -> bool:
         """Take in one entry whose signature was verified; say whether it is new.
@@ -59,17 +67,46 @@ class Ledger:
         """
         if entry.cluster != self.cluster:
             raise CorruptLedgerError(f"an entry of another cluster, {short(entry.cluster)}")
-        chain = self._chains.get(str(entry.writer), [])
-        if entry.index <= len(chain):
-            self._check_same(entry, chain[entry.index - 1])
+        chain = self._chains.get(str(entry.writer), Chain())
+        if entry.index <= chain.tip.index:
+            self._check_same(entry.writer, entry.index, entry.hash)
             return False
-        self._check_chain(entry, chain)
+        self._check_chain(entry, chain.tip)
         self._check_author(entry)
         self._chains.setdefault(str(entry.writer), chain).append(entry)
         self._head = None
         for fact in entry.facts:
             self._state.apply(fact, entry.order)
         return True
+
+    def adopt(self, snapshot: Snapshot) -> None:
+        """Take in what a snapshot sums up, whose signature was verified; ours stays as well.
+
+        Raises:
+            CorruptLedgerError: another cluster's, or a writer's entry is another one there than
+                here. Nothing has changed then.
+        """
+        if snapshot.cluster != self.cluster:
+            raise CorruptLedgerError(f"a snapshot of another cluster, {short(snapshot.cluster)}")
+        for writer, tip in snapshot.tips.items():
+            self._check_same(Writer.parse(writer), tip.index, tip.hash)
+        for writer, tip in snapshot.tips.items():
+            chain = self._chains.setdefault(writer, Chain())
+            if tip.index > chain.tip.index:
+                chain.skip_to(tip)
+        self._head = None
+        for order, fact in snapshot.facts:
+            self._state.apply(fact, order)
+
+    def forget(self, tips: Mapping[str, int]) -> None:
+        """Hold entries up to these no longer one by one: a snapshot sums them up."""
+        for writer, index in tips.items():
+            if writer in self._chains:
+                self._chains[writer].forget(index)
+
+    def last(self) -> dict[str, Tip]:
+        """Return the last entry of each writer."""
+        return {writer: chain.tip for writer, chain in self._chains.items()}
 
     def certificate_of(self, entry: Entry) -> bytes | None:
         """Return the author's certificate (PEM), or None where the author isn't admitted.
@@ -84,29 +121,37 @@ class Ledger:
 
     def tips(self) -> dict[str, int]:
         """Return how many entries of each writer are here: the vector that peers exchange."""
-        return {writer: len(chain) for writer, chain in self._chains.items()}
+        return {writer: chain.tip.index for writer, chain in self._chains.items()}
 
     def chain_end(self, writer: Writer) -> tuple[int, str]:
         """Return the index and the previous hash that the writer's next entry must carry."""
-        chain = self._chains.get(str(writer))
-        return (len(chain) + 1, chain[-1].hash) if chain else (1, "")
+        tip = self._chains.get(str(writer), Chain()).tip
+        return tip.index + 1, tip.hash
 
     def head(self) -> str:
         """Return BLAKE3 of the sorted writer tips with their hashes: equal heads, equal ledgers."""
         if self._head is None:
             tips = sorted(
-                f"{writer} {len(chain)} {chain[-1].hash}\n"
-                for writer, chain in self._chains.items()
+                f"{writer} {tip.index} {tip.hash}\n" for writer, tip in self.last().items()
             )
             self._head = blake3("".join(tips).encode()).hexdigest()
         return self._head
+
+    def has_forgotten(self, have: Mapping[str, int]) -> bool:
+        """Say whether a peer with the vector `have` lacks entries that only a snapshot brings."""
+        return any(
+            max(have.get(writer, 0), 0) < chain.base.index for writer, chain in self._chains.items()
+        )
 
     def lacking(self, have: Mapping[str, int], limit_bytes: int) -> tuple[list[Entry], bool]:
         """Return entries that a peer with the vector `have` lacks, and whether more remain.
 
         They come in the total order, so that they can be added one by one, and are at most
-        `limit_bytes` on the wire together, but at least one where any is lacking.
+        `limit_bytes` on the wire together, but at least one where any is lacking. Where
+        `has_forgotten(have)`, what is held hangs on what isn't: only a snapshot helps.
         """
+        if self.has_forgotten(have):
+            return [], False
         chosen: list[Entry] = []
         size_bytes = 0
         for entry in self._merged(have):
@@ -118,30 +163,32 @@ class Ledger:
 
     def highest_term(self) -> int:
         """Return the highest term of any entry; 0 for an empty ledger."""
-        return max((chain[-1].term for chain in self._chains.values()), default=0)
+        return max((chain.tip.term for chain in self._chains.values()), default=0)
 
     def entries(self) -> list[Entry]:
-        """Return every entry in the total order."""
+        """Return every entry that is held one by one, in the total order."""
         return list(self._merged({}))
 
     def _merged(self, have: Mapping[str, int]) -> Iterator[Entry]:
-        tails = (chain[max(have.get(writer, 0), 0) :] for writer, chain in self._chains.items())
+        tails = (chain.after(have.get(writer, 0)) for writer, chain in self._chains.items())
         return heapq.merge(*tails, key=attrgetter("order"))  # a chain's terms never go back
 
-    def _check_same(self, entry: Entry, held: Entry) -> None:
-        if entry.hash != held.hash:
+    def _check_same(self, writer: Writer, index: int, digest: str) -> None:
+        """Refuse another entry in the place of one that is known; forgotten ones aren't."""
+        chain = self._chains.get(str(writer))
+        if chain is not None and chain.hash_at(index) not in (None, digest):
             raise CorruptLedgerError(
-                f"node {short(entry.writer.node)} wrote two different entries {entry.index}",
+                f"node {short(writer.node)} wrote two different entries {index}",
                 "two machines use one key: delete key.pem on one of them and start it again",
             )
 
-    def _check_chain(self, entry: Entry, chain: list[Entry]) -> None:
+    def _check_chain(self, entry: Entry, tip: Tip) -> None:
         whose = f"entry {entry.index} of node {short(entry.writer.node)}"
-        if entry.index > len(chain) + 1:
-            raise CorruptLedgerError(f"{whose} came before entry {len(chain) + 1}")
-        if chain and entry.previous != chain[-1].hash:
+        if entry.index > tip.index + 1:
+            raise CorruptLedgerError(f"{whose} came before entry {tip.index + 1}")
+        if tip.index and entry.previous != tip.hash:
             raise CorruptLedgerError(f"{whose} doesn't follow the entry held before it")
-        if chain and entry.term < chain[-1].term:
+        if entry.term < tip.term:
             raise CorruptLedgerError(f"{whose} goes back to term {entry.term}")
 
     def _check_author(self, entry: Entry) -> None:

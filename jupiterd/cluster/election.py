@@ -12,7 +12,8 @@ There is no quorum: any group elects, and one node alone leads itself.
 4. Of two leaders that hear each other the one with the greater (runs a gang, members, stability,
    id) stays and takes a term above both; the other steps down and follows.
 5. What comes and goes on the network never starts a running election anew.
-6. A node that can't write its term leads nobody, asks for nothing and grants to others, until it
+6. Whoever wakes from sleep no longer leads, and listens before it asks.
+7. A node that can't write its term leads nobody, asks for nothing and grants to others, until it
    can.
 
 What the shell does with effects, in the order in which they come: persist a term before anything
@@ -42,6 +43,7 @@ from jupiterd.cluster.election_messages import (
     StorageRecovered,
     TermSeen,
     Ticked,
+    Woke,
 )
 from jupiterd.cluster.timing import LAN, Timing
 from jupiterd.ids import NodeId, short
@@ -67,6 +69,7 @@ __all__ = [
     "TermSeen",
     "Ticked",
     "Uniform",
+    "Woke",
 ]
 
 
@@ -87,7 +90,9 @@ class ElectionRole(StrEnum):
     LEADER = "leader"
 
 
-OwnChange = TermSeen | StabilityChanged | GangChanged | Resigned | StorageFailed | StorageRecovered
+OwnChange = (
+    TermSeen | StabilityChanged | GangChanged | Resigned | StorageFailed | StorageRecovered | Woke
+)
 """What a node learns of itself."""
 
 _Precedence = tuple[bool, int, int, NodeId]
@@ -188,10 +193,13 @@ class Election:
         match event:
             case StorageFailed() | StorageRecovered():
                 return self._set_storage(now, can_persist=isinstance(event, StorageRecovered))
+            case Woke():
+                return self._wake(now, event.late_s)
             case TermSeen():
                 return self._see_term(event.term)
             case Resigned():
-                return self._resign()
+                self._has_resigned = True
+                return self._stop_leading("the daemon stops")
             case StabilityChanged():
                 self.stability = event.stability
             case GangChanged():
@@ -332,22 +340,24 @@ class Election:
         self._term = term
         return [PersistTerm(term)]
 
-    def _resign(self) -> list[Effect]:
-        was_leader = self._role is ElectionRole.LEADER
-        self._has_resigned = True
-        self._role = ElectionRole.FOLLOWER
-        if was_leader:
-            self._leader = None
-        return [StepDown("the daemon stops")] if was_leader else []
+    def _wake(self, now: float, late_s: float) -> list[Effect]:
+        """What was known of the others is as old as the sleep was long: hear them anew."""
+        self._deadline = now + self._patience_s()
+        self._alone_since = now
+        return self._stop_leading(f"it was asleep for {late_s:.1f} s")
 
     def _set_storage(self, now: float, *, can_persist: bool) -> list[Effect]:
         self._can_persist = can_persist
         self._deadline = now + self._patience_s()
+        return self._stop_leading("its term can't be written to disk")
+
+    def _stop_leading(self, reason: str) -> list[Effect]:
         was_leader = self._role is ElectionRole.LEADER
         self._role = ElectionRole.FOLLOWER
-        if was_leader:
-            self._leader = None
-        return [StepDown("its term can't be written to disk")] if was_leader else []
+        if not was_leader:
+            return []
+        self._leader = None
+        return [StepDown(reason)]
 
     def _lose_leader(self, now: float) -> None:
         """The leader has left, by its own word or for good: no need to wait for a time-out."""

@@ -75,6 +75,13 @@ class StorageRecovered:
 
 
 @dataclass(frozen=True)
+class Woke:
+    """The loop stood still for so long that others may have elected somebody meanwhile."""
+
+    late_s: float
+
+
+@dataclass(frozen=True)
 class Ticked:
     """Time has passed; wanted at least every 0.5 s."""
 
@@ -89,6 +96,7 @@ ElectionInput = (
     | Resigned
     | StorageFailed
     | StorageRecovered
+    | Woke
     | Ticked
 )
 

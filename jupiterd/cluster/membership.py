@@ -214,12 +214,16 @@ class Membership:
     def _judge_all(self, now: float, *, may_accuse: bool) -> tuple[Changed, ...]:
         changes: list[Changed] = []
         for node, peer in self._peers.items():
+            if peer.liveness is Liveness.ALIVE and not may_accuse:
+                continue
             after, reason = self._judge(now, node, peer)
             if may_accuse or _SEVERITY[after] < _SEVERITY[peer.liveness]:
                 changes += self._set(node, peer, after, reason)
         return tuple(changes)
 
     def _judge(self, now: float, node: NodeId, peer: _Peer) -> tuple[Liveness, str]:
+        if peer.heard_at > peer.silenced_at and now - peer.heard_at <= self._timing.suspect_s:
+            return Liveness.ALIVE, "heard"
         heard_at, by = self._evidence(now, node)
         age_s = now - max(heard_at, peer.credit_at)
         if heard_at == NEVER:

@@ -1,6 +1,7 @@
 """How long the cluster waits for whom.
 
-Owns the numbers. Doesn't know what is done when one of them runs out (`membership`, `election`).
+Owns the numbers. Doesn't know what is done when one of them runs out (`membership`, `election`,
+`presence`).
 """
 
 from dataclasses import dataclass
@@ -10,6 +11,10 @@ from dataclasses import dataclass
 class Timing:
     """Every wait of membership and election, in seconds; the defaults are for a local network."""
 
+    beat_s: float = 0.5
+    """From one heartbeat and tick to the next."""
+    asleep_s: float = 3.0
+    """A tick later than this means that the loop was asleep, not only busy."""
     suspect_s: float = 5.0
     """Not heard for so long: no new work. Ten heartbeats of 0.5 s; Wi-Fi is often out for 1 s."""
     gone_s: float = 15.0

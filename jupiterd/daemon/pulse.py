@@ -1,7 +1,7 @@
 """Heartbeats: what this node says to its peers twice a second, and what their answers mean.
 
-Owns the shells of `membership` and `election`: their clock, their messages and the effects they ask
-for, in the order persist, then send, then act. Doesn't know what leading is used for.
+Owns the shell of `presence`: its clock, its messages, and the effects it asks for, in the order
+persist, then send, then act. Doesn't know what leading is used for.
 """
 
 import asyncio
@@ -12,18 +12,27 @@ from collections.abc import Callable, Sequence
 import grpc
 import msgpack
 
-from jupiterd.cluster.election import (
+from jupiterd.cluster.election import Election
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.membership import Membership
+from jupiterd.cluster.presence import (
+    AnswerPreVote,
     AskPreVote,
-    BeatSeen,
+    Beat,
     BecomeLeader,
+    Changed,
     Effect,
-    Election,
-    ElectionInput,
     Follow,
+    GangChanged,
+    Input,
     PersistTerm,
-    PresenceChanged,
+    Presence,
     PreVoteAnswered,
+    PreVoteAsked,
+    Refused,
     Resigned,
+    RosterChanged,
+    SaidGoodbye,
     StabilityChanged,
     StepDown,
     StorageFailed,
@@ -31,16 +40,7 @@ from jupiterd.cluster.election import (
     TermSeen,
     Ticked,
 )
-from jupiterd.cluster.hardware import Hardware
-from jupiterd.cluster.membership import (
-    Heard,
-    Membership,
-    MembershipInput,
-    Refused,
-    RosterChanged,
-    SaidGoodbye,
-)
-from jupiterd.cluster.membership import Ticked as MembershipTicked
+from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import Exchange
 from jupiterd.daemon.journal import Journal
@@ -52,7 +52,6 @@ from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
 
-BEAT_S = 0.5
 BEAT_TIMEOUT_S = 2.0
 PRE_VOTE_TIMEOUT_S = 1.0
 MAX_TELEMETRY_BYTES = 4096
@@ -86,19 +85,33 @@ class Pulse:
         self.on_step_down: Callable[[str], None] = lambda _reason: None
         self.reset()
 
+    @property
+    def membership(self) -> Membership:
+        """Who is here."""
+        return self._presence.membership
+
+    @property
+    def election(self) -> Election:
+        """Who leads."""
+        return self._presence.election
+
     def reset(self) -> None:
         """Start anew with the cluster the journal is in now."""
         term = max(int(self._file.get("term") or 0), self._journal.ledger.highest_term())
-        self.membership = Membership(self._self_id, now_s())
-        self.election = Election(self._self_id, term, now_s(), random.Random())  # noqa: S311
-        self.election.stability = self._stability
+        rng = random.Random()  # noqa: S311 - spreads waits
+        self._presence = Presence(self._self_id, term, now_s(), rng)
+        self.set_stability(self._stability)
         self.roster_changed()
 
     def roster_changed(self) -> None:
         """Take up who is a member from the ledger."""
         others = frozenset(self._journal.state.members) - {self._self_id}
-        self._tell_membership(RosterChanged(others))
-        self._tell_election(TermSeen(self._journal.ledger.highest_term()))
+        self._tell(RosterChanged(others))
+        self._tell(TermSeen(self._journal.ledger.highest_term()))
+
+    def check_awake(self) -> None:
+        """Step down if this machine was asleep: whatever acts for a leader calls this first."""
+        self._act(self._presence.wake(now_s()))
 
     def alive(self) -> frozenset[NodeId]:
         """Return the members that answer, this node included."""
@@ -108,19 +121,19 @@ class Pulse:
         """Beat for ever; a late wake-up is our own lag, and accuses nobody."""
         due_s = now_s()
         while True:
-            due_s = max(due_s + BEAT_S, now_s())
+            due_s = max(due_s + LAN.beat_s, now_s())
             await asyncio.sleep(max(0.0, due_s - now_s()))
             self._lag_s = max(0.0, now_s() - due_s)
-            self._tell_membership(MembershipTicked(self._lag_s))
+            self.check_awake()
             self._save_again()
-            self._tell_election(Ticked())
+            self._tell(Ticked(self._lag_s))
             for peer in self._peers:
                 if peer.node in self._journal.state.members and peer.node not in self._in_flight:
                     self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
 
     async def say_goodbye(self) -> None:
         """Resign, and tell everybody that we leave, so that nobody waits for a time-out."""
-        self._tell_election(Resigned())
+        self._tell(Resigned())
         message = self._message()
         message.goodbye = True
         calls = [
@@ -133,19 +146,9 @@ class Pulse:
         if message.cluster != self._journal.cluster:
             return
         if message.goodbye:
-            self._tell_membership(SaidGoodbye(node))
+            self._tell(SaidGoodbye(node))
             return
-        self._tell_membership(Heard(node, {NodeId(n): age for n, age in message.ages_s.items()}))
-        self._tell_election(
-            BeatSeen(
-                node=node,
-                term=message.term,
-                leader=NodeId(message.leader) if message.leader else None,
-                stability=message.stability,
-                members_alive=message.members_alive,
-                runs_gang=message.runs_gang,
-            )
-        )
+        self._tell(_beat_of(node, message))
         peer = self._peers.get(node)
         if peer is not None:
             _keep_telemetry(peer, message)
@@ -154,7 +157,9 @@ class Pulse:
 
     def answer_pre_vote(self, node: NodeId, term: int, stability: int) -> tuple[bool, str]:
         """Say whether `node` may lead, as far as we see."""
-        return self.election.answer_pre_vote(now_s(), node, term, stability)
+        effects = self._tell(PreVoteAsked(node, term, stability))
+        answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
+        return answer.granted, answer.reason
 
     def message(self) -> peer_pb2.Heartbeat:
         """Return what we say of ourselves just now."""
@@ -163,7 +168,7 @@ class Pulse:
     def set_stability(self, stability: int) -> None:
         """Take up how steady this machine is."""
         self._stability = stability
-        self._tell_election(StabilityChanged(stability))
+        self._tell(StabilityChanged(stability))
 
     async def _beat(self, peer: Peer) -> None:
         self._in_flight.add(peer.node)
@@ -173,68 +178,60 @@ class Pulse:
             self.heard(peer.node, reply)
         except grpc.aio.AioRpcError as error:
             if "refused" in (error.details() or "").lower():
-                self._tell_membership(Refused(peer.node))
+                self._tell(Refused(peer.node))
         finally:
             self._in_flight.discard(peer.node)
 
     def _message(self) -> peer_pb2.Heartbeat:
         message = self.describe()
-        self.election.runs_gang = message.runs_gang
+        self._tell(GangChanged(message.runs_gang))
+        beat = self._presence.beat(now_s())
         message.cluster = self._journal.cluster
-        message.term = self.election.term
-        message.leader = self.election.leader or ""
+        message.term = beat.term
+        message.leader = beat.leader or ""
         message.head = self._journal.ledger.head()
-        message.stability = self._stability
+        message.stability = beat.stability
         message.loop_lag_s = self._lag_s
-        message.members_alive = self.election.members_alive
-        for node, age_s in self.membership.ages(now_s()).items():
+        message.members_alive = beat.members_alive
+        for node, age_s in beat.ages_s.items():
             message.ages_s[node] = age_s
         return message
 
-    def _tell_membership(self, event: MembershipInput) -> None:
-        changes = self.membership.step(now_s(), event)
-        for change in changes:
-            log.info(
-                "liveness_changed",
-                extra={
-                    "node": short(change.node),
-                    "before": str(change.before),
-                    "after": str(change.after),
-                    "reason": change.reason,
-                },
-            )
-        if changes or isinstance(event, RosterChanged):
-            present = self.membership.present() - {self._self_id}
-            self._tell_election(PresenceChanged(frozenset(present)))
-
-    def _tell_election(self, event: ElectionInput) -> None:
-        self._act(self.election.step(now_s(), event))
+    def _tell(self, event: Input) -> list[Effect]:
+        effects = self._presence.step(now_s(), event)
+        self._act(effects)
+        return effects
 
     def _act(self, effects: Sequence[Effect]) -> None:
+        is_saved = True
         for effect in effects:
-            match effect:
-                case PersistTerm(term):
-                    if not self._save_term(term):
-                        self._tell_election(StorageFailed())
-                        return
-                case AskPreVote(nodes, term):
-                    for node in nodes:
-                        self._group.create_task(self._ask(node, term), name="pre-vote")
-                case BecomeLeader(term, reason):
-                    log.info("became_leader", extra={"term": term, "reason": reason})
-                    self.on_lead(term)
-                case StepDown(reason):
-                    log.info("stepped_down", extra={"reason": reason})
-                    self.on_step_down(reason)
-                case Follow(leader, term, reason):
-                    log.info(
-                        "follows", extra={"leader": short(leader), "term": term, "reason": reason}
-                    )
+            if isinstance(effect, PersistTerm):
+                is_saved = is_saved and self._save_term(effect.term)
+            elif is_saved or isinstance(effect, StepDown):
+                self._do(effect)
+        if not is_saved:
+            self._tell(StorageFailed())
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case AskPreVote(nodes, term):
+                for node in nodes:
+                    self._group.create_task(self._ask(node, term), name="pre-vote")
+            case BecomeLeader(term, reason):
+                log.info("became_leader", extra={"term": term, "reason": reason})
+                self.on_lead(term)
+            case StepDown(reason):
+                log.info("stepped_down", extra={"reason": reason})
+                self.on_step_down(reason)
+            case Follow() | Changed():
+                _log(effect)
+            case AnswerPreVote() | PersistTerm():
+                pass  # returned to the asker; done before
 
     def _save_again(self) -> None:
         """Bring to disk what found no room there, as soon as there is some."""
         if self.trouble and self._save_term(self.election.term):
-            self._tell_election(StorageRecovered())
+            self._tell(StorageRecovered())
         if self._journal.trouble:
             self._group.create_task(self._journal.save_again(), name="save again")
 
@@ -262,7 +259,28 @@ class Pulse:
             reply = await call
         except grpc.aio.AioRpcError:
             return
-        self._tell_election(PreVoteAnswered(node, reply.granted, reply.term))
+        self._tell(PreVoteAnswered(node, reply.granted, reply.term))
+
+
+def _beat_of(node: NodeId, message: peer_pb2.Heartbeat) -> Beat:
+    return Beat(
+        node=node,
+        term=message.term,
+        leader=NodeId(message.leader) if message.leader else None,
+        stability=message.stability,
+        members_alive=message.members_alive,
+        runs_gang=message.runs_gang,
+        ages_s={NodeId(member): age_s for member, age_s in message.ages_s.items()},
+    )
+
+
+def _log(effect: Follow | Changed) -> None:
+    if isinstance(effect, Follow):
+        fields = {"leader": short(effect.leader), "term": effect.term}
+        log.info("follows", extra={**fields, "reason": effect.reason})
+        return
+    fields = {"node": short(effect.node), "before": str(effect.before), "after": str(effect.after)}
+    log.info("liveness_changed", extra={**fields, "reason": effect.reason})
 
 
 def _keep_telemetry(peer: Peer, message: peer_pb2.Heartbeat) -> None:

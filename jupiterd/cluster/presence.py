@@ -1,0 +1,215 @@
+"""One node's part in its group: who is here and who leads, decided together.
+
+Owns what `membership` and `election` tell each other, the heartbeat that says it, and the waking
+from sleep. Doesn't know how a heartbeat travels, what lies on disk beside the term, or what leading
+is for.
+
+What the shell does with effects, in the order in which they come: persist a term before anything
+after it, then send, then act. Where persisting fails it drops the rest, all but `StepDown`, and
+tells `StorageFailed`.
+
+A loop that stood still for seconds (the lid was shut, the process was stopped) handles what has
+piled up as if no time had passed; others may lead by now. So a late tick is noticed by whatever
+comes first, and a leader steps down before it takes in anything else. `step` sees to that by
+itself. Each other entry point of the shell (an entry to be appended, an exchange to be answered, a
+command) calls `wake` first and does what it returns before it goes on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jupiterd.cluster.election import Election, Uniform
+from jupiterd.cluster.election import Ticked as ElectionTicked
+from jupiterd.cluster.election_messages import (
+    AskPreVote,
+    BeatSeen,
+    BecomeLeader,
+    Follow,
+    GangChanged,
+    PersistTerm,
+    PresenceChanged,
+    PreVoteAnswered,
+    Resigned,
+    StabilityChanged,
+    StepDown,
+    StorageFailed,
+    StorageRecovered,
+    TermSeen,
+    Woke,
+)
+from jupiterd.cluster.membership import (
+    Changed,
+    Heard,
+    Membership,
+    Refused,
+    RosterChanged,
+    SaidGoodbye,
+    Ticked,
+)
+from jupiterd.cluster.timing import LAN, Timing
+from jupiterd.ids import NodeId
+
+__all__ = [
+    "AnswerPreVote",
+    "AskPreVote",
+    "Beat",
+    "BecomeLeader",
+    "Changed",
+    "Effect",
+    "Follow",
+    "GangChanged",
+    "Input",
+    "PersistTerm",
+    "PreVoteAnswered",
+    "PreVoteAsked",
+    "Presence",
+    "Refused",
+    "Resigned",
+    "RosterChanged",
+    "SaidGoodbye",
+    "StabilityChanged",
+    "StepDown",
+    "StorageFailed",
+    "StorageRecovered",
+    "TermSeen",
+    "Ticked",
+]
+
+
+@dataclass(frozen=True)
+class Beat:
+    """What a node says of itself to every other one, twice a second."""
+
+    node: NodeId
+    term: int
+    leader: NodeId | None
+    """Whom it follows; itself where it leads."""
+    stability: int = 0
+    members_alive: int = 1
+    runs_gang: bool = False
+    ages_s: Mapping[NodeId, float] = field(default_factory=dict[NodeId, float])
+    """How long since it heard each other member itself."""
+
+
+@dataclass(frozen=True)
+class PreVoteAsked:
+    """A member wants to lead."""
+
+    node: NodeId
+    term: int
+    stability: int
+
+
+@dataclass(frozen=True)
+class AnswerPreVote:
+    """Tell this node whether it may lead, and the highest term known here."""
+
+    node: NodeId
+    granted: bool
+    term: int
+    reason: str
+
+
+_OfMembers = Refused | SaidGoodbye | RosterChanged | Ticked
+_OfElection = (
+    PreVoteAnswered
+    | TermSeen
+    | StabilityChanged
+    | GangChanged
+    | Resigned
+    | StorageFailed
+    | StorageRecovered
+)
+
+Input = Beat | PreVoteAsked | _OfMembers | _OfElection
+"""What a shell tells."""
+
+Effect = Changed | AnswerPreVote | PersistTerm | AskPreVote | BecomeLeader | StepDown | Follow
+"""What a shell is asked to do; a `Changed` is only to be told of."""
+
+
+class Presence:
+    """The liveness of the others and the leadership of the group, as one node sees them."""
+
+    def __init__(
+        self, self_id: NodeId, term: int, now: float, rng: Uniform, timing: Timing = LAN
+    ) -> None:
+        """`now` is in seconds on a clock that counts sleep; `term` as `Election` wants it."""
+        self._self_id = self_id
+        self._timing = timing
+        self._tick_due_at = now + timing.beat_s
+        self._is_woken = False
+        """The sleep that made the next tick late has been told of."""
+        self.membership = Membership(self_id, now, timing)
+        self.election = Election(self_id, term, now, rng, timing)
+
+    def step(self, now: float, event: Input) -> list[Effect]:
+        """Take in what happened at `now` and return what is to be done, in order."""
+        effects = self.wake(now)
+        match event:
+            case Beat():
+                effects += self._hear(now, event)
+            case PreVoteAsked():
+                effects.append(self._answer(now, event))
+            case Refused() | SaidGoodbye() | RosterChanged():
+                effects += self._judge(now, event)
+            case Ticked():
+                effects += self._tick(now, event)
+            case _:
+                effects += self.election.step(now, event)
+        return effects
+
+    def wake(self, now: float) -> list[Effect]:
+        """Notice that a tick is overdue by so much that the loop must have been asleep."""
+        late_s = now - self._tick_due_at
+        if self._is_woken or late_s <= self._timing.asleep_s:
+            return []
+        self._is_woken = True
+        return [*self.election.step(now, Woke(late_s))]
+
+    def beat(self, now: float) -> Beat:
+        """Return what this node says of itself just now."""
+        return Beat(
+            node=self._self_id,
+            term=self.election.term,
+            leader=self.election.leader,
+            stability=self.election.stability,
+            members_alive=self.election.members_alive,
+            runs_gang=self.election.runs_gang,
+            ages_s=self.membership.ages(now),
+        )
+
+    def _hear(self, now: float, beat: Beat) -> list[Effect]:
+        effects = self._judge(now, Heard(beat.node, beat.ages_s))
+        seen = BeatSeen(
+            beat.node,
+            beat.term,
+            beat.leader,
+            beat.stability,
+            beat.members_alive,
+            beat.runs_gang,
+        )
+        return [*effects, *self.election.step(now, seen)]
+
+    def _tick(self, now: float, tick: Ticked) -> list[Effect]:
+        """Measure the lag here too: a loop held up by its own work (a slow disk) tells of none."""
+        lag_s = max(tick.loop_lag_s, now - self._tick_due_at)
+        self._tick_due_at = now + self._timing.beat_s
+        self._is_woken = False
+        changes = self._judge(now, Ticked(lag_s))
+        return [*changes, *self.election.step(now, ElectionTicked())]
+
+    def _judge(
+        self, now: float, event: Heard | Refused | SaidGoodbye | RosterChanged | Ticked
+    ) -> list[Effect]:
+        changes = self.membership.step(now, event)
+        if not changes and not isinstance(event, RosterChanged):
+            return []
+        present = self.membership.present() - {self._self_id}
+        return [*changes, *self.election.step(now, PresenceChanged(present))]
+
+    def _answer(self, now: float, asked: PreVoteAsked) -> AnswerPreVote:
+        granted, reason = self.election.answer_pre_vote(
+            now, asked.node, asked.term, asked.stability
+        )
+        return AnswerPreVote(asked.node, granted, self.election.term, reason)

@@ -1,0 +1,181 @@
+import random
+
+from jupiterd.cluster.election import ElectionRole
+from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.presence import (
+    AnswerPreVote,
+    AskPreVote,
+    Beat,
+    BecomeLeader,
+    Changed,
+    GangChanged,
+    PersistTerm,
+    Presence,
+    PreVoteAnswered,
+    PreVoteAsked,
+    Refused,
+    Resigned,
+    RosterChanged,
+    SaidGoodbye,
+    StabilityChanged,
+    StepDown,
+    StorageFailed,
+    StorageRecovered,
+    TermSeen,
+    Ticked,
+)
+from jupiterd.ids import NodeId
+
+ME, BOB, EVE = (NodeId(letter * 32) for letter in "mbz")
+
+
+def presence(*others: NodeId, term: int = 0) -> Presence:
+    made = Presence(ME, term, 0.0, random.Random(5))
+    made.step(0.0, RosterChanged(frozenset(others)))
+    return made
+
+
+def tick_until(made: Presence, end_s: float, start_s: float = 0.0) -> list[object]:
+    """Tick in time; return every effect."""
+    effects: list[object] = []
+    for beat in range(1, round((end_s - start_s) / 0.5) + 1):
+        effects += made.step(start_s + beat * 0.5, Ticked())
+    return effects
+
+
+def leading_alone() -> Presence:
+    made = presence()
+    tick_until(made, 2.0)
+    assert made.election.role is ElectionRole.LEADER
+    return made
+
+
+def leading(until_s: float = 4.0) -> Presence:
+    """A leader whom Bob follows and beats to."""
+    made = presence(BOB)
+    made.step(0.1, Beat(BOB, 0, None))
+    tick_until(made, 3.0)
+    made.step(3.1, PreVoteAnswered(BOB, granted=True, term=0))
+    assert made.election.role is ElectionRole.LEADER
+    made.step(until_s, Ticked())
+    made.step(until_s, Beat(BOB, 1, ME))
+    return made
+
+
+def test_a_lone_node_persists_its_term_and_then_leads() -> None:
+    effects = tick_until(presence(term=4), 2.0)
+    assert effects == [PersistTerm(5), BecomeLeader(5, "alone")]
+
+
+def test_members_that_are_not_gone_are_asked_for_their_pre_vote() -> None:
+    made = presence(BOB, EVE)
+    made.step(0.1, SaidGoodbye(EVE))
+    assert AskPreVote(frozenset({BOB}), 1) in tick_until(made, 3.5)
+
+
+def test_a_beat_counts_as_heard_and_tells_who_leads() -> None:
+    made = presence(BOB, EVE)
+    effects = made.step(0.2, Beat(BOB, 3, BOB, ages_s={EVE: 0.1}))
+    assert [effect.node for effect in effects if isinstance(effect, Changed)] == [BOB, EVE]
+    assert PersistTerm(3) in effects
+    assert made.election.leader == BOB
+    assert made.membership.present() == {ME, BOB, EVE}
+
+
+def test_a_leader_that_is_refused_is_replaced_in_a_hurry() -> None:
+    made = presence(BOB)
+    made.step(0.1, Beat(BOB, 1, BOB))
+    (changed,) = made.step(0.2, Refused(BOB))
+    assert isinstance(changed, Changed)
+    assert changed.after is Liveness.GONE
+    effects = made.step(1.3, Ticked())
+    assert effects[-1] == BecomeLeader(2, "alone")
+
+
+def test_a_pre_vote_is_answered_with_the_highest_term_known() -> None:
+    made = presence(BOB)
+    made.step(0.1, TermSeen(7))
+    (answer,) = made.step(0.2, PreVoteAsked(BOB, 1, 0))
+    assert isinstance(answer, AnswerPreVote)
+    assert (answer.node, answer.granted, answer.term) == (BOB, True, 7)
+
+
+def test_a_leader_refuses_pre_votes_and_says_why() -> None:
+    (answer,) = leading_alone().step(2.1, PreVoteAsked(BOB, 9, 3))
+    assert answer == AnswerPreVote(BOB, granted=False, term=1, reason="mmmmmmmm leads in term 1")
+
+
+def test_a_beat_says_what_this_node_is_and_whom_it_hears_itself() -> None:
+    made = leading()
+    made.step(4.0, StabilityChanged(2))
+    made.step(4.0, GangChanged(runs_gang=True))
+    assert made.beat(4.5) == Beat(
+        ME, 1, ME, stability=2, members_alive=2, runs_gang=True, ages_s={BOB: 0.5}
+    )
+
+
+def test_a_leader_that_slept_steps_down_before_it_takes_in_what_has_piled_up() -> None:
+    piled_up = (
+        Beat(BOB, 1, ME),
+        PreVoteAsked(BOB, 2, 0),
+        PreVoteAnswered(BOB, granted=True, term=1),
+        TermSeen(9),
+        Ticked(12.0),
+        Refused(BOB),
+    )
+    for event in piled_up:
+        made = leading(4.0)
+        effects = made.step(20.0, event)
+        assert effects[0] == StepDown("it was asleep for 15.5 s")
+        assert not any(isinstance(effect, BecomeLeader) for effect in effects)
+        assert made.election.role is ElectionRole.FOLLOWER
+        assert made.election.leader is None
+
+
+def test_every_entry_point_of_the_shell_can_notice_the_sleep() -> None:
+    made = leading(4.0)
+    assert made.wake(7.4) == []
+    assert made.wake(7.6) == [StepDown("it was asleep for 3.1 s")]
+    assert made.wake(7.7) == []
+
+
+def test_a_loop_that_handles_messages_but_no_ticks_has_not_woken_twice() -> None:
+    made = leading(4.0)
+    assert StepDown("it was asleep for 15.5 s") in made.step(20.0, Beat(BOB, 1, ME))
+    assert made.step(20.1, Ticked(15.6)) == []
+    assert made.step(20.2, Beat(BOB, 1, None)) == []
+
+
+def test_one_that_woke_listens_before_it_asks_or_leads() -> None:
+    alone = leading_alone()
+    assert alone.step(30.0, Ticked(27.5)) == [StepDown("it was asleep for 27.5 s")]
+    assert tick_until(alone, 30.5, 30.0) == []
+    assert tick_until(alone, 31.0, 30.5) == [PersistTerm(2), BecomeLeader(2, "alone")]
+    follower = presence(BOB)
+    follower.step(0.1, Beat(BOB, 1, BOB))
+    assert follower.step(30.0, Ticked(29.5)) == []
+    assert tick_until(follower, 31.0, 30.0) == []
+
+
+def test_a_late_tick_accuses_nobody_even_if_the_shell_tells_of_no_lag() -> None:
+    made = leading(4.0)
+    made.step(6.9, Ticked(0.0))
+    assert made.step(9.2, Ticked(0.0)) == []
+    assert made.membership.liveness(BOB) is Liveness.ALIVE
+
+
+def test_a_node_that_stops_or_cannot_write_leads_no_more() -> None:
+    for event in (Resigned(), StorageFailed()):
+        made = leading(4.0)
+        (step_down,) = made.step(4.1, event)
+        assert isinstance(step_down, StepDown)
+        effects = tick_until(made, 14.0, 4.0)
+        assert all(isinstance(effect, Changed) for effect in effects)
+
+
+def test_a_node_leads_again_once_it_can_write() -> None:
+    made = leading_alone()
+    made.step(2.1, StorageFailed())
+    assert tick_until(made, 8.0, 2.0) == []
+    made.step(8.1, StorageRecovered())
+    assert BecomeLeader(2, "alone") in tick_until(made, 12.0, 8.0)

@@ -83,13 +83,9 @@ class Ledger:
         """Take in what a snapshot sums up, whose signature was verified; ours stays as well.
 
         Raises:
-            CorruptLedgerError: another cluster's, or a writer's entry is another one there than
-                here. Nothing has changed then.
+            CorruptLedgerError: as `check` does. Nothing has changed then.
         """
-        if snapshot.cluster != self.cluster:
-            raise CorruptLedgerError(f"a snapshot of another cluster, {short(snapshot.cluster)}")
-        for writer, tip in snapshot.tips.items():
-            self._check_same(Writer.parse(writer), tip.index, tip.hash)
+        self.check(snapshot)
         for writer, tip in snapshot.tips.items():
             chain = self._chains.setdefault(writer, Chain())
             if tip.index > chain.tip.index:
@@ -98,11 +94,22 @@ class Ledger:
         for order, fact in snapshot.facts:
             self._state.apply(fact, order)
 
+    def check(self, snapshot: Snapshot) -> None:
+        """Raise CorruptLedgerError if it is another cluster's, or of another history than ours."""
+        if snapshot.cluster != self.cluster:
+            raise CorruptLedgerError(f"a snapshot of another cluster, {short(snapshot.cluster)}")
+        for writer, tip in snapshot.tips.items():
+            self._check_same(Writer.parse(writer), tip.index, tip.hash)
+
     def forget(self, tips: Mapping[str, int]) -> None:
         """Hold entries up to these no longer one by one: a snapshot sums them up."""
         for writer, index in tips.items():
             if writer in self._chains:
                 self._chains[writer].forget(index)
+
+    def oldest(self, count: int) -> dict[str, int]:
+        """Return how far each writer's entries go among the `count` oldest that are held."""
+        return {str(entry.writer): entry.index for entry in self.entries()[: max(count, 0)]}
 
     def last(self) -> dict[str, Tip]:
         """Return the last entry of each writer."""

@@ -11,6 +11,7 @@ import grpc
 
 from jupiterd.cluster.ledger import Entry
 from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.ledger_transfer import fetch_snapshot, tips_of
 from jupiterd.daemon.peers import Peers
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId, short
@@ -80,7 +81,12 @@ class Exchange:
         await self._journal.absorb(list(request.entries))
         have = {tip.writer: tip.index for tip in request.have}
         entries, more = self._journal.lacking(have, BATCH_BYTES)
-        return peer_pb2.ExchangeReply(have=self._tips(), entries=entries, more=more)
+        return peer_pb2.ExchangeReply(
+            have=tips_of(self._journal.ledger),
+            entries=entries,
+            more=more,
+            snapshot_needed=self._journal.ledger.has_forgotten(have),
+        )
 
     async def _run(self, node: NodeId) -> None:
         try:
@@ -101,18 +107,17 @@ class Exchange:
             return False
         entries, unsent = self._journal.lacking(peer.tips, BATCH_BYTES)
         request = peer_pb2.ExchangeRequest(
-            cluster=self._journal.cluster, have=self._tips(), entries=entries
+            cluster=self._journal.cluster, have=tips_of(self._journal.ledger), entries=entries
         )
         reply = await peer.channels.control.Exchange(request, timeout=EXCHANGE_TIMEOUT_S)
         peer.tips = {tip.writer: tip.index for tip in reply.have}
         self._tell()
         await self._journal.absorb(list(reply.entries))
+        if reply.snapshot_needed:
+            raw = await fetch_snapshot(peer.channels.control)
+            await self._journal.adopt(raw, node)
         return bool(reply.have) and (reply.more or unsent)
 
     def _tell(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
-
-    def _tips(self) -> list[peer_pb2.WriterTip]:
-        tips = self._journal.ledger.tips()
-        return [peer_pb2.WriterTip(writer=writer, index=index) for writer, index in tips.items()]

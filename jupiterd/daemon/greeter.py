@@ -16,6 +16,7 @@ import grpc
 from jupiterd.cluster.admission import Meeting, Summary, choose, meet
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.ledger_transfer import fetch_ledger
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.settings import parse_address
 from jupiterd.errors import JupiterError, RefusedError
@@ -212,15 +213,17 @@ class Greeter:
                 name=self._name, port=self.port, certificate_pem=self._identity.certificate_pem
             )
             reply = await channels.control.Join(request, timeout=JOIN_TIMEOUT_S)
-            await self._take_answer(node, reply)
+            await self._take_answer(node, reply, channels)
 
-    async def _take_answer(self, node: NodeId, reply: peer_pb2.JoinReply) -> None:
+    async def _take_answer(
+        self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels
+    ) -> None:
         decisions = peer_pb2.JoinReply.Decision
         if reply.decision == decisions.ADMITTED:
             if not self._summary().blank or reply.cluster == self._journal.cluster:
                 return
             cluster = ClusterId(reply.cluster)
-            await self._journal.move_to(cluster, list(reply.entries))
+            await self._journal.move_to(await fetch_ledger(channels.control, node, cluster))
             self.pending_reason = ""
             log.info("joined", extra={"cluster": short(cluster), "through": short(node)})
             self._moved(NodeId(reply.leader), cluster)

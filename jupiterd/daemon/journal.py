@@ -11,15 +11,22 @@ import logging
 import secrets
 from collections.abc import Mapping, Sequence
 
+from jupiterd.cluster.chain import Tip
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
+from jupiterd.cluster.snapshot import Placed, compose_snapshot, seal_snapshot
 from jupiterd.cluster.state import State
+from jupiterd.daemon.ledger_transfer import FetchedLedger
+from jupiterd.daemon.verification import add_verified, verified_snapshot
 from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError
-from jupiterd.ids import ClusterId
-from jupiterd.net.identity import Identity, node_id_of, verify
+from jupiterd.ids import ClusterId, NodeId
+from jupiterd.net.identity import Identity
 from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
+
+KEPT_ENTRIES = 1000
+"""The newest are held one by one, for peers that were away a while; a snapshot sums up the rest."""
 
 
 class Journal:
@@ -39,7 +46,9 @@ class Journal:
         if cluster is None:
             cluster = secrets.token_hex(16)
             file.set("cluster", cluster)
-        self._take(Ledger(ClusterId(cluster)), file.load())
+        self._compacting = asyncio.Lock()
+        self._snapshot_author: str | None = None
+        self._take(self._loaded(ClusterId(cluster)))
 
     @property
     def ledger(self) -> Ledger:
@@ -118,57 +127,111 @@ class Journal:
         self.trouble = ""
         self._unsaved.clear()
 
-    async def move_to(self, cluster: ClusterId, raws: Sequence[bytes]) -> None:
+    async def move_to(self, fetched: FetchedLedger) -> None:
         """Drop the blank ledger held so far and take up another cluster's.
 
         Raises:
-            CorruptLedgerError: the entries don't make a ledger that has us as a member.
+            CorruptLedgerError: it doesn't have us as a member.
             ConflictError: the ledger held so far is no longer blank.
         """
-        fresh = Ledger(cluster)
-        for raw in raws:
-            self._add_verified(fresh, parse(raw))
-        if self._identity.node_id not in fresh.state.members:
-            raise CorruptLedgerError(f"the ledger of cluster {cluster[:8]} doesn't have this node")
+        ledger = fetched.ledger
+        if self._identity.node_id not in ledger.state.members:
+            cluster = ledger.cluster[:8]
+            raise CorruptLedgerError(f"the ledger of cluster {cluster} doesn't have this node")
         async with self._writing:
             if not self.state.blank:
                 raise ConflictError("this node's cluster has work of its own by now")
-            await asyncio.to_thread(self._file.replace, cluster, list(raws))
+            await asyncio.to_thread(
+                self._file.replace, ledger.cluster, fetched.entries, fetched.snapshots
+            )
             self._unsaved.clear()
-            self._take(fresh, [])
+            self._take(ledger)
         self._tell()
+
+    async def adopt(self, raw: bytes, sender: NodeId) -> None:
+        """Take in a peer's snapshot beside what is held: the peer no longer has every entry.
+
+        Raises:
+            CorruptLedgerError: it isn't the sender's, or doesn't fit; nothing has changed then.
+        """
+        async with self._writing:
+            snapshot = await asyncio.to_thread(verified_snapshot, self._ledger, raw, sender)
+            await asyncio.to_thread(self._file.add_snapshot, raw)
+            self._snapshot_author = None
+            self._ledger.adopt(snapshot)
+        self._tell()
+
+    async def snapshot(self) -> bytes:
+        """Return our snapshot for a peer; empty where every entry is held one by one."""
+        if not self._ledger.has_forgotten({}):
+            return b""
+        if self._snapshot_author != self._identity.node_id:
+            await self.compact()
+        (raw,) = await asyncio.to_thread(self._file.load_snapshots)
+        return raw
+
+    async def keep_compact(self) -> None:
+        """Sum up the ledger whenever it has grown, for ever."""
+        version = -1
+        while True:
+            version = await self.changed_since(version)
+            if self._ledger.held >= 2 * KEPT_ENTRIES:
+                with _logged_if_bad():
+                    await self.compact()
+
+    async def compact(self) -> None:
+        """Sum up the ledger in a snapshot of ours, and hold the newest entries alone beside it."""
+        async with self._compacting:
+            ledger = self._ledger
+            facts = list(ledger.state.placed())  # a thread mustn't walk what the loop changes
+            raw = await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)
+            async with self._writing:
+                if self._ledger is not ledger:
+                    return
+                forgotten = ledger.oldest(ledger.held - KEPT_ENTRIES)
+                kept = [entry.raw for entry in ledger.entries()[-KEPT_ENTRIES:]]
+                await asyncio.to_thread(self._file.compact, raw, kept)
+                self._unsaved.clear()
+                self._snapshot_author = self._identity.node_id
+                ledger.forget(forgotten)
+        self._tell()
+        log.info("ledger_summed_up", extra={"facts": len(facts), "size_bytes": len(raw)})
+
+    def _summed_up(
+        self, cluster: ClusterId, tips: Mapping[str, Tip], facts: Sequence[Placed]
+    ) -> bytes:
+        body = compose_snapshot(cluster, self._identity.node_id, tips, facts)
+        return seal_snapshot(body, self._identity.sign(body))
 
     def lacking(self, have: Mapping[str, int], limit_bytes: int) -> tuple[list[bytes], bool]:
         """Return the wire form of entries that a peer lacks, and whether more remain."""
         entries, more = self._ledger.lacking(have, limit_bytes)
         return [entry.raw for entry in entries], more
 
-    def _take(self, ledger: Ledger, raws: Sequence[bytes]) -> None:
+    def _loaded(self, cluster: ClusterId) -> Ledger:
+        """Return what is on disk; what can't be used is left out, and so is what hangs on it."""
+        ledger = Ledger(cluster)
+        for raw in self._file.load_snapshots():
+            with _logged_if_bad():
+                ledger.adopt(verified_snapshot(ledger, raw))
+        for raw in self._file.load():
+            with _logged_if_bad():
+                add_verified(ledger, parse(raw))
+        return ledger
+
+    def _take(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._writer = Writer(self._identity.node_id, secrets.token_hex(8))
         self._tip = ""
-        for raw in raws:
-            with _logged_if_bad():
-                self._add_verified(ledger, parse(raw))
+        self._snapshot_author = None
 
     def _admit(self, raw: bytes) -> Entry | None:
         with _logged_if_bad():
             entry = parse(raw)
             known = self._ledger.tips().get(str(entry.writer), 0)
             if entry.index > known:
-                return entry if self._add_verified(self._ledger, entry) else None
+                return entry if add_verified(self._ledger, entry) else None
         return None
-
-    @staticmethod
-    def _add_verified(ledger: Ledger, entry: Entry) -> bool:
-        certificate = ledger.certificate_of(entry)
-        if (
-            certificate is None
-            or node_id_of(certificate) != entry.writer.node
-            or not verify(certificate, entry.body, entry.signature)
-        ):
-            raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
-        return ledger.add(entry)
 
     def _tell(self) -> None:
         self.version += 1

@@ -124,6 +124,7 @@ class Node:
             ("greeter", self.greeter.run()),
             ("pulse", self.pulse.run()),
             ("ledger", self._follow_ledger()),
+            ("compaction", self.journal.keep_compact()),
             ("models", keeper.run()),
         ):
             self._group.create_task(task, name=name)

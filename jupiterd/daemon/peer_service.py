@@ -15,6 +15,7 @@ import grpc.aio
 from jupiterd.cluster.admission import Admission, admit
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.daemon.greeter import PROTOCOL, to_message
+from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.work_events import WorkOrder, to_proto
 from jupiterd.errors import JupiterError, RefusedError
 from jupiterd.failures import abort
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SNAPSHOT_BYTES = 3 << 20
 MAX_NAME_CHARACTERS = 64
 MAX_CERTIFICATE_BYTES = 4096
 
@@ -83,13 +83,11 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             log.info("admitted", extra={"node": short(who), "reason": reason})
         if address := _caller_address(context, request.port):
             node.greeter.note(address)
-        entries, _ = node.journal.lacking({}, SNAPSHOT_BYTES)
         return peer_pb2.JoinReply(
             decision=decisions.ADMITTED,
             reason=reason,
             cluster=node.journal.cluster,
             leader=node.identity.node_id,
-            entries=entries,
         )
 
     async def Beat(self, request: peer_pb2.Heartbeat, context: Context) -> peer_pb2.Heartbeat:
@@ -115,6 +113,21 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Make the two ledgers equal."""
         await self._member(context)
         return await self._node.exchange.answer(request)
+
+    async def FetchSnapshot(
+        self,
+        request: peer_pb2.SnapshotRequest,  # noqa: ARG002 - the signature of all methods
+        context: Context,
+    ) -> AsyncIterator[peer_pb2.SnapshotChunk]:
+        """Send the ledger in short, as this node signs it."""
+        await self._member(context)
+        try:
+            raw = await self._node.journal.snapshot()
+        except JupiterError as error:
+            await abort(context, error)
+            raise
+        async for chunk in chunks_of(raw):
+            yield chunk
 
     async def Command(
         self, request: peer_pb2.CommandRequest, context: Context

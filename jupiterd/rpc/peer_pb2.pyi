@@ -64,7 +64,7 @@ class JoinRequest(_message.Message):
     def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., certificate_pem: _Optional[bytes] = ..., token: _Optional[str] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("decision", "reason", "cluster", "leader", "leader_addresses", "entries")
+    __slots__ = ("decision", "reason", "cluster", "leader", "leader_addresses")
     class Decision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[JoinReply.Decision]
@@ -82,14 +82,12 @@ class JoinReply(_message.Message):
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     LEADER_ADDRESSES_FIELD_NUMBER: _ClassVar[int]
-    ENTRIES_FIELD_NUMBER: _ClassVar[int]
     decision: JoinReply.Decision
     reason: str
     cluster: str
     leader: str
     leader_addresses: _containers.RepeatedScalarFieldContainer[str]
-    entries: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., entries: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("cluster", "run_nonce", "term", "leader", "head", "stability", "loop_lag_s", "ages_s", "addresses", "runs_gang", "name", "telemetry", "goodbye", "members_alive")
@@ -169,14 +167,26 @@ class ExchangeRequest(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ExchangeReply(_message.Message):
-    __slots__ = ("have", "entries", "more")
+    __slots__ = ("have", "entries", "more", "snapshot_needed")
     HAVE_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_NEEDED_FIELD_NUMBER: _ClassVar[int]
     have: _containers.RepeatedCompositeFieldContainer[WriterTip]
     entries: _containers.RepeatedScalarFieldContainer[bytes]
     more: bool
-    def __init__(self, have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ..., more: _Optional[bool] = ...) -> None: ...
+    snapshot_needed: bool
+    def __init__(self, have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ..., more: _Optional[bool] = ..., snapshot_needed: _Optional[bool] = ...) -> None: ...
+
+class SnapshotRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class SnapshotChunk(_message.Message):
+    __slots__ = ("data",)
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
 
 class CommandRequest(_message.Message):
     __slots__ = ("verb", "arguments_json")

@@ -59,6 +59,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.ExchangeRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.ExchangeReply.FromString,
                 _registered_method=True)
+        self.FetchSnapshot = channel.unary_stream(
+                '/jupiter.v1.Peer/FetchSnapshot',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.SnapshotRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.SnapshotChunk.FromString,
+                _registered_method=True)
         self.Command = channel.unary_unary(
                 '/jupiter.v1.Peer/Command',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.CommandRequest.SerializeToString,
@@ -117,6 +122,14 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def FetchSnapshot(self, request, context):
+        """The ledger in short, for who lacks entries that aren't held one by one any more; nothing where
+        all are.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Command(self, request, context):
         """A command somebody gave to a follower, on its way to the leader.
         """
@@ -171,6 +184,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.Exchange,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.ExchangeRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.ExchangeReply.SerializeToString,
+            ),
+            'FetchSnapshot': grpc.unary_stream_rpc_method_handler(
+                    servicer.FetchSnapshot,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.SnapshotRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.SnapshotChunk.SerializeToString,
             ),
             'Command': grpc.unary_unary_rpc_method_handler(
                     servicer.Command,
@@ -328,6 +346,33 @@ class Peer:
             '/jupiter.v1.Peer/Exchange',
             jupiter_dot_v1_dot_peer__pb2.ExchangeRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.ExchangeReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FetchSnapshot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/jupiter.v1.Peer/FetchSnapshot',
+            jupiter_dot_v1_dot_peer__pb2.SnapshotRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.SnapshotChunk.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,7 +1,7 @@
 """The ledger on disk: one SQLite file.
 
-Owns keeping raw entries in the order they came, and a few named values beside them. Doesn't know
-what an entry says.
+Owns keeping raw entries in the order they came, the snapshots that sum up those before them, and a
+few named values. Doesn't know what an entry says.
 
 Nothing returns before the bytes are on the disk: a node acknowledges only what a power cut can't
 take back.
@@ -25,9 +25,11 @@ _SCHEMA = (
     "PRAGMA fullfsync = 1",  # macOS: a plain fsync leaves the bytes in the drive's own cache
     "PRAGMA checkpoint_fullfsync = 1",
     "CREATE TABLE IF NOT EXISTS entries (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS snapshots (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS named (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 _INSERT = "INSERT INTO entries (raw) VALUES (?)"
+_INSERT_SNAPSHOT = "INSERT INTO snapshots (raw) VALUES (?)"
 _SET = "INSERT INTO named VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 
@@ -57,10 +59,26 @@ class LedgerFile:
             rows = self._database.execute("SELECT raw FROM entries ORDER BY position")
             return [raw for (raw,) in rows]
 
+    def load_snapshots(self) -> list[bytes]:
+        """Return what sums up the entries that are no longer here, in the order it was added."""
+        with self._lock, self._translated():
+            rows = self._database.execute("SELECT raw FROM snapshots ORDER BY position")
+            return [raw for (raw,) in rows]
+
     def append(self, raws: Sequence[bytes]) -> None:
         """Add entries: all of them or, after a crash, none."""
         with self._transaction():
             self._database.executemany(_INSERT, [(raw,) for raw in raws])
+
+    def add_snapshot(self, raw: bytes) -> None:
+        """Add what sums up entries that a peer no longer holds."""
+        with self._transaction():
+            self._database.execute(_INSERT_SNAPSHOT, (raw,))
+
+    def compact(self, snapshot: bytes, raws: Sequence[bytes]) -> None:
+        """Hold this snapshot and these entries in place of all there were."""
+        with self._transaction():
+            self._replace_all([snapshot], raws)
 
     def get(self, key: str) -> str | None:
         """Return a named value, or None."""
@@ -73,17 +91,22 @@ class LedgerFile:
         with self._transaction():
             self._database.execute(_SET, (key, value))
 
-    def replace(self, cluster: str, raws: Sequence[bytes]) -> None:
-        """Hold another cluster's entries instead; other named values stay as they are."""
+    def replace(self, cluster: str, raws: Sequence[bytes], snapshots: Sequence[bytes] = ()) -> None:
+        """Hold another cluster's ledger instead; other named values stay as they are."""
         with self._transaction():
-            self._database.execute("DELETE FROM entries")
-            self._database.executemany(_INSERT, [(raw,) for raw in raws])
+            self._replace_all(snapshots, raws)
             self._database.execute(_SET, (CLUSTER_KEY, cluster))
 
     def close(self) -> None:
         """Let go of the file; idempotent."""
         with self._lock, self._translated():
             self._database.close()
+
+    def _replace_all(self, snapshots: Sequence[bytes], raws: Sequence[bytes]) -> None:
+        for table in ("entries", "snapshots"):
+            self._database.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
+        self._database.executemany(_INSERT_SNAPSHOT, [(raw,) for raw in snapshots])
+        self._database.executemany(_INSERT, [(raw,) for raw in raws])
 
     @contextmanager
     def _transaction(self) -> Generator[None, None, None]:

@@ -19,6 +19,7 @@ import psutil
 from jupiterd.client.channel import ControlChannel
 from jupiterd.client.watch import folded, watch
 from jupiterd.cluster.ledger import Ledger, parse
+from jupiterd.cluster.snapshot import parse_snapshot
 from jupiterd.cluster.state import CycleState, State
 from jupiterd.errors import JupiterError
 from jupiterd.gang.orphans import reap
@@ -115,6 +116,8 @@ class Daemon:
         file = LedgerFile(self.state_dir / "ledger.db")
         try:
             ledger = Ledger(ClusterId(file.get("cluster") or ""))
+            for raw in file.load_snapshots():
+                ledger.adopt(parse_snapshot(raw))
             for raw in file.load():
                 ledger.add(parse(raw))
         finally:

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from jupiterd.cluster.facts import CycleStarted, WindowSet
 from jupiterd.daemon.node import Node
 from jupiterd.ids import ClusterId, CycleId
@@ -111,3 +113,22 @@ async def test_a_peer_that_does_not_answer_holds_up_nobody(tmp_path: Path) -> No
         async with asyncio.timeout(TIMEOUT_S):
             assert await one.exchange.spread(entry) == 1
         assert admission_of(other).node in one.journal.state.members
+
+
+async def test_who_was_away_longer_than_entries_are_held_takes_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 2)
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        await other.journal.append(7, [WindowSet(is_open=True, edit=1)])
+        for edit in range(2, 12):
+            await one.journal.append(1, [WindowSet(is_open=False, edit=edit)])
+        await one.journal.compact()
+        async with asyncio.timeout(TIMEOUT_S):
+            while one.journal.ledger.head() != other.journal.ledger.head():
+                other.exchange.request(one.identity.node_id)
+                one.exchange.request(other.identity.node_id)
+                await asyncio.sleep(0.01)
+        assert other.journal.state == one.journal.state
+        assert other.journal.state.window_edit == 11

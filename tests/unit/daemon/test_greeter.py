@@ -8,9 +8,10 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.greeter import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
 from jupiterd.daemon.node import Node
 from jupiterd.ids import CycleId
+from jupiterd.net.channels import PeerChannels
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
-from tests.unit.daemon.two_nodes import address_of, admission_of, found, lead, serving
+from tests.unit.daemon.two_nodes import address_of, admission_of, found, lead, serving, whole_ledger
 
 OPEN = WindowSet(is_open=True, edit=1)
 WORK = CycleStarted(CycleId("d" * 16), "python", "", 1, "1m", 1, "2026-01-01T00:00:00Z")
@@ -112,8 +113,7 @@ async def test_an_address_where_nobody_answers_costs_one_look(tmp_path: Path) ->
 async def test_a_member_that_moved_is_linked_where_it_answers_now(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await found(one, other)
-        entries, _ = one.journal.lacking({}, 1 << 20)
-        await other.journal.move_to(one.journal.cluster, entries)
+        await other.journal.move_to(whole_ledger(one.journal))
         stale = Address("127.0.0.1", 1)
         await one.peers.link(
             other.identity.node_id, "other", stale, admission_of(other).certificate_pem
@@ -147,7 +147,8 @@ async def test_an_answer_with_addresses_that_are_none_is_survived(tmp_path: Path
         reply = peer_pb2.JoinReply(
             decision=peer_pb2.JoinReply.ASK_LEADER, leader_addresses=["x:y:z", "h:99999", "::1"]
         )
-        await one.greeter._take_answer(one.identity.node_id, reply)
+        way = PeerChannels(one.identity, address_of(one), one.identity.certificate_pem)
+        await one.greeter._take_answer(one.identity.node_id, reply, way)
         assert [str(address) for address in one.greeter._attempts] == [
             "[x:y:z]:47470",
             "[::1]:47470",

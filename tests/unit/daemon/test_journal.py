@@ -13,6 +13,7 @@ from jupiterd.daemon.journal import Journal
 from jupiterd.errors import CorruptLedgerError, DiskFullError
 from jupiterd.net.identity import Identity
 from jupiterd.store.ledger_file import LedgerFile
+from tests.unit.daemon.two_nodes import whole_ledger
 
 MEGABYTE = 1 << 20
 
@@ -93,7 +94,7 @@ async def test_each_start_writes_under_a_name_of_its_own(ours: Disk) -> None:
 async def test_entries_of_a_peer_are_absorbed_once_and_kept(ours: Disk, theirs: Disk) -> None:
     leader = await founded(theirs, ours)
     follower = ours.journal()
-    await follower.move_to(leader.cluster, raws(leader))
+    await follower.move_to(whole_ledger(leader))
     entry = await leader.append(1, [WindowSet(is_open=False, edit=1)])
     assert await follower.absorb([entry.raw]) == 1
     assert await follower.absorb([entry.raw]) == 0
@@ -140,7 +141,7 @@ async def test_an_entry_before_its_predecessor_is_refused_and_taken_when_it_come
 ) -> None:
     leader = await founded(theirs, ours)
     follower = ours.journal()
-    await follower.move_to(leader.cluster, raws(leader))
+    await follower.move_to(whole_ledger(leader))
     second = await leader.append(1, [WindowSet(is_open=False, edit=1)])
     third = await leader.append(1, [WindowSet(is_open=True, edit=2)])
     assert await follower.absorb([third.raw]) == 0
@@ -152,7 +153,7 @@ async def test_moving_drops_the_blank_ledger_for_good(ours: Disk, theirs: Disk) 
     blank = await founded(ours)
     old = blank.cluster
     leader = await founded(theirs, ours)
-    await blank.move_to(leader.cluster, raws(leader))
+    await blank.move_to(whole_ledger(leader))
     again = ours.journal()
     assert old != again.cluster == leader.cluster
     assert set(again.state.members) == {ours.identity.node_id, theirs.identity.node_id}
@@ -164,7 +165,7 @@ async def test_nobody_moves_to_a_cluster_that_did_not_admit_them(ours: Disk, the
     blank = await founded(ours)
     leader = await founded(theirs)
     with pytest.raises(CorruptLedgerError, match="doesn't have this node"):
-        await blank.move_to(leader.cluster, raws(leader))
+        await blank.move_to(whole_ledger(leader))
     assert blank.cluster != leader.cluster
     assert ours.identity.node_id in blank.state.members
 
@@ -197,7 +198,7 @@ async def test_an_entry_that_found_no_room_is_saved_with_the_next_one(
 ) -> None:
     leader = await founded(theirs, ours)
     journal = ours.journal()
-    await journal.move_to(leader.cluster, raws(leader))
+    await journal.move_to(whole_ledger(leader))
     await leader.append(1, [WindowSet(is_open=False, edit=1)])
 
     def full(*_: object) -> None:
@@ -212,3 +213,60 @@ async def test_an_entry_that_found_no_room_is_saved_with_the_next_one(
     await leader.append(1, [WindowSet(is_open=True, edit=2)])
     await journal.absorb(raws(leader))
     assert ours.journal().ledger.head() == leader.ledger.head()
+
+
+async def grown(journal: Journal, entries: int) -> None:
+    for _ in range(entries):
+        edit = journal.state.window_edit + 1
+        await journal.append(1, [WindowSet(is_open=bool(edit % 2), edit=edit)])
+
+
+async def test_a_ledger_that_was_summed_up_is_the_same_after_a_restart(
+    ours: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 3)
+    journal = await founded(ours)
+    await grown(journal, 10)
+    await journal.compact()
+    await grown(journal, 2)
+    again = ours.journal()
+    assert journal.ledger.held == 5
+    assert again.ledger.head() == journal.ledger.head()
+    assert again.state == journal.state
+    await grown(again, 1)
+    assert ours.journal().ledger.head() == again.ledger.head()
+
+
+async def test_a_snapshot_of_somebody_else_than_the_sender_is_refused(
+    ours: Disk, theirs: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 1)
+    leader = await founded(theirs, ours)
+    follower = ours.journal()
+    await follower.move_to(whole_ledger(leader))
+    await grown(leader, 5)
+    await leader.compact()
+    raw = await leader.snapshot()
+    with pytest.raises(CorruptLedgerError, match="of another node"):
+        await follower.adopt(raw, ours.identity.node_id)
+    with pytest.raises(CorruptLedgerError, match="isn't signed by a member"):
+        await follower.adopt(raw[:-1] + bytes([raw[-1] ^ 1]), theirs.identity.node_id)
+    assert len(follower.ledger) == 1
+    await follower.adopt(raw, theirs.identity.node_id)
+    assert follower.ledger.head() == leader.ledger.head() == ours.journal().ledger.head()
+    assert follower.state == leader.state == ours.journal().state
+
+
+async def test_a_ledger_sums_itself_up_when_it_has_grown(
+    ours: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 3)
+    journal = await founded(ours)
+    keeping = asyncio.ensure_future(journal.keep_compact())
+    await grown(journal, 20)
+    async with asyncio.timeout(10):
+        while journal.ledger.held > 6:
+            await journal.changed_since(journal.version)
+    keeping.cancel()
+    assert len(journal.ledger) == 21
+    assert ours.journal().ledger.head() == journal.ledger.head()

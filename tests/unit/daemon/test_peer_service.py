@@ -9,8 +9,8 @@ import grpc
 import pytest
 
 from jupiterd.cluster.facts import WindowSet
-from jupiterd.cluster.ledger import Ledger, parse
 from jupiterd.daemon.greeter import from_message
+from jupiterd.daemon.ledger_transfer import fetch_ledger, fetch_snapshot
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import WorkOrder, from_proto
 from jupiterd.errors import DiskFullError, RefusedError
@@ -89,9 +89,8 @@ async def test_a_newcomer_is_let_in_and_gets_the_whole_ledger(tmp_path: Path) ->
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         assert reply.decision == DECISIONS.ADMITTED
         assert reply.reason == "the pairing window is open"
-        ledger = Ledger(ClusterId(reply.cluster))
-        for raw in reply.entries:
-            ledger.add(parse(raw))
+        cluster = ClusterId(reply.cluster)
+        ledger = (await fetch_ledger(way.control, one.identity.node_id, cluster)).ledger
         assert set(ledger.state.members) == {one.identity.node_id, new.identity.node_id}
         assert ledger.state.members[new.identity.node_id].name == "new"
         again = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
@@ -107,7 +106,6 @@ async def test_a_closed_cluster_says_what_opens_it(tmp_path: Path) -> None:
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         assert reply.decision == DECISIONS.REFUSED
         assert "jupiterctl cluster open" in reply.reason
-        assert not reply.entries
         assert new.identity.node_id not in one.journal.state.members
         await way.close()
 
@@ -131,7 +129,6 @@ async def test_who_does_not_lead_sends_a_newcomer_on(tmp_path: Path) -> None:
         way = channels(new, one)
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         assert reply.decision == DECISIONS.ASK_LEADER
-        assert not reply.entries
         await way.close()
 
 
@@ -221,4 +218,35 @@ async def test_what_stands_in_the_way_of_an_answer_is_told_to_the_caller(
             await way.control.Exchange(request, timeout=TIMEOUT_S)
         told = from_rpc(error.value, "one")
         assert (told.code, told.message) == ("disk-full", "no room for the ledger")
+        await way.close()
+
+
+async def test_a_newcomer_takes_a_long_history_by_snapshot_and_the_rest_in_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 5)
+    monkeypatch.setattr("jupiterd.daemon.exchange.BATCH_BYTES", 600)
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await lead(one)
+        for edit in range(1, 30):
+            await one.journal.append(1, [WindowSet(is_open=True, edit=edit)])
+            if edit == 20:
+                await one.journal.compact()
+        way = channels(new, one)
+        reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
+        cluster = ClusterId(reply.cluster)
+        fetched = await fetch_ledger(way.control, one.identity.node_id, cluster)
+        assert (len(fetched.snapshots), len(fetched.entries)) == (1, 10)
+        await new.journal.move_to(fetched)
+        assert new.journal.ledger.head() == one.journal.ledger.head()
+        assert new.journal.state == one.journal.state
+        await way.close()
+
+
+async def test_a_stranger_gets_no_snapshot(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await found(one)
+        way = channels(new, one)
+        with pytest.raises(grpc.aio.AioRpcError, match="is not a member"):
+            await fetch_snapshot(way.control)
         await way.close()

@@ -9,9 +9,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from jupiterd.cluster.facts import ClusterFounded, Fact, NodeAdmitted
+from jupiterd.cluster.ledger import Ledger, parse
+from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.ledger_transfer import FetchedLedger
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
+from jupiterd.daemon.verification import add_verified
 from jupiterd.ports import Address
 
 EVERYTHING_BYTES = 64 << 20
@@ -61,14 +65,22 @@ async def found(node: Node, *others: Node, facts: tuple[Fact, ...] = ()) -> None
 async def unite(founder: Node, *others: Node) -> None:
     """Found a cluster of these nodes; everybody has the ledger and a link to everybody."""
     await found(founder, *others)
-    entries, _ = founder.journal.lacking({}, EVERYTHING_BYTES)
     for node in others:
-        await node.journal.move_to(founder.journal.cluster, entries)
+        await node.journal.move_to(whole_ledger(founder.journal))
     everybody = (founder, *others)
     for node in everybody:
         for other in everybody:
             if other is not node:
                 await link(node, other)
+
+
+def whole_ledger(journal: Journal) -> FetchedLedger:
+    """What a newcomer fetches of a ledger whose entries are all held."""
+    raws, _ = journal.lacking({}, EVERYTHING_BYTES)
+    ledger = Ledger(journal.cluster)
+    for raw in raws:
+        add_verified(ledger, parse(raw))
+    return FetchedLedger(ledger, [], raws)
 
 
 async def link(node: Node, other: Node) -> None:

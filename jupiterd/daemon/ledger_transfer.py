@@ -1,0 +1,95 @@
+"""Fetching a whole ledger from a member: what it has summed up, then the entries behind that.
+
+Owns the calls and their bounds. Doesn't know what entries say, or where a ledger is kept.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from jupiterd.cluster.ledger import Ledger, parse
+from jupiterd.cluster.snapshot import MAX_SNAPSHOT_BYTES
+from jupiterd.daemon.verification import add_verified, verified_snapshot
+from jupiterd.errors import CorruptLedgerError, PeerUnreachableError
+from jupiterd.ids import ClusterId, NodeId
+from jupiterd.rpc import peer_pb2
+from jupiterd.rpc.peer_pb2_grpc import PeerStub
+
+CHUNK_BYTES = 256 << 10
+SNAPSHOT_TIMEOUT_S = 60.0
+PAGE_TIMEOUT_S = 10.0
+MAX_SNAPSHOTS = 3
+"""How often the sender may have forgotten more while it was being asked."""
+
+
+@dataclass
+class FetchedLedger:
+    """A ledger in memory, and the bytes that keep it on disk."""
+
+    ledger: Ledger
+    snapshots: list[bytes] = field(default_factory=list[bytes])
+    entries: list[bytes] = field(default_factory=list[bytes])
+
+
+async def chunks_of(raw: bytes) -> AsyncIterator[peer_pb2.SnapshotChunk]:
+    """Cut a snapshot into messages."""
+    for start in range(0, len(raw), CHUNK_BYTES):
+        yield peer_pb2.SnapshotChunk(data=raw[start : start + CHUNK_BYTES])
+
+
+async def fetch_snapshot(peer: PeerStub) -> bytes:
+    """Return a member's snapshot; empty where it holds every entry one by one.
+
+    Raises:
+        CorruptLedgerError: it has no end.
+    """
+    raw = bytearray()
+    async for chunk in peer.FetchSnapshot(peer_pb2.SnapshotRequest(), timeout=SNAPSHOT_TIMEOUT_S):
+        raw += chunk.data
+        if len(raw) > MAX_SNAPSHOT_BYTES:
+            raise CorruptLedgerError("a ledger snapshot is too large")
+    return bytes(raw)
+
+
+async def fetch_ledger(peer: PeerStub, sender: NodeId, cluster: ClusterId) -> FetchedLedger:
+    """Return the ledger of a cluster that has just admitted this node, verified.
+
+    Raises:
+        CorruptLedgerError: what came doesn't make a ledger.
+        PeerUnreachableError: it forgets faster than it sends.
+    """
+    fetched = FetchedLedger(Ledger(cluster))
+    for _ in range(MAX_SNAPSHOTS):
+        raw = await fetch_snapshot(peer)
+        if raw:
+            snapshot = await asyncio.to_thread(verified_snapshot, fetched.ledger, raw, sender)
+            await asyncio.to_thread(fetched.ledger.adopt, snapshot)
+            fetched.snapshots.append(raw)
+        if await _fetch_entries(peer, fetched):
+            return fetched
+    raise PeerUnreachableError("the ledger changed faster than it could be fetched")
+
+
+async def _fetch_entries(peer: PeerStub, fetched: FetchedLedger) -> bool:
+    """Add what isn't summed up; say whether nothing is missing."""
+    while True:
+        request = peer_pb2.ExchangeRequest(
+            cluster=fetched.ledger.cluster, have=tips_of(fetched.ledger)
+        )
+        reply = await peer.Exchange(request, timeout=PAGE_TIMEOUT_S)
+        raws = list(reply.entries)
+        await asyncio.to_thread(_add_all, fetched.ledger, raws)
+        fetched.entries += raws
+        if reply.snapshot_needed or not (reply.more and raws):
+            return not reply.snapshot_needed
+
+
+def _add_all(ledger: Ledger, raws: list[bytes]) -> None:
+    for raw in raws:
+        add_verified(ledger, parse(raw))
+
+
+def tips_of(ledger: Ledger) -> list[peer_pb2.WriterTip]:
+    """Return how many entries of each writer are here, for the wire."""
+    tips = ledger.tips().items()
+    return [peer_pb2.WriterTip(writer=writer, index=index) for writer, index in tips]

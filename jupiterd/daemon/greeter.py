@@ -220,19 +220,28 @@ class Greeter:
     ) -> None:
         decisions = peer_pb2.JoinReply.Decision
         if reply.decision == decisions.ADMITTED:
-            if not self._summary().blank or reply.cluster == self._journal.cluster:
-                return
-            cluster = ClusterId(reply.cluster)
-            await self._journal.move_to(await fetch_ledger(channels.control, node, cluster))
-            self.pending_reason = ""
-            log.info("joined", extra={"cluster": short(cluster), "through": short(node)})
-            self._moved(NodeId(reply.leader), cluster)
+            if self._summary().blank and reply.cluster != self._journal.cluster:
+                await self._move(node, reply, channels)
         elif reply.decision == decisions.ASK_LEADER:
             for text in reply.leader_addresses[:MAX_LEADER_ADDRESSES]:
                 with contextlib.suppress(ValueError):
                     self.note(parse_address(text))
         else:
             self._set_pending(reply.reason)
+
+    async def _move(self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels) -> None:
+        cluster, began_s = ClusterId(reply.cluster), now_s()
+        await self._journal.move_to(await fetch_ledger(channels.control, node, cluster))
+        self.pending_reason = ""
+        log.info(
+            "joined",
+            extra={
+                "cluster": short(cluster),
+                "through": short(node),
+                "elapsed_s": round(now_s() - began_s, 3),
+            },
+        )
+        self._moved(NodeId(reply.leader), cluster)
 
     def hello(self) -> peer_pb2.HelloRequest:
         """Return what we say to a stranger."""

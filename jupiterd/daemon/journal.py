@@ -17,7 +17,7 @@ from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
 from jupiterd.cluster.snapshot import Placed, compose_snapshot, seal_snapshot
 from jupiterd.cluster.state import State
 from jupiterd.daemon.ledger_transfer import FetchedLedger
-from jupiterd.daemon.verification import add_verified, verified_snapshot
+from jupiterd.daemon.verification import add_verified, adopt, verified_snapshot
 from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.net.identity import Identity
@@ -158,7 +158,7 @@ class Journal:
             snapshot = await asyncio.to_thread(verified_snapshot, self._ledger, raw, sender)
             await asyncio.to_thread(self._file.add_snapshot, raw)
             self._snapshot_author = None
-            self._ledger.adopt(snapshot)
+            adopt(self._ledger, snapshot)
         self._tell()
 
     async def snapshot(self) -> bytes:
@@ -213,7 +213,7 @@ class Journal:
         ledger = Ledger(cluster)
         for raw in self._file.load_snapshots():
             with _logged_if_bad():
-                ledger.adopt(verified_snapshot(ledger, raw))
+                adopt(ledger, verified_snapshot(ledger, raw))
         for raw in self._file.load():
             with _logged_if_bad():
                 add_verified(ledger, parse(raw))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from jupiterd.cluster.ledger import Ledger, parse
 from jupiterd.cluster.snapshot import MAX_SNAPSHOT_BYTES
-from jupiterd.daemon.verification import add_verified, verified_snapshot
+from jupiterd.daemon.verification import add_verified, adopt, verified_snapshot
 from jupiterd.errors import CorruptLedgerError, PeerUnreachableError
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.rpc import peer_pb2
@@ -63,7 +63,7 @@ async def fetch_ledger(peer: PeerStub, sender: NodeId, cluster: ClusterId) -> Fe
         raw = await fetch_snapshot(peer)
         if raw:
             snapshot = await asyncio.to_thread(verified_snapshot, fetched.ledger, raw, sender)
-            await asyncio.to_thread(fetched.ledger.adopt, snapshot)
+            await asyncio.to_thread(adopt, fetched.ledger, snapshot)
             fetched.snapshots.append(raw)
         if await _fetch_entries(peer, fetched):
             return fetched

@@ -7,6 +7,7 @@ are kept.
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.ledger import Entry, Ledger
 from jupiterd.cluster.snapshot import Snapshot, parse_snapshot
+from jupiterd.daemon.collector import collector_paused
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.identity import node_id_of, verify
@@ -30,7 +31,8 @@ def verified_snapshot(ledger: Ledger, raw: bytes, author: NodeId | None = None) 
     Raises:
         CorruptLedgerError: no member signed it, one other than `author` did, or it doesn't fit.
     """
-    snapshot = parse_snapshot(raw)
+    with collector_paused():
+        snapshot = parse_snapshot(raw)
     if author not in (None, snapshot.author):
         raise CorruptLedgerError(f"a ledger snapshot is of another node, {short(snapshot.author)}")
     certificate = _certificate_of(ledger, snapshot)
@@ -38,6 +40,12 @@ def verified_snapshot(ledger: Ledger, raw: bytes, author: NodeId | None = None) 
         raise CorruptLedgerError("a ledger snapshot isn't signed by a member")
     ledger.check(snapshot)
     return snapshot
+
+
+def adopt(ledger: Ledger, snapshot: Snapshot) -> None:
+    """Take in a verified snapshot."""
+    with collector_paused():
+        ledger.adopt(snapshot)
 
 
 def _certificate_of(ledger: Ledger, snapshot: Snapshot) -> bytes | None:

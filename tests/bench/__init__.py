@@ -1,0 +1,1 @@
+"""Benchmarks: they print figures beside their goals, and are no tests."""

@@ -105,6 +105,8 @@ def admit(state: State, is_open: bool, node: NodeId) -> tuple[Admission, str]:  
     """Decide, as the leader, whether `node` may become a member."""
     if node in state.members:
         return Admission.ADMITTED, "it is a member already"
+    if state.roster.known(node) is not None:
+        return Admission.REFUSED, "it was removed from the cluster"
     if len(state.members) >= MAX_MEMBERS:
         return Admission.REFUSED, f"the cluster has {MAX_MEMBERS} members, and that is the limit"
     if is_open:

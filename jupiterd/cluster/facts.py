@@ -37,6 +37,37 @@ class NodeAdmitted:
 
 
 @dataclass(frozen=True)
+class NodeRemoved:
+    """Withdrawal: this key is no longer a member, wherever it was admitted by these entries."""
+
+    VERSION: ClassVar[int] = 1
+    node: NodeId
+    admissions: tuple[str, ...]
+    """Entries that admitted it: node/ledger uuid/index of each."""
+    last_seen: Mapping[str, int]
+    """Its ledger uuids -> the last entry that was known; what it admits beyond doesn't count."""
+
+
+@dataclass(frozen=True)
+class ClusterRenamed:
+    """Setting: the cluster's name for people."""
+
+    VERSION: ClassVar[int] = 1
+    label: str
+    edit: int
+
+
+@dataclass(frozen=True)
+class RolePinned:
+    """Setting, one for each node: the role that people want it to have, or empty for none."""
+
+    VERSION: ClassVar[int] = 1
+    node: NodeId
+    role: str
+    edit: int
+
+
+@dataclass(frozen=True)
 class RoleAssigned:
     """Setting, one for each node: what the leader wants it to do, and why."""
 
@@ -224,6 +255,9 @@ class UnknownFact:
 KnownFact = (
     ClusterFounded
     | NodeAdmitted
+    | NodeRemoved
+    | ClusterRenamed
+    | RolePinned
     | RoleAssigned
     | WindowSet
     | CycleStarted
@@ -244,6 +278,9 @@ _TYPES: Mapping[str, type[KnownFact]] = {
     for kind in (
         ClusterFounded,
         NodeAdmitted,
+        NodeRemoved,
+        ClusterRenamed,
+        RolePinned,
         RoleAssigned,
         WindowSet,
         CycleStarted,

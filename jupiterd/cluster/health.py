@@ -53,6 +53,8 @@ class ClusterView:
     """All members, this node included."""
     pending_reason: str = ""
     """Why this node waits outside a closed cluster; empty where it doesn't."""
+    is_removed: bool = False
+    """This node is no longer a member."""
     disk_trouble: str = ""
     """Why this node can't write; empty where it can."""
 
@@ -66,6 +68,11 @@ class _Row:
 
 
 TABLE: Mapping[str, _Row] = {
+    "removed": _Row(
+        Severity.ERROR,
+        "this node was removed from its cluster",
+        "to let it join again, start it with a new state folder: jupiterd --state-dir DIR",
+    ),
     "disk": _Row(
         Severity.ERROR,
         "this node can't write: {subject}",
@@ -115,6 +122,8 @@ def judge(view: ClusterView) -> list[HealthWarning]:
 
 
 def _findings(view: ClusterView) -> Iterator[tuple[str, str]]:
+    if view.is_removed:
+        yield "removed", ""
     if view.disk_trouble:
         yield "disk", view.disk_trouble
     if view.leader is None:

@@ -120,7 +120,7 @@ class Ledger:
 
         An empty ledger takes it from the founder's first entry itself.
         """
-        member = self._state.members.get(entry.writer.node)
+        member = self._state.roster.known(entry.writer.node)  # removed ones have written too
         if member is not None:
             return member.certificate_pem
         admission = self._founding_admission(entry)

@@ -8,7 +8,7 @@ of an accelerator's memory CUDA_CORES_PER_GIB or METAL_CORES_PER_GIB, where an e
 it is installed. It ranks machines; it promises no throughput.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -22,6 +22,8 @@ METAL_CORES_PER_GIB = 4.0
 
 MIN_TRAINING_SHARE = 0.25
 """Of the fastest one's speed: slower than that, a device costs a gang more than it brings."""
+
+PINNED = "somebody wants it so: jupiterctl node role"
 
 MISSING_ENGINE = "no engine is installed: pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
 
@@ -52,8 +54,21 @@ def estimated_speed(hardware: Hardware) -> float:
     return hardware.cores + sum(_gpu_speed(gpu, hardware.engines) for gpu in hardware.gpus)
 
 
-def assign(candidates: Iterable[Candidate]) -> dict[NodeId, tuple[Role, str]]:
-    """Return each node's role and the reason for it, the same for the same nodes in any order."""
+def assign(
+    candidates: Iterable[Candidate], pins: Mapping[NodeId, str] | None = None
+) -> dict[NodeId, tuple[Role, str]]:
+    """Return each node's role and the reason for it, the same for the same nodes in any order.
+
+    `pins` are the roles that people want; the others share what is left.
+    """
+    pinned = {node: (Role(role), PINNED) for node, role in (pins or {}).items() if role}
+    found = list(candidates)
+    free = [candidate for candidate in found if candidate.node not in pinned]
+    here = {candidate.node for candidate in found}
+    return {node: role for node, role in pinned.items() if node in here} | _assign_freely(free)
+
+
+def _assign_freely(candidates: Iterable[Candidate]) -> dict[NodeId, tuple[Role, str]]:
     everybody = sorted(candidates, key=lambda candidate: candidate.node)
     able = [candidate for candidate in everybody if candidate.hardware.engines]
     idle = {

@@ -15,13 +15,17 @@ from blake3 import blake3
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import (
     ClusterFounded,
+    ClusterRenamed,
     Fact,
     NodeAdmitted,
+    NodeRemoved,
     RoleAssigned,
+    RolePinned,
     UnknownFact,
     WindowSet,
 )
 from jupiterd.cluster.registers import ONLY, Order, Register, canonical_bytes, fact_hash
+from jupiterd.cluster.roster import Roster
 from jupiterd.ids import CycleId, NodeId
 
 
@@ -32,7 +36,9 @@ class State:
         self.cycles: dict[CycleId, CycleState] = {}
         """Every cycle of which any fact is known."""
         self._founded: Register[str, ClusterFounded] = Register(greatest_wins=False)
-        self._members: Register[NodeId, NodeAdmitted] = Register(greatest_wins=False)
+        self._roster = Roster()
+        self._names: Register[str, ClusterRenamed] = Register(greatest_wins=True)
+        self._pins: Register[NodeId, RolePinned] = Register(greatest_wins=True)
         self._roles: Register[NodeId, RoleAssigned] = Register(greatest_wins=True)
         self._window: Register[str, WindowSet] = Register(greatest_wins=True)
         self._closings: Register[str, WindowSet] = Register(greatest_wins=False)
@@ -43,8 +49,12 @@ class State:
         match fact:
             case ClusterFounded():
                 self._founded.offer(ONLY, fact, order)
-            case NodeAdmitted():
-                self._members.offer(fact.node, fact, order)
+            case NodeAdmitted() | NodeRemoved():
+                self._roster.apply(fact, order)
+            case ClusterRenamed():
+                self._names.offer(ONLY, fact, (fact.edit, *order))
+            case RolePinned():
+                self._pins.offer(fact.node, fact, (fact.edit, *order))
             case RoleAssigned():
                 self._roles.offer(fact.node, fact, (fact.edit, *order))
             case WindowSet():
@@ -59,13 +69,24 @@ class State:
     @property
     def label(self) -> str:
         """The cluster's name for people; empty before its founding is known."""
-        founded = self._founded.facts.get(ONLY)
-        return founded.label if founded else ""
+        named = self._names.facts.get(ONLY) or self._founded.facts.get(ONLY)
+        return named.label if named else ""
+
+    @property
+    def label_edit(self) -> int:
+        """The edit number of the cluster's name; the next one carries one more."""
+        named = self._names.facts.get(ONLY)
+        return named.edit if named else 0
 
     @property
     def members(self) -> Mapping[NodeId, NodeAdmitted]:
-        """Everybody who was admitted."""
-        return self._members.facts
+        """Everybody who was admitted and not removed since."""
+        return self._roster.members
+
+    @property
+    def roster(self) -> Roster:
+        """Admissions and removals."""
+        return self._roster
 
     @property
     def roles(self) -> Mapping[NodeId, RoleAssigned]:
@@ -73,9 +94,13 @@ class State:
         return self._roles.facts
 
     def admitted_at(self, node: NodeId) -> Order | None:
-        """Return the order of the entry that first admitted a node; None where it is no member."""
-        rank = self._members.rank(node)
-        return None if rank is None else (rank[0], rank[1], rank[2], rank[3])
+        """Return the order of the entry that first admitted a node; None where none ever did."""
+        return self._roster.admitted_at(node)
+
+    @property
+    def pins(self) -> Mapping[NodeId, RolePinned]:
+        """What people want each node to do."""
+        return self._pins.facts
 
     @property
     def window_open(self) -> bool:
@@ -91,8 +116,11 @@ class State:
 
     @property
     def blank(self) -> bool:
-        """Nothing would be lost if this ledger were dropped: no work, no close, nothing unknown."""
-        return not (self.cycles or self._closings.facts or self._unknown.facts)
+        """Nothing would be lost if this ledger were dropped: nobody has worked or decided."""
+        decided = (self._closings, self._unknown, self._names, self._pins)
+        return not (
+            self.cycles or self._roster.has_removals or any(register.facts for register in decided)
+        )
 
     @property
     def _has_worked(self) -> bool:
@@ -103,6 +131,7 @@ class State:
 
         Facts of newer versions are among them, for those who will understand them.
         """
+        yield from self._roster.placed()
         for register in self._registers():
             yield from register.placed()
         for cycle in self.cycles.values():
@@ -111,6 +140,7 @@ class State:
     def digest(self) -> str:
         """Return BLAKE3 of everything that tells two states apart, 64 hex digits."""
         plain = [
+            self._roster.plain(),
             [register.plain() for register in self._registers()],
             [[cycle, self.cycles[cycle].plain()] for cycle in sorted(self.cycles)],
         ]
@@ -119,7 +149,8 @@ class State:
     def _registers(self) -> tuple[Register[Any, Any], ...]:
         return (
             self._founded,
-            self._members,
+            self._names,
+            self._pins,
             self._roles,
             self._window,
             self._closings,

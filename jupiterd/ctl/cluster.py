@@ -45,7 +45,7 @@ def open_window(invocation: Invocation) -> None:
     from jupiterd.ctl.calls import order
 
     done = order(invocation.state_dir, "cluster.open", {})
-    Console.of(invocation).show(done, lambda: ["new machines may join now"])
+    Console.of(invocation).show(done, lambda: ["new machines may join for ten minutes"])
 
 
 @command.command("close")
@@ -61,3 +61,19 @@ def close_window(invocation: Invocation) -> None:
 
     done = order(invocation.state_dir, "cluster.close", {})
     Console.of(invocation).show(done, lambda: ["no new machine may join any more"])
+
+
+@command.command()
+@click.argument("name")
+@click.pass_obj
+def rename(invocation: Invocation, name: str) -> None:
+    """Give the cluster another NAME; it is a label, and its id stays.
+
+    \b
+    Examples:
+      jupiterctl cluster rename attic
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    done = order(invocation.state_dir, "cluster.rename", {"name": name})
+    Console.of(invocation).show(done, lambda: [f"the cluster is called {done['name']} now"])

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import click
 
 from jupiterd.ctl.invocation import Invocation
-from jupiterd.errors import JupiterError
+from jupiterd.errors import JupiterError, UsageError
 
 SCHEMA = "jupiter/v1"
 """The version of every document that is printed."""
@@ -79,13 +79,23 @@ class Console:
 
     def confirm(self, question: str, invocation: Invocation) -> None:
         """Ask on a terminal, unless --yes was given; raises click.Abort at a no."""
-        if not invocation.is_confirmed and sys.stdin.isatty() and _is_terminal(sys.stderr):
+        if not invocation.is_confirmed and _can_ask():
             click.confirm(question, abort=True, err=True)
+
+    def require_consent(self, question: str, invocation: Invocation) -> None:
+        """Ask, or without a terminal insist on --yes: what follows can't be taken back."""
+        if not invocation.is_confirmed and not _can_ask():
+            raise UsageError(question, "without a terminal, say so with --yes")
+        self.confirm(question, invocation)
 
 
 def write_error(error: JupiterError) -> None:
     """Print an error: what went wrong, an empty line, what to do."""
     sys.stderr.write(f"jupiterctl: error: {error.message}\n\nhint: {error.hint}\n")
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty() and _is_terminal(sys.stderr)
 
 
 def _is_terminal(stream: TextIO) -> bool:

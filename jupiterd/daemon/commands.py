@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
-from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
+from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.state import CycleState
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.plan import parse_model
+from jupiterd.daemon import member_commands
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
 from jupiterd.errors import (
@@ -51,8 +52,7 @@ class Commands:
         self._verbs = {
             "cycle.start": self._start_cycle,
             "cycle.stop": self._stop_cycle,
-            "cluster.open": self._open_window,
-            "cluster.close": self._close_window,
+            **member_commands.COMMANDS,
         }
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
@@ -120,17 +120,6 @@ class Commands:
         cycle = running.started.cycle
         await leading.record(CycleStateSet(cycle, "stopped", "stopped by a person", edit))
         return {"cycle": cycle}
-
-    async def _open_window(self, leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
-        return await self._set_window(leading, is_open=True)
-
-    async def _close_window(self, leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
-        return await self._set_window(leading, is_open=False)
-
-    async def _set_window(self, leading: "Leading", *, is_open: bool) -> dict[str, Any]:
-        edit = self._node.journal.state.window_edit + 1
-        await leading.record(WindowSet(is_open, edit))
-        return {"open": is_open}
 
     def _running(self) -> CycleState | None:
         cycles = self._node.journal.state.cycles.values()

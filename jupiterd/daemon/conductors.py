@@ -6,8 +6,10 @@ Owns the tasks of one term. Doesn't know how a cycle is conducted.
 import asyncio
 import logging
 
-from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted, RoleAssigned
+from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted, RoleAssigned, WindowSet
 from jupiterd.cluster.roles import Candidate, assign
+from jupiterd.cluster.window import Window
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError
@@ -27,9 +29,10 @@ async def found(leading: Leading, label: str, own: NodeAdmitted) -> None:
 async def lead(leading: Leading) -> None:
     """Assign roles and conduct cycles until cancelled."""
     tasks: dict[CycleId, asyncio.Task[None]] = {}
+    window = Window()
     async with asyncio.TaskGroup() as group:
         while True:
-            await _try_to_assign_roles(leading)
+            await _try_to_settle(leading, window)
             for cycle_id, cycle in leading.journal.state.cycles.items():
                 task = tasks.get(cycle_id)
                 if cycle.finished:
@@ -53,14 +56,22 @@ async def _news(leading: Leading) -> None:
         return
 
 
-async def _try_to_assign_roles(leading: Leading) -> None:
-    """Assign roles; what can't be recorded now is tried again at the next look."""
+async def _try_to_settle(leading: Leading, window: Window) -> None:
+    """Record what time and newcomers call for; what can't be now is tried at the next look."""
     try:
         await _assign_roles(leading)
+        await _close_when_over(leading, window)
     except JupiterError as error:
         if leading.is_over:
             raise
-        log.warning("roles_not_assigned", extra={"reason": error.message})
+        log.warning("not_recorded", extra={"reason": error.message})
+
+
+async def _close_when_over(leading: Leading, window: Window) -> None:
+    state = leading.journal.state
+    if window.is_over(now_s(), state.window_edit, is_open=state.window_open):
+        log.info("window_closed", extra={"reason": "it has been open for ten minutes"})
+        await leading.record(WindowSet(is_open=False, edit=state.window_edit + 1))
 
 
 async def _assign_roles(leading: Leading) -> None:
@@ -71,7 +82,8 @@ async def _assign_roles(leading: Leading) -> None:
         if (hardware := leading.hardware_of(node)) is not None
     ]
     changes: list[RoleAssigned] = []
-    for node, (role, reason) in assign(candidates).items():
+    pins = {node: pin.role for node, pin in state.pins.items()}
+    for node, (role, reason) in assign(candidates, pins).items():
         known = state.roles.get(node)
         if known is None or (known.role, known.reason) != (str(role), reason):
             edit = 1 if known is None else known.edit + 1

@@ -67,6 +67,12 @@ class Exchange:
                     await self._news.wait()
         return copies()
 
+    async def farewell(self, node: NodeId) -> None:
+        """Let a node that was removed know of it, if it listens."""
+        with contextlib.suppress(TimeoutError, grpc.aio.AioRpcError, JupiterError):
+            async with asyncio.timeout(COPY_TIMEOUT_S):
+                await self._once(node)
+
     async def unite(self, nodes: frozenset[NodeId]) -> None:
         """Take in what every one of these nodes holds, as far as they answer in time."""
         exchanges = [self._once(node) for node in nodes if self._peers.get(node) is not None]

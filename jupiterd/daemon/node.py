@@ -87,6 +87,12 @@ class Node:
         return self.leadership.leading
 
     @property
+    def is_removed(self) -> bool:
+        """Say whether this node was a member of its cluster and isn't any more."""
+        state, own = self.journal.state, self.identity.node_id
+        return own not in state.members and state.roster.known(own) is not None
+
+    @property
     def is_closing(self) -> bool:
         """Say whether this daemon has been told to stop."""
         return self._stop.is_set()
@@ -202,6 +208,12 @@ class Node:
         while True:
             version = await self.journal.changed_since(version)
             self.pulse.roster_changed()
+            if self.is_removed:
+                self.pulse.resign()
+            for peer in self.peers:
+                if peer.node not in self.journal.state.members:
+                    await self.exchange.farewell(peer.node)
+                    await self.peers.unlink(peer.node)
             with contextlib.suppress(OSError):  # only hints, for the next start
                 save_addresses(self.state_dir.peers, [peer.address for peer in self.peers])
 

@@ -85,7 +85,8 @@ class Outlook:
         )
         leader = self._node.pulse.election.leader
         trouble = self._node.pulse.trouble or self._node.journal.trouble
-        return ClusterView(leader, nodes, self._node.greeter.pending_reason, trouble)
+        pending = self._node.greeter.pending_reason
+        return ClusterView(leader, nodes, pending, self._node.is_removed, trouble)
 
     def describe(self) -> peer_pb2.Heartbeat:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""

@@ -131,6 +131,10 @@ class Pulse:
                 if peer.node in self._journal.state.members and peer.node not in self._in_flight:
                     self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
 
+    def resign(self) -> None:
+        """Lead no more, and don't stand again."""
+        self._tell(Resigned())
+
     async def say_goodbye(self) -> None:
         """Resign, and tell everybody that we leave, so that nobody waits for a time-out."""
         self._tell(Resigned())

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cluster.admission import MAX_MEMBERS, Admission, Meeting, Summary, admit, choose, meet
+from jupiterd.cluster.facts import NodeRemoved
 from jupiterd.cluster.state import State
 from jupiterd.ids import ClusterId, NodeId
 from tests.unit.cluster.building import NODES, admitted
@@ -106,6 +107,17 @@ def test_the_leader_lets_in_while_the_window_is_open() -> None:
 def test_a_member_is_let_in_again_by_a_closed_and_full_cluster_and_nobody_else_is() -> None:
     state = State()
     for number in range(MAX_MEMBERS):
-        state.apply(admitted(NodeId(f"{number:032x}")), (1, NODES[0], "u", 1))
+        state.apply(admitted(NodeId(f"{number:032x}")), (1, NodeId("0" * 32), "u", 1))
     assert admit(state, False, NodeId(f"{3:032x}"))[0] is Admission.ADMITTED
     assert admit(state, True, NODES[0])[0] is Admission.REFUSED
+
+
+def test_who_was_removed_is_not_let_in_by_an_open_window() -> None:
+    state = State()
+    at = (1, NODES[0], "u", 1)
+    for node in NODES:
+        state.apply(admitted(node), at)
+    removed = NodeRemoved(NODES[1], state.roster.admissions_of(NODES[1]), {})
+    state.apply(removed, (2, NODES[0], "u", 2))
+    decision, reason = admit(state, True, NODES[1])
+    assert (decision, reason) == (Admission.REFUSED, "it was removed from the cluster")

@@ -153,8 +153,37 @@ def test_one_that_woke_listens_before_it_asks_or_leads() -> None:
     assert tick_until(alone, 31.0, 30.5) == [PersistTerm(2), BecomeLeader(2, "alone")]
     follower = presence(BOB)
     follower.step(0.1, Beat(BOB, 1, BOB))
+    follower.step(0.5, Ticked())
     assert follower.step(30.0, Ticked(29.5)) == []
     assert tick_until(follower, 31.0, 30.0) == []
+
+
+def test_before_its_first_tick_a_node_was_not_asleep() -> None:
+    made = presence(BOB)
+    made.step(9.0, Beat(BOB, 1, BOB))
+    assert made.wake(9.0) == []
+    assert made.membership.ages(9.0) == {BOB: 0.0}
+
+
+def test_a_beat_that_has_piled_up_in_a_sleep_does_not_raise_the_dead() -> None:
+    for first in (Ticked(25.5), None):
+        made = presence(BOB, EVE)
+        made.step(0.1, Beat(BOB, 1, BOB))
+        tick_until(made, 4.0)
+        if first is not None:
+            made.step(30.0, first)
+        made.step(30.0, Beat(BOB, 1, BOB, ages_s={EVE: 0.1}))
+        assert made.membership.ages(30.0)[BOB] > 25.0
+        assert made.membership.last_heard_s(EVE, 30.0) is None
+
+
+def test_a_beat_that_comes_after_a_tick_in_time_is_fresh_again() -> None:
+    made = presence(BOB)
+    tick_until(made, 4.0)
+    made.step(30.0, Ticked(25.5))
+    made.step(30.5, Ticked())
+    assert [effect.node for effect in made.step(30.6, Beat(BOB, 1, BOB))[:1]] == [BOB]
+    assert made.membership.ages(30.6) == {BOB: 0.0}
 
 
 def test_a_late_tick_accuses_nobody_even_if_the_shell_tells_of_no_lag() -> None:

@@ -3,7 +3,7 @@ import random
 import pytest
 
 from jupiterd.cluster.hardware import Gpu, Hardware
-from jupiterd.cluster.roles import GIB, Candidate, Role, assign, estimated_speed
+from jupiterd.cluster.roles import GIB, PINNED, Candidate, Role, assign, estimated_speed
 from jupiterd.ids import NodeId
 
 
@@ -90,3 +90,14 @@ def test_the_order_of_the_candidates_plays_no_part_and_every_reason_is_given() -
     rng.shuffle(candidates)
     assert assign(candidates) == expected
     assert all(reason for _, reason in expected.values())
+
+
+def test_pins_come_first_and_the_others_share_what_is_left() -> None:
+    roles = assign([machine("a"), machine("b"), machine("c")], {NodeId("a"): "idle"})
+    assert roles[NodeId("a")] == (Role.IDLE, PINNED)
+    assert {roles[NodeId(name)][0] for name in "bc"} == {Role.HYBRID}
+
+
+def test_a_pin_that_was_taken_back_or_is_of_nobody_here_changes_nothing() -> None:
+    candidates = [machine("a"), machine("b")]
+    assert assign(candidates, {NodeId("a"): "", NodeId("x"): "idle"}) == assign(candidates)

@@ -11,7 +11,7 @@ def test_show_prints_the_cluster_part_of_the_status(daemon, ctl, golden):
 
 
 def test_open_and_close_reach_the_daemon(daemon, ctl):
-    assert ctl("cluster", "open").out == "new machines may join now\n"
+    assert ctl("cluster", "open").out == "new machines may join for ten minutes\n"
     assert ctl("cluster", "close", "--yes").out == "no new machine may join any more\n"
     assert daemon.executed == [("cluster.open", {}), ("cluster.close", {})]
 

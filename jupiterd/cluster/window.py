@@ -1,0 +1,23 @@
+"""How long the pairing window stays open once somebody has opened it.
+
+Owns the ten minutes, on the leader's own clock: a new leader counts anew. Doesn't open or close.
+"""
+
+OPEN_S = 600.0
+
+
+class Window:
+    """What one leader has seen of the window."""
+
+    def __init__(self) -> None:
+        self._edit = 0
+        self._seen_at = 0.0
+
+    def is_over(self, now: float, edit: int, *, is_open: bool) -> bool:
+        """Say whether the window that setting number `edit` opened has been open long enough.
+
+        Before the first setting it is open as long as the cluster has never run work.
+        """
+        if edit != self._edit:
+            self._edit, self._seen_at = edit, now
+        return is_open and edit > 0 and now - self._seen_at >= OPEN_S

@@ -1,0 +1,96 @@
+"""Commands about who belongs to the cluster: its nodes, its window, its name.
+
+Owns their checks and what each records; they run at the leader. Doesn't know how commands get here.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.facts import ClusterRenamed, NodeRemoved, RolePinned, WindowSet
+from jupiterd.cluster.node_names import find_node
+from jupiterd.cluster.roles import Role
+from jupiterd.errors import ConflictError, UsageError
+from jupiterd.ids import NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.leading import Leading
+
+NO_PIN = "auto"
+MAX_LABEL_CHARACTERS = 64
+
+Arguments = Mapping[str, Any]
+Command = Callable[["Leading", Arguments], Awaitable[dict[str, Any]]]
+
+
+async def open_window(leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
+    """Let newcomers in; the leader closes the window after ten minutes."""
+    return await _set_window(leading, is_open=True)
+
+
+async def close_window(leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
+    """Let nobody in."""
+    return await _set_window(leading, is_open=False)
+
+
+async def _set_window(leading: "Leading", *, is_open: bool) -> dict[str, Any]:
+    await leading.record(WindowSet(is_open, leading.journal.state.window_edit + 1))
+    return {"open": is_open}
+
+
+async def rename_cluster(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Give the cluster another name for people."""
+    label = str(arguments["name"]).strip()
+    if not (0 < len(label) <= MAX_LABEL_CHARACTERS and label.isprintable()):
+        raise UsageError(f"a cluster's name has 1 to {MAX_LABEL_CHARACTERS} printable characters")
+    await leading.record(ClusterRenamed(label, leading.journal.state.label_edit + 1))
+    return {"name": label}
+
+
+async def remove_node(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Take a node's membership away, everywhere and at once.
+
+    Raises:
+        ConflictError: it is the leader itself.
+    """
+    state = leading.journal.state
+    node = find_node(state.members, str(arguments["node"]))
+    name = state.members[node].name
+    if node == leading.self_id:
+        raise ConflictError(
+            f"{name} leads the cluster just now",
+            "stop jupiterd on it first; another node leads then and can remove it",
+        )
+    removed = NodeRemoved(node, state.roster.admissions_of(node), _last_seen(leading, node))
+    await leading.record(removed)
+    return {"node": node, "name": name}
+
+
+async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Fix what a node does, or leave it to the leader again."""
+    wanted = str(arguments["role"])
+    if wanted != NO_PIN and wanted not in list(Role):
+        choices = ", ".join((*Role, NO_PIN))
+        raise UsageError(f"{wanted} is no role", f"choose one of {choices}")
+    state = leading.journal.state
+    node = find_node(state.members, str(arguments["node"]))
+    known = state.pins.get(node)
+    role = "" if wanted == NO_PIN else wanted
+    await leading.record(RolePinned(node, role, 1 if known is None else known.edit + 1))
+    return {"node": node, "name": state.members[node].name, "role": wanted}
+
+
+def _last_seen(leading: "Leading", node: NodeId) -> dict[str, int]:
+    """Return how far each of a node's ledgers is known here."""
+    tips = leading.journal.ledger.tips().items()
+    return {
+        writer.partition("/")[2]: index for writer, index in tips if writer.startswith(f"{node}/")
+    }
+
+
+COMMANDS: Mapping[str, Command] = {
+    "cluster.open": open_window,
+    "cluster.close": close_window,
+    "cluster.rename": rename_cluster,
+    "node.remove": remove_node,
+    "node.role": pin_role,
+}

@@ -101,10 +101,20 @@ def choose(ours: Summary, sightings: Iterable[Summary]) -> tuple[ClusterId | Non
     return best.cluster, f"{best.title} takes precedence among blank clusters"
 
 
-def admit(state: State, is_open: bool, node: NodeId) -> tuple[Admission, str]:  # noqa: FBT001
-    """Decide, as the leader, whether `node` may become a member."""
+def admit(
+    state: State,
+    is_open: bool,  # noqa: FBT001
+    node: NodeId,
+    token: str = "",
+) -> tuple[Admission, str]:
+    """Decide, as the leader, whether `node` may become a member.
+
+    `token` is the id of a join token that counts and whose secret the node has proved to know.
+    """
     if node in state.members:
         return Admission.ADMITTED, "it is a member already"
+    if token and len(state.members) < MAX_MEMBERS:
+        return Admission.ADMITTED, f"it has the join token {short(token)}"
     if state.roster.known(node) is not None:
         return Admission.REFUSED, "it was removed from the cluster"
     if len(state.members) >= MAX_MEMBERS:

@@ -34,6 +34,30 @@ class NodeAdmitted:
     name: str
     certificate_pem: bytes
     reason: str
+    token: str = ""
+    """Id of the join token that let it in, or empty."""
+
+
+@dataclass(frozen=True)
+class TokenIssued:
+    """Set fact: whoever proves that it knows this secret is let in, whatever the window."""
+
+    VERSION: ClassVar[int] = 1
+    token: str
+    """Its id, 16 hex digits."""
+    secret: str
+    """32 hex digits; every member may know it, for each may lead."""
+    uses: int
+    """How many nodes it lets in; 0 for any number."""
+
+
+@dataclass(frozen=True)
+class TokenWithdrawn:
+    """Withdrawal: that token lets nobody in any more."""
+
+    VERSION: ClassVar[int] = 1
+    token: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -256,6 +280,8 @@ KnownFact = (
     ClusterFounded
     | NodeAdmitted
     | NodeRemoved
+    | TokenIssued
+    | TokenWithdrawn
     | ClusterRenamed
     | RolePinned
     | RoleAssigned
@@ -279,6 +305,8 @@ _TYPES: Mapping[str, type[KnownFact]] = {
         ClusterFounded,
         NodeAdmitted,
         NodeRemoved,
+        TokenIssued,
+        TokenWithdrawn,
         ClusterRenamed,
         RolePinned,
         RoleAssigned,

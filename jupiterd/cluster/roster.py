@@ -53,6 +53,10 @@ class Roster:
         """Say whether anybody was ever removed."""
         return any(isinstance(fact, NodeRemoved) for fact in self._facts.values())
 
+    def admissions(self) -> Iterator[NodeAdmitted]:
+        """Return everybody's admissions, also of those who were removed since."""
+        return (fact for fact in self._facts.values() if isinstance(fact, NodeAdmitted))
+
     def known(self, node: NodeId) -> NodeAdmitted | None:
         """Return the first admission of a node, also of one that was removed."""
         return next((fact for _, fact in self._admissions(node)), None)

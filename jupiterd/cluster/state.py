@@ -21,11 +21,14 @@ from jupiterd.cluster.facts import (
     NodeRemoved,
     RoleAssigned,
     RolePinned,
+    TokenIssued,
+    TokenWithdrawn,
     UnknownFact,
     WindowSet,
 )
 from jupiterd.cluster.registers import ONLY, Order, Register, canonical_bytes, fact_hash
 from jupiterd.cluster.roster import Roster
+from jupiterd.cluster.tokens import still_count
 from jupiterd.ids import CycleId, NodeId
 
 
@@ -39,12 +42,14 @@ class State:
         self._roster = Roster()
         self._names: Register[str, ClusterRenamed] = Register(greatest_wins=True)
         self._pins: Register[NodeId, RolePinned] = Register(greatest_wins=True)
+        self._tokens: Register[str, TokenIssued] = Register(greatest_wins=False)
+        self._withdrawn: Register[str, TokenWithdrawn] = Register(greatest_wins=False)
         self._roles: Register[NodeId, RoleAssigned] = Register(greatest_wins=True)
         self._window: Register[str, WindowSet] = Register(greatest_wins=True)
         self._closings: Register[str, WindowSet] = Register(greatest_wins=False)
         self._unknown: Register[str, UnknownFact] = Register(greatest_wins=False)
 
-    def apply(self, fact: Fact, order: Order) -> None:
+    def apply(self, fact: Fact, order: Order) -> None:  # noqa: C901 - a case for each fact
         """Take in one fact of the entry that stands at `order`."""
         match fact:
             case ClusterFounded():
@@ -55,6 +60,10 @@ class State:
                 self._names.offer(ONLY, fact, (fact.edit, *order))
             case RolePinned():
                 self._pins.offer(fact.node, fact, (fact.edit, *order))
+            case TokenIssued():
+                self._tokens.offer(fact.token, fact, order)
+            case TokenWithdrawn():
+                self._withdrawn.offer(fact.token, fact, order)
             case RoleAssigned():
                 self._roles.offer(fact.node, fact, (fact.edit, *order))
             case WindowSet():
@@ -98,6 +107,16 @@ class State:
         return self._roster.admitted_at(node)
 
     @property
+    def issued_tokens(self) -> Mapping[str, TokenIssued]:
+        """Every join token there ever was, by its id."""
+        return self._tokens.facts
+
+    @property
+    def tokens(self) -> Mapping[str, TokenIssued]:
+        """The join tokens that still count, by their ids."""
+        return still_count(self._tokens.facts, self._withdrawn.facts, self._roster.admissions())
+
+    @property
     def pins(self) -> Mapping[NodeId, RolePinned]:
         """What people want each node to do."""
         return self._pins.facts
@@ -117,7 +136,7 @@ class State:
     @property
     def blank(self) -> bool:
         """Nothing would be lost if this ledger were dropped: nobody has worked or decided."""
-        decided = (self._closings, self._unknown, self._names, self._pins)
+        decided = (self._closings, self._unknown, self._names, self._pins, self._tokens)
         return not (
             self.cycles or self._roster.has_removals or any(register.facts for register in decided)
         )
@@ -151,6 +170,8 @@ class State:
             self._founded,
             self._names,
             self._pins,
+            self._tokens,
+            self._withdrawn,
             self._roles,
             self._window,
             self._closings,

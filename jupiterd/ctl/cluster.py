@@ -77,3 +77,29 @@ def rename(invocation: Invocation, name: str) -> None:
 
     done = order(invocation.state_dir, "cluster.rename", {"name": name})
     Console.of(invocation).show(done, lambda: [f"the cluster is called {done['name']} now"])
+
+
+@command.command()
+@click.option("--uses", default=1, show_default=True, help="How many machines; 0 for any number.")
+@click.option("--withdraw", metavar="ID", help="Let this token let in nobody any more.")
+@click.pass_obj
+def token(invocation: Invocation, uses: int, withdraw: str | None) -> None:
+    """Make a join token: it lets a machine in while the cluster is closed.
+
+    It is good for a day. Whoever has it can join; pass it on as you would a password.
+
+    \b
+    Examples:
+      jupiterctl cluster token
+      jupiterctl cluster token --uses 5
+      jupiterctl cluster token --withdraw 1f2e3d4c
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    if withdraw:
+        done = order(invocation.state_dir, "cluster.withdraw", {"token": withdraw})
+        console.show(done, lambda: [f"token {done['id']} lets in nobody any more"])
+        return
+    made = order(invocation.state_dir, "cluster.token", {"uses": uses})
+    console.show(made, lambda: ["run on the new machine:", f"  jupiterd --join {made['token']}"])

@@ -6,8 +6,15 @@ Owns the tasks of one term. Doesn't know how a cycle is conducted.
 import asyncio
 import logging
 
-from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted, RoleAssigned, WindowSet
+from jupiterd.cluster.facts import (
+    ClusterFounded,
+    NodeAdmitted,
+    RoleAssigned,
+    TokenWithdrawn,
+    WindowSet,
+)
 from jupiterd.cluster.roles import Candidate, assign
+from jupiterd.cluster.tokens import TokenTimer
 from jupiterd.cluster.window import Window
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.conductor import CycleConductor
@@ -29,10 +36,10 @@ async def found(leading: Leading, label: str, own: NodeAdmitted) -> None:
 async def lead(leading: Leading) -> None:
     """Assign roles and conduct cycles until cancelled."""
     tasks: dict[CycleId, asyncio.Task[None]] = {}
-    window = Window()
+    window, timer = Window(), TokenTimer()
     async with asyncio.TaskGroup() as group:
         while True:
-            await _try_to_settle(leading, window)
+            await _try_to_settle(leading, window, timer)
             for cycle_id, cycle in leading.journal.state.cycles.items():
                 task = tasks.get(cycle_id)
                 if cycle.finished:
@@ -56,11 +63,13 @@ async def _news(leading: Leading) -> None:
         return
 
 
-async def _try_to_settle(leading: Leading, window: Window) -> None:
+async def _try_to_settle(leading: Leading, window: Window, timer: TokenTimer) -> None:
     """Record what time and newcomers call for; what can't be now is tried at the next look."""
     try:
         await _assign_roles(leading)
         await _close_when_over(leading, window)
+        for token in timer.expired(now_s(), leading.journal.state.tokens):
+            await leading.record(TokenWithdrawn(token, "it is a day old"))
     except JupiterError as error:
         if leading.is_over:
             raise

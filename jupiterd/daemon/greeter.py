@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import grpc
 
 from jupiterd.cluster.admission import Meeting, Summary, choose, meet
+from jupiterd.cluster.tokens import Side, Token, is_proved, prove
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.ledger_transfer import fetch_ledger
@@ -74,6 +75,8 @@ class Greeter:
         self._seen: dict[ClusterId, tuple[Summary, float]] = {}
         self._joining = asyncio.Lock()
         self.port = 0
+        self.token: Token | None = None
+        """Of the only cluster that this node may join, where it has one."""
         self.pending_reason = ""
         """Why this node waits outside a cluster that it sees; empty when it doesn't."""
 
@@ -180,6 +183,10 @@ class Greeter:
                 peer = await self._peers.link(node, reply.name, address, certificate)
                 peer.run_nonce = reply.run_nonce
             self.pending_reason = ""
+        elif self.token is not None and theirs.cluster != self._journal.cluster:
+            if theirs.cluster == self.token.cluster:
+                await self._ask_to_join(node, channels)
+                attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
         elif meeting is Meeting.JOIN_THEIRS:
             await self._join(node, theirs.cluster, channels)
             attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
@@ -206,14 +213,24 @@ class Greeter:
         if chosen is None:
             self._set_pending(reason)
             return
-        if chosen != theirs or self._joining.locked():
+        if chosen == theirs:
+            await self._ask_to_join(node, channels)
+
+    async def _ask_to_join(self, node: NodeId, channels: PeerChannels) -> None:
+        if self._joining.locked():
             return
         async with self._joining:
             request = peer_pb2.JoinRequest(
                 name=self._name, port=self.port, certificate_pem=self._identity.certificate_pem
             )
+            if self.token is not None:
+                request.token_id = self.token.id
+                request.proof = self._proof(self.token, Side.NEWCOMER, node)
             reply = await channels.control.Join(request, timeout=JOIN_TIMEOUT_S)
             await self._take_answer(node, reply, channels)
+
+    def _proof(self, token: Token, side: Side, member: NodeId) -> bytes:
+        return prove(token.secret, side, token.cluster, self._identity.node_id, member)
 
     async def _take_answer(
         self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels
@@ -230,6 +247,11 @@ class Greeter:
             self._set_pending(reply.reason)
 
     async def _move(self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels) -> None:
+        if self.token is not None and not is_proved(
+            self._proof(self.token, Side.MEMBER, node), reply.proof
+        ):
+            self._set_pending("the cluster in sight doesn't know the join token, or it is used up")
+            return
         cluster, began_s = ClusterId(reply.cluster), now_s()
         await self._journal.move_to(await fetch_ledger(channels.control, node, cluster))
         self.pending_reason = ""

@@ -24,6 +24,7 @@ from jupiterd.errors import ExitCode, JupiterError, all_of
 )
 @click.option("--interface", multiple=True, help="Network interface to use; may be repeated.")
 @click.option("--peer", multiple=True, help="HOST[:PORT] of another node; may be repeated.")
+@click.option("--join", metavar="TOKEN", help="Join that cluster: jupiterctl cluster token.")
 @click.option("--port", type=int, help="TCP port for other nodes; 0 lets the system choose.")
 @click.option("--threads", type=int, help="Threads of each worker process; default: all cores.")
 @click.option("--local", is_flag=True, default=None, help="Use the loopback interface only.")

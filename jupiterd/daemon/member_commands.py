@@ -3,13 +3,23 @@
 Owns their checks and what each records; they run at the leader. Doesn't know how commands get here.
 """
 
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.facts import ClusterRenamed, NodeRemoved, RolePinned, WindowSet
+from jupiterd.cluster.admission import MAX_MEMBERS
+from jupiterd.cluster.facts import (
+    ClusterRenamed,
+    NodeRemoved,
+    RolePinned,
+    TokenIssued,
+    TokenWithdrawn,
+    WindowSet,
+)
 from jupiterd.cluster.node_names import find_node
 from jupiterd.cluster.roles import Role
-from jupiterd.errors import ConflictError, UsageError
+from jupiterd.cluster.tokens import ID_BYTES, LIFETIME_S, SECRET_BYTES, Token
+from jupiterd.errors import ConflictError, NotFoundError, UsageError
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
@@ -79,6 +89,29 @@ async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     return {"node": node, "name": state.members[node].name, "role": wanted}
 
 
+async def issue_token(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Make a join token for one newcomer, or so many (0: any number), good for a day."""
+    uses = int(arguments.get("uses", 1))
+    if not 0 <= uses <= MAX_MEMBERS:
+        raise UsageError(f"a token is for 1 to {MAX_MEMBERS} nodes, or 0 for any number")
+    cluster = leading.journal.cluster
+    token = Token(cluster, secrets.token_hex(ID_BYTES), secrets.token_hex(SECRET_BYTES))
+    await leading.record(TokenIssued(token.id, token.secret, uses))
+    return {"token": str(token), "id": token.id, "uses": uses, "expires_in_s": LIFETIME_S}
+
+
+async def withdraw_token(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Let a token let in nobody any more."""
+    wanted = str(arguments["token"])
+    found = [token for token in leading.journal.state.tokens if wanted and token.startswith(wanted)]
+    if len(found) != 1:
+        raise NotFoundError(
+            f"no one token in force begins with {wanted}", "jupiterctl cluster show"
+        )
+    await leading.record(TokenWithdrawn(found[0], "somebody withdrew it"))
+    return {"id": found[0]}
+
+
 def _last_seen(leading: "Leading", node: NodeId) -> dict[str, int]:
     """Return how far each of a node's ledgers is known here."""
     tips = leading.journal.ledger.tips().items()
@@ -91,6 +124,8 @@ COMMANDS: Mapping[str, Command] = {
     "cluster.open": open_window,
     "cluster.close": close_window,
     "cluster.rename": rename_cluster,
+    "cluster.token": issue_token,
+    "cluster.withdraw": withdraw_token,
     "node.remove": remove_node,
     "node.role": pin_role,
 }

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from jupiterd.cluster.admission import Summary
 from jupiterd.cluster.facts import NodeAdmitted
+from jupiterd.cluster.tokens import parse_token
 from jupiterd.daemon.address_book import load_addresses, save_addresses
 from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.daemon.commands import Commands
@@ -71,6 +72,7 @@ class Node:
         self.greeter = Greeter(
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )
+        self.greeter.token = parse_token(settings.join) if settings.join else None
         self.leadership = Leadership(self._own_admission(), self._begin_reign, group)
         self.pulse = Pulse(
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import grpc.aio
 
 from jupiterd.cluster.admission import Admission, admit
-from jupiterd.cluster.facts import NodeAdmitted
+from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
+from jupiterd.cluster.tokens import Side, is_proved, prove
 from jupiterd.daemon.greeter import PROTOCOL, to_message
 from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.work_events import WorkOrder, to_proto
@@ -74,12 +75,15 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         certificate = request.certificate_pem
         if len(certificate) > MAX_CERTIFICATE_BYTES or node_id_of(certificate) != who:
             await abort(context, RefusedError("the certificate isn't that of the connection"))
-        decision, reason = admit(node.journal.state, node.journal.state.window_open, who)
+        token = self._proved_token(who, request)
+        state = node.journal.state
+        letting_in = token.token if token is not None and token.token in state.tokens else ""
+        decision, reason = admit(state, state.window_open, who, letting_in)
         if decision is not Admission.ADMITTED:
             return peer_pb2.JoinReply(decision=decisions.REFUSED, reason=reason)
         if who not in node.journal.state.members:
             name = request.name[:MAX_NAME_CHARACTERS]
-            await leading.record(NodeAdmitted(who, name, request.certificate_pem, reason))
+            await leading.record(NodeAdmitted(who, name, certificate, reason, letting_in))
             log.info("admitted", extra={"node": short(who), "reason": reason})
         if address := _caller_address(context, request.port):
             node.greeter.note(address)
@@ -88,7 +92,21 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             reason=reason,
             cluster=node.journal.cluster,
             leader=node.identity.node_id,
+            proof=self._proof(Side.MEMBER, who, token) if token is not None else b"",
         )
+
+    def _proved_token(self, who: NodeId, request: peer_pb2.JoinRequest) -> TokenIssued | None:
+        """Return the join token whose secret the caller has proved to know, if there is one."""
+        token = self._node.journal.state.issued_tokens.get(request.token_id)
+        if token is not None and is_proved(self._proof(Side.NEWCOMER, who, token), request.proof):
+            return token
+        if request.token_id:
+            log.warning("token_refused", extra={"node": short(who)})
+        return None
+
+    def _proof(self, side: Side, newcomer: NodeId, token: TokenIssued) -> bytes:
+        cluster, own = self._node.journal.cluster, self._node.identity.node_id
+        return prove(token.secret, side, cluster, newcomer, own)
 
     async def Beat(self, request: peer_pb2.Heartbeat, context: Context) -> peer_pb2.Heartbeat:
         """Take in a heartbeat and answer with ours."""

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from jupiterd.cluster.tokens import parse_token
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
-from jupiterd.errors import InvalidSettingError
+from jupiterd.errors import InvalidSettingError, UsageError
 from jupiterd.locations import default_state_dir
 from jupiterd.ports import Address
 
@@ -45,11 +46,22 @@ class Settings(BaseModel):
     peer: tuple[str, ...] = ()
     """HOST or HOST:PORT of other nodes, where multicast doesn't reach them."""
 
+    join: str = ""
+    """A join token of the cluster that this node is to be in, and of no other."""
+
     threads: int = Field(default=0, ge=0, le=4096)
     """Threads that each worker process computes with; 0 means one for each core."""
 
     local: bool = False
     """Use the loopback interface only, for several daemons on one machine."""
+
+    @field_validator("join")
+    @classmethod
+    def _check_token(cls, value: str) -> str:
+        try:
+            return str(parse_token(value)) if value else ""
+        except UsageError as error:
+            raise ValueError(error.message) from error
 
     @field_validator("interface", "peer", mode="before")
     @classmethod

@@ -52,19 +52,21 @@ class HelloReply(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("name", "port", "certificate_pem", "token")
+    __slots__ = ("name", "port", "certificate_pem", "token_id", "proof")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_PEM_FIELD_NUMBER: _ClassVar[int]
-    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
     name: str
     port: int
     certificate_pem: bytes
-    token: str
-    def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., certificate_pem: _Optional[bytes] = ..., token: _Optional[str] = ...) -> None: ...
+    token_id: str
+    proof: bytes
+    def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., certificate_pem: _Optional[bytes] = ..., token_id: _Optional[str] = ..., proof: _Optional[bytes] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("decision", "reason", "cluster", "leader", "leader_addresses")
+    __slots__ = ("decision", "reason", "cluster", "leader", "leader_addresses", "proof")
     class Decision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[JoinReply.Decision]
@@ -82,12 +84,14 @@ class JoinReply(_message.Message):
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     LEADER_ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
     decision: JoinReply.Decision
     reason: str
     cluster: str
     leader: str
     leader_addresses: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ...) -> None: ...
+    proof: bytes
+    def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., proof: _Optional[bytes] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("cluster", "run_nonce", "term", "leader", "head", "stability", "loop_lag_s", "ages_s", "addresses", "runs_gang", "name", "telemetry", "goodbye", "members_alive")

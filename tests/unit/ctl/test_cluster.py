@@ -21,3 +21,21 @@ def test_a_refusal_exits_with_5_and_shows_the_hint_of_the_daemon(daemon, ctl):
     ran = ctl("cluster", "open")
     assert (ran.exit_code, ran.out) == (5, "")
     assert ran.err == "jupiterctl: error: only the owner may do that\n\nhint: ask alpha\n"
+
+
+def test_a_token_is_shown_with_the_command_that_uses_it(daemon, ctl):
+    daemon.results["cluster.token"] = {"token": "jupiter-abc", "id": "1", "uses": 2}
+    ran = ctl("cluster", "token", "--uses", "2")
+    assert ran.out == "run on the new machine:\n  jupiterd --join jupiter-abc\n"
+    assert daemon.executed == [("cluster.token", {"uses": 2})]
+
+
+def test_a_token_is_withdrawn(daemon, ctl):
+    daemon.results["cluster.withdraw"] = {"id": "1f2e"}
+    ran = ctl("cluster", "token", "--withdraw", "1f")
+    assert ran.out == "token 1f2e lets in nobody any more\n"
+
+
+def test_a_cluster_is_renamed(daemon, ctl):
+    daemon.results["cluster.rename"] = {"name": "attic"}
+    assert ctl("cluster", "rename", "attic").out == "the cluster is called attic now\n"

@@ -95,3 +95,8 @@ def test_addresses_may_be_written_as_people_write_them(text: str, address: Addre
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not HOST or HOST:PORT"):
         parse_address(text)
+
+
+def test_a_mistyped_join_token_is_refused_with_its_source():
+    with pytest.raises(InvalidSettingError, match=r"join \(from flag\): .*isn't a join token"):
+        load_settings({"join": "jupiter-abc"}, {}, None)

@@ -1,0 +1,98 @@
+"""A join token lets a machine into a closed cluster, and into no other."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from jupiterd.cluster.facts import TokenIssued, WindowSet
+from jupiterd.cluster.tokens import Token, parse_token
+from jupiterd.daemon.node import Node
+from tests.unit.daemon.test_greeter import greet
+from tests.unit.daemon.two_nodes import admission_of, found, lead, serving
+
+
+async def closed(node: Node) -> None:
+    """Found a cluster that lets nobody in."""
+    await found(node, facts=(WindowSet(is_open=False, edit=1),))
+    await lead(node)
+
+
+async def token_of(node: Node, uses: int = 1) -> Token:
+    made = await node.commands.execute_here("cluster.token", {"uses": uses})
+    return parse_token(made["token"])
+
+
+async def test_who_has_the_token_is_let_in(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await closed(one)
+        new.greeter.token = await token_of(one)
+        await greet(new, one)
+        assert new.journal.cluster == one.journal.cluster
+        admitted = one.journal.state.members[new.identity.node_id]
+        assert (admitted.token, admitted.reason) == (
+            new.greeter.token.id,
+            f"it has the join token {new.greeter.token.id[:8]}",
+        )
+        assert dict(one.journal.state.tokens) == {}
+
+
+async def test_who_was_let_in_and_crashed_before_it_moved_is_let_in_again(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await closed(one)
+        new.greeter.token = token = await token_of(one)
+        await one.journal.append(1, [replace(admission_of(new), token=token.id)])
+        await greet(new, one)
+        assert new.journal.cluster == one.journal.cluster
+
+
+async def test_a_used_up_token_lets_in_nobody_else(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "new") as new,
+        serving(tmp_path, "late") as late,
+    ):
+        await closed(one)
+        new.greeter.token = late.greeter.token = await token_of(one)
+        await greet(new, one)
+        await greet(late, one)
+        assert late.identity.node_id not in one.journal.state.members
+        assert "jupiterctl cluster open" in late.greeter.pending_reason
+
+
+async def test_a_wrong_secret_lets_in_nobody(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await closed(one)
+        right = await token_of(one)
+        new.greeter.token = Token(right.cluster, right.id, "0" * 32)
+        await greet(new, one)
+        assert new.identity.node_id not in one.journal.state.members
+
+
+async def test_a_cluster_that_does_not_know_the_secret_is_not_joined(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await found(one)  # open to everybody, and by chance or malice of the right id
+        await lead(one)
+        token = Token(one.journal.cluster, "1" * 16, "2" * 32)
+        await one.journal.append(1, [TokenIssued(token.id, "3" * 32, 1)])
+        new.greeter.token = token
+        await greet(new, one)
+        assert new.journal.cluster != one.journal.cluster
+        assert "doesn't know the join token" in new.greeter.pending_reason
+
+
+async def test_who_has_a_token_joins_no_other_cluster(tmp_path: Path) -> None:
+    async with serving(tmp_path, "other") as other, serving(tmp_path, "new") as new:
+        await found(other)
+        await lead(other)
+        new.greeter.token = Token(new.journal.cluster, "1" * 16, "2" * 32)
+        await greet(new, other)
+        assert new.journal.cluster != other.journal.cluster
+
+
+async def test_a_withdrawn_token_lets_in_nobody(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await closed(one)
+        new.greeter.token = token = await token_of(one)
+        done = await one.commands.execute_here("cluster.withdraw", {"token": token.id[:4]})
+        assert done == {"schema": "jupiter/v1", "id": token.id}
+        await greet(new, one)
+        assert new.identity.node_id not in one.journal.state.members

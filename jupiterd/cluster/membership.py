@@ -48,6 +48,8 @@ class Heard:
 
     node: NodeId
     ages_s: Mapping[NodeId, float] = field(default_factory=dict[NodeId, float])
+    waited_s: float = 0.0
+    """It may have lain here so long before our loop came to it."""
 
 
 @dataclass(frozen=True)
@@ -180,10 +182,13 @@ class Membership:
         peer = self._peers.get(heard.node)
         if peer is None:
             return ()
-        peer.heard_at = now
+        sent_at = now - heard.waited_s
+        if sent_at <= max(peer.heard_at, peer.silenced_at):
+            return ()
+        peer.heard_at = sent_at
         peer.silenced_at = NEVER
         sane = {node: age for node, age in heard.ages_s.items() if 0.0 <= age < math.inf}
-        self._reports[heard.node] = _Report(now, sane)
+        self._reports[heard.node] = _Report(sent_at, sane)
         return self._judge_all(now, may_accuse=False)
 
     def _silence(self, now: float, node: NodeId, reason: str) -> tuple[Changed, ...]:

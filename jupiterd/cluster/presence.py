@@ -9,12 +9,15 @@ after it, then send, then act. Where persisting fails it drops the rest, all but
 tells `StorageFailed`.
 
 A loop that stood still for seconds (the lid was shut, the process was stopped) handles what has
-piled up as if no time had passed; others may lead by now. So a late tick is noticed by whatever
-comes first, and a leader steps down before it takes in anything else. `step` sees to that by
-itself. Each other entry point of the shell (an entry to be appended, an exchange to be answered, a
-command) calls `wake` first and does what it returns before it goes on.
+piled up as if no time had passed; others may lead by now, and whoever is heard may be dead. So a
+late tick is noticed by whatever comes first, a leader steps down before it takes in anything else,
+and until a tick is in time again a heartbeat proves no more than that its sender lived before.
+
+`step` sees to that by itself. Each other entry point of the shell (an entry to be appended, an
+exchange to be answered, a command) calls `wake` first and does what it returns before it goes on.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -137,9 +140,12 @@ class Presence:
         """`now` is in seconds on a clock that counts sleep; `term` as `Election` wants it."""
         self._self_id = self_id
         self._timing = timing
-        self._tick_due_at = now + timing.beat_s
+        self._tick_due_at = math.inf
+        """When the next tick is due; before the first one nothing is late."""
         self._is_woken = False
         """The sleep that made the next tick late has been told of."""
+        self._late_s = 0.0
+        """What is heard now may have waited so long for our loop."""
         self.membership = Membership(self_id, now, timing)
         self.election = Election(self_id, term, now, rng, timing)
 
@@ -162,6 +168,8 @@ class Presence:
     def wake(self, now: float) -> list[Effect]:
         """Notice that a tick is overdue by so much that the loop must have been asleep."""
         late_s = now - self._tick_due_at
+        if late_s > self._timing.lag_limit_s:
+            self._late_s = max(self._late_s, late_s)
         if self._is_woken or late_s <= self._timing.asleep_s:
             return []
         self._is_woken = True
@@ -180,7 +188,7 @@ class Presence:
         )
 
     def _hear(self, now: float, beat: Beat) -> list[Effect]:
-        effects = self._judge(now, Heard(beat.node, beat.ages_s))
+        effects = self._judge(now, Heard(beat.node, beat.ages_s, self._late_s))
         seen = BeatSeen(
             beat.node,
             beat.term,
@@ -196,6 +204,8 @@ class Presence:
         lag_s = max(tick.loop_lag_s, now - self._tick_due_at)
         self._tick_due_at = now + self._timing.beat_s
         self._is_woken = False
+        if lag_s <= self._timing.lag_limit_s:
+            self._late_s = 0.0
         changes = self._judge(now, Ticked(lag_s))
         return [*changes, *self.election.step(now, ElectionTicked())]
 

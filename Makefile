@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures check proto constraints clean
+.PHONY: setup demo score test test-failures simulate check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -37,6 +37,10 @@ test-failures: setup
 	@for time in $$(seq $(or $(TIMES),1)); do \
 	  $(BIN)/python -m pytest -n 2 -rP tests/failures || exit 1; \
 	done
+
+# The cluster's cores among many nodes, in virtual time: make simulate SEEDS=200000 [FROM=0]
+simulate: setup
+	@$(BIN)/python -m tests.simulation $(or $(FROM),0) $(or $(SEEDS),10000)
 
 # Everything that must hold before a change is handed in.
 check: setup

@@ -1,0 +1,149 @@
+"""What must hold of the cluster as a whole, looked at every so often.
+
+Owns the invariants that need more than one node: leaders of one group, ledgers with one head, the
+dead that must be noticed. `witness` watches single events.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.ledger import Entry, Ledger
+from jupiterd.cluster.membership import Liveness
+from jupiterd.ids import NodeId
+from tests.simulation.recording import CYCLE
+from tests.simulation.signing import sign
+from tests.simulation.witness import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.machine import Machine
+    from tests.simulation.world import World
+
+LOOK_EVERY_S = 1.0
+LEDGERS_EVERY = 4
+"""Ledgers are looked at in each fourth look: that is dear."""
+
+TWO_LEADERS_S = 6.0
+"""Two leaders that can hear each other have settled it by then."""
+
+NOTICED_S = 1.5
+"""Beside the wait of membership: a beat on its way, a tick."""
+
+
+class Checks:
+    """Looks at a world again and again."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._looks = 0
+        self._told_by_head: dict[str, tuple[str, str]] = {}
+        self._seen_head: dict[NodeId, str] = {}
+        self._checked: dict[str, set[str]] = {}
+
+    def keep_looking(self) -> None:
+        """Look now, and again in a while."""
+        self._looks += 1
+        self.check_leaders()
+        self.check_the_dead()
+        if self._looks % LEDGERS_EVERY == 0:
+            self.check_ledgers()
+        self._world.at(LOOK_EVERY_S, self.keep_looking)
+
+    def check_leaders(self) -> None:
+        """At most one node acts as leader in a group that was left in peace for a while.
+
+        So no two of them act under one term there either. In a group where some pair can't hear
+        each other two may lead: nobody promises them anything.
+        """
+        if self._world.quiet_s() < TWO_LEADERS_S:
+            return
+        for group in self._world.network.groups(self._world.living()):
+            acting = [m for m in group if m.process is not None and m.process.reign is not None]
+            if len(acting) > 1 and self._world.network.is_complete(group):
+                names = ", ".join(machine.node[:2] for machine in acting)
+                raise Violation(f"at {self._world.now:.1f} s: {names} lead one group")
+
+    def check_the_dead(self) -> None:
+        """Whoever is silent is gone for everybody in time, however long rumours go round."""
+        world = self._world
+        if world.profile.rates != (1.0, 1.0):
+            return
+        limit_s = world.profile.timing.gone_s + NOTICED_S
+        if world.network.fair_s() < limit_s:
+            return
+        dead = [m for m in world.machines.values() if not (m.is_awake or m.is_latecomer)]
+        for machine in dead:
+            if world.now - machine.down_since >= limit_s:
+                self._check_noticed(machine, limit_s)
+
+    def _check_noticed(self, dead: "Machine", limit_s: float) -> None:
+        world = self._world
+        for machine in world.living():
+            assert machine.process is not None
+            if world.now - machine.up_since < limit_s:
+                continue
+            known = machine.process.presence.membership.liveness(dead.node)
+            if known is not Liveness.GONE:
+                raise Violation(f"{machine.node[:2]} still thinks the dead {dead.node[:2]} {known}")
+
+    def check_ledgers(self) -> None:
+        """Equal heads mean equal histories, states and lines; every chain is whole."""
+        for machine in self._world.machines.values():
+            if machine.process is not None:
+                ledger = machine.process.journal.ledger
+                if self._seen_head.get(machine.node) != _true_head(ledger):
+                    self._seen_head[machine.node] = _true_head(ledger)
+                    self._check_told(ledger)
+                    self._check_chains(ledger)
+
+    def _check_told(self, ledger: Ledger) -> None:
+        """The head is compared with the tips themselves: it must tell any two ledgers apart."""
+        told = (_true_head(ledger), f"{ledger.state.digest()} {line_of(ledger)}")
+        known = self._told_by_head.setdefault(ledger.head(), told)
+        if known != told:
+            raise Violation("two ledgers with one head aren't equal")
+
+    def _check_chains(self, ledger: Ledger) -> None:
+        previous: dict[str, Entry] = {}
+        for entry in ledger.entries():
+            writer = str(entry.writer)
+            before = previous.get(writer)
+            if entry.hash not in self._checked.setdefault(writer, set()):
+                self._check_entry(ledger, entry)
+                self._checked[writer].add(entry.hash)
+            is_chained = before is None or (
+                entry.previous == before.hash
+                and entry.index == before.index + 1
+                and entry.term >= before.term
+            )
+            if not is_chained:
+                raise Violation(
+                    f"entry {entry.index} of {writer[:2]} doesn't follow the one before"
+                )
+            previous[writer] = entry
+
+    def _check_entry(self, ledger: Ledger, entry: Entry) -> None:
+        """It was written by a member, admitted by an entry before it, who signed it."""
+        node = entry.writer.node
+        admitted_at = ledger.state.admitted_at(node)
+        is_founder = admitted_at == entry.order
+        if admitted_at is None or not (is_founder or admitted_at < entry.order):
+            raise Violation(f"{node[:2]} wasn't a member when it wrote entry {entry.index}")
+        if entry.signature != sign(node, entry.body):
+            raise Violation(f"{node[:2]} didn't sign entry {entry.index}")
+        self._world.witness.note_hash(str(entry.writer), entry.index, entry.hash)
+
+
+def line_of(ledger: Ledger) -> str:
+    """Return the canonical line of the cycle, as text."""
+    cycle = ledger.state.cycles.get(CYCLE)
+    return "" if cycle is None else repr(cycle.line())
+
+
+def heads(ledgers: Iterable[Ledger]) -> set[str]:
+    """Return the different histories among ledgers."""
+    return {_true_head(ledger) for ledger in ledgers}
+
+
+def _true_head(ledger: Ledger) -> str:
+    """Return what `Ledger.head` hashes; kept apart from it so that it can be judged."""
+    return " ".join(sorted(f"{writer}:{tip.hash}" for writer, tip in ledger.last().items()))

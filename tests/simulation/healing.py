@@ -1,0 +1,125 @@
+"""What must hold once everything is mended.
+
+Owns the last invariants of a seed: one leader, one view, one ledger, one line, nothing lost, and
+the same result in whatever order histories are merged.
+"""
+
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.ledger import Ledger
+from jupiterd.errors import JupiterError
+from tests.simulation.checks import heads, line_of
+from tests.simulation.disk import Content
+from tests.simulation.journal import CLUSTER, load
+from tests.simulation.recording import work
+from tests.simulation.signing import add_verified
+from tests.simulation.troubles import mend_everything
+from tests.simulation.witness import Violation
+
+if TYPE_CHECKING:
+    from tests.simulation.process import Process
+    from tests.simulation.world import World
+
+HEALED_S = 30.0
+LOOK_EVERY_S = 1.0
+FULL_EVERY = 8
+"""Each eighth seed goes on to the end of the time for healing even if all is well before."""
+
+COPIED_S = 5.0
+
+
+def heal(world: "World") -> None:
+    """Mend everything and see to it that the cluster is whole again in time."""
+    before = [machine.disk.content for machine in world.machines.values()]
+    mend_everything(world)
+    ends_at = world.now + HEALED_S
+    in_order = 0
+    while world.now < ends_at and (in_order < 2 or world.seed % FULL_EVERY == 0):
+        world.run(LOOK_EVERY_S)
+        in_order = 0 if what_is_wrong(world) else in_order + 1
+    _must(what_is_wrong(world))
+    _check_that_it_works(world)
+    _must(what_is_lost(world))
+    _check_merging(world, before)
+
+
+def what_is_wrong(world: "World") -> str:
+    """Say what keeps the cluster from being one; empty where nothing does."""
+    processes = [m.process for m in world.machines.values() if m.process is not None]
+    leaders = [process for process in processes if process.reign is not None]
+    if len(leaders) != 1 or not leaders[0].reign or not leaders[0].reign.is_open:
+        return f"{len(leaders)} leaders"
+    living = frozenset(process.node for process in processes)
+    for process in processes:
+        if process.presence.election.leader != leaders[0].node:
+            return f"{process.node[:2]} follows another leader"
+        if process.presence.membership.alive() != living:
+            return f"{process.node[:2]} doesn't think that everybody is alive who is"
+    return _how_ledgers_differ([process.journal.ledger for process in processes])
+
+
+def _how_ledgers_differ(ledgers: list[Ledger]) -> str:
+    if len(heads(ledgers)) > 1 or len({ledger.head() for ledger in ledgers}) > 1:
+        return "ledgers differ"
+    if len({ledger.state.digest() for ledger in ledgers}) > 1:
+        return "states differ"
+    return "canonical lines differ" if len({line_of(ledger) for ledger in ledgers}) > 1 else ""
+
+
+def _check_that_it_works(world: "World") -> None:
+    """The leader records one more thing, and everybody has it soon."""
+    written: list[str] = []
+
+    def record(process: "Process") -> None:
+        entry = process.record(lambda own: work(own, "the last"))
+        written.extend([] if entry is None else [str(entry.writer)])
+
+    for machine in world.living():
+        machine.deliver(record)
+    if len(written) != 1:
+        raise Violation(f"{len(written)} nodes record after healing")
+    world.run(COPIED_S)
+    _must(what_is_wrong(world))
+
+
+def what_is_lost(world: "World") -> str:
+    """Say which entry is missing that a holder's disk lived to keep; empty where none is."""
+    living = [machine for machine in world.machines.values() if machine.process is not None]
+    names = {machine.node for machine in living}
+    for record in world.witness.records:
+        if not record.holders & names:
+            continue
+        writer, index = str(record.entry.writer), record.entry.index
+        for machine in living:
+            assert machine.process is not None
+            if machine.process.journal.ledger.tips().get(writer, 0) < index:
+                return f"entry {index} of {writer[:2]} is lost on {machine.node[:2]}"
+    return ""
+
+
+def _check_merging(world: "World", before: list[Content]) -> None:
+    """Uniting what lay on the disks before the healing gives one state in any order."""
+    contents = [content for content in before if not content.snapshots]
+    told: set[str] = set()
+    for _ in range(2):
+        world.rng.shuffle(contents)
+        merged = Ledger(CLUSTER)
+        for content in contents:
+            _unite(merged, load(content))
+        if contents:
+            told.add(f"{merged.head()} {merged.state.digest()} {line_of(merged)}")
+    if len(told) > 1:
+        raise Violation("the order of merging matters")
+
+
+def _unite(merged: Ledger, other: Ledger) -> None:
+    for entry in other.entries():
+        try:
+            add_verified(merged, entry)
+        except JupiterError as error:
+            raise Violation(f"two histories can't be merged: {error.message}") from error
+
+
+def _must(trouble: str) -> None:
+    if trouble:
+        raise Violation(trouble)

@@ -1,0 +1,110 @@
+"""A process's copy of the ledger: in memory, on disk, and how entries get in.
+
+Imitates `daemon.journal`, in its order: our own entry is persisted, then applied; a peer's is
+checked by applying it, then persisted before the peer is answered.
+"""
+
+from collections.abc import Callable, Sequence
+
+from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
+from jupiterd.cluster.snapshot import compose_snapshot, seal_snapshot
+from jupiterd.errors import DiskFullError, JupiterError
+from jupiterd.ids import ClusterId, NodeId
+from tests.simulation.disk import Content, Disk
+from tests.simulation.signing import add_verified, sign, verified_snapshot
+
+CLUSTER = ClusterId("c" * 32)
+KEPT_ENTRIES = 5
+
+
+def load(content: Content) -> Ledger:
+    """Return the ledger that lies on a disk."""
+    ledger = Ledger(CLUSTER)
+    for raw in content.snapshots:
+        ledger.adopt(verified_snapshot(ledger, raw))
+    for raw in content.entries:
+        add_verified(ledger, parse(raw))
+    return ledger
+
+
+class Journal:
+    """The entries one process holds, and its writer."""
+
+    def __init__(self, node: NodeId, disk: Disk, draw_name: Callable[[], str]) -> None:
+        self._node = node
+        self._disk = disk
+        self._unsaved: list[bytes] = []
+        self.ledger = load(disk.content)
+        self.writer = Writer(node, self.writer_name(draw_name))
+
+    def writer_name(self, draw_name: Callable[[], str]) -> str:
+        """Return a name that no start of any daemon has had."""
+        return draw_name()
+
+    def append(self, term: int, facts: Sequence[Fact]) -> Entry:
+        """Write an entry of our own: sign, persist, apply."""
+        index, previous = self.ledger.chain_end(self.writer)
+        body = compose(CLUSTER, term, self.writer, index, previous, facts)
+        entry = parse(seal(body, sign(self._node, body)))
+        self._save(entry.raw)
+        self.ledger.add(entry)
+        return entry
+
+    def absorb(self, raws: Sequence[bytes]) -> int:
+        """Take in entries of a peer, leaving bad ones out; return how many were new.
+
+        Raises:
+            DiskFullError: they are in memory alone.
+        """
+        new = [entry.raw for raw in raws if (entry := self._admit(raw)) is not None]
+        self._unsaved += new
+        self._save()
+        return len(new)
+
+    def adopt(self, raw: bytes) -> bool:
+        """Take in a peer's snapshot; say whether it fitted."""
+        try:
+            snapshot = verified_snapshot(self.ledger, raw)
+            self._disk.add_snapshot(raw)
+        except JupiterError:
+            return False
+        self.ledger.adopt(snapshot)
+        return True
+
+    def snapshot(self) -> bytes:
+        """Return our own sum of everything we hold."""
+        ledger = self.ledger
+        body = compose_snapshot(CLUSTER, self._node, ledger.last(), list(ledger.state.placed()))
+        return seal_snapshot(body, sign(self._node, body))
+
+    def compact(self) -> None:
+        """Hold the newest entries alone beside a snapshot."""
+        ledger = self.ledger
+        kept = [entry.raw for entry in ledger.entries()[-KEPT_ENTRIES:]]
+        try:
+            self._disk.compact(self.snapshot(), kept)
+        except DiskFullError:
+            return
+        self._unsaved.clear()
+        ledger.forget(ledger.oldest(ledger.held - KEPT_ENTRIES))
+
+    def save_again(self) -> None:
+        """Try once more to bring to disk what found no room there."""
+        if self._unsaved and not self._disk.is_full:
+            self._save()
+
+    def _save(self, *raws: bytes) -> None:
+        waiting = [*self._unsaved, *raws]
+        if waiting:
+            self._disk.append(waiting)
+            self._unsaved.clear()
+
+    def _admit(self, raw: bytes) -> Entry | None:
+        try:
+            entry = parse(raw)
+            if entry.index <= self.ledger.tips().get(str(entry.writer), 0):
+                return None
+            return entry if add_verified(self.ledger, entry) else None
+        except JupiterError:
+            return None

@@ -1,0 +1,274 @@
+"""One run of one node's daemon, from its start to its end.
+
+Imitates `daemon.pulse` and `daemon.leadership`: hands `Presence` the clock and the messages, and
+does what it asks for, in the order persist, send, act. The journal and the exchange are beside it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.ledger import Entry
+from jupiterd.cluster.presence import (
+    AnswerPreVote,
+    AskPreVote,
+    Beat,
+    BecomeLeader,
+    Changed,
+    Effect,
+    Input,
+    PersistTerm,
+    Presence,
+    PreVoteAnswered,
+    PreVoteAsked,
+    Refused,
+    Resigned,
+    RosterChanged,
+    SaidGoodbye,
+    StabilityChanged,
+    StepDown,
+    StorageFailed,
+    StorageRecovered,
+    TermSeen,
+    Ticked,
+)
+from jupiterd.errors import DiskFullError, JupiterError
+from jupiterd.ids import NodeId
+from tests.simulation.exchange import Exchange
+from tests.simulation.journal import Journal
+
+if TYPE_CHECKING:
+    from tests.simulation.machine import Machine
+    from tests.simulation.world import World
+
+PRE_VOTE_TIMEOUT_S = 1.0
+
+Reply = TypeVar("Reply")
+
+
+@dataclass
+class Reign:
+    """One stretch of leading; the term may rise within it."""
+
+    term: int
+    began_at: float
+    is_open: bool = False
+    """Everybody's entries are united as far as they answered: it may append."""
+    appended: int = 0
+    held_by_others: dict[NodeId, dict[str, int]] = field(
+        default_factory=dict[NodeId, dict[str, int]]
+    )
+    """What those held whom the new leader thought alive when it began."""
+
+    def open(self) -> None:
+        """Let the leader append."""
+        self.is_open = True
+
+
+class Process:
+    """Everything that is lost when the power goes."""
+
+    def __init__(self, world: "World", machine: "Machine") -> None:
+        self.world = world
+        self.machine = machine
+        self.node = machine.node
+        self.journal = Journal(machine.node, machine.disk, lambda: world.fresh_name(16))
+        self.exchange = Exchange(self)
+        self.reign: Reign | None = None
+        self.has_trouble = False
+        self._due_s = machine.clock_s()
+        term = max(machine.disk.content.term, self.journal.ledger.highest_term())
+        timing = world.profile.timing
+        self.presence = Presence(self.node, term, machine.clock_s(), world.rng, timing)
+
+    @classmethod
+    def begin(cls, world: "World", machine: "Machine") -> None:
+        """Start a daemon on a machine."""
+        process = cls(world, machine)
+        machine.process = process
+        process.tell(StabilityChanged(machine.stability))
+        process.take_up_ledger()
+        first_s = world.rng.random() * world.profile.timing.beat_s
+        process.wait(first_s, Process.tick)
+
+    # --- what comes in ---
+
+    def wait(self, local_s: float, action: "Callable[[Process], None]") -> None:
+        """Do something later, by our own clock."""
+        self._due_s = self.machine.clock_s() + local_s if action == Process.tick else self._due_s
+        self.machine.after(self, local_s, action)
+
+    def tick(self) -> None:
+        """Judge, and beat to everybody."""
+        lag_s = max(0.0, self.machine.clock_s() - self._due_s)
+        self.check_awake()
+        self._save_again()
+        self.tell(Ticked(lag_s))
+        beat, head = self.presence.beat(self.machine.clock_s()), self.journal.ledger.head()
+        for node in self.others():
+            self.world.network.send(
+                self.node,
+                node,
+                lambda peer: peer.hear(beat, head),
+                lambda own, node=node: own.tell(Refused(node)),
+            )
+        self.wait(self.world.profile.timing.beat_s, Process.tick)
+
+    def hear(self, beat: Beat, head: str) -> None:
+        """Take in a heartbeat of a member."""
+        if self.knows(beat.node):
+            self.tell(beat)
+            if head != self.journal.ledger.head():
+                self.exchange.request(beat.node)
+
+    def answer_pre_vote(self, node: NodeId, term: int, stability: int) -> PreVoteAnswered | None:
+        """Say whether a node may lead."""
+        if not self.knows(node):
+            return None
+        effects = self.tell(PreVoteAsked(node, term, stability))
+        answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
+        return PreVoteAnswered(self.node, answer.granted, answer.term)
+
+    def say_goodbye(self) -> None:
+        """Resign, and tell everybody."""
+        self.tell(Resigned())
+        for node in self.others():
+            self.world.network.send(self.node, node, lambda peer: peer.hear_goodbye(self.node))
+
+    def hear_goodbye(self, node: NodeId) -> None:
+        """Take in that a node stops."""
+        self.tell(SaidGoodbye(node))
+
+    def take_up_ledger(self) -> None:
+        """Do what new entries call for."""
+        self.tell(RosterChanged(frozenset(self.journal.ledger.state.members) - {self.node}))
+        self.tell(TermSeen(self.journal.ledger.highest_term()))
+
+    def check_awake(self) -> None:
+        """Step down if we slept: everything that acts for a leader comes here first."""
+        self._act(self.presence.wake(self.machine.clock_s()))
+
+    # --- what is done ---
+
+    def tell(self, event: Input) -> list[Effect]:
+        """Hand the machine an event and do what it asks for."""
+        effects = self.presence.step(self.machine.clock_s(), event)
+        self._act(effects)
+        return effects
+
+    def record(self, choose: "Callable[[Process], Sequence[Fact]]") -> Entry | None:
+        """Append facts as the leader; None where this node doesn't lead, or has no room."""
+        self.check_awake()
+        if self.reign is None or not self.reign.is_open:
+            return None
+        facts = choose(self)
+        if not facts:
+            return None
+        self.world.witness.appends(self, self.reign)
+        try:
+            entry = self.journal.append(self.reign.term, facts)
+        except DiskFullError:
+            return None
+        self.reign.appended += 1
+        self.world.witness.appended(self, entry)
+        self.take_up_ledger()
+        self.exchange.spread()
+        return entry
+
+    def call(
+        self,
+        target: NodeId,
+        ask: "Callable[[Process], Reply]",
+        answered: "Callable[[Process, Reply | None], None]",
+        timeout_s: float,
+    ) -> None:
+        """Ask another process; its answer, or None where there was none in time, comes once."""
+        is_over = False
+
+        def finish(own: Process, reply: Reply | None) -> None:
+            nonlocal is_over
+            if own is self and not is_over:
+                is_over = True
+                answered(own, reply)
+
+        def serve(peer: Process) -> None:
+            try:
+                reply = ask(peer)
+            except JupiterError:
+                return
+            self.world.network.send(target, self.node, lambda own: finish(own, reply))
+
+        self.world.network.send(self.node, target, serve)
+        self.wait(timeout_s, lambda own: finish(own, None))
+
+    def others(self) -> list[NodeId]:
+        """Return the other members."""
+        return [node for node in self.journal.ledger.state.members if node != self.node]
+
+    def knows(self, node: NodeId) -> bool:
+        """Say whether a node is a member, as far as we know."""
+        return node in self.journal.ledger.state.members
+
+    def _act(self, effects: Sequence[Effect]) -> None:
+        is_saved = True
+        for effect in effects:
+            if isinstance(effect, PersistTerm):
+                is_saved = is_saved and self._save_term(effect.term)
+            elif is_saved or isinstance(effect, StepDown):
+                self._do(effect)
+        if not is_saved:
+            self.tell(StorageFailed())
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case AskPreVote(nodes, term):
+                for node in sorted(nodes):
+                    self._ask(node, term)
+            case BecomeLeader(term, reason):
+                self._lead(term, reason)
+            case StepDown(reason):
+                self.world.tell(f"{self.node[:2]} steps down: {reason}")
+                self.reign = None
+            case Changed():
+                self.world.tell(
+                    f"{self.node[:2]} thinks {effect.node[:2]} {effect.after}: {effect.reason}"
+                )
+                self.world.witness.judged(self, effect)
+            case _:
+                pass
+
+    def _ask(self, node: NodeId, term: int) -> None:
+        self.call(
+            node,
+            lambda peer: peer.answer_pre_vote(self.node, term, self.machine.stability),
+            lambda own, answer: None if answer is None else _drop(own.tell(answer)),
+            PRE_VOTE_TIMEOUT_S,
+        )
+
+    def _lead(self, term: int, reason: str) -> None:
+        self.world.tell(f"{self.node[:2]} leads in term {term}: {reason}")
+        self.world.witness.led(self, term, reason)
+        if self.reign is not None:
+            self.reign.term = term
+            return
+        reign = self.reign = Reign(term, self.world.now)
+        self.exchange.unite(reign, self.presence.membership.alive() - {self.node})
+
+    def _save_term(self, term: int) -> bool:
+        try:
+            self.machine.disk.save_term(term)
+        except DiskFullError:
+            self.has_trouble = True
+            return False
+        self.has_trouble = False
+        return True
+
+    def _save_again(self) -> None:
+        if self.has_trouble and self._save_term(self.presence.election.term):
+            self.tell(StorageRecovered())
+        self.journal.save_again()
+
+
+def _drop(_effects: object) -> None:
+    """An answer's effects are done already."""

@@ -1,0 +1,191 @@
+"""What kinds of trouble a seed may be made of.
+
+Owns how many machines, which troubles, how often and in what weather. Doesn't know how a trouble
+is made (`troubles`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from jupiterd.cluster.timing import LAN, Timing
+from tests.simulation.network import FAIR, Weather
+
+QUICK = Timing(suspect_s=2.5, gone_s=6.0)
+"""Membership is quicker than in life, so that a seed is soon done; the election's waits aren't."""
+
+DRIZZLE = Weather(loss=0.05, delay_s=0.05, doubled=0.02)
+LAGGING = Weather(delay_s=0.15)
+STORM = Weather(loss=0.5, delay_s=0.3, doubled=0.1)
+SLOW = Weather(loss=0.1, delay_s=1.5, doubled=0.05)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One kind of seed."""
+
+    name: str
+    troubles: Mapping[str, float]
+    """Which, and how often in proportion."""
+    nodes: tuple[int, int] = (2, 4)
+    spares: int = 0
+    """Machines that aren't members at first."""
+    troubled_s: float = 24.0
+    trouble_every_s: float = 3.0
+    fact_every_s: float = 0.8
+    weathers: tuple[Weather, ...] = (FAIR,)
+    rates: tuple[float, float] = (1.0, 1.0)
+    starts_split: bool = False
+    heals: bool = True
+    """Whether the cluster is whole again in the end."""
+    timing: Timing = field(default=QUICK)
+
+
+CALM = Profile(
+    "calm",
+    {"power_cut": 2, "doze": 2, "sleep": 3, "goodbye": 1, "gang": 1},
+    nodes=(2, 4),
+    trouble_every_s=6.0,
+)
+LINKS = Profile(
+    "links",
+    {"cut_link": 3, "cut_one_way": 1, "mend_links": 2, "doze": 1},
+    nodes=(3, 4),
+    trouble_every_s=7.0,
+    troubled_s=30.0,
+)
+WRITES = Profile(
+    "writes",
+    {"cut_at_write": 6, "partition": 1, "mend_links": 1, "fill_disk": 1, "empty_disk": 1},
+    nodes=(1, 4),
+    trouble_every_s=1.5,
+    fact_every_s=0.4,
+)
+SPLIT = Profile(
+    "split",
+    {"partition": 3, "mend_links": 3, "power_cut": 1, "gang": 1, "compact": 1},
+    nodes=(2, 5),
+    trouble_every_s=4.0,
+    fact_every_s=0.5,
+    starts_split=True,
+)
+STORMY = Profile(
+    "stormy",
+    {
+        "change_weather": 4,
+        "partition": 1,
+        "cut_one_way": 2,
+        "mend_links": 2,
+        "power_cut": 2,
+        "cut_at_write": 1,
+        "doze": 2,
+        "sleep": 1,
+        "bury": 1,
+    },
+    nodes=(2, 5),
+    trouble_every_s=2.0,
+    weathers=(FAIR, DRIZZLE, STORM, SLOW),
+    rates=(0.5, 2.0),
+)
+BACKUPS = Profile(
+    "backups",
+    {"back_up": 3, "restore": 3, "power_cut": 1, "partition": 1, "mend_links": 1, "compact": 1},
+    nodes=(1, 4),
+    trouble_every_s=1.5,
+    fact_every_s=0.4,
+)
+"""No spares: a disk from before somebody's admission has no way back to the others (`greeter`)."""
+
+FORGERS = Profile(
+    "forgers",
+    {"forge": 6, "partition": 1, "mend_links": 1, "power_cut": 1},
+    nodes=(2, 3),
+    spares=1,
+    trouble_every_s=0.8,
+    fact_every_s=0.5,
+)
+SLEEPERS = Profile(
+    "sleepers",
+    {"sleep": 4, "doze": 3, "mend_links": 1, "cut_one_way": 1},
+    nodes=(2, 4),
+    trouble_every_s=2.0,
+    fact_every_s=0.3,
+    rates=(0.7, 1.4),
+)
+SUMS = Profile(
+    "sums",
+    {"compact": 5, "partition": 2, "mend_links": 2, "power_cut": 1, "cut_at_write": 1},
+    nodes=(2, 4),
+    trouble_every_s=1.2,
+    fact_every_s=0.3,
+)
+LAGGARDS = Profile(
+    "laggards",
+    {"sleep": 4, "goodbye": 2, "power_cut": 2, "partition": 1, "mend_links": 2},
+    nodes=(3, 5),
+    trouble_every_s=4.0,
+    fact_every_s=0.3,
+    weathers=(LAGGING,),
+)
+GOSSIP = Profile(
+    "gossip",
+    {"hibernate": 1},
+    nodes=(3, 4),
+    trouble_every_s=20.0,
+    troubled_s=50.0,
+    fact_every_s=5.0,
+    weathers=(LAGGING,),
+    timing=LAN,
+)
+SHOWERS = Profile(
+    "showers",
+    {"change_weather": 4, "power_cut": 2, "goodbye": 2, "sleep": 1},
+    nodes=(3, 4),
+    trouble_every_s=1.0,
+    fact_every_s=0.25,
+    weathers=(FAIR, STORM),
+)
+TWINS = Profile(
+    "twins",
+    {"forge_twins": 3, "partition": 1, "mend_links": 1},
+    nodes=(2, 4),
+    troubled_s=10.0,
+    trouble_every_s=2.0,
+    heals=False,
+)
+"""A machine and its clone write under one name: nothing mends that, but it must be seen."""
+
+CROWD = Profile(
+    "crowd",
+    {"partition": 2, "mend_links": 2, "power_cut": 3, "sleep": 1},
+    nodes=(6, 16),
+    troubled_s=6.0,
+    trouble_every_s=1.5,
+    weathers=(FAIR, DRIZZLE),
+)
+
+USUAL = (
+    CALM,
+    LINKS,
+    WRITES,
+    SPLIT,
+    STORMY,
+    BACKUPS,
+    FORGERS,
+    SLEEPERS,
+    SUMS,
+    LAGGARDS,
+    GOSSIP,
+    SHOWERS,
+    TWINS,
+)
+"""Taken in turn."""
+
+BY_NAME: Mapping[str, Profile] = {profile.name: profile for profile in (*USUAL, CROWD)}
+
+CROWD_EVERY = 50
+"""Many machines cost much, so they come seldom."""
+
+
+def profile_of(seed: int) -> Profile:
+    """Return the kind of a seed."""
+    return CROWD if seed % CROWD_EVERY == 0 else USUAL[seed % len(USUAL)]

@@ -1,0 +1,130 @@
+"""What leaders write: finished work, checkpoints and rounds on their canonical line, settings.
+
+Owns the facts and when they come. Doesn't know how they get into a ledger.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    ClusterFounded,
+    CycleStarted,
+    Fact,
+    NodeAdmitted,
+    RoleAssigned,
+    RoundCommitted,
+    WindowSet,
+    WorkCompleted,
+)
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+from tests.simulation.signing import certificate_of
+
+if TYPE_CHECKING:
+    from tests.simulation.process import Process
+    from tests.simulation.world import World
+
+CYCLE = CycleId("d" * 16)
+
+
+def founding(founder: NodeId, members: Sequence[NodeId]) -> list[list[Fact]]:
+    """Return what the first entries of the cluster say."""
+    started = CycleStarted(CYCLE, "python", "", 1000, "1m", 7, "2026-01-01T00:00:00Z")
+    rest = [admission(node) for node in members if node != founder]
+    return [[ClusterFounded("home"), admission(founder)], [*rest, started]]
+
+
+def admission(node: NodeId) -> NodeAdmitted:
+    """Return what makes a node a member."""
+    return NodeAdmitted(node, node[:2], certificate_of(node), "window open")
+
+
+def keep_recording(world: "World") -> None:
+    """Let whoever leads append something now and then, also what piles up while it sleeps."""
+    if not world.is_healed:
+        for machine in world.machines.values():
+            machine.deliver(lambda process: process.record(something))
+        world.at(
+            world.rng.expovariate(1.0 / world.profile.fact_every_s), lambda: keep_recording(world)
+        )
+
+
+def something(process: "Process") -> Sequence[Fact]:
+    """Return facts that a leader may append as it sees the ledger."""
+    rng = process.world.rng
+    kinds = (_work, _work, _checkpoint, _checkpoint, _round, _window, _role, _admission)
+    return rng.choice(kinds)(process)
+
+
+def work(process: "Process", item: str) -> Sequence[Fact]:
+    """Return that an item of work is done."""
+    outputs = {"samples": ArtifactId(process.world.fresh_name(64))}
+    return [WorkCompleted(CYCLE, 1, "generate", item, process.node, outputs, {"kept": 3.0})]
+
+
+def _work(process: "Process") -> Sequence[Fact]:
+    return work(process, f"r1/generate/{process.world.rng.randrange(30)}")
+
+
+def _checkpoint(process: "Process") -> Sequence[Fact]:
+    """Extend the canonical line as this leader sees it."""
+    cycle, rng = _cycle(process), process.world.rng
+    parent, tokens = _last_checkpoint(cycle)
+    artifact = ArtifactId(process.world.fresh_name(64))
+    current, added = cycle.rounds_committed + 1, rng.randrange(1, 4) * 100
+    return [
+        CheckpointCommitted(CYCLE, current, parent, artifact, 1, 10, tokens + added, 5, 3.5, False)
+    ]
+
+
+def _round(process: "Process") -> Sequence[Fact]:
+    cycle = _cycle(process)
+    line = cycle.line()
+    if not line or not isinstance(line[-1], CheckpointCommitted):
+        return []
+    verdict = process.world.rng.choice(("PROMOTE", "HOLD"))
+    return [RoundCommitted(CYCLE, cycle.rounds_committed + 1, line[-1].artifact, verdict, "")]
+
+
+def _window(process: "Process") -> Sequence[Fact]:
+    state = process.journal.ledger.state
+    return [WindowSet(process.world.rng.random() < 0.5, state.window_edit + 1)]
+
+
+def _role(process: "Process") -> Sequence[Fact]:
+    state, rng = process.journal.ledger.state, process.world.rng
+    node = rng.choice(sorted(state.members))
+    known = state.roles.get(node)
+    edit = 1 if known is None else known.edit + 1
+    return [RoleAssigned(node, rng.choice(("trainer", "generator", "idle")), "seen", edit)]
+
+
+def _admission(process: "Process") -> Sequence[Fact]:
+    """Admit a machine that waits outside; it starts with this leader's ledger, as `Join` does."""
+    world, members = process.world, process.journal.ledger.state.members
+    outside = [node for node in world.outside if node not in members]
+    if not outside:
+        return []
+    machine, leader = world.machines[outside[0]], process.machine
+
+    def join() -> None:
+        if machine.process is None and machine.node in world.outside:
+            content = leader.disk.content
+            machine.disk.content = type(content)(0, content.entries, content.snapshots)
+            if machine.node in members:
+                world.outside.remove(machine.node)
+                machine.start()
+
+    world.at(world.rng.uniform(0.1, 2.0), join)
+    return [admission(machine.node)]
+
+
+def _cycle(process: "Process") -> CycleState:
+    return process.journal.ledger.state.cycles[CYCLE]
+
+
+def _last_checkpoint(cycle: CycleState) -> tuple[str, int]:
+    """Return the artifact and the tokens of the line's last checkpoint."""
+    found = [fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
+    return (found[-1].artifact, found[-1].tokens) if found else ("", 0)

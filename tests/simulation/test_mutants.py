@@ -1,0 +1,29 @@
+"""Every planted fault is noticed: the invariants see what they are there to see."""
+
+import pytest
+
+from tests.simulation.mutants import MUTANTS, Mutant
+from tests.simulation.seeds import SeedFailed, run_seed
+
+FIRST_SEED = 7000
+
+
+def first_failing_seed(mutant: Mutant) -> int | None:
+    for seed in range(FIRST_SEED, FIRST_SEED + mutant.seeds):
+        try:
+            run_seed(seed, mutant.profile)
+        except SeedFailed as failed:
+            print(str(failed).splitlines()[0])
+            return seed
+    return None
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_planted_fault_is_noticed_and_nothing_else(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as planted:
+        mutant.plant(planted)
+        seed = first_failing_seed(mutant)
+    assert seed is not None, f"{mutant.seeds} seeds of {mutant.profile.name} don't notice it"
+    run_seed(seed, mutant.profile)

@@ -1,0 +1,81 @@
+"""One simulated cluster: its time, its machines and the queue of what will happen.
+
+Owns virtual time, the seed's random source and the trace. Doesn't know what machines do or what
+must hold.
+"""
+
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+
+from blake3 import blake3
+
+from jupiterd.ids import NodeId
+from tests.simulation.machine import Machine
+from tests.simulation.network import Network
+from tests.simulation.profiles import Profile
+from tests.simulation.witness import Witness
+
+TOLD = 50
+"""How many of the last events a failing seed shows."""
+
+
+class World:
+    """Runs machines in virtual time."""
+
+    def __init__(self, seed: int, profile: Profile) -> None:
+        self.seed = seed
+        self.profile = profile
+        self.rng = random.Random(seed)
+        self.now = 0.0
+        self.disturbed_at = 0.0
+        """When anything but time last got in the way of anybody."""
+        self.is_healed = False
+        """No more troubles: whatever is dead stays dead, everything else works."""
+        self.recent: deque[str] = deque(maxlen=TOLD)
+        self.trace = blake3()
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = count()
+        self.network = Network(self)
+        self.witness = Witness(self)
+        self.machines: dict[NodeId, Machine] = {}
+        self.outside: list[NodeId] = []
+        """Machines that have never been started: nobody has admitted them yet."""
+
+    def at(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Let something happen `delay_s` from now."""
+        heapq.heappush(self._queue, (self.now + delay_s, next(self._count), action))
+
+    def run(self, seconds: float) -> None:
+        """Let everything happen that is due within so many seconds."""
+        until = self.now + seconds
+        queue = self._queue
+        while queue and queue[0][0] <= until:
+            self.now, _, action = heapq.heappop(queue)
+            action()
+        self.now = until
+
+    def tell(self, what: str) -> None:
+        """Note an event: for the trace, and for whoever looks into a failing seed."""
+        line = f"{self.now:9.3f} {what}"
+        self.recent.append(line)
+        self.trace.update(line.encode())
+
+    def disturb(self, what: str) -> None:
+        """Note that something got in the way."""
+        self.disturbed_at = self.now
+        self.tell(what)
+
+    def quiet_s(self) -> float:
+        """Return for how long nothing has got in anybody's way; 0 in bad weather."""
+        return self.now - self.disturbed_at if self.network.weather.is_fair else 0.0
+
+    def living(self) -> list[Machine]:
+        """Return the machines that run and are awake."""
+        return [machine for machine in self.machines.values() if machine.is_awake]
+
+    def fresh_name(self, digits: int) -> str:
+        """Return hex digits that nobody has had."""
+        return f"{self.rng.getrandbits(4 * digits):0{digits}x}"

@@ -8,10 +8,10 @@ progress (names its parent) and withdrawals. A fact on the wire is (type, versio
 ones are kept and relayed, not folded.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from jupiterd.frames import Scalar
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -298,6 +298,7 @@ KnownFact = (
     | RoundCommitted
 )
 Fact = KnownFact | UnknownFact
+Values = tuple[Any, ...]
 
 _TYPES: Mapping[str, type[KnownFact]] = {
     kind.__name__: kind
@@ -344,6 +345,21 @@ def from_wire(type_name: str, version: int, body: Mapping[str, Any]) -> Fact:
         name: tuple(value) if isinstance(value, list) else value for name, value in body.items()
     }
     return kind(**values)
+
+
+def reader(type_name: str, version: int, names: tuple[str, ...]) -> Callable[[Values], Fact]:
+    """Return what rebuilds a fact of the values of these fields, as `from_wire` does of a map.
+
+    It raises ValueError where there are more values than names, or fewer.
+    """
+    kind = _TYPES.get(type_name)
+    if kind is not None and version == kind.VERSION and names == _fields_of(kind)[0]:
+        return lambda values: kind(*values) if len(values) == len(names) else _miscounted()
+    return lambda values: from_wire(type_name, version, dict(zip(names, values, strict=True)))
+
+
+def _miscounted() -> NoReturn:
+    raise ValueError("a fact has as many values as it has fields")
 
 
 def _names(fact: KnownFact) -> tuple[str, ...]:

@@ -47,8 +47,9 @@ class Journal:
             cluster = secrets.token_hex(16)
             file.set("cluster", cluster)
         self._compacting = asyncio.Lock()
-        self._snapshot_author: str | None = None
-        self._take(self._loaded(ClusterId(cluster)))
+        self._authors: list[NodeId] = []
+        """Who made the snapshots on disk; one of our own is all that a peer may get."""
+        self._take(*self._loaded(ClusterId(cluster)))
 
     @property
     def ledger(self) -> Ledger:
@@ -145,7 +146,7 @@ class Journal:
                 self._file.replace, ledger.cluster, fetched.entries, fetched.snapshots
             )
             self._unsaved.clear()
-            self._take(ledger)
+            self._take(ledger, [fetched.sender] * len(fetched.snapshots))
         self._tell()
 
     async def adopt(self, raw: bytes, sender: NodeId) -> None:
@@ -157,7 +158,7 @@ class Journal:
         async with self._writing:
             snapshot = await asyncio.to_thread(verified_snapshot, self._ledger, raw, sender)
             await asyncio.to_thread(self._file.add_snapshot, raw)
-            self._snapshot_author = None
+            self._authors.append(sender)
             adopt(self._ledger, snapshot)
         self._tell()
 
@@ -165,7 +166,7 @@ class Journal:
         """Return our snapshot for a peer; empty where every entry is held one by one."""
         if not self._ledger.has_forgotten({}):
             return b""
-        if self._snapshot_author != self._identity.node_id:
+        if self._authors != [self._identity.node_id]:
             await self.compact()
         (raw,) = await asyncio.to_thread(self._file.load_snapshots)
         return raw
@@ -192,7 +193,7 @@ class Journal:
                 kept = [entry.raw for entry in ledger.entries()[-KEPT_ENTRIES:]]
                 await asyncio.to_thread(self._file.compact, raw, kept)
                 self._unsaved.clear()
-                self._snapshot_author = self._identity.node_id
+                self._authors = [self._identity.node_id]
                 ledger.forget(forgotten)
         self._tell()
         log.info("ledger_summed_up", extra={"facts": len(facts), "size_bytes": len(raw)})
@@ -208,22 +209,24 @@ class Journal:
         entries, more = self._ledger.lacking(have, limit_bytes)
         return [entry.raw for entry in entries], more
 
-    def _loaded(self, cluster: ClusterId) -> Ledger:
-        """Return what is on disk; what can't be used is left out, and so is what hangs on it."""
-        ledger = Ledger(cluster)
+    def _loaded(self, cluster: ClusterId) -> tuple[Ledger, list[NodeId]]:
+        """Return what is on disk, and whose snapshots; what can't be used is left out."""
+        ledger, authors = Ledger(cluster), list[NodeId]()
         for raw in self._file.load_snapshots():
             with _logged_if_bad():
-                adopt(ledger, verified_snapshot(ledger, raw))
+                snapshot = verified_snapshot(ledger, raw)
+                adopt(ledger, snapshot)
+                authors.append(snapshot.author)
         for raw in self._file.load():
             with _logged_if_bad():
                 add_verified(ledger, parse(raw))
-        return ledger
+        return ledger, authors
 
-    def _take(self, ledger: Ledger) -> None:
+    def _take(self, ledger: Ledger, authors: list[NodeId]) -> None:
         self._ledger = ledger
         self._writer = Writer(self._identity.node_id, secrets.token_hex(8))
         self._tip = ""
-        self._snapshot_author = None
+        self._authors = authors
 
     def _admit(self, raw: bytes) -> Entry | None:
         with _logged_if_bad():

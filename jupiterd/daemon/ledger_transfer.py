@@ -27,6 +27,7 @@ class FetchedLedger:
     """A ledger in memory, and the bytes that keep it on disk."""
 
     ledger: Ledger
+    sender: NodeId
     snapshots: list[bytes] = field(default_factory=list[bytes])
     entries: list[bytes] = field(default_factory=list[bytes])
 
@@ -58,7 +59,7 @@ async def fetch_ledger(peer: PeerStub, sender: NodeId, cluster: ClusterId) -> Fe
         CorruptLedgerError: what came doesn't make a ledger.
         PeerUnreachableError: it forgets faster than it sends.
     """
-    fetched = FetchedLedger(Ledger(cluster))
+    fetched = FetchedLedger(Ledger(cluster), sender)
     for _ in range(MAX_SNAPSHOTS):
         raw = await fetch_snapshot(peer)
         if raw:

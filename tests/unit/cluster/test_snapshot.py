@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jupiterd.cluster.facts import ClusterFounded
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.snapshot import Snapshot, compose_snapshot, parse_snapshot, seal_snapshot
 from jupiterd.errors import CorruptLedgerError
@@ -102,13 +103,22 @@ def test_a_snapshot_with_another_entry_in_a_known_place_changes_nothing() -> Non
     assert same(ours, before)
 
 
-def mangled(change: object) -> bytes:
-    """The wire form of a snapshot whose body's last two parts are others."""
-    rows, told = change  # pyright: ignore[reportGeneralTypeIssues]
-    return seal_snapshot(msgpack.packb([1, CLUSTER, NODES[0], rows, told]), SIGNATURE)  # pyright: ignore[reportArgumentType]
+def mangled(*parts: object) -> bytes:
+    """The wire form of a snapshot with these writers, kinds and facts."""
+    return seal_snapshot(packed([1, CLUSTER, NODES[0], *parts]), SIGNATURE)
+
+
+def packed(value: object) -> bytes:
+    return msgpack.packb(value) or b""
 
 
 WRITER = [f"{NODES[0]}/u", 1, 1, "h"]
+KIND = ["ClusterFounded", 1, ["label"]]
+
+
+def test_what_the_next_test_mangles_is_well_formed_otherwise() -> None:
+    snapshot = parse_snapshot(mangled([WRITER], [KIND], [[1, 0, 1, 0, ["home"]]]))
+    assert list(snapshot.facts) == [((1, NODES[0], "u", 1), ClusterFounded("home"))]
 
 
 @pytest.mark.parametrize(
@@ -116,16 +126,22 @@ WRITER = [f"{NODES[0]}/u", 1, 1, "h"]
     [
         b"",
         b"\xc1",
-        msgpack.packb([1, 2]),
-        msgpack.packb([b"", b""]),
-        msgpack.packb([msgpack.packb([1, 2]), SIGNATURE]),
-        msgpack.packb([msgpack.packb([9, CLUSTER, NODES[0], [], []]), SIGNATURE]),
-        mangled([[["../x", 1, 1, "h"]], []]),
-        mangled([[[f"{NODES[0]}/u", 0, 1, "h"]], []]),
-        mangled([[WRITER], [[1, 1, 1, "ClusterFounded", 1, {"label": "x"}]]]),
-        mangled([[WRITER], [[1, 0, 1, "ClusterFounded", 1, {"label": 7}]]]),
-        mangled([[WRITER], [[1, 0, 1, "ClusterFounded", 1]]]),
-        mangled([[WRITER], [7]]),
+        packed([1, 2]),
+        packed([b"", b""]),
+        packed([packed([1, 2]), SIGNATURE]),
+        packed([packed([9, CLUSTER, NODES[0], [], [], []]), SIGNATURE]),
+        mangled([], []),
+        mangled([["../x", 1, 1, "h"]], [], []),
+        mangled([[f"{NODES[0]}/u", 0, 1, "h"]], [], []),
+        mangled([WRITER], [["ClusterFounded", 1, [7]]], []),
+        mangled([WRITER], [7], []),
+        mangled([WRITER], [KIND], [[1, 1, 1, 0, ["home"]]]),
+        mangled([WRITER], [KIND], [[1, 0, 1, 1, ["home"]]]),
+        mangled([WRITER], [KIND], [[1, 0, 1, 0, [7]]]),
+        mangled([WRITER], [KIND], [[1, 0, 1, 0, ["home", "more"]]]),
+        mangled([WRITER], [KIND], [[1, 0, 1, 0]]),
+        mangled([WRITER], [KIND], [["1", 0, 1, 0, ["home"]]]),
+        mangled([WRITER], [KIND], [7]),
     ],
 )
 def test_bytes_that_are_no_snapshot_are_refused(raw: bytes) -> None:

@@ -16,6 +16,7 @@ from jupiterd.daemon.node import Node
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.verification import add_verified
+from jupiterd.ids import NodeId
 from jupiterd.ports import Address
 
 EVERYTHING_BYTES = 64 << 20
@@ -80,7 +81,7 @@ def whole_ledger(journal: Journal) -> FetchedLedger:
     ledger = Ledger(journal.cluster)
     for raw in raws:
         add_verified(ledger, parse(raw))
-    return FetchedLedger(ledger, [], raws)
+    return FetchedLedger(ledger, NodeId("nobody"), [], raws)
 
 
 async def link(node: Node, other: Node) -> None:

@@ -74,6 +74,7 @@ class Commands:
 
     async def execute_here(self, verb: str, arguments: Arguments) -> dict[str, Any]:
         """Carry out a command as the leader; raises NoLeaderError where we don't lead."""
+        self._node.pulse.check_awake()
         if self._node.leading is None:
             raise NoLeaderError("this node doesn't lead")
         if verb not in self._verbs:

@@ -55,6 +55,8 @@ class Leading:
     alive: Callable[[], frozenset[NodeId]]
     hardware_of: Callable[[NodeId], Hardware | None]
     exchange: Exchange
+    check_awake: Callable[[], None]
+    """Ends the term at once where this machine has slept: others may lead by now."""
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
     _no_room_until_s: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     is_over: bool = False
@@ -66,6 +68,7 @@ class Leading:
             NoLeaderError: the term is over.
             DiskFullError: this node has no room for them.
         """
+        self.check_awake()
         if self.is_over:
             raise NoLeaderError("this node no longer leads")
         with self.named(self.self_id):

@@ -189,6 +189,7 @@ class Node:
             alive=self.alive,
             hardware_of=self.outlook.hardware_of,
             exchange=self.exchange,
+            check_awake=self.pulse.check_awake,
         )
 
     def _is_member(self, node: NodeId) -> bool:

@@ -25,6 +25,8 @@ from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate
 from jupiterd.net.identity import Identity, node_id_of
+from jupiterd.net.interface_watch import LostAddresses
+from jupiterd.net.interfaces import addresses_by_interface
 from jupiterd.ports import Address, Discovery
 from jupiterd.rpc import peer_pb2
 
@@ -32,13 +34,14 @@ log = logging.getLogger(__name__)
 
 PROTOCOL = 1
 TICK_S = 0.1
+LOOK_AT_LINKS_S = 0.5
 HELLO_TIMEOUT_S = 3.0
 JOIN_TIMEOUT_S = 10.0
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 30.0
 SEEN_S = 10.0
 WORKING_S = 5.0
-MAX_LEADER_ADDRESSES = 8
+MAX_ADDRESSES_OF_ONE = 8
 MAX_LABEL_CHARACTERS = 64
 MAX_ADDRESSES = 256
 
@@ -74,6 +77,7 @@ class Greeter:
         self._attempts: dict[Address, Attempt] = {}
         self._seen: dict[ClusterId, tuple[Summary, float]] = {}
         self._joining = asyncio.Lock()
+        self._lost = LostAddresses(lambda: frozenset(addresses_by_interface()))
         self.port = 0
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
@@ -135,15 +139,29 @@ class Greeter:
 
     async def run(self) -> None:
         """Greet each known address when it is due."""
+        look_at_s = now_s()
         async with asyncio.TaskGroup() as group:
             while True:
                 await asyncio.sleep(TICK_S)
+                if now_s() >= look_at_s:
+                    look_at_s = now_s() + LOOK_AT_LINKS_S
+                    self._look_at_links()
                 for address, attempt in list(self._attempts.items()):
                     if not attempt.is_ours and now_s() >= attempt.due_s:
                         attempt.tried_s = now_s()
                         attempt.due_s = now_s() + attempt.wait_s
                         attempt.wait_s = min(attempt.wait_s * 2, LAST_RETRY_S)
                         group.create_task(self._greet(address, attempt), name=f"greet {address}")
+
+    def _look_at_links(self) -> None:
+        """Where an address of ours is gone, look for other ways to those we reached from it."""
+        lost = self._lost.among(peer.source for peer in self._peers if peer.source)
+        for peer in self._peers.strand(lost):
+            log.info("link_stranded", extra={"node": short(peer.node), "source": peer.source})
+            self.note(peer.address)
+            for text in peer.addresses[:MAX_ADDRESSES_OF_ONE]:
+                with contextlib.suppress(ValueError):
+                    self.note(parse_address(text))
 
     async def _greet(self, address: Address, attempt: Attempt) -> None:
         try:
@@ -202,6 +220,7 @@ class Greeter:
         peer = self._peers.get(node)
         return (
             peer is not None
+            and not peer.is_stranded
             and peer.address != address
             and peer.run_nonce == run_nonce
             and now_s() - peer.answered_s < WORKING_S
@@ -240,7 +259,7 @@ class Greeter:
             if self._summary().blank and reply.cluster != self._journal.cluster:
                 await self._move(node, reply, channels)
         elif reply.decision == decisions.ASK_LEADER:
-            for text in reply.leader_addresses[:MAX_LEADER_ADDRESSES]:
+            for text in reply.leader_addresses[:MAX_ADDRESSES_OF_ONE]:
                 with contextlib.suppress(ValueError):
                     self.note(parse_address(text))
         else:

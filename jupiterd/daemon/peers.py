@@ -14,6 +14,7 @@ from jupiterd.errors import PeerUnreachableError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
+from jupiterd.net.interfaces import told_source_toward
 from jupiterd.ports import Address
 
 
@@ -33,6 +34,10 @@ class Peer:
     """Its vector of writers, as it last told us."""
     answered_s: float = float("-inf")
     """When it last answered a heartbeat over this link."""
+    source: str = ""
+    """The address of ours that the link leaves from; empty where it can't be lost."""
+    is_stranded: bool = False
+    """That address is gone: nothing sent over this link will ever be answered."""
     troubled_until_s: float = 0.0
     """Work isn't placed there before this time: a stream to it has just broken."""
 
@@ -63,17 +68,28 @@ class Peers:
         return next((peer for peer in self._links.values() if peer.address == address), None)
 
     async def link(self, node: NodeId, name: str, address: Address, certificate_pem: bytes) -> Peer:
-        """Make the link, or move an existing one to another address."""
+        """Make the link, or move one that exists to another address, or off a stranded one."""
         known = self._links.get(node)
-        if known is not None and known.address == address:
+        if known is not None and known.address == address and not known.is_stranded:
             known.name = name
             return known
         channels = PeerChannels(self._identity, address, certificate_pem)
-        self._links[node] = Peer(node, name, address, channels)
+        source = told_source_toward(address.host)
+        self._links[node] = Peer(node, name, address, channels, source=source)
         if known is not None:
             self._links[node].hardware = known.hardware
+            self._links[node].addresses = known.addresses
             await known.channels.close()
         return self._links[node]
+
+    def strand(self, lost: frozenset[str]) -> list[Peer]:
+        """Mark the links that leave from one of these addresses of ours; return those newly so."""
+        fresh: list[Peer] = []
+        for peer in self._links.values():
+            was_stranded, peer.is_stranded = peer.is_stranded, peer.source in lost
+            if peer.is_stranded and not was_stranded:
+                fresh.append(peer)
+        return fresh
 
     async def unlink(self, node: NodeId) -> None:
         """Close the link to a node; it is made anew when the node is met again."""

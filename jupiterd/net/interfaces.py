@@ -50,15 +50,35 @@ def local_addresses(*, loopback_only: bool, interfaces: tuple[str, ...] = ()) ->
     """
     if loopback_only:
         return [LOOPBACK]
+    found = [address for _, address in addresses_by_interface(interfaces)]
+    return sorted(found, key=lambda address: ":" in address) or [LOOPBACK]
+
+
+def told_source_toward(host: str) -> str:
+    """Return the local address that packets to `host` leave from, if it is one told to others.
+
+    Empty where it is not (loopback, link-local), where there is no way, or where `host` is a name:
+    asking for names takes time.
+    """
+    try:
+        if ipaddress.ip_address(_bare(host)).is_loopback:
+            return ""
+        source, _ = source_address_toward(host)
+    except (ValueError, BadRouteError):
+        return ""
+    return source if _is_reachable_from_outside(source) else ""
+
+
+def addresses_by_interface(interfaces: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """Return (interface, address) for each interface that is up, or of those named; no loopback."""
     states = psutil.net_if_stats()
-    found = [
-        entry.address
+    return [
+        (name, entry.address)
         for name, entries in psutil.net_if_addrs().items()
         if name in states and states[name].isup and (not interfaces or name in interfaces)
         for entry in entries
         if _is_ip(entry.family) and _is_reachable_from_outside(entry.address)
     ]
-    return sorted(found, key=lambda address: ":" in address) or [LOOPBACK]
 
 
 def _is_ip(family: int) -> bool:

@@ -8,6 +8,7 @@ at every start. No host name, user, model or role; whoever wants those has to be
 """
 
 import asyncio
+import contextlib
 import logging
 import secrets
 import socket
@@ -18,7 +19,8 @@ from zeroconf import Error as ZeroconfError
 from zeroconf import InterfaceChoice, IPVersion, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
-from jupiterd.net.interfaces import LOOPBACK, local_addresses
+from jupiterd.net.interface_watch import LOOK_INTERVAL_S, InterfaceWatch, Reading
+from jupiterd.net.interfaces import LOOPBACK, addresses_by_interface, local_addresses
 from jupiterd.ports import Address
 
 SERVICE_TYPE: Final = "_jupiter._tcp.local."
@@ -31,36 +33,54 @@ _log = logging.getLogger(__name__)
 
 
 class MdnsDiscovery:
-    """Announces us and sees others: on every interface, the ones named, or loopback alone."""
+    """Announces us and sees others: on every interface, the ones named, or loopback alone.
+
+    Whoever goes through the sightings also keeps them true: interfaces that come and go are noticed
+    there, a second or two later.
+    """
 
     def __init__(self, loopback_only: bool = False, interfaces: tuple[str, ...] = ()) -> None:  # noqa: FBT001, FBT002
         self._loopback_only = loopback_only
         self._interfaces = interfaces
         self._instance = f"{secrets.token_hex(4)}.{SERVICE_TYPE}"
+        self._tag = secrets.token_hex(8)
+        self._port = 0
         self._seen: asyncio.Queue[str | None] = asyncio.Queue(MAX_WAITING)
         self._zeroconf: AsyncZeroconf | None = None
         self._browser: AsyncServiceBrowser | None = None
+        self._announcing: asyncio.Future[None] | None = None
+        self._watch = InterfaceWatch(self._reading)
         self._is_closed = False
 
     async def start(self, port: int) -> None:
-        """Announce our port and begin to look; without multicast, log that once and see nothing."""
+        """Begin to look, and to announce our port; without multicast, log that and see nothing.
+
+        Announcing goes on for most of a second; nobody has to wait for it.
+        """
+        self._port = port
         try:
             self._zeroconf = AsyncZeroconf(interfaces=self._choice(), ip_version=self._ip_version())
-            # Look first: announcing takes more than a second.
-            self._browser = AsyncServiceBrowser(
-                self._zeroconf.zeroconf, SERVICE_TYPE, handlers=[self._on_change]
-            )
-            await (await self._zeroconf.async_register_service(self._announcement(port)))
-        except (OSError, ZeroconfError) as error:
-            _log.warning("mdns unavailable error=%s hint=use --peer HOST:PORT", error)
+        except (OSError, RuntimeError, ZeroconfError) as error:
+            _log_unavailable(error)
+            return
+        self._look_anew(self._zeroconf)
+        self._announcing = asyncio.ensure_future(self._announce(self._zeroconf))
 
     async def sightings(self) -> AsyncIterator[Address]:
         """Yield the addresses of other daemons as they are announced; ends when closed."""
+        loop = asyncio.get_running_loop()
+        look_at_s = loop.time() + LOOK_INTERVAL_S
         while not self._is_closed:
-            name = await self._seen.get()
+            name: str | None = ""
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(look_at_s):
+                    name = await self._seen.get()
             if name is None:
                 return
-            for address in await self._resolve(name):
+            if loop.time() >= look_at_s:
+                look_at_s = loop.time() + LOOK_INTERVAL_S
+                await self._follow_interfaces()
+            for address in await self._resolve(name) if name else ():
                 yield address
 
     async def close(self) -> None:
@@ -70,12 +90,59 @@ class MdnsDiscovery:
             self._seen.get_nowait()
         self._seen.put_nowait(None)
         zeroconf, self._zeroconf = self._zeroconf, None
+        await self._end_announcing()
         if zeroconf is None:
             return
         if self._browser is not None:
             await self._browser.async_cancel()
         await zeroconf.async_unregister_all_services()
         await zeroconf.async_close()
+
+    async def _announce(self, zeroconf: AsyncZeroconf) -> None:
+        """Announce us. Nobody else has our random name, so it isn't asked for first."""
+        try:
+            await zeroconf.async_register_service(self._announcement(), cooperating_responders=True)
+        except (OSError, ZeroconfError) as error:
+            _log_unavailable(error)
+
+    async def _end_announcing(self) -> None:
+        announcing, self._announcing = self._announcing, None
+        if announcing is not None:
+            announcing.cancel()
+            await asyncio.wait({announcing})
+
+    async def _follow_interfaces(self) -> None:
+        """Where addresses have changed, be heard and hear on those there are now."""
+        if self._loopback_only or not self._watch.has_changed():
+            return
+        _log.info("interfaces_changed", extra={"addresses": " ".join(self._local_addresses())})
+        if self._zeroconf is None:
+            await self.start(self._port)
+            return
+        try:
+            # By way of loopback alone, so that every socket is made anew: a group that was joined
+            # before the interface went away is joined no more, even if all looks as before.
+            await self._zeroconf.async_update_interfaces([LOOPBACK])
+            await self._zeroconf.async_update_interfaces(self._choice())
+            await self._zeroconf.async_update_service(self._announcement())
+        except (OSError, ZeroconfError) as error:
+            _log_unavailable(error)
+        if self._browser is not None:
+            await self._browser.async_cancel()
+        self._look_anew(self._zeroconf)
+
+    def _look_anew(self, zeroconf: AsyncZeroconf) -> None:
+        """Ask who is there; whoever was seen before is seen once more."""
+        self._browser = AsyncServiceBrowser(
+            zeroconf.zeroconf, SERVICE_TYPE, handlers=[self._on_change]
+        )
+
+    def _reading(self) -> Reading:
+        return (
+            frozenset()
+            if self._loopback_only
+            else frozenset(addresses_by_interface(self._interfaces))
+        )
 
     def _on_change(
         self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange
@@ -103,15 +170,15 @@ class MdnsDiscovery:
             return []
         return [Address(host, info.port) for host in info.parsed_scoped_addresses()]
 
-    def _announcement(self, port: int) -> AsyncServiceInfo:
+    def _announcement(self) -> AsyncServiceInfo:
         label = self._instance.partition(".")[0]
         return AsyncServiceInfo(
             SERVICE_TYPE,
             self._instance,
-            port=port,
+            port=self._port,
             addresses=[_packed(address) for address in self._local_addresses()],
             server=f"{label}.local.",
-            properties={"v": PROTOCOL_MAJOR, "t": secrets.token_hex(8)},
+            properties={"v": PROTOCOL_MAJOR, "t": self._tag},
         )
 
     def _local_addresses(self) -> list[str]:
@@ -124,6 +191,10 @@ class MdnsDiscovery:
 
     def _ip_version(self) -> IPVersion | None:
         return IPVersion.V4Only if self._loopback_only else None
+
+
+def _log_unavailable(error: Exception) -> None:
+    _log.warning("mdns unavailable error=%s hint=use --peer HOST:PORT", error)
 
 
 def _packed(address: str) -> bytes:

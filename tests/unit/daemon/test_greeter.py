@@ -3,6 +3,8 @@
 import socket
 from pathlib import Path
 
+import pytest
+
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.greeter import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
@@ -169,3 +171,21 @@ async def test_a_link_that_works_is_left_alone_when_another_address_is_seen(tmp_
         peer.answered_s = float("-inf")
         await dissolves.greeter._greet(second, Attempt(now_s()))
         assert dissolves.peers.require(stays.identity.node_id).address == second
+
+
+async def test_peers_reached_from_an_address_that_is_gone_are_looked_for_at_all_of_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await found(one, other)
+        await other.journal.move_to(whole_ledger(one.journal))
+        first = await one.peers.link(
+            other.identity.node_id, "other", address_of(other), admission_of(other).certificate_pem
+        )
+        first.source, first.addresses = "192.0.2.1", ("198.51.100.2:47470", "nowhere:0")
+        first.answered_s = now_s()
+        monkeypatch.setattr(one.greeter._lost, "among", lambda _: frozenset({"192.0.2.1"}))
+        one.greeter._look_at_links()
+        assert set(one.greeter._attempts) == {address_of(other), Address("198.51.100.2", 47470)}
+        await greet(one, other)
+        assert one.peers.require(other.identity.node_id) is not first

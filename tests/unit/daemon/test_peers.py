@@ -62,3 +62,27 @@ async def test_links_may_change_while_they_are_gone_through(peers: Peers, other:
     for peer in peers:
         await peers.unlink(peer.node)
     assert list(peers) == []
+
+
+async def test_a_link_from_an_address_that_is_gone_is_made_anew(
+    peers: Peers, other: Identity
+) -> None:
+    first = await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    assert first.source == "", "loopback can't be lost"
+    first.source = "192.0.2.1"
+    assert peers.strand(frozenset({"192.0.2.9"})) == []
+    assert peers.strand(frozenset({"192.0.2.1"})) == [first]
+    assert peers.strand(frozenset({"192.0.2.1"})) == [], "once for each time"
+    again = await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    assert again is not first
+    assert not again.is_stranded
+    await peers.close()
+
+
+async def test_a_link_is_kept_when_its_address_has_come_back(peers: Peers, other: Identity) -> None:
+    first = await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    first.source = "192.0.2.1"
+    peers.strand(frozenset({"192.0.2.1"}))
+    peers.strand(frozenset())
+    assert await peers.link(other.node_id, "one", HERE, other.certificate_pem) is first
+    await peers.close()

@@ -38,6 +38,10 @@ async def first(sightings: AsyncIterator[Address], port: int) -> Address:
     raise AssertionError("the sightings ended")
 
 
+def _raise(error: Exception) -> None:
+    raise error
+
+
 @pytest.mark.net
 async def test_two_processes_find_each_other_on_loopback_within_seconds() -> None:
     neighbour = await asyncio.create_subprocess_exec(
@@ -80,7 +84,7 @@ async def test_a_daemon_does_not_see_itself() -> None:
 
 @pytest.mark.net
 async def test_the_announcement_tells_nothing_about_the_machine() -> None:
-    announcement = MdnsDiscovery(loopback_only=True)._announcement(40005)
+    announcement = MdnsDiscovery(loopback_only=True)._announcement()
     properties = announcement.decoded_properties
     assert set(properties) == {"v", "t"}
     assert properties["v"] == "1"
@@ -88,6 +92,46 @@ async def test_the_announcement_tells_nothing_about_the_machine() -> None:
     label = announcement.name.partition(".")[0]
     assert len(label) == 8
     assert announcement.server == f"{label}.local."
+
+
+@pytest.mark.net
+async def test_after_a_change_of_addresses_everybody_is_seen_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other, discovery = MdnsDiscovery(loopback_only=True), MdnsDiscovery()
+    changes = iter([True])
+    monkeypatch.setattr(discovery, "_choice", lambda: ["127.0.0.1"])
+    monkeypatch.setattr(discovery, "_local_addresses", lambda: ["127.0.0.1"])
+    monkeypatch.setattr(discovery._watch, "has_changed", lambda: next(changes, False))
+    await other.start(40007)
+    await discovery.start(40008)
+    seen_by_other = asyncio.ensure_future(first(other.sightings(), 40008))
+    sightings = discovery.sightings()
+    async with asyncio.timeout(10):
+        assert await first(sightings, 40007)
+        assert await first(sightings, 40007), "once more, after the change"
+        assert await seen_by_other
+    assert next(changes, None) is None
+    await other.close()
+    await discovery.close()
+
+
+@pytest.mark.net
+async def test_a_machine_that_gets_multicast_later_is_heard_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other, discovery = MdnsDiscovery(loopback_only=True), MdnsDiscovery()
+    with monkeypatch.context() as without:
+        without.setattr(discovery, "_choice", lambda: _raise(RuntimeError("no interfaces")))
+        await discovery.start(40010)
+    monkeypatch.setattr(discovery, "_choice", lambda: ["127.0.0.1"])
+    monkeypatch.setattr(discovery, "_local_addresses", lambda: ["127.0.0.1"])
+    monkeypatch.setattr(discovery._watch, "has_changed", lambda: True)
+    await other.start(40009)
+    async with asyncio.timeout(10):
+        assert await first(discovery.sightings(), 40009)
+    await other.close()
+    await discovery.close()
 
 
 @pytest.mark.net

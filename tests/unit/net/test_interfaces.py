@@ -3,7 +3,13 @@ import ipaddress
 import pytest
 
 from jupiterd.errors import BadRouteError
-from jupiterd.net.interfaces import interface_of, local_addresses, source_address_toward
+from jupiterd.net.interfaces import (
+    addresses_by_interface,
+    interface_of,
+    local_addresses,
+    source_address_toward,
+    told_source_toward,
+)
 
 
 def test_the_way_to_loopback_leaves_from_loopback() -> None:
@@ -35,3 +41,13 @@ def test_every_address_told_to_others_is_one_of_ours_and_ipv4_comes_first() -> N
 
 def test_an_interface_that_is_not_there_leaves_loopback() -> None:
     assert local_addresses(loopback_only=False, interfaces=("none0",)) == ["127.0.0.1"]
+
+
+def test_loopback_and_names_have_no_source_that_is_told() -> None:
+    assert told_source_toward("127.0.0.1") == ""
+    assert told_source_toward("::1") == ""
+    assert told_source_toward("localhost") == ""
+
+
+def test_what_is_told_lies_on_an_interface_that_is_up() -> None:
+    assert all(interface_of(address) == name for name, address in addresses_by_interface())

@@ -53,6 +53,8 @@ class ClusterView:
     """All members, this node included."""
     pending_reason: str = ""
     """Why this node waits outside a closed cluster; empty where it doesn't."""
+    clone_at: str = ""
+    """Where another machine has this node's key; empty where none was seen."""
     is_removed: bool = False
     """This node is no longer a member."""
     disk_trouble: str = ""
@@ -68,6 +70,11 @@ class _Row:
 
 
 TABLE: Mapping[str, _Row] = {
+    "clone": _Row(
+        Severity.ERROR,
+        "another machine uses this node's key: {subject}",
+        "delete key.pem in the state folder of one of them, and start both again",
+    ),
     "removed": _Row(
         Severity.ERROR,
         "this node was removed from its cluster",
@@ -122,6 +129,8 @@ def judge(view: ClusterView) -> list[HealthWarning]:
 
 
 def _findings(view: ClusterView) -> Iterator[tuple[str, str]]:
+    if view.clone_at:
+        yield "clone", view.clone_at
     if view.is_removed:
         yield "removed", ""
     if view.disk_trouble:

@@ -79,6 +79,11 @@ class Greeter:
         self._joining = asyncio.Lock()
         self._lost = LostAddresses(lambda: frozenset(addresses_by_interface()))
         self.port = 0
+        self.run_nonce = ""
+        """Drawn at each start of the daemon, so that it knows itself."""
+        self.clone_at = ""
+        """Where another machine uses this node's key, once that was seen; for good."""
+        self.on_clone: Callable[[], None] = lambda: None
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
         self.pending_reason = ""
@@ -167,12 +172,12 @@ class Greeter:
         try:
             certificate = await peek_certificate(address, self._identity, HELLO_TIMEOUT_S)
             node = node_id_of(certificate)
-            if node == self._identity.node_id:
-                attempt.is_ours = True
-                return
             channels = PeerChannels(self._identity, address, certificate)
             try:
-                await self._meet(node, address, certificate, channels, attempt)
+                if node == self._identity.node_id:
+                    attempt.is_ours = await self._is_this_daemon(address, channels)
+                else:
+                    await self._meet(node, address, certificate, channels, attempt)
             finally:
                 await channels.close()
         except JupiterError as error:
@@ -181,6 +186,17 @@ class Greeter:
             log.debug("greeting_failed", extra={"address": str(address), "reason": error.details()})
         except Exception:  # whatever a stranger says, it must not end this daemon
             log.exception("greeting_failed", extra={"address": str(address)})
+
+    async def _is_this_daemon(self, address: Address, channels: PeerChannels) -> bool:
+        """Say whether the daemon with our key at that address is this one, and not a clone."""
+        reply = await channels.control.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
+        if reply.run_nonce == self.run_nonce:
+            return True
+        if not self.clone_at:
+            log.error("clone_met", extra={"address": str(address)})
+            self.clone_at = str(address)
+            self.on_clone()
+        return False
 
     async def _meet(
         self,

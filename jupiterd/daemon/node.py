@@ -78,6 +78,8 @@ class Node:
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group
         )
         self.outlook = Outlook(self)
+        self.greeter.run_nonce = self.outlook.run_nonce
+        self.greeter.on_clone = self.pulse.fall_silent
         self.pulse.describe = self.outlook.describe
         self.pulse.on_lead = self.leadership.on_lead
         self.pulse.on_step_down = self.leadership.on_step_down

@@ -83,10 +83,14 @@ class Outlook:
             )
             for node, admitted in self._node.journal.state.members.items()
         )
-        leader = self._node.pulse.election.leader
-        trouble = self._node.pulse.trouble or self._node.journal.trouble
-        pending = self._node.greeter.pending_reason
-        return ClusterView(leader, nodes, pending, self._node.is_removed, trouble)
+        return ClusterView(
+            leader=self._node.pulse.election.leader,
+            nodes=nodes,
+            pending_reason=self._node.greeter.pending_reason,
+            clone_at=self._node.greeter.clone_at,
+            is_removed=self._node.is_removed,
+            disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
+        )
 
     def describe(self) -> peer_pb2.Heartbeat:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""

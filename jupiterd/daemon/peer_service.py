@@ -18,7 +18,7 @@ from jupiterd.cluster.tokens import Side, is_proved, prove
 from jupiterd.daemon.greeter import PROTOCOL, to_message
 from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.work_events import WorkOrder, to_proto
-from jupiterd.errors import JupiterError, RefusedError
+from jupiterd.errors import ConflictError, JupiterError, RefusedError
 from jupiterd.failures import abort
 from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
@@ -187,6 +187,8 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
     async def _member(self, context: Context) -> NodeId:
         who = caller(context)
+        if self._node.greeter.clone_at:
+            await abort(context, ConflictError("another machine uses this node's key"))
         if who not in self._node.journal.state.members:
             await abort(context, RefusedError(f"node {short(who)} is not a member of this cluster"))
         return who

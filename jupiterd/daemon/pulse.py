@@ -78,6 +78,7 @@ class Pulse:
         self._stability = 0
         self._lag_s = 0.0
         self._in_flight: set[NodeId] = set()
+        self._is_silent = False
         self.describe: Callable[[], peer_pb2.Heartbeat] = peer_pb2.Heartbeat
         self.trouble = ""
         """Why this node can't write its term to disk; empty where it can."""
@@ -128,8 +129,17 @@ class Pulse:
             self._save_again()
             self._tell(Ticked(self._lag_s))
             for peer in self._peers:
-                if peer.node in self._journal.state.members and peer.node not in self._in_flight:
+                if self._may_beat(peer):
                     self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
+
+    def _may_beat(self, peer: Peer) -> bool:
+        is_member = peer.node in self._journal.state.members
+        return is_member and peer.node not in self._in_flight and not self._is_silent
+
+    def fall_silent(self) -> None:
+        """Lead no more and beat no more: two machines with one key would confuse everybody."""
+        self._is_silent = True
+        self.resign()
 
     def resign(self) -> None:
         """Lead no more, and don't stand again."""

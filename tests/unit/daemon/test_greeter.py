@@ -1,10 +1,12 @@
 """From an address to a linked peer, over real TLS."""
 
+import shutil
 import socket
 from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.greeter import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
@@ -189,3 +191,21 @@ async def test_peers_reached_from_an_address_that_is_gone_are_looked_for_at_all_
         assert set(one.greeter._attempts) == {address_of(other), Address("198.51.100.2", 47470)}
         await greet(one, other)
         assert one.peers.require(other.identity.node_id) is not first
+
+
+async def test_two_machines_with_one_key_both_fall_silent_and_say_so(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        one.pulse._act(one.pulse.election.step(now_s() + 10, Ticked()))
+        assert one.leading is not None
+        (tmp_path / "clone").mkdir()
+        shutil.copy(tmp_path / "one" / "key.pem", tmp_path / "clone" / "key.pem")
+        async with serving(tmp_path, "clone") as clone:
+            await greet(clone, one)
+            await greet(one, clone)
+            for node, other in ((one, clone), (clone, one)):
+                assert node.outlook.cluster_view().clone_at == str(address_of(other))
+                assert node.leading is None
+                assert node.pulse.election.step(now_s() + 60, Ticked()) == []
+                assert not (await greet(node, other)).is_ours
+            await greet(one, one)
+            assert one.greeter.clone_at == str(address_of(clone))

@@ -57,6 +57,8 @@ class ClusterView:
     """Where another machine has this node's key; empty where none was seen."""
     is_removed: bool = False
     """This node is no longer a member."""
+    trusts_lan: bool = False
+    """This node lets in whoever is on its network."""
     disk_trouble: str = ""
     """Why this node can't write; empty where it can."""
 
@@ -100,6 +102,11 @@ TABLE: Mapping[str, _Row] = {
         "no node that is alive has a machine learning library installed",
         MISSING_ENGINE.partition(": ")[2],
     ),
+    "trusts-lan": _Row(
+        Severity.WARNING,
+        "whoever is on this network may join while this node leads",
+        "start it without --trust-lan, and let machines in with: jupiterctl cluster open",
+    ),
     "node-gone": _Row(
         Severity.WARNING,
         "{subject} is gone",
@@ -129,24 +136,26 @@ def judge(view: ClusterView) -> list[HealthWarning]:
 
 
 def _findings(view: ClusterView) -> Iterator[tuple[str, str]]:
-    if view.clone_at:
-        yield "clone", view.clone_at
-    if view.is_removed:
-        yield "removed", ""
-    if view.disk_trouble:
-        yield "disk", view.disk_trouble
-    if view.leader is None:
-        yield "no-leader", ""
-    if view.pending_reason:
-        yield "pending-node", view.pending_reason
+    yield from ((code, subject) for code, holds, subject in _of_this_node(view) if holds)
     alive = [node for node in view.nodes if node.liveness is Liveness.ALIVE]
     if alive and not any(node.engines for node in alive):
         yield "no-engine", ""
-    if len(view.nodes) == 1:  # none at all: this one is still starting
-        yield "alone", ""
     for node in view.nodes:
         if node.liveness in _OF_LIVENESS:
             yield _OF_LIVENESS[node.liveness], node.name or short(node.node)
+
+
+def _of_this_node(view: ClusterView) -> tuple[tuple[str, bool, str], ...]:
+    """Return each code, whether it holds, and what it is about."""
+    return (
+        ("clone", bool(view.clone_at), view.clone_at),
+        ("removed", view.is_removed, ""),
+        ("disk", bool(view.disk_trouble), view.disk_trouble),
+        ("no-leader", view.leader is None, ""),
+        ("pending-node", bool(view.pending_reason), view.pending_reason),
+        ("trusts-lan", view.trusts_lan, ""),
+        ("alone", len(view.nodes) == 1, ""),  # none at all: this one is still starting
+    )
 
 
 def _warning(code: str, subject: str) -> HealthWarning:

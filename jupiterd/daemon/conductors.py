@@ -5,6 +5,7 @@ Owns the tasks of one term. Doesn't know how a cycle is conducted.
 
 import asyncio
 import logging
+from dataclasses import dataclass
 
 from jupiterd.cluster.facts import (
     ClusterFounded,
@@ -25,12 +26,23 @@ from jupiterd.ids import CycleId
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.5
+CLUSTER_LABEL = "jupiter"
 
 
-async def found(leading: Leading, label: str, own: NodeAdmitted) -> None:
+@dataclass(frozen=True)
+class Founding:
+    """What a node's own cluster begins with."""
+
+    admission: NodeAdmitted
+    closed: bool
+    """Nobody is let in unless somebody opens it."""
+
+
+async def found(leading: Leading, own: Founding) -> None:
     """Write the first entry of a cluster that has none yet."""
     if len(leading.journal.ledger) == 0:
-        await leading.record(ClusterFounded(label), own)
+        door = (WindowSet(is_open=False, edit=1),) if own.closed else ()
+        await leading.record(ClusterFounded(CLUSTER_LABEL), own.admission, *door)
 
 
 async def lead(leading: Leading) -> None:

@@ -7,22 +7,20 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from jupiterd.cluster.facts import NodeAdmitted
-from jupiterd.daemon.conductors import found, lead
+from jupiterd.daemon.conductors import Founding, found, lead
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError
 
 log = logging.getLogger(__name__)
 
 AGAIN_S = 2.0
-CLUSTER_LABEL = "jupiter"
 
 
 class Leadership:
     """This node's reigns, one after another."""
 
     def __init__(
-        self, own: NodeAdmitted, begin: Callable[[int], Leading], group: asyncio.TaskGroup
+        self, own: Founding, begin: Callable[[int], Leading], group: asyncio.TaskGroup
     ) -> None:
         self._own = own
         self._begin = begin
@@ -60,5 +58,5 @@ class Leadership:
 
     async def _reign(self, leading: Leading) -> None:
         await leading.exchange.unite(leading.alive())
-        await found(leading, CLUSTER_LABEL, self._own)
+        await found(leading, self._own)
         await lead(leading)

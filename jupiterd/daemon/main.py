@@ -25,6 +25,8 @@ from jupiterd.errors import ExitCode, JupiterError, all_of
 @click.option("--interface", multiple=True, help="Network interface to use; may be repeated.")
 @click.option("--peer", multiple=True, help="HOST[:PORT] of another node; may be repeated.")
 @click.option("--join", metavar="TOKEN", help="Join that cluster: jupiterctl cluster token.")
+@click.option("--closed", is_flag=True, default=None, help="Found a cluster that lets nobody in.")
+@click.option("--trust-lan", is_flag=True, default=None, help="As leader, let everybody in.")
 @click.option("--port", type=int, help="TCP port for other nodes; 0 lets the system choose.")
 @click.option("--threads", type=int, help="Threads of each worker process; default: all cores.")
 @click.option("--local", is_flag=True, default=None, help="Use the loopback interface only.")

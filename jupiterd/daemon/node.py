@@ -14,6 +14,7 @@ from jupiterd.cluster.tokens import parse_token
 from jupiterd.daemon.address_book import load_addresses, save_addresses
 from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.daemon.commands import Commands
+from jupiterd.daemon.conductors import Founding
 from jupiterd.daemon.control_service import serve_control
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.exchange import Exchange
@@ -73,7 +74,7 @@ class Node:
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )
         self.greeter.token = parse_token(settings.join) if settings.join else None
-        self.leadership = Leadership(self._own_admission(), self._begin_reign, group)
+        self.leadership = Leadership(self._founding(), self._begin_reign, group)
         self.pulse = Pulse(
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group
         )
@@ -160,7 +161,7 @@ class Node:
             cluster=self.journal.cluster,
             label=state.label,
             blank=state.blank,
-            open=state.window_open,
+            open=self.is_open,
             leader=self.pulse.election.leader,
             term=self.pulse.election.term,
             members=max(1, len(state.members)),
@@ -174,9 +175,15 @@ class Node:
         server.add(lambda s: artifact_pb2_grpc.add_ArtifactsServicer_to_server(artifacts, s))
         return server
 
-    def _own_admission(self) -> NodeAdmitted:
+    @property
+    def is_open(self) -> bool:
+        """Say whether newcomers are let in, as far as this node has a say."""
+        return self.journal.state.window_open or self.settings.trust_lan
+
+    def _founding(self) -> Founding:
         node, certificate = self.identity.node_id, self.identity.certificate_pem
-        return NodeAdmitted(node, self.settings.name, certificate, "founded the cluster")
+        own = NodeAdmitted(node, self.settings.name, certificate, "founded the cluster")
+        return Founding(own, self.settings.closed)
 
     def _begin_reign(self, term: int) -> Leading:
         return Leading(

@@ -89,6 +89,7 @@ class Outlook:
             pending_reason=self._node.greeter.pending_reason,
             clone_at=self._node.greeter.clone_at,
             is_removed=self._node.is_removed,
+            trusts_lan=self._node.settings.trust_lan,
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
         )
 

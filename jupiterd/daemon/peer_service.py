@@ -78,7 +78,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         token = self._proved_token(who, request)
         state = node.journal.state
         letting_in = token.token if token is not None and token.token in state.tokens else ""
-        decision, reason = admit(state, state.window_open, who, letting_in)
+        decision, reason = admit(state, node.is_open, who, letting_in)
         if decision is not Admission.ADMITTED:
             return peer_pb2.JoinReply(decision=decisions.REFUSED, reason=reason)
         if who not in node.journal.state.members:

@@ -49,6 +49,12 @@ class Settings(BaseModel):
     join: str = ""
     """A join token of the cluster that this node is to be in, and of no other."""
 
+    closed: bool = False
+    """A cluster that this node founds lets nobody in unless somebody opens it."""
+
+    trust_lan: bool = False
+    """While this node leads, whoever is on the network may join at any time."""
+
     threads: int = Field(default=0, ge=0, le=4096)
     """Threads that each worker process computes with; 0 means one for each core."""
 

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures simulate check proto constraints clean
+.PHONY: setup demo score test test-failures test-network bench-cluster simulate check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -41,6 +41,14 @@ test-failures: setup
 # The cluster's cores among many nodes, in virtual time: make simulate SEEDS=200000 [FROM=0]
 simulate: setup
 	@$(BIN)/python -m tests.simulation $(or $(FROM),0) $(or $(SEEDS),10000)
+
+# Real daemons in network namespaces, with cables that are pulled and packets that are lost: as root, on Linux.
+test-network: setup
+	@$(BIN)/python -m pytest tests/network --durations 0
+
+# How fast and how cheap the cluster's core is: make bench-cluster [ONLY=leader] [TRIALS=5]
+bench-cluster: setup
+	@$(BIN)/python -m tests.bench.cluster $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS))
 
 # Everything that must hold before a change is handed in.
 check: setup

@@ -1,0 +1,32 @@
+"""What every test here needs: root, namespaces, and for some a packet filter."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.network.lab import why_there_is_no_lab
+from tests.network.links import FILTER
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in this hook too
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    marks = (pytest.mark.net, pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("e2e"))
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            for mark in marks:
+                item.add_marker(mark)
+
+
+@pytest.fixture(autouse=True)
+def _namespaces() -> None:
+    if reason := why_there_is_no_lab():
+        pytest.skip(reason)
+
+
+@pytest.fixture
+def packet_filter() -> None:
+    """Skip where nothing can drop packets."""
+    if reason := why_there_is_no_lab((FILTER,)):
+        pytest.skip(reason)

@@ -1,0 +1,82 @@
+"""What may happen to a machine's link: pulled, cut off from some, lossy, deaf, moved.
+
+Owns the commands for that. Each touches namespaces of the lab alone.
+"""
+
+from collections.abc import Sequence
+
+from tests.network.lab import ELSEWHERE, PREFIX_LENGTH, Host, address_of, bridge, interface
+
+FILTER = "nft"
+"""What one-way cuts, loss and deafness need beside `ip`."""
+
+_TABLE = "jupiter"
+
+
+def pull(host: Host, switch: int = 0) -> None:
+    """Pull the cable: the machine's interface loses its carrier and keeps its address."""
+    host.switches.ip(f"link set {host.port(switch)} down")
+
+
+def plug(host: Host, switch: int = 0) -> None:
+    """Put the cable back in."""
+    host.switches.ip(f"link set {host.port(switch)} up")
+
+
+def separate(hosts: Sequence[Host]) -> None:
+    """Let these machines see each other, and nobody else: they hang on another switch."""
+    _move(hosts, ELSEWHERE)
+
+
+def heal(hosts: Sequence[Host]) -> None:
+    """Bring these machines back to the first switch."""
+    _move(hosts, 0)
+
+
+def deafen(host: Host, to: Sequence[Host]) -> None:
+    """Drop every frame that comes from these: they hear the machine, it doesn't hear them."""
+    macs = ", ".join(other.mac() for other in to)
+    _filter(
+        host,
+        f"chain heard {{ type filter hook input priority 0; ether saddr {{ {macs} }} drop; }}",
+    )
+
+
+def lose(host: Host, percent: int) -> None:
+    """Drop so many of the packets that come in, each by chance."""
+    device = interface(0)
+    _filter(
+        host,
+        "chain heard { type filter hook input priority 0; "
+        f'iifname "{device}" numgen random mod 100 < {percent} drop; }}',
+    )
+
+
+def silence_multicast(host: Host) -> None:
+    """Drop what comes in by multicast DNS."""
+    _filter(host, "chain heard { type filter hook input priority 0; udp dport 5353 drop; }")
+
+
+def restore(host: Host) -> None:
+    """Drop nothing any more."""
+    host.inside.run(FILTER, "-f", "-", given=f"table inet {_TABLE}\ndelete table inet {_TABLE}\n")
+
+
+def readdress(host: Host, number: int) -> str:
+    """Give the machine another address, as DHCP may; return it."""
+    device, mask = interface(0), PREFIX_LENGTH
+    host.inside.ip(
+        f"addr flush dev {device} scope global",
+        f"addr add {address_of(number)}/{mask} brd + dev {device}",
+    )
+    return address_of(number)
+
+
+def _filter(host: Host, chains: str) -> None:
+    restore(host)
+    host.inside.run(FILTER, "-f", "-", given=f"table inet {_TABLE} {{\n{chains}\n}}\n")
+
+
+def _move(hosts: Sequence[Host], switch: int) -> None:
+    ports = [host.port() for host in hosts]
+    hosts[0].switches.ip(*(f"link set {port} master {bridge(switch)}" for port in ports))

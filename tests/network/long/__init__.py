@@ -1,0 +1,1 @@
+"""What takes too long for `make test`: `make test-network` runs it."""

@@ -1,0 +1,42 @@
+"""The leader dies in the middle of a training round: the others finish what it began."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.tiny_domain import write_domain
+from tests.e2e.wholeness import assert_whole
+from tests.network.machines import machines_on
+
+pytestmark = pytest.mark.timeout(400)
+
+JOIN_S = 20.0
+TRAINS_S = 120.0
+END_S = 240.0
+STEPS = 250
+
+
+async def test_a_round_is_finished_without_the_leader_that_began_it(tmp_path: Path) -> None:
+    domain = str(write_domain(tmp_path, steps=STEPS))
+    async with machines_on(3, tmp_path) as machines:
+        (view, *_) = await machines.one_cluster(JOIN_S)
+        leader = machines.leader(view)
+        survivor = machines.but(leader)[0]
+        command = ("cycle", "start", "--domain", domain, "--engine", "torch", "--rounds", "1")
+        started = machines.ctl(*command, "--seed", "7", daemon=survivor)
+        assert started.returncode == 0, started.stderr
+        await machines.recorded(
+            lambda cycle: cycle.last_checkpoint(1) is not None,
+            "a checkpoint",
+            TRAINS_S,
+            survivor,
+        )
+        leader.kill()
+        ended = await machines.until(
+            lambda cycle: cycle["state"] not in ("running", "waiting"), "the end", END_S, survivor
+        )
+        assert ended["state"] == "finished", machines.told(str(ended["failure"]))
+        leader.start()
+        await machines.one_cluster(JOIN_S)
+        (cycle,) = survivor.state().cycles.values()
+        await assert_whole(machines, cycle, STEPS, tmp_path)

@@ -1,0 +1,34 @@
+"""A cable is pulled, as when the power goes: the others go on, and it comes back by itself."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.network import links
+from tests.network.machines import machines_on
+from tests.network.test_dying import another_leads
+
+pytestmark = pytest.mark.timeout(120)
+
+JOIN_S = 15.0
+ANOTHER_LEADS_S = 12.0
+"""Nothing refuses: it takes five seconds of silence, and an election."""
+
+BACK_S = 15.0
+
+
+async def test_a_leader_without_its_cable_is_replaced_and_follows_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    async with machines_on(3, tmp_path) as machines:
+        (view, *_) = await machines.one_cluster(JOIN_S)
+        old, leader = view["cluster"]["leader"], machines.leader(view)
+        links.pull(leader.host)
+        others = machines.but(leader)
+        await another_leads(machines, old, others, ANOTHER_LEADS_S)
+        alone = await leader.view()
+        assert alone is not None
+        assert alone["cluster"]["leader"] == old, "alone, it goes on leading itself"
+        links.plug(leader.host)
+        views = await machines.one_cluster(BACK_S)
+        assert views[0]["cluster"]["leader"] != old, "the larger group's leader stays"

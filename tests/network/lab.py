@@ -112,6 +112,12 @@ class Host:
             f"link set {device} up",
         )
 
+    def received_bytes(self, switch: int = 0) -> int:
+        """Return what has come in from a switch until now."""
+        rows = self.inside.run("cat", "/proc/net/dev").splitlines()
+        (row,) = (row for row in rows if row.strip().startswith(f"{interface(switch)}:"))
+        return int(row.partition(":")[2].split()[0])
+
 
 class Lab:
     """The switches and the machines; a context for `with`."""

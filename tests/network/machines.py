@@ -132,14 +132,24 @@ async def machines_on(
 
 
 def are_one(views: Views) -> bool:
-    """Say whether all agree on the cluster, its leader, its ledger and its members, all alive."""
+    """Say whether all agree, and each has a link of its own to each other."""
+    linked = all(
+        {node["id"] for node in view["nodes"] if node["addresses"]}.issuperset(ids(views))
+        for view in views
+        if view is not None
+    )
+    return agree(views) and linked
+
+
+def agree(views: Views) -> bool:
+    """Say whether all name the same cluster, leader and ledger, and see each other alive."""
     known = [view for view in views if view is not None]
     clusters = [view["cluster"] for view in known]
     return (
         len(known) == len(views)
         and len({(c["id"], c["leader"], c["term"], c["head"]) for c in clusters}) == 1
-        and clusters[0]["leader"] in {view["node"]["id"] for view in known}
-        and all(sees(view, view["node"]["id"], *ids(known)) for view in known)
+        and clusters[0]["leader"] in set(ids(known))
+        and all(sees(view, *ids(known)) for view in known)
     )
 
 
@@ -149,9 +159,8 @@ def ids(views: Views) -> list[str]:
 
 
 def sees(view: Document, *nodes: str) -> bool:
-    """Say whether it sees these alive and has a link of its own to each."""
-    fit = {node["id"] for node in view["nodes"] if node["state"] == "alive" and node["addresses"]}
-    return fit.issuperset(nodes)
+    """Say whether it sees these alive."""
+    return {node["id"] for node in view["nodes"] if node["state"] == "alive"}.issuperset(nodes)
 
 
 def state_of(view: Document, node: str) -> str:

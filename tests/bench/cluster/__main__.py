@@ -6,10 +6,16 @@ python -m tests.bench.cluster [--only TEXT] [--trials N]
 import argparse
 import asyncio
 
-from tests.bench.cluster import history, placement
+from tests.bench.cluster import history, idle, leading, meeting, placement
 from tests.bench.figure import line, machine, measure
 
-FIGURES = (*history.FIGURES, *placement.FIGURES)
+FIGURES = (
+    *history.FIGURES,
+    *placement.FIGURES,
+    *meeting.FIGURES,
+    *leading.FIGURES,
+    *idle.FIGURES,
+)
 
 
 def main() -> None:

@@ -14,7 +14,9 @@ import grpc.aio
 
 from jupiterd.cluster.admission import Admission, admit
 from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
+from jupiterd.cluster.rates import Rate, RateLimit
 from jupiterd.cluster.tokens import Side, is_proved, prove
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.greeter import PROTOCOL, to_message
 from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.work_events import WorkOrder, to_proto
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+EACH_STRANGER = Rate(per_s=5.0, burst=50.0)
+ALL_STRANGERS = Rate(per_s=50.0, burst=200.0)
+"""Calls of nodes that aren't members: a daemon that looks for others calls twice a second."""
+
 MAX_NAME_CHARACTERS = 64
 MAX_CERTIFICATE_BYTES = 4096
 
@@ -42,10 +48,11 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
     def __init__(self, node: "Node") -> None:
         self._node = node
+        self._strangers = RateLimit[NodeId](EACH_STRANGER, ALL_STRANGERS, now_s())
 
     async def Hello(self, request: peer_pb2.HelloRequest, context: Context) -> peer_pb2.HelloReply:
         """Say which cluster we're in, and look at the caller in turn."""
-        who = caller(context)
+        who = await self._anybody(context)
         if address := _caller_address(context, request.port):
             self._node.greeter.note_caller(who, address, request.summary.cluster)
         return peer_pb2.HelloReply(
@@ -58,7 +65,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
     async def Join(self, request: peer_pb2.JoinRequest, context: Context) -> peer_pb2.JoinReply:
         """Let the caller in, or say who decides, or why not."""
-        who = caller(context)
+        who = await self._anybody(context)
         decisions = peer_pb2.JoinReply.Decision
         node = self._node
         if node.greeter.is_joining:
@@ -184,6 +191,16 @@ class PeerService(peer_pb2_grpc.PeerServicer):
                     yield to_proto(event)
         except JupiterError as error:
             yield peer_pb2.WorkEvent(failure=_failure(error))
+
+    async def _anybody(self, context: Context) -> NodeId:
+        """Return who calls; strangers are answered so often and no more."""
+        who = caller(context)
+        is_member = who in self._node.journal.state.members
+        if not is_member and not self._strangers.allows(now_s(), who):
+            if self._strangers.refused == 1:
+                log.warning("strangers_call_too_often", extra={"node": short(who)})
+            await abort(context, RefusedError("too many calls", "it is tried again by itself"))
+        return who
 
     async def _member(self, context: Context) -> NodeId:
         who = caller(context)

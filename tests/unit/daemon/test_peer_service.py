@@ -250,3 +250,25 @@ async def test_a_stranger_gets_no_snapshot(tmp_path: Path) -> None:
         with pytest.raises(grpc.aio.AioRpcError, match="is not a member"):
             await fetch_snapshot(way.control)
         await way.close()
+
+
+async def call_often(way: PeerChannels, node: Node) -> None:
+    for _ in range(100):
+        await way.control.Hello(node.greeter.hello(), timeout=TIMEOUT_S)
+
+
+async def test_a_stranger_that_calls_without_end_is_refused_and_members_are_not(
+    tmp_path: Path,
+) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "other") as other,
+        serving(tmp_path, "stranger") as stranger,
+    ):
+        await unite(one, other)
+        way, members_way = channels(stranger, one), channels(other, one)
+        with pytest.raises(grpc.aio.AioRpcError, match="too many calls"):
+            await call_often(way, stranger)
+        await call_often(members_way, other)
+        await way.close()
+        await members_way.close()

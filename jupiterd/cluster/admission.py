@@ -113,12 +113,12 @@ def admit(
     """
     if node in state.members:
         return Admission.ADMITTED, "it is a member already"
-    if token and len(state.members) < MAX_MEMBERS:
-        return Admission.ADMITTED, f"it has the join token {short(token)}"
     if state.roster.known(node) is not None:
         return Admission.REFUSED, "it was removed from the cluster"
     if len(state.members) >= MAX_MEMBERS:
         return Admission.REFUSED, f"the cluster has {MAX_MEMBERS} members, and that is the limit"
+    if token:
+        return Admission.ADMITTED, f"it has the join token {short(token)}"
     if is_open:
         return Admission.ADMITTED, "the pairing window is open"
     return Admission.PENDING, f"the cluster is closed; run on any member: {OPEN_COMMAND}"

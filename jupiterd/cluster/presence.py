@@ -144,8 +144,8 @@ class Presence:
         """When the next tick is due; before the first one nothing is late."""
         self._is_woken = False
         """The sleep that made the next tick late has been told of."""
-        self._late_s = 0.0
-        """What is heard now may have waited so long for our loop."""
+        self._waited_s = 0.0
+        """What is heard may have waited so long for our loop; 0 unless it was asleep just now."""
         self.membership = Membership(self_id, now, timing)
         self.election = Election(self_id, term, now, rng, timing)
 
@@ -168,11 +168,10 @@ class Presence:
     def wake(self, now: float) -> list[Effect]:
         """Notice that a tick is overdue by so much that the loop must have been asleep."""
         late_s = now - self._tick_due_at
-        if late_s > self._timing.lag_limit_s:
-            self._late_s = max(self._late_s, late_s)
         if self._is_woken or late_s <= self._timing.asleep_s:
             return []
         self._is_woken = True
+        self._waited_s = late_s
         return [*self.election.step(now, Woke(late_s))]
 
     def beat(self, now: float) -> Beat:
@@ -188,7 +187,7 @@ class Presence:
         )
 
     def _hear(self, now: float, beat: Beat) -> list[Effect]:
-        effects = self._judge(now, Heard(beat.node, beat.ages_s, self._late_s))
+        effects = self._judge(now, Heard(beat.node, beat.ages_s, self._waited_s))
         seen = BeatSeen(
             beat.node,
             beat.term,
@@ -205,7 +204,7 @@ class Presence:
         self._tick_due_at = now + self._timing.beat_s
         self._is_woken = False
         if lag_s <= self._timing.lag_limit_s:
-            self._late_s = 0.0
+            self._waited_s = 0.0
         changes = self._judge(now, Ticked(lag_s))
         return [*changes, *self.election.step(now, ElectionTicked())]
 

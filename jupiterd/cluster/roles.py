@@ -61,7 +61,9 @@ def assign(
 
     `pins` are the roles that people want; the others share what is left.
     """
-    pinned = {node: (Role(role), PINNED) for node, role in (pins or {}).items() if role}
+    pinned = {
+        node: (Role(role), PINNED) for node, role in (pins or {}).items() if role in list(Role)
+    }
     found = list(candidates)
     free = [candidate for candidate in found if candidate.node not in pinned]
     here = {candidate.node for candidate in found}

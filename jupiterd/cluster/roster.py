@@ -10,6 +10,7 @@ Owns the rule. Doesn't know keys, or who may remove whom.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved, to_wire
@@ -31,7 +32,7 @@ class Roster:
 
     def __init__(self) -> None:
         self._facts: dict[tuple[Order, NodeId, str], RosterFact] = {}
-        self._members: dict[NodeId, NodeAdmitted] | None = None
+        self._evaluated: _Evaluated | None = None
 
     def apply(self, fact: RosterFact, order: Order) -> None:
         """Take in one fact of the entry that stands at `order`; of two of one entry the lesser."""
@@ -39,14 +40,17 @@ class Roster:
         known = self._facts.get(key)
         if known is None or fact_hash(fact) < fact_hash(known):
             self._facts[key] = fact
-            self._members = None
+            self._evaluated = None
 
     @property
     def members(self) -> Mapping[NodeId, NodeAdmitted]:
         """Everybody who was admitted and not removed since; of several admissions the first."""
-        if self._members is None:
-            self._members = self._evaluated()
-        return self._members
+        return self._result().members
+
+    def may_decide(self, order: Order) -> bool:
+        """Say whether the author of the entry at `order` was a member who hadn't been removed."""
+        result = self._result()
+        return _is_by_member(order, None, result.admitted, result.removals)
 
     @property
     def has_removals(self) -> bool:
@@ -86,14 +90,31 @@ class Roster:
         ]
         return iter(sorted(found, key=lambda placed: placed[0]))
 
-    def _evaluated(self) -> dict[NodeId, NodeAdmitted]:
-        facts = [(key[0], self._facts[key]) for key in sorted(self._facts, key=_founder_first)]
-        removals = _counting_removals(facts)
-        members: dict[NodeId, NodeAdmitted] = {}
-        for order, fact in _counting_admissions(facts, removals):
-            if not _is_withdrawn(order, fact.node, removals):
-                members.setdefault(fact.node, fact)
-        return members
+    def _result(self) -> "_Evaluated":
+        if self._evaluated is None:
+            facts = [(key[0], self._facts[key]) for key in sorted(self._facts, key=_founder_first)]
+            self._evaluated = _evaluate(facts)
+        return self._evaluated
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """What the facts add up to."""
+
+    admitted: list[tuple[Order, NodeAdmitted]]
+    """Those that count, withdrawn or not."""
+    removals: list[NodeRemoved]
+    members: dict[NodeId, NodeAdmitted]
+
+
+def _evaluate(facts: list[Placed]) -> _Evaluated:
+    removals = _counting_removals(facts)
+    admitted = _counting_admissions(facts, removals)
+    members: dict[NodeId, NodeAdmitted] = {}
+    for order, fact in admitted:
+        if not _is_withdrawn(order, fact.node, removals):
+            members.setdefault(fact.node, fact)
+    return _Evaluated(admitted, removals, members)
 
 
 def _founder_first(key: tuple[Order, NodeId, str]) -> tuple[Order, bool, NodeId, str]:
@@ -129,15 +150,15 @@ def _counting_admissions(
 
 def _is_by_member(
     order: Order,
-    fact: RosterFact,
+    fact: RosterFact | None,
     admitted: list[tuple[Order, NodeAdmitted]],
     removals: list[NodeRemoved],
 ) -> bool:
     """Say whether some admission lets the author write this fact."""
     author = order[1]
     own = [at for at, admission in admitted if admission.node == author]
-    if not own:  # the founder's first entry admits its author
-        return isinstance(fact, NodeAdmitted) and fact.node == author
+    if not own:  # the founder's entry, which comes before all others, admits its author
+        return not admitted and isinstance(fact, NodeAdmitted) and fact.node == author
     return any(
         all(
             entry_name(at) not in removal.admissions or _was_known(order, removal)

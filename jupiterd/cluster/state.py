@@ -114,7 +114,17 @@ class State:
     @property
     def tokens(self) -> Mapping[str, TokenIssued]:
         """The join tokens that still count, by their ids."""
-        return still_count(self._tokens.facts, self._withdrawn.facts, self._roster.admissions())
+        issued = {
+            fact.token: fact
+            for order, fact in self._tokens.placed()
+            if self._roster.may_decide(order)
+        }
+        return still_count(issued, self._withdrawn.facts, self._roster.admissions())
+
+    @property
+    def has_worked(self) -> bool:
+        """Say whether any cycle was ever started."""
+        return any(cycle.started for cycle in self.cycles.values())
 
     @property
     def pins(self) -> Mapping[NodeId, RolePinned]:
@@ -125,7 +135,7 @@ class State:
     def window_open(self) -> bool:
         """Newcomers are let in: as was last set, else as long as the cluster has never run work."""
         window = self._window.facts.get(ONLY)
-        return window.is_open if window else not self._has_worked
+        return window.is_open if window else not self.has_worked
 
     @property
     def window_edit(self) -> int:
@@ -140,10 +150,6 @@ class State:
         return not (
             self.cycles or self._roster.has_removals or any(register.facts for register in decided)
         )
-
-    @property
-    def _has_worked(self) -> bool:
-        return any(cycle.started for cycle in self.cycles.values())
 
     def placed(self) -> Iterator[tuple[Order, Fact]]:
         """Return the facts in force with the order of their entries: they make an equal state.

@@ -127,7 +127,7 @@ class CycleConductor:
         while True:
             node: NodeId | None = None
             try:
-                node = self._leading.place(needs_engine=item.phase in NEEDS_ENGINE, without=without)
+                node = self._place(item, without)
                 return await self._try_item(view, item, node)
             except EmptySourceError:
                 # A folder lies on one machine only: it is looked for on each.
@@ -139,14 +139,17 @@ class CycleConductor:
                 if error.is_permanent or failures >= MAX_FAILURES:
                     raise
                 if isinstance(error, WorkFailedError) and node is not None:
-                    without = self._without(node, without)
+                    without |= {node}
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
                 await self._wait_out(error.message)
 
-    def _without(self, node: NodeId, others: frozenset[NodeId]) -> frozenset[NodeId]:
-        """Pass over a node whose worker failed too, unless nobody else would be left."""
-        without = others | {node}
-        return frozenset() if without.issuperset(self._leading.fit_nodes()) else without
+    def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:
+        """Choose who does it; whoever failed before only where nobody else can."""
+        needs_engine = item.phase in NEEDS_ENGINE
+        try:
+            return self._leading.place(needs_engine=needs_engine, without=without)
+        except PeerUnreachableError:
+            return self._leading.place(needs_engine=needs_engine)
 
     async def _wait_out(self, trouble: str) -> None:
         """Let people see what is in the way, and give it a moment to mend."""

@@ -90,7 +90,8 @@ async def _try_to_settle(leading: Leading, window: Window, timer: TokenTimer) ->
 
 async def _close_when_over(leading: Leading, window: Window) -> None:
     state = leading.journal.state
-    if window.is_over(now_s(), state.window_edit, is_open=state.window_open):
+    is_open = state.window_open and state.has_worked
+    if window.is_over(now_s(), state.window_edit, is_open=is_open):
         log.info("window_closed", extra={"reason": "it has been open for ten minutes"})
         await leading.record(WindowSet(is_open=False, edit=state.window_edit + 1))
 

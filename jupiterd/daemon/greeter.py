@@ -219,7 +219,7 @@ class Greeter:
             self.pending_reason = ""
         elif self.token is not None and theirs.cluster != self._journal.cluster:
             if theirs.cluster == self.token.cluster:
-                await self._ask_to_join(node, channels)
+                await self._use_token(node, channels)
                 attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
         elif meeting is Meeting.JOIN_THEIRS:
             await self._join(node, theirs.cluster, channels)
@@ -250,6 +250,15 @@ class Greeter:
             return
         if chosen == theirs:
             await self._ask_to_join(node, channels)
+
+    async def _use_token(self, node: NodeId, channels: PeerChannels) -> None:
+        if self._summary().blank:
+            await self._ask_to_join(node, channels)
+        else:
+            self._set_pending(
+                "this node's own cluster has work, which joining would drop; "
+                "to join all the same, start it with a new state folder: jupiterd --state-dir DIR"
+            )
 
     async def _ask_to_join(self, node: NodeId, channels: PeerChannels) -> None:
         if self._joining.locked():
@@ -282,8 +291,9 @@ class Greeter:
             self._set_pending(reply.reason)
 
     async def _move(self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels) -> None:
-        if self.token is not None and not is_proved(
-            self._proof(self.token, Side.MEMBER, node), reply.proof
+        if self.token is not None and not (
+            reply.cluster == self.token.cluster
+            and is_proved(self._proof(self.token, Side.MEMBER, node), reply.proof)
         ):
             self._set_pending("the cluster in sight doesn't know the join token, or it is used up")
             return

@@ -33,7 +33,14 @@ Command = Callable[["Leading", Arguments], Awaitable[dict[str, Any]]]
 
 
 async def open_window(leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
-    """Let newcomers in; the leader closes the window after ten minutes."""
+    """Let newcomers in; the leader closes the window after ten minutes.
+
+    A cluster that has never run work is open as it is, and a record would only keep it from
+    uniting with another fresh one.
+    """
+    state = leading.journal.state
+    if state.window_open and not state.has_worked:
+        return {"open": True}
     return await _set_window(leading, is_open=True)
 
 
@@ -71,7 +78,8 @@ async def remove_node(leading: "Leading", arguments: Arguments) -> dict[str, Any
             "stop jupiterd on it first; another node leads then and can remove it",
         )
     removed = NodeRemoved(node, state.roster.admissions_of(node), _last_seen(leading, node))
-    await leading.record(removed)
+    spoiled = [TokenWithdrawn(token, f"{name} knew it, and was removed") for token in state.tokens]
+    await leading.record(removed, *spoiled)
     return {"node": node, "name": name}
 
 

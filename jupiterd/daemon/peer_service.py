@@ -4,6 +4,7 @@ Owns the border: who calls is taken from the key of the connection, and stranger
 than hello and join. Doesn't do the work itself; each verb is one call to the part that does.
 """
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -29,6 +30,7 @@ from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2, peer_pb2_grpc
 
 if TYPE_CHECKING:
+    from jupiterd.daemon.leading import Leading
     from jupiterd.daemon.node import Node
 
 log = logging.getLogger(__name__)
@@ -48,6 +50,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
     def __init__(self, node: "Node") -> None:
         self._node = node
+        self._admitting = asyncio.Lock()
         self._strangers = RateLimit[NodeId](EACH_STRANGER, ALL_STRANGERS, now_s())
 
     async def Hello(self, request: peer_pb2.HelloRequest, context: Context) -> peer_pb2.HelloReply:
@@ -83,15 +86,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         if len(certificate) > MAX_CERTIFICATE_BYTES or node_id_of(certificate) != who:
             await abort(context, RefusedError("the certificate isn't that of the connection"))
         token = self._proved_token(who, request)
-        state = node.journal.state
-        letting_in = token.token if token is not None and token.token in state.tokens else ""
-        decision, reason = admit(state, node.is_open, who, letting_in)
-        if decision is not Admission.ADMITTED:
+        async with self._admitting:  # one after the other, or a token would let in two
+            admitted, reason = await self._admit(leading, who, request, token)
+        if not admitted:
             return peer_pb2.JoinReply(decision=decisions.REFUSED, reason=reason)
-        if who not in node.journal.state.members:
-            name = request.name[:MAX_NAME_CHARACTERS]
-            await leading.record(NodeAdmitted(who, name, certificate, reason, letting_in))
-            log.info("admitted", extra={"node": short(who), "reason": reason})
         if address := _caller_address(context, request.port):
             node.greeter.note(address)
         return peer_pb2.JoinReply(
@@ -101,6 +99,23 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             leader=node.identity.node_id,
             proof=self._proof(Side.MEMBER, who, token) if token is not None else b"",
         )
+
+    async def _admit(
+        self,
+        leading: "Leading",
+        who: NodeId,
+        request: peer_pb2.JoinRequest,
+        token: TokenIssued | None,
+    ) -> tuple[bool, str]:
+        state = self._node.journal.state
+        letting_in = token.token if token is not None and token.token in state.tokens else ""
+        decision, reason = admit(state, self._node.is_open, who, letting_in)
+        if decision is Admission.ADMITTED and who not in state.members:
+            name = request.name[:MAX_NAME_CHARACTERS]
+            admission = NodeAdmitted(who, name, request.certificate_pem, reason, letting_in)
+            await leading.record(admission)
+            log.info("admitted", extra={"node": short(who), "reason": reason})
+        return decision is Admission.ADMITTED, reason
 
     def _proved_token(self, who: NodeId, request: peer_pb2.JoinRequest) -> TokenIssued | None:
         """Return the join token whose secret the caller has proved to know, if there is one."""

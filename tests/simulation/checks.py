@@ -22,6 +22,9 @@ LOOK_EVERY_S = 1.0
 LEDGERS_EVERY = 4
 """Ledgers are looked at in each fourth look: that is dear."""
 
+NO_LEADER_S = 12.0
+"""Any group in peace has elected somebody by then: two waits, two rounds of questions, one more."""
+
 TWO_LEADERS_S = 6.0
 """Two leaders that can hear each other have settled it by then."""
 
@@ -49,40 +52,54 @@ class Checks:
         self._world.at(LOOK_EVERY_S, self.keep_looking)
 
     def check_leaders(self) -> None:
-        """At most one node acts as leader in a group that was left in peace for a while.
+        """One node acts as leader in a group that was left in peace for a while.
 
         So no two of them act under one term there either. In a group where some pair can't hear
-        each other two may lead: nobody promises them anything.
+        each other two may lead; a group that hears another one, and can't answer, may follow a
+        leader there. A link of one direction carries no calls in life.
         """
         if self._world.quiet_s() < TWO_LEADERS_S:
             return
-        for group in self._world.network.groups(self._world.living()):
+        network = self._world.network
+        for group in filter(network.is_apart, network.groups(self._world.living())):
             acting = [m for m in group if m.process is not None and m.process.reign is not None]
-            if len(acting) > 1 and self._world.network.is_complete(group):
-                names = ", ".join(machine.node[:2] for machine in acting)
+            names = ", ".join(machine.node[:2] for machine in acting or group)
+            if len(acting) > 1 and network.is_complete(group):
                 raise Violation(f"at {self._world.now:.1f} s: {names} lead one group")
+            if not acting and self._is_overdue(group):
+                raise Violation(f"at {self._world.now:.1f} s: nobody leads {names}")
+
+    def _is_overdue(self, group: "list[Machine]") -> bool:
+        """Say whether a group should have elected somebody; one full disk may hold it up."""
+        slowest = min(machine.rate for machine in group)
+        has_room = not any(machine.disk.is_full for machine in group)
+        return has_room and self._world.quiet_s() * slowest >= NO_LEADER_S
 
     def check_the_dead(self) -> None:
         """Whoever is silent is gone for everybody in time, however long rumours go round."""
         world = self._world
         if world.profile.rates != (1.0, 1.0):
             return
-        limit_s = world.profile.timing.gone_s + NOTICED_S
-        if world.network.fair_s() < limit_s:
-            return
-        dead = [m for m in world.machines.values() if not (m.is_awake or m.is_latecomer)]
-        for machine in dead:
-            if world.now - machine.down_since >= limit_s:
-                self._check_noticed(machine, limit_s)
+        for dead in world.machines.values():
+            limit_s = self._noticing_s(dead)
+            is_due = min(world.now - dead.down_since, world.network.fair_s()) >= limit_s
+            if is_due and not (dead.is_awake or dead.is_latecomer):
+                self._check_noticed(dead, limit_s)
+
+    def _noticing_s(self, dead: "Machine") -> float:
+        """Where somebody dozed since, heartbeats may have waited there, and they count as new."""
+        timing = self._world.profile.timing
+        limit_s = timing.gone_s + NOTICED_S
+        has_dozed = any(m.up_since >= dead.down_since for m in self._world.living())
+        return limit_s + timing.beat_s + timing.asleep_s if has_dozed else limit_s
 
     def _check_noticed(self, dead: "Machine", limit_s: float) -> None:
         world = self._world
         for machine in world.living():
             assert machine.process is not None
-            if world.now - machine.up_since < limit_s:
-                continue
             known = machine.process.presence.membership.liveness(dead.node)
-            if known is not Liveness.GONE:
+            is_settled = world.now - machine.up_since >= limit_s
+            if is_settled and known is not Liveness.GONE:
                 raise Violation(f"{machine.node[:2]} still thinks the dead {dead.node[:2]} {known}")
 
     def check_ledgers(self) -> None:

@@ -14,7 +14,7 @@ from jupiterd.ids import NodeId
 if TYPE_CHECKING:
     from tests.simulation.process import Process, Reign
 
-EXCHANGE_TIMEOUT_S = 5.0
+EXCHANGE_TIMEOUT_S = 10.0
 UNITE_TIMEOUT_S = 2.0
 BATCH_BYTES = 8000
 

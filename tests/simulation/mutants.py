@@ -5,14 +5,14 @@ shells', the fault is planted in the simulation's imitation of them (`journal`, 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from blake3 import blake3
 
 from jupiterd.cluster.election import Election, ElectionRole
-from jupiterd.cluster.election_messages import BecomeLeader
+from jupiterd.cluster.election_messages import AskPreVote, BecomeLeader
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.membership import Membership
 from jupiterd.cluster.presence import Presence
@@ -75,6 +75,17 @@ def _heard_by_rumour(original: Callable[..., Any]) -> Callable[..., Any]:
     return hear
 
 
+def _heard_just_now(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda membership, now, heard: original(membership, now, replace(heard, waited_s=0.0))
+
+
+def _asks_for_ever(election: Any, now: float) -> list[object]:
+    if now < election._round.ends_at:
+        return []
+    election._round.ends_at = now + election._timing.answer_s
+    return [AskPreVote(frozenset(election._round.awaited), election._term + 1)]
+
+
 def _keeps_on_after_failing(election: Any, now: float, *, can_persist: bool) -> list[object]:
     election._can_persist = can_persist
     return []
@@ -97,6 +108,10 @@ def _chain_by_number(original: Callable[..., Any]) -> Callable[..., Any]:
             original(ledger, entry, tip)
 
     return check
+
+
+def _chain_of_any_terms(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda ledger, entry, tip: original(ledger, entry, replace(tip, term=0))
 
 
 def _facts_of_the_longest(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -128,6 +143,15 @@ def _adopt_tips_alone(original: Callable[..., Any]) -> Callable[..., Any]:
             if len(ledger):
                 patch.setattr(ledger._state, "apply", lambda fact, order: None)
             original(ledger, snapshot)
+
+    return adopt
+
+
+def _adopt_older_tips(original: Callable[..., Any]) -> Callable[..., Any]:
+    def adopt(ledger: Any, snapshot: Any) -> None:
+        original(ledger, snapshot)
+        for writer, tip in snapshot.tips.items():
+            ledger._chains[writer].skip_to(tip)
 
     return adopt
 
@@ -189,6 +213,16 @@ MUTANTS = (
         profiles.GOSSIP,
     ),
     Mutant(
+        "heartbeats that waited count as new",
+        _replace(Membership, "_hear", _heard_just_now),
+        profiles.NAPS,
+    ),
+    Mutant(
+        "a silent node holds up an election for ever",
+        _instead(Election, "_repeat_or_finish", _asks_for_ever),
+        profiles.GOSSIP,
+    ),
+    Mutant(
         "an exchange drops an entry",
         _replace(Ledger, "lacking", _lacking_with_gaps),
         profiles.SPLIT,
@@ -196,6 +230,11 @@ MUTANTS = (
     Mutant(
         "the hash of the entry before isn't compared",
         _replace(Ledger, "_check_chain", _chain_by_number),
+        profiles.FORGERS,
+    ),
+    Mutant(
+        "the terms of a chain may go back",
+        _replace(Ledger, "_check_chain", _chain_of_any_terms),
         profiles.FORGERS,
     ),
     Mutant(
@@ -222,6 +261,16 @@ MUTANTS = (
     Mutant(
         "a snapshot's facts are left out",
         _replace(Ledger, "adopt", _adopt_tips_alone),
+        profiles.SUMS,
+    ),
+    Mutant(
+        "a snapshot takes newer entries back",
+        _replace(Ledger, "adopt", _adopt_older_tips),
+        profiles.SUMS,
+    ),
+    Mutant(
+        "nobody is told that only a snapshot helps",
+        _instead(Ledger, "has_forgotten", lambda *_: False),
         profiles.SUMS,
     ),
     Mutant(

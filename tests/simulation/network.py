@@ -40,7 +40,7 @@ class Network:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self.weather = FAIR
+        self.weather = world.profile.weathers[0]
         self.cuts: frozenset[tuple[NodeId, NodeId]] = frozenset()
         """(source, target) of the directions that carry nothing."""
         self._changed_at = 0.0
@@ -91,13 +91,17 @@ class Network:
         return found
 
     def is_complete(self, group: "Iterable[Machine]") -> bool:
-        """Say whether everybody reaches everybody directly, and nobody outside in one direction."""
+        """Say whether everybody reaches everybody directly."""
         inside = {machine.node for machine in group}
-        return not any(source in inside and target in inside for source, target in self.cuts) and (
-            not any(
-                (source in inside) != (target in inside) and (target, source) not in self.cuts
-                for source, target in self.cuts
-            )
+        return not any(source in inside and target in inside for source, target in self.cuts)
+
+    def is_apart(self, group: "Iterable[Machine]") -> bool:
+        """Say whether nothing passes between a group and the rest, not in one direction either."""
+        inside = {machine.node for machine in group}
+        return all(
+            (target, source) in self.cuts
+            for source, target in self.cuts
+            if (source in inside) != (target in inside)
         )
 
     def _deliver(

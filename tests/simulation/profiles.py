@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from jupiterd.cluster.timing import LAN, Timing
 from tests.simulation.network import FAIR, Weather
 
-QUICK = Timing(suspect_s=2.5, gone_s=6.0)
+QUICK = Timing(suspect_s=3.5, gone_s=8.0)
 """Membership is quicker than in life, so that a seed is soon done; the election's waits aren't."""
 
 DRIZZLE = Weather(loss=0.05, delay_s=0.05, doubled=0.02)
 LAGGING = Weather(delay_s=0.15)
+SHOWER = Weather(loss=0.3, delay_s=0.05)
 STORM = Weather(loss=0.5, delay_s=0.3, doubled=0.1)
 SLOW = Weather(loss=0.1, delay_s=1.5, doubled=0.05)
 
@@ -126,6 +127,13 @@ LAGGARDS = Profile(
     fact_every_s=0.3,
     weathers=(LAGGING,),
 )
+NAPS = Profile(
+    "naps",
+    {"hibernate": 2, "sleep": 2, "doze": 1},
+    nodes=(3, 4),
+    trouble_every_s=4.0,
+    troubled_s=30.0,
+)
 GOSSIP = Profile(
     "gossip",
     {"hibernate": 1},
@@ -138,11 +146,11 @@ GOSSIP = Profile(
 )
 SHOWERS = Profile(
     "showers",
-    {"change_weather": 4, "power_cut": 2, "goodbye": 2, "sleep": 1},
-    nodes=(3, 4),
-    trouble_every_s=1.0,
-    fact_every_s=0.25,
-    weathers=(FAIR, STORM),
+    {"change_weather": 3, "hand_over": 2},
+    nodes=(3, 5),
+    trouble_every_s=3.0,
+    fact_every_s=0.5,
+    weathers=(SHOWER,),
 )
 TWINS = Profile(
     "twins",
@@ -174,6 +182,7 @@ USUAL = (
     SLEEPERS,
     SUMS,
     LAGGARDS,
+    NAPS,
     GOSSIP,
     SHOWERS,
     TWINS,

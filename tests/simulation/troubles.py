@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster.presence import GangChanged
 from jupiterd.ids import NodeId
 from tests.simulation.forgery import forge, forge_twins
+from tests.simulation.network import FAIR
 
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine
@@ -30,7 +31,8 @@ def make_trouble(world: "World") -> None:
 def mend_everything(world: "World") -> None:
     """End every trouble: only time is needed from now on."""
     world.is_healed = True
-    world.network.change(world.profile.weathers[0], ())
+    fair = (weather for weather in world.profile.weathers if weather.is_fair)
+    world.network.change(next(fair, FAIR), ())
     for machine in world.machines.values():
         machine.disk.is_full = False
         machine.disk.writes_left = None
@@ -138,6 +140,12 @@ def _goodbye(world: "World") -> None:
     machine.deliver(stop)
 
 
+def _hand_over(world: "World") -> None:
+    """The weather clears up and the leader stops: what it wrote isn't everywhere yet."""
+    world.network.change(FAIR)
+    _goodbye(world)
+
+
 def _bury(world: "World") -> None:
     """One machine in a seed never comes back, where others are left."""
     machine = _any(world)
@@ -176,6 +184,7 @@ TROUBLES: "Mapping[str, Callable[[World], object]]" = {
     "back_up": _back_up,
     "restore": _restore,
     "goodbye": _goodbye,
+    "hand_over": _hand_over,
     "bury": _bury,
     "gang": _gang,
     "compact": _compact,

@@ -4,7 +4,6 @@ Owns the invariants that need more than one node: leaders of one group, ledgers 
 dead that must be noticed. `witness` watches single events.
 """
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.ledger import Entry, Ledger
@@ -16,6 +15,7 @@ from tests.simulation.witness import Violation
 
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine
+    from tests.simulation.process import Process
     from tests.simulation.world import World
 
 LOOK_EVERY_S = 1.0
@@ -107,15 +107,16 @@ class Checks:
         for machine in self._world.machines.values():
             if machine.process is not None:
                 ledger = machine.process.journal.ledger
-                if self._seen_head.get(machine.node) != _true_head(ledger):
-                    self._seen_head[machine.node] = _true_head(ledger)
-                    self._check_told(ledger)
+                head = true_head(ledger)
+                if self._seen_head.get(machine.node) != head:
+                    self._seen_head[machine.node] = head
+                    self._check_told(machine.process, head)
                     self._check_chains(ledger)
 
-    def _check_told(self, ledger: Ledger) -> None:
+    def _check_told(self, process: "Process", head: str) -> None:
         """The head is compared with the tips themselves: it must tell any two ledgers apart."""
-        told = (_true_head(ledger), f"{ledger.state.digest()} {line_of(ledger)}")
-        known = self._told_by_head.setdefault(ledger.head(), told)
+        told = (head, content_of(process))
+        known = self._told_by_head.setdefault(process.journal.ledger.head(), told)
         if known != told:
             raise Violation("two ledgers with one head aren't equal")
 
@@ -156,11 +157,15 @@ def line_of(ledger: Ledger) -> str:
     return "" if cycle is None else repr(cycle.line())
 
 
-def heads(ledgers: Iterable[Ledger]) -> set[str]:
-    """Return the different histories among ledgers."""
-    return {_true_head(ledger) for ledger in ledgers}
+def content_of(process: "Process") -> str:
+    """Return what the state and the canonical line are, as text; made once for each history."""
+    ledger = process.journal.ledger
+    head = true_head(ledger)
+    if process.content[0] != head:
+        process.content = head, f"{ledger.state.digest()} {line_of(ledger)}"
+    return process.content[1]
 
 
-def _true_head(ledger: Ledger) -> str:
+def true_head(ledger: Ledger) -> str:
     """Return what `Ledger.head` hashes; kept apart from it so that it can be judged."""
     return " ".join(sorted(f"{writer}:{tip.hash}" for writer, tip in ledger.last().items()))

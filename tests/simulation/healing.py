@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.errors import JupiterError
-from tests.simulation.checks import heads, line_of
+from tests.simulation.checks import content_of, line_of, true_head
 from tests.simulation.disk import Content
 from tests.simulation.journal import CLUSTER, load
 from tests.simulation.recording import work
@@ -56,15 +56,16 @@ def what_is_wrong(world: "World") -> str:
             return f"{process.node[:2]} follows another leader"
         if process.presence.membership.alive() != living:
             return f"{process.node[:2]} doesn't think that everybody is alive who is"
-    return _how_ledgers_differ([process.journal.ledger for process in processes])
+    return _how_ledgers_differ(processes)
 
 
-def _how_ledgers_differ(ledgers: list[Ledger]) -> str:
-    if len(heads(ledgers)) > 1 or len({ledger.head() for ledger in ledgers}) > 1:
+def _how_ledgers_differ(processes: "list[Process]") -> str:
+    ledgers = [process.journal.ledger for process in processes]
+    if len({true_head(ledger) for ledger in ledgers}) > 1:
         return "ledgers differ"
-    if len({ledger.state.digest() for ledger in ledgers}) > 1:
-        return "states differ"
-    return "canonical lines differ" if len({line_of(ledger) for ledger in ledgers}) > 1 else ""
+    if len({ledger.head() for ledger in ledgers}) > 1:
+        return "heads differ"
+    return "states or lines differ" if len(set(map(content_of, processes))) > 1 else ""
 
 
 def _check_that_it_works(world: "World") -> None:

@@ -77,6 +77,8 @@ class Process:
         self.exchange = Exchange(self)
         self.reign: Reign | None = None
         self.has_trouble = False
+        self.content = ("", "")
+        """A history and what it adds up to; kept for `checks`."""
         self._due_s = machine.clock_s()
         term = max(machine.disk.content.term, self.journal.ledger.highest_term())
         timing = world.profile.timing

@@ -6,6 +6,8 @@ import msgpack
 import pytest
 
 from jupiterd.cluster.election import ElectionRole, Ticked
+from jupiterd.cluster.presence import BecomeLeader, PersistTerm, StepDown
+from jupiterd.cluster.presence import Ticked as PresenceTicked
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
 from jupiterd.errors import DiskFullError
@@ -68,3 +70,28 @@ async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(
         assert node.outlook.cluster_view().disk_trouble == ""
         node.pulse._act(node.pulse.election.step(now_s() + 30, Ticked()))
         assert node.leading is not None
+
+
+async def test_what_comes_behind_a_term_that_found_no_room_is_dropped_but_stepping_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(key: str, value: str) -> None:
+        raise DiskFullError(f"no room for {key} {value}")
+
+    async with serving(tmp_path, "one") as node:
+        await lead(node)
+        monkeypatch.setattr(node.file, "set", no_room)
+        node.pulse._act([PersistTerm(9), BecomeLeader(9, "why not"), StepDown("a stronger one")])
+        assert node.leading is None
+
+
+async def test_a_leader_whose_machine_slept_steps_down_at_the_first_thing_it_hears(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as node:
+        node.pulse._tell(PresenceTicked())
+        node.pulse._act(node.pulse.election.step(now_s() + 10, Ticked()))
+        assert node.leading is not None
+        monkeypatch.setattr("jupiterd.daemon.pulse.now_s", lambda: now_s() + 60.0)
+        assert node.pulse.answer_pre_vote(node.identity.node_id, 1, 0)[0]
+        assert node.leading is None

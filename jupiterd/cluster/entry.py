@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 import msgpack
 from blake3 import blake3
 
-from jupiterd.cluster.facts import Fact, UnknownFact, from_wire, to_wire
-from jupiterd.cluster.field_types import has_declared_types
+from jupiterd.cluster.facts import Fact, from_wire, to_wire
+from jupiterd.cluster.field_types import is_well_formed
 from jupiterd.cluster.registers import Order
 from jupiterd.errors import Bug, CorruptLedgerError, RefusedError
 from jupiterd.ids import ClusterId, NodeId
@@ -31,7 +31,7 @@ MAX_NUMBER = 2**63 - 1
 """Of a term or an index: what SQLite holds."""
 
 _NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
-_HASH = re.compile(r"[0-9a-f]{64}")
+HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def _check_position(term: int, index: int, previous: str) -> None:
         raise _refusal("has a truth value for a number")
     if not (0 <= term <= MAX_NUMBER and 1 <= index <= MAX_NUMBER):
         raise _refusal("has a number out of bounds")
-    if (index == 1) != (previous == "") or (previous and not _HASH.fullmatch(previous)):
+    if (index == 1) != (previous == "") or (previous and not HASH.fullmatch(previous)):
         raise _refusal("doesn't name the entry before it")
 
 
@@ -177,7 +177,7 @@ def _parse_fact(item: object) -> Fact:
     match item:
         case [str() as type_name, int() as version, dict() as body] if version is not True:
             fact = from_wire(type_name, version, body)
-            if not isinstance(fact, UnknownFact) and not has_declared_types(fact):
+            if not is_well_formed(fact):
                 raise _refusal(f"holds a {type_name} whose fields have the wrong types")
             return fact
         case _:

@@ -4,19 +4,24 @@ Owns this check alone. A check is built once for each type: a snapshot brings a 
 facts at once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
 from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Any, cast, get_args, get_origin
 
-from jupiterd.cluster.facts import KnownFact
+from jupiterd.cluster.facts import Fact, KnownFact, UnknownFact
 
 Check = Callable[[Any], bool]
 
+MAX_DEPTH = 8
+"""How deep lists and maps of unknown facts may be nested."""
 
-def has_declared_types(fact: KnownFact) -> bool:
-    """Say whether every field of the fact holds what it declares."""
+
+def is_well_formed(fact: Fact) -> bool:
+    """Say whether every field of a fact that came off the wire holds what it declares."""
+    if isinstance(fact, UnknownFact):
+        return is_plain(fact.body)
     return all(check(getattr(fact, name)) for name, check in _checks_of(type(fact)))
 
 
@@ -44,3 +49,21 @@ def _check_for(annotation: Any) -> Check:  # noqa: ANN401 - that is what annotat
     if kind is int:
         return lambda value: isinstance(value, int) and not isinstance(value, bool)
     return lambda value: isinstance(value, kind)
+
+
+def is_plain(value: object, depth: int = MAX_DEPTH) -> bool:
+    """Say whether a value of an unknown fact is one that every node can hold, sort and hash.
+
+    Numbers, texts, bytes, and lists and maps of those, the keys texts, not nested deeper than
+    MAX_DEPTH.
+    """
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return True
+    if depth == 0:
+        return False
+    if isinstance(value, list | tuple):
+        return all(is_plain(item, depth - 1) for item in cast("Sequence[object]", value))
+    if isinstance(value, dict):
+        items = cast("Mapping[object, object]", value).items()
+        return all(isinstance(key, str) and is_plain(item, depth - 1) for key, item in items)
+    return False

@@ -45,7 +45,7 @@ class Ledger:
 
     @property
     def state(self) -> State:
-        """What is agreed, as far as this node knows; changed by `add` alone."""
+        """What is agreed, as far as this node knows; changed by `add` and `adopt` alone."""
         return self._state
 
     def __len__(self) -> int:
@@ -73,10 +73,10 @@ class Ledger:
             return False
         self._check_chain(entry, chain.tip)
         self._check_author(entry)
-        self._chains.setdefault(str(entry.writer), chain).append(entry)
-        self._head = None
         for fact in entry.facts:
             self._state.apply(fact, entry.order)
+        self._chains.setdefault(str(entry.writer), chain).append(entry)
+        self._head = None
         return True
 
     def adopt(self, snapshot: Snapshot) -> None:

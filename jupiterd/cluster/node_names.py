@@ -5,20 +5,19 @@ Owns the rule. Doesn't know where the text comes from.
 
 from collections.abc import Mapping
 
-from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import NodeId, short
 
 
-def find_node(members: Mapping[NodeId, NodeAdmitted], wanted: str) -> NodeId:
-    """Return the member that is meant.
+def find_node(names: Mapping[NodeId, str], wanted: str) -> NodeId:
+    """Return the node that is meant, among these with the names that people see.
 
     Raises:
         NotFoundError: there is none.
         UsageError: there are several.
     """
-    named = [node for node, fact in members.items() if wanted in (node, fact.name)]
-    found = named or [node for node in members if wanted and node.startswith(wanted)]
+    named = [node for node, name in names.items() if wanted in (node, name)]
+    found = named or [node for node in names if wanted and node.startswith(wanted)]
     if not found:
         raise NotFoundError(f"no node is called {wanted}", "jupiterctl node list shows them")
     if len(found) > 1:

@@ -9,16 +9,17 @@ Body: msgpack [form, cluster, author, [[writer, index, term, hash]], [[type, ver
 are told once, for there may be a hundred thousand facts.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
 import msgpack
 
 from jupiterd.cluster.chain import Tip
-from jupiterd.cluster.entry import MAX_SIGNATURE_BYTES, Writer
-from jupiterd.cluster.facts import Fact, UnknownFact, Values, reader, to_wire
-from jupiterd.cluster.field_types import has_declared_types
+from jupiterd.cluster.entry import HASH, MAX_NUMBER, MAX_SIGNATURE_BYTES, Writer
+from jupiterd.cluster.facts import Fact, Values, reader, to_wire
+from jupiterd.cluster.field_types import is_well_formed
 from jupiterd.cluster.registers import Order
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import ClusterId, NodeId
@@ -27,7 +28,10 @@ FORM = 1
 """Raised when the form changes; a node that can't read it says so."""
 
 MAX_SNAPSHOT_BYTES = 128 << 20
-"""About half a million facts."""
+MAX_FACTS = 1_000_000
+MAX_FIELD_ITEMS = 4096
+
+_PARTS = 6
 
 Placed = tuple[Order, Fact]
 
@@ -84,31 +88,70 @@ def parse_snapshot(raw: bytes) -> Snapshot:
 
 
 def _parse_body(body: bytes, signature: bytes) -> Snapshot:
-    match _unpack(body):
-        case (int() as form, *_) if form != FORM:
-            raise CorruptLedgerError(
-                f"a ledger snapshot of form {form}, and this node reads form {FORM}",
-                "install the same version of Jupiter on all nodes",
-            )
-        case (_, str() as cluster, str() as author, tuple() as rows, tuple() as kinds,
-              tuple() as told):  # fmt: skip
-            writers = [_parse_tip(row) for row in rows]
-            makers = [_maker(kind) for kind in kinds]
-            return Snapshot(
-                cluster=ClusterId(cluster),
-                author=NodeId(author),
-                tips={str(writer): tip for writer, tip in writers},
-                facts=list(_parse_facts(told, [writer for writer, _ in writers], makers)),
-                body=body,
-                signature=signature,
-            )
-        case _:
-            raise CorruptLedgerError("a ledger snapshot hasn't the parts it should have")
+    parts = _Reader(body)
+    if parts.next_array() != _PARTS or (form := parts.next()) is None:
+        raise CorruptLedgerError("a ledger snapshot hasn't the parts it should have")
+    if form != FORM:
+        raise CorruptLedgerError(
+            f"a ledger snapshot of form {form}, and this node reads form {FORM}",
+            "install the same version of Jupiter on all nodes",
+        )
+    cluster, author = parts.next(), parts.next()
+    if not (isinstance(cluster, str) and isinstance(author, str)):
+        raise CorruptLedgerError("a ledger snapshot doesn't say whose it is")
+    writers = [_parse_tip(row) for row in parts.rows()]
+    makers = [_maker(kind) for kind in parts.rows()]
+    return Snapshot(
+        cluster=ClusterId(cluster),
+        author=NodeId(author),
+        tips={str(writer): tip for writer, tip in writers},
+        facts=list(_parse_facts(parts.rows(), [writer for writer, _ in writers], makers)),
+        body=body,
+        signature=signature,
+    )
+
+
+class _Reader:
+    """Unpacks a body part by part: a hostile one costs no more memory than what it really says."""
+
+    def __init__(self, body: bytes) -> None:
+        self._unpacker = msgpack.Unpacker(
+            raw=False,
+            strict_map_key=True,
+            use_list=False,
+            max_buffer_size=MAX_SNAPSHOT_BYTES,
+            max_array_len=MAX_FACTS,
+            max_map_len=MAX_FIELD_ITEMS,
+        )
+        self._unpacker.feed(body)
+
+    def next_array(self) -> int:
+        with _named():
+            return self._unpacker.read_array_header()
+
+    def next(self) -> object:
+        with _named():
+            return self._unpacker.unpack()
+
+    def rows(self) -> Iterator[object]:
+        with _named():
+            for _ in range(self._unpacker.read_array_header()):
+                yield self._unpacker.unpack()
+
+
+@contextmanager
+def _named() -> Generator[None, None, None]:
+    try:
+        yield
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise CorruptLedgerError("a ledger snapshot isn't msgpack") from error
 
 
 def _parse_tip(row: object) -> tuple[Writer, Tip]:
     match row:
-        case (str() as writer, int() as index, int() as term, str() as digest) if index > 0:
+        case (str() as writer, int() as index, int() as term, str() as digest) if (
+            0 < index <= MAX_NUMBER and 0 <= term <= MAX_NUMBER and HASH.fullmatch(digest)
+        ):
             return Writer.parse(writer), Tip(index, term, digest)
         case _:
             raise CorruptLedgerError("a ledger snapshot names a writer that can't be one")
@@ -123,7 +166,7 @@ def _maker(kind: object) -> Callable[[Values], Fact]:
 
 
 def _parse_facts(
-    told: Sequence[object], writers: Sequence[Writer], makers: Sequence[Callable[[Values], Fact]]
+    told: Iterable[object], writers: Sequence[Writer], makers: Sequence[Callable[[Values], Fact]]
 ) -> Iterator[Placed]:
     places = [(writer.node, writer.ledger) for writer in writers]
     for row in told:
@@ -133,13 +176,9 @@ def _parse_facts(
             node, ledger = places[writer]
         except (ValueError, TypeError, IndexError) as error:
             raise CorruptLedgerError("a ledger snapshot holds something that is no fact") from error
-        if type(term) is not int or type(index) is not int or not _is_well_formed(fact):
+        if type(term) is not int or type(index) is not int or not is_well_formed(fact):
             raise CorruptLedgerError("a ledger snapshot holds a fact that can't be one")
         yield (term, node, ledger, index), fact
-
-
-def _is_well_formed(fact: Fact) -> bool:
-    return isinstance(fact, UnknownFact) or has_declared_types(fact)
 
 
 def _pack(value: object) -> bytes:

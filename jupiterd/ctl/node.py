@@ -6,6 +6,7 @@ from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.node_rows import node_table
+from jupiterd.formats import plain
 
 
 @click.group(cls=Group)
@@ -44,11 +45,18 @@ def remove_node(invocation: Invocation, node: str) -> None:
       jupiterctl node remove old-laptop
       jupiterctl node remove 8c5f35a3 --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
+    from jupiterd.cluster.node_names import find_node
+    from jupiterd.ctl.calls import ask, order
+    from jupiterd.ids import NodeId
 
+    nodes = ask(invocation.state_dir, "status").get("nodes", [])
+    names = {NodeId(str(seen["id"])): str(seen["name"]) for seen in nodes}
+    found = find_node(names, node)
     console = Console.of(invocation)
-    console.require_consent(f"Remove {node} from the cluster?", invocation)
-    done = order(invocation.state_dir, "node.remove", {"node": node})
+    console.require_consent(
+        f"Remove {plain(names[found])} ({found[:8]}) from the cluster?", invocation
+    )
+    done = order(invocation.state_dir, "node.remove", {"node": found})
     console.show(done, lambda: [f"{done['name']} is no longer a member"])
 
 

@@ -16,6 +16,7 @@ from jupiterd.daemon.peers import Peers
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId, short
 from jupiterd.rpc import peer_pb2
+from jupiterd.rpc.peer_pb2_grpc import PeerStub
 
 log = logging.getLogger(__name__)
 
@@ -67,11 +68,19 @@ class Exchange:
                     await self._news.wait()
         return copies()
 
-    async def farewell(self, node: NodeId) -> None:
-        """Let a node that was removed know of it, if it listens."""
-        with contextlib.suppress(TimeoutError, grpc.aio.AioRpcError, JupiterError):
-            async with asyncio.timeout(COPY_TIMEOUT_S):
-                await self._once(node)
+    async def tell(self, peer: PeerStub) -> None:
+        """Send a node what it lacks, and take nothing from it: it was removed."""
+        cluster = self._journal.cluster
+        try:
+            asked = peer_pb2.ExchangeRequest(cluster=cluster, have=tips_of(self._journal.ledger))
+            reply = await peer.Exchange(asked, timeout=COPY_TIMEOUT_S)
+            entries, _ = self._journal.lacking(
+                {tip.writer: tip.index for tip in reply.have}, BATCH_BYTES
+            )
+            told = peer_pb2.ExchangeRequest(cluster=cluster, entries=entries)
+            await peer.Exchange(told, timeout=COPY_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            log.debug("not_told", extra={"reason": error.details()})
 
     async def unite(self, nodes: frozenset[NodeId]) -> None:
         """Take in what every one of these nodes holds, as far as they answer in time."""
@@ -102,6 +111,8 @@ class Exchange:
                 more = await self._once(node)
         except (grpc.aio.AioRpcError, JupiterError) as error:
             log.debug("exchange_failed", extra={"node": short(node), "reason": str(error)})
+        except Exception:  # whatever a peer sends, it must not end this daemon
+            log.exception("exchange_failed", extra={"node": short(node)})
         finally:
             self._running.discard(node)
             self._again.discard(node)
@@ -116,13 +127,14 @@ class Exchange:
             cluster=self._journal.cluster, have=tips_of(self._journal.ledger), entries=entries
         )
         reply = await peer.channels.control.Exchange(request, timeout=EXCHANGE_TIMEOUT_S)
-        peer.tips = {tip.writer: tip.index for tip in reply.have}
+        before, peer.tips = peer.tips, {tip.writer: tip.index for tip in reply.have}
         self._tell()
         await self._journal.absorb(list(reply.entries))
         if reply.snapshot_needed:
             raw = await fetch_snapshot(peer.channels.control)
             await self._journal.adopt(raw, node)
-        return bool(reply.have) and (reply.more or unsent)
+        refuses_what_we_send = bool(entries) and peer.tips == before
+        return bool(reply.have) and (reply.more or (unsent and not refuses_what_we_send))
 
     def _tell(self) -> None:
         self._news.set()

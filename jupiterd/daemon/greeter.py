@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import grpc
@@ -29,6 +29,7 @@ from jupiterd.net.interface_watch import LostAddresses
 from jupiterd.net.interfaces import addresses_by_interface
 from jupiterd.ports import Address, Discovery
 from jupiterd.rpc import peer_pb2
+from jupiterd.rpc.peer_pb2_grpc import PeerStub
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +84,8 @@ class Greeter:
         """Drawn at each start of the daemon, so that it knows itself."""
         self.clone_at = ""
         """Where another machine uses this node's key, once that was seen; for good."""
+        self.on_removed: Callable[[PeerStub], Awaitable[None]] = _say_nothing
+        """Called with a node of this cluster that was removed and may not know it."""
         self.on_clone: Callable[[], None] = lambda: None
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
@@ -217,6 +220,8 @@ class Greeter:
                 peer = await self._peers.link(node, reply.name, address, certificate)
                 peer.run_nonce = reply.run_nonce
             self.pending_reason = ""
+        elif meeting is Meeting.SAME and self._journal.state.roster.known(node) is not None:
+            await self.on_removed(channels.control)  # it was away when it was removed
         elif self.token is not None and theirs.cluster != self._journal.cluster:
             if theirs.cluster == self.token.cluster:
                 await self._use_token(node, channels)
@@ -320,6 +325,10 @@ class Greeter:
         if reason != self.pending_reason:
             log.warning("waits_outside", extra={"reason": reason})
         self.pending_reason = reason
+
+
+async def _say_nothing(_peer: PeerStub) -> None:
+    """Do nothing; until the daemon is put together."""
 
 
 def to_message(summary: Summary) -> peer_pb2.ClusterSummary:

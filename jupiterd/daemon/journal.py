@@ -14,8 +14,14 @@ from collections.abc import Mapping, Sequence
 from jupiterd.cluster.chain import Tip
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
-from jupiterd.cluster.snapshot import Placed, compose_snapshot, seal_snapshot
+from jupiterd.cluster.snapshot import (
+    Placed,
+    compose_snapshot,
+    parse_snapshot,
+    seal_snapshot,
+)
 from jupiterd.cluster.state import State
+from jupiterd.daemon.collector import collector_paused
 from jupiterd.daemon.ledger_transfer import FetchedLedger
 from jupiterd.daemon.verification import add_verified, adopt, verified_snapshot
 from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError
@@ -46,10 +52,11 @@ class Journal:
         if cluster is None:
             cluster = secrets.token_hex(16)
             file.set("cluster", cluster)
-        self._compacting = asyncio.Lock()
-        self._authors: list[NodeId] = []
-        """Who made the snapshots on disk; one of our own is all that a peer may get."""
-        self._take(*self._loaded(ClusterId(cluster)))
+        self._snapshot_author: NodeId | None = None
+        """Who made the snapshot on disk, if there is one; peers get one of our own alone."""
+        self._owes_snapshot = False
+        """What was adopted from a peer's snapshot isn't on disk yet."""
+        self._take(self._loaded(ClusterId(cluster)))
 
     @property
     def ledger(self) -> Ledger:
@@ -117,11 +124,12 @@ class Journal:
 
     async def _save(self, *raws: bytes) -> None:
         """Bring these to disk, and before them what found no room there the last time."""
-        waiting = [*self._unsaved, *raws]
-        if not (waiting or self.trouble):
+        if not (raws or self._unsaved or self._owes_snapshot or self.trouble):
             return
         try:
-            await asyncio.to_thread(self._file.append, waiting)
+            if self._owes_snapshot:
+                await self._sum_up()
+            await asyncio.to_thread(self._file.append, [*self._unsaved, *raws])
         except JupiterError as error:
             self.trouble = error.message
             raise
@@ -143,33 +151,46 @@ class Journal:
             if not self.state.blank:
                 raise ConflictError("this node's cluster has work of its own by now")
             await asyncio.to_thread(
-                self._file.replace, ledger.cluster, fetched.entries, fetched.snapshots
+                self._file.replace, ledger.cluster, fetched.entries, fetched.snapshot
             )
             self._unsaved.clear()
-            self._take(ledger, [fetched.sender] * len(fetched.snapshots))
+            self._owes_snapshot = False
+            self._snapshot_author = fetched.sender if fetched.snapshot else None
+            self._take(ledger)
         self._tell()
 
     async def adopt(self, raw: bytes, sender: NodeId) -> None:
         """Take in a peer's snapshot beside what is held: the peer no longer has every entry.
 
+        Once begun it is finished, as `append` is.
+
         Raises:
             CorruptLedgerError: it isn't the sender's, or doesn't fit; nothing has changed then.
         """
+        await asyncio.shield(self._adopt(raw, sender))
+
+    async def _adopt(self, raw: bytes, sender: NodeId) -> None:
         async with self._writing:
             snapshot = await asyncio.to_thread(verified_snapshot, self._ledger, raw, sender)
-            await asyncio.to_thread(self._file.add_snapshot, raw)
-            self._authors.append(sender)
+            ours, tips = str(self._writer), self._ledger.tips()
+            if ours in snapshot.tips and snapshot.tips[ours].index > tips.get(ours, 0):
+                raise CorruptLedgerError("a ledger snapshot holds entries that we haven't written")
+            if all(tip.index <= tips.get(writer, 0) for writer, tip in snapshot.tips.items()):
+                return
             adopt(self._ledger, snapshot)
-        self._tell()
+            self._owes_snapshot = True
+            try:
+                await self._save()
+            finally:
+                self._tell()
 
     async def snapshot(self) -> bytes:
         """Return our snapshot for a peer; empty where every entry is held one by one."""
         if not self._ledger.has_forgotten({}):
             return b""
-        if self._authors != [self._identity.node_id]:
+        if self._snapshot_author != self._identity.node_id:
             await self.compact()
-        (raw,) = await asyncio.to_thread(self._file.load_snapshots)
-        return raw
+        return await asyncio.to_thread(self._file.load_snapshot) or b""
 
     async def keep_compact(self) -> None:
         """Sum up the ledger whenever it has grown, for ever."""
@@ -181,57 +202,87 @@ class Journal:
                     await self.compact()
 
     async def compact(self) -> None:
-        """Sum up the ledger in a snapshot of ours, and hold the newest entries alone beside it."""
-        async with self._compacting:
-            ledger = self._ledger
-            facts = list(ledger.state.placed())  # a thread mustn't walk what the loop changes
-            raw = await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)
-            async with self._writing:
-                if self._ledger is not ledger:
-                    return
-                forgotten = ledger.oldest(ledger.held - KEPT_ENTRIES)
-                kept = [entry.raw for entry in ledger.entries()[-KEPT_ENTRIES:]]
-                await asyncio.to_thread(self._file.compact, raw, kept)
-                self._unsaved.clear()
-                self._authors = [self._identity.node_id]
-                ledger.forget(forgotten)
+        """Sum up the ledger in a snapshot of ours, and hold the newest entries alone beside it.
+
+        Once begun it is finished, as `append` is. Nothing is written meanwhile: what came in
+        between would be neither in the snapshot nor behind it.
+        """
+        await asyncio.shield(self._compact())
+
+    async def _compact(self) -> None:
+        async with self._writing:
+            await self._sum_up()
         self._tell()
+
+    async def _sum_up(self) -> None:
+        """Replace what is on disk; the caller writes alone."""
+        ledger = self._ledger
+        facts = list(ledger.state.placed())
+        raw = await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)
+        forgotten = ledger.oldest(ledger.held - KEPT_ENTRIES)
+        kept = [entry.raw for entry in ledger.entries()[-KEPT_ENTRIES:]]
+        await asyncio.to_thread(self._file.compact, raw, kept)
+        self._unsaved.clear()
+        self._owes_snapshot = False
+        self._snapshot_author = self._identity.node_id
+        ledger.forget(forgotten)
         log.info("ledger_summed_up", extra={"facts": len(facts), "size_bytes": len(raw)})
 
     def _summed_up(
         self, cluster: ClusterId, tips: Mapping[str, Tip], facts: Sequence[Placed]
     ) -> bytes:
+        """Return a signed snapshot that can be read back: entries are dropped for its sake."""
         body = compose_snapshot(cluster, self._identity.node_id, tips, facts)
-        return seal_snapshot(body, self._identity.sign(body))
+        raw = seal_snapshot(body, self._identity.sign(body))
+        with collector_paused():
+            again = parse_snapshot(raw)
+        if (again.tips, len(again.facts)) != (tips, len(facts)):
+            raise CorruptLedgerError("the ledger can't be summed up; its entries are kept")
+        return raw
 
     def lacking(self, have: Mapping[str, int], limit_bytes: int) -> tuple[list[bytes], bool]:
         """Return the wire form of entries that a peer lacks, and whether more remain."""
         entries, more = self._ledger.lacking(have, limit_bytes)
         return [entry.raw for entry in entries], more
 
-    def _loaded(self, cluster: ClusterId) -> tuple[Ledger, list[NodeId]]:
-        """Return what is on disk, and whose snapshots; what can't be used is left out."""
-        ledger, authors = Ledger(cluster), list[NodeId]()
-        for raw in self._file.load_snapshots():
-            with _logged_if_bad():
-                snapshot = verified_snapshot(ledger, raw)
-                adopt(ledger, snapshot)
-                authors.append(snapshot.author)
-        for raw in self._file.load():
-            with _logged_if_bad():
-                add_verified(ledger, parse(raw))
-        return ledger, authors
+    def _loaded(self, cluster: ClusterId) -> Ledger:
+        """Return what is on disk; a bad entry is left out, and so is what hangs on it.
 
-    def _take(self, ledger: Ledger, authors: list[NodeId]) -> None:
+        Raises:
+            CorruptLedgerError: the snapshot is damaged, and what it sums up is nowhere else here.
+        """
+        ledger = Ledger(cluster)
+        raw = self._file.load_snapshot()
+        if raw is not None:
+            self._snapshot_author = self._restored(ledger, raw)
+        for entry in self._file.load():
+            with _logged_if_bad():
+                add_verified(ledger, parse(entry))
+        return ledger
+
+    @staticmethod
+    def _restored(ledger: Ledger, raw: bytes) -> NodeId:
+        try:
+            snapshot = verified_snapshot(ledger, raw)
+        except CorruptLedgerError as error:
+            raise CorruptLedgerError(
+                f"the ledger on disk can't be read: {error.message}",
+                "start with a new state folder and join again: jupiterd --state-dir DIR",
+            ) from error
+        adopt(ledger, snapshot)
+        return snapshot.author
+
+    def _take(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._writer = Writer(self._identity.node_id, secrets.token_hex(8))
         self._tip = ""
-        self._authors = authors
 
     def _admit(self, raw: bytes) -> Entry | None:
         with _logged_if_bad():
             entry = parse(raw)
             known = self._ledger.tips().get(str(entry.writer), 0)
+            if entry.writer == self._writer and entry.index > known:
+                raise CorruptLedgerError("an entry of ours that we haven't written")
             if entry.index > known:
                 return entry if add_verified(self._ledger, entry) else None
         return None

@@ -85,6 +85,13 @@ class Leading:
         """Return what the ledger says of a cycle."""
         return self.journal.state.cycles[cycle]
 
+    def names(self) -> dict[NodeId, str]:
+        """Return the members with the names that people see."""
+        return {
+            node: peer.name if (peer := self.peers.get(node)) and peer.name else fact.name
+            for node, fact in self.journal.state.members.items()
+        }
+
     def fit_nodes(self) -> list[NodeId]:
         """Return members that are alive and not in trouble, in the order of their ids."""
         return sorted(node for node in self.alive() if not self._is_troubled(node))

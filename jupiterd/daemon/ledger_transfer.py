@@ -28,7 +28,7 @@ class FetchedLedger:
 
     ledger: Ledger
     sender: NodeId
-    snapshots: list[bytes] = field(default_factory=list[bytes])
+    snapshot: bytes | None = None
     entries: list[bytes] = field(default_factory=list[bytes])
 
 
@@ -65,29 +65,38 @@ async def fetch_ledger(peer: PeerStub, sender: NodeId, cluster: ClusterId) -> Fe
         if raw:
             snapshot = await asyncio.to_thread(verified_snapshot, fetched.ledger, raw, sender)
             await asyncio.to_thread(adopt, fetched.ledger, snapshot)
-            fetched.snapshots.append(raw)
+            fetched.snapshot = raw
+            fetched.entries.clear()  # it sums up what came before
         if await _fetch_entries(peer, fetched):
             return fetched
     raise PeerUnreachableError("the ledger changed faster than it could be fetched")
 
 
 async def _fetch_entries(peer: PeerStub, fetched: FetchedLedger) -> bool:
-    """Add what isn't summed up; say whether nothing is missing."""
+    """Add what isn't summed up; say whether nothing is missing.
+
+    Raises:
+        CorruptLedgerError: a page brings nothing new, or there is no end of them.
+    """
+    size_bytes = 0
     while True:
         request = peer_pb2.ExchangeRequest(
             cluster=fetched.ledger.cluster, have=tips_of(fetched.ledger)
         )
         reply = await peer.Exchange(request, timeout=PAGE_TIMEOUT_S)
         raws = list(reply.entries)
-        await asyncio.to_thread(_add_all, fetched.ledger, raws)
+        size_bytes += sum(map(len, raws))
+        is_news = await asyncio.to_thread(_add_all, fetched.ledger, raws)
+        if (reply.more and not is_news) or size_bytes > MAX_SNAPSHOT_BYTES:
+            raise CorruptLedgerError("the ledger that was sent has no end")
         fetched.entries += raws
-        if reply.snapshot_needed or not (reply.more and raws):
+        if reply.snapshot_needed or not reply.more:
             return not reply.snapshot_needed
 
 
-def _add_all(ledger: Ledger, raws: list[bytes]) -> None:
-    for raw in raws:
-        add_verified(ledger, parse(raw))
+def _add_all(ledger: Ledger, raws: list[bytes]) -> bool:
+    """Add the entries; say whether any was new."""
+    return sum(add_verified(ledger, parse(raw)) for raw in raws) > 0
 
 
 def tips_of(ledger: Ledger) -> list[peer_pb2.WriterTip]:

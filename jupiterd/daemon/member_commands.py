@@ -70,8 +70,9 @@ async def remove_node(leading: "Leading", arguments: Arguments) -> dict[str, Any
         ConflictError: it is the leader itself.
     """
     state = leading.journal.state
-    node = find_node(state.members, str(arguments["node"]))
-    name = state.members[node].name
+    names = leading.names()
+    node = find_node(names, str(arguments["node"]))
+    name = names[node]
     if node == leading.self_id:
         raise ConflictError(
             f"{name} leads the cluster just now",
@@ -90,11 +91,12 @@ async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         choices = ", ".join((*Role, NO_PIN))
         raise UsageError(f"{wanted} is no role", f"choose one of {choices}")
     state = leading.journal.state
-    node = find_node(state.members, str(arguments["node"]))
+    names = leading.names()
+    node = find_node(names, str(arguments["node"]))
     known = state.pins.get(node)
     role = "" if wanted == NO_PIN else wanted
     await leading.record(RolePinned(node, role, 1 if known is None else known.edit + 1))
-    return {"node": node, "name": state.members[node].name, "role": wanted}
+    return {"node": node, "name": names[node], "role": wanted}
 
 
 async def issue_token(leading: "Leading", arguments: Arguments) -> dict[str, Any]:

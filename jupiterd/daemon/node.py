@@ -79,6 +79,7 @@ class Node:
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group
         )
         self.outlook = Outlook(self)
+        self.greeter.on_removed = self.exchange.tell
         self.greeter.run_nonce = self.outlook.run_nonce
         self.greeter.on_clone = self.pulse.fall_silent
         self.pulse.describe = self.outlook.describe
@@ -224,7 +225,7 @@ class Node:
                 self.pulse.resign()
             for peer in self.peers:
                 if peer.node not in self.journal.state.members:
-                    await self.exchange.farewell(peer.node)
+                    await self.exchange.tell(peer.channels.control)
                     await self.peers.unlink(peer.node)
             with contextlib.suppress(OSError):  # only hints, for the next start
                 save_addresses(self.state_dir.peers, [peer.address for peer in self.peers])

@@ -1,6 +1,6 @@
 """The ledger on disk: one SQLite file.
 
-Owns keeping raw entries in the order they came, the snapshots that sum up those before them, and a
+Owns keeping raw entries in the order they came, the snapshot that sums up those before them, and a
 few named values. Doesn't know what an entry says.
 
 Nothing returns before the bytes are on the disk: a node acknowledges only what a power cut can't
@@ -59,26 +59,21 @@ class LedgerFile:
             rows = self._database.execute("SELECT raw FROM entries ORDER BY position")
             return [raw for (raw,) in rows]
 
-    def load_snapshots(self) -> list[bytes]:
-        """Return what sums up the entries that are no longer here, in the order it was added."""
+    def load_snapshot(self) -> bytes | None:
+        """Return what sums up the entries that are no longer here, or None where all are."""
         with self._lock, self._translated():
-            rows = self._database.execute("SELECT raw FROM snapshots ORDER BY position")
-            return [raw for (raw,) in rows]
+            row = self._database.execute("SELECT raw FROM snapshots").fetchone()
+            return None if row is None else bytes(row[0])
 
     def append(self, raws: Sequence[bytes]) -> None:
         """Add entries: all of them or, after a crash, none."""
         with self._transaction():
             self._database.executemany(_INSERT, [(raw,) for raw in raws])
 
-    def add_snapshot(self, raw: bytes) -> None:
-        """Add what sums up entries that a peer no longer holds."""
-        with self._transaction():
-            self._database.execute(_INSERT_SNAPSHOT, (raw,))
-
     def compact(self, snapshot: bytes, raws: Sequence[bytes]) -> None:
         """Hold this snapshot and these entries in place of all there were."""
         with self._transaction():
-            self._replace_all([snapshot], raws)
+            self._replace_all(snapshot, raws)
 
     def get(self, key: str) -> str | None:
         """Return a named value, or None."""
@@ -91,10 +86,10 @@ class LedgerFile:
         with self._transaction():
             self._database.execute(_SET, (key, value))
 
-    def replace(self, cluster: str, raws: Sequence[bytes], snapshots: Sequence[bytes] = ()) -> None:
+    def replace(self, cluster: str, raws: Sequence[bytes], snapshot: bytes | None = None) -> None:
         """Hold another cluster's ledger instead; other named values stay as they are."""
         with self._transaction():
-            self._replace_all(snapshots, raws)
+            self._replace_all(snapshot, raws)
             self._database.execute(_SET, (CLUSTER_KEY, cluster))
 
     def close(self) -> None:
@@ -102,10 +97,11 @@ class LedgerFile:
         with self._lock, self._translated():
             self._database.close()
 
-    def _replace_all(self, snapshots: Sequence[bytes], raws: Sequence[bytes]) -> None:
+    def _replace_all(self, snapshot: bytes | None, raws: Sequence[bytes]) -> None:
         for table in ("entries", "snapshots"):
             self._database.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
-        self._database.executemany(_INSERT_SNAPSHOT, [(raw,) for raw in snapshots])
+        if snapshot is not None:
+            self._database.execute(_INSERT_SNAPSHOT, (snapshot,))
         self._database.executemany(_INSERT, [(raw,) for raw in raws])
 
     @contextmanager

@@ -116,8 +116,8 @@ class Daemon:
         file = LedgerFile(self.state_dir / "ledger.db")
         try:
             ledger = Ledger(ClusterId(file.get("cluster") or ""))
-            for raw in file.load_snapshots():
-                ledger.adopt(parse_snapshot(raw))
+            if (snapshot := file.load_snapshot()) is not None:
+                ledger.adopt(parse_snapshot(snapshot))
             for raw in file.load():
                 ledger.add(parse(raw))
         finally:

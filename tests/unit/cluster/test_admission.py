@@ -121,3 +121,4 @@ def test_who_was_removed_is_not_let_in_by_an_open_window() -> None:
     state.apply(removed, (2, NODES[0], "u", 2))
     decision, reason = admit(state, True, NODES[1])
     assert (decision, reason) == (Admission.REFUSED, "it was removed from the cluster")
+    assert admit(state, True, NODES[1], "a token")[0] is Admission.REFUSED

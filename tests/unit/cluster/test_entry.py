@@ -193,3 +193,12 @@ def test_composing_what_nobody_could_read_is_our_own_bug(index: int, previous: s
 def test_composing_without_facts_is_our_own_bug() -> None:
     with pytest.raises(Bug):
         compose(CLUSTER, 1, Writer(NodeId("a"), "u"), 1, "", [])
+
+
+@pytest.mark.parametrize(
+    "body", [{"a": {b"b": 2}}, {"a": [[[[[[[[[1]]]]]]]]]}, {"a": {"b": {7: 1}}}]
+)
+def test_an_unknown_fact_that_not_every_node_could_hold_is_refused(body: dict[str, object]) -> None:
+    writer = Writer(NODES[0], "u")
+    with pytest.raises((Bug, CorruptLedgerError)):
+        compose(CLUSTER, 1, writer, 1, "", [UnknownFact("New", 1, body)])

@@ -100,4 +100,5 @@ def test_pins_come_first_and_the_others_share_what_is_left() -> None:
 
 def test_a_pin_that_was_taken_back_or_is_of_nobody_here_changes_nothing() -> None:
     candidates = [machine("a"), machine("b")]
-    assert assign(candidates, {NodeId("a"): "", NodeId("x"): "idle"}) == assign(candidates)
+    strange = {NodeId("a"): "", NodeId("x"): "idle", NodeId("b"): "a role of a newer version"}
+    assert assign(candidates, strange) == assign(candidates)

@@ -106,3 +106,19 @@ def test_any_order_and_any_repetition_give_the_same_members(
     assert roster.members == expected.members
     assert roster.plain() == expected.plain()
     assert roster_of(list(roster.placed())).members == roster.members
+
+
+def test_a_removed_node_makes_nobody_admit_itself() -> None:
+    accomplice = NodeId("s" * 32)
+    assert members(
+        ((2, A, "a2", 1), removed(B, LET_IN)),
+        ((3, B, "b1", 1), admitted(accomplice)),
+        ((4, accomplice, "s1", 1), admitted(accomplice)),
+    ) == {A, E}
+
+
+def test_what_a_removed_node_decides_beyond_what_was_known_does_not_count() -> None:
+    roster = roster_of([*BEGINNING, ((5, A, "a2", 1), removed(B, LET_IN, b1=2))])
+    assert roster.may_decide((3, B, "b1", 2))
+    assert not roster.may_decide((3, B, "b1", 3))
+    assert roster.may_decide((9, A, "a2", 7))

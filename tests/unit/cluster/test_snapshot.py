@@ -112,7 +112,7 @@ def packed(value: object) -> bytes:
     return msgpack.packb(value) or b""
 
 
-WRITER = [f"{NODES[0]}/u", 1, 1, "h"]
+WRITER = [f"{NODES[0]}/u", 1, 1, "a" * 64]
 KIND = ["ClusterFounded", 1, ["label"]]
 
 
@@ -131,8 +131,12 @@ def test_what_the_next_test_mangles_is_well_formed_otherwise() -> None:
         packed([packed([1, 2]), SIGNATURE]),
         packed([packed([9, CLUSTER, NODES[0], [], [], []]), SIGNATURE]),
         mangled([], []),
-        mangled([["../x", 1, 1, "h"]], [], []),
-        mangled([[f"{NODES[0]}/u", 0, 1, "h"]], [], []),
+        mangled([["../x", 1, 1, "a" * 64]], [], []),
+        mangled([[f"{NODES[0]}/u", 0, 1, "a" * 64]], [], []),
+        mangled([[f"{NODES[0]}/u", 1, 1 << 63, "a" * 64]], [], []),
+        mangled([[f"{NODES[0]}/u", 1, 1, "h"]], [], []),
+        mangled([WRITER], [["New", 1, ["x"]]], [[1, 0, 1, 0, [{b"k": 1}]]]),
+        packed([b"\x96" + b"\x80" * (1 << 20), SIGNATURE]),
         mangled([WRITER], [["ClusterFounded", 1, [7]]], []),
         mangled([WRITER], [7], []),
         mangled([WRITER], [KIND], [[1, 1, 1, 0, ["home"]]]),

@@ -1,17 +1,28 @@
 """Commands about nodes."""
 
+from tests.unit.ctl.documents import STATUS
+
+BETA = next(node["id"] for node in STATUS["nodes"] if node["name"].startswith("beta"))
+
 
 def test_removing_a_node_needs_yes_without_a_terminal(daemon, ctl):
-    ran = ctl("node", "remove", "beta")
+    ran = ctl("node", "remove", BETA[:8])
     assert ran.exit_code == 2
+    assert f"({BETA[:8]}) from the cluster?" in ran.err
+    assert "\x1b" not in ran.err
     assert ran.err.splitlines()[-1] == "hint: without a terminal, say so with --yes"
     assert daemon.executed == []
 
 
-def test_a_node_is_removed_by_name(daemon, ctl):
+def test_a_node_is_removed_by_its_id(daemon, ctl):
     daemon.results["node.remove"] = {"schema": "jupiter/v1", "node": "b" * 32, "name": "beta"}
-    assert ctl("node", "remove", "beta", "--yes").out == "beta is no longer a member\n"
-    assert daemon.executed == [("node.remove", {"node": "beta"})]
+    assert ctl("node", "remove", BETA[:8], "--yes").out == "beta is no longer a member\n"
+    assert daemon.executed == [("node.remove", {"node": BETA})]
+
+
+def test_a_node_that_nobody_is_called_is_not_removed(daemon, ctl):
+    ran = ctl("node", "remove", "omega", "--yes")
+    assert (ran.exit_code, daemon.executed) == (6, [])
 
 
 def test_a_role_is_pinned_and_given_back(daemon, ctl):

@@ -1,12 +1,13 @@
 """A join token lets a machine into a closed cluster, and into no other."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 from jupiterd.cluster.facts import TokenIssued, WindowSet
 from jupiterd.cluster.tokens import Token, parse_token
 from jupiterd.daemon.node import Node
-from tests.unit.daemon.test_greeter import greet
+from tests.unit.daemon.test_greeter import STOPPED, WORK, greet
 from tests.unit.daemon.two_nodes import admission_of, found, lead, serving
 
 
@@ -96,3 +97,25 @@ async def test_a_withdrawn_token_lets_in_nobody(tmp_path: Path) -> None:
         assert done == {"schema": "jupiter/v1", "id": token.id}
         await greet(new, one)
         assert new.identity.node_id not in one.journal.state.members
+
+
+async def test_one_token_lets_in_one_of_two_that_ask_at_once(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "new") as new,
+        serving(tmp_path, "late") as late,
+    ):
+        await closed(one)
+        new.greeter.token = late.greeter.token = await token_of(one)
+        await asyncio.gather(greet(new, one), greet(late, one))
+        assert len(one.journal.state.members) == 2
+
+
+async def test_who_has_work_of_its_own_keeps_it_and_the_token(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "busy") as busy:
+        await closed(one)
+        await found(busy, facts=(WORK, STOPPED))
+        busy.greeter.token = await token_of(one)
+        await greet(busy, one)
+        assert len(one.journal.state.tokens) == 1
+        assert "has work" in busy.greeter.pending_reason

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted, WindowSet
+from jupiterd.cluster.facts import ClusterFounded, ClusterRenamed, NodeAdmitted, WindowSet
 from jupiterd.cluster.ledger import Entry, Writer, compose, parse, seal
+from jupiterd.cluster.snapshot import parse_snapshot
 from jupiterd.daemon.journal import Journal
 from jupiterd.errors import CorruptLedgerError, DiskFullError
 from jupiterd.net.identity import Identity
@@ -28,9 +29,12 @@ class Disk:
         self._files: list[LedgerFile] = []
 
     def journal(self) -> Journal:
+        return Journal(self.identity, self.file())
+
+    def file(self) -> LedgerFile:
         self.close()
         self._files.append(LedgerFile(self._folder / "ledger.db"))
-        return Journal(self.identity, self._files[-1])
+        return self._files[-1]
 
     def close(self) -> None:
         while self._files:
@@ -270,3 +274,50 @@ async def test_a_ledger_sums_itself_up_when_it_has_grown(
     keeping.cancel()
     assert len(journal.ledger) == 21
     assert ours.journal().ledger.head() == journal.ledger.head()
+
+
+async def test_what_comes_while_a_ledger_is_summed_up_is_not_lost(
+    ours: Disk, theirs: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 2)
+    leader = await founded(theirs, ours)
+    follower = ours.journal()
+    await follower.move_to(whole_ledger(leader))
+    await follower.append(2, [ClusterRenamed("kept?", 7)])
+    late = follower.lacking({}, MEGABYTE)[0][-1]
+    for edit in range(1, 12):
+        await leader.append(9, [WindowSet(is_open=True, edit=edit)])
+    await asyncio.gather(leader.compact(), leader.absorb([late]), leader.compact())
+    again = theirs.journal()
+    assert again.state.label == "kept?"
+    assert again.ledger.head() == leader.ledger.head()
+
+
+async def test_a_snapshot_that_is_adopted_again_and_again_is_kept_once(
+    ours: Disk, theirs: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 1)
+    leader = await founded(theirs, ours)
+    follower = ours.journal()
+    await follower.move_to(whole_ledger(leader))
+    await grown(leader, 5)
+    await leader.compact()
+    raw = await leader.snapshot()
+    for _ in range(3):
+        await follower.adopt(raw, theirs.identity.node_id)
+    own = await follower.snapshot()
+    assert parse_snapshot(own).author == ours.identity.node_id
+    assert ours.journal().state == leader.state
+
+
+async def test_a_snapshot_on_disk_that_cannot_be_read_is_told_and_not_passed_over(
+    ours: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.journal.KEPT_ENTRIES", 1)
+    journal = await founded(ours)
+    await grown(journal, 5)
+    await journal.compact()
+    raw = await journal.snapshot()
+    ours.file().compact(raw[:-1] + bytes([raw[-1] ^ 1]), [])
+    with pytest.raises(CorruptLedgerError, match="the ledger on disk can't be read"):
+        ours.journal()

@@ -9,6 +9,8 @@ from jupiterd.daemon.node import Node
 from jupiterd.errors import ConflictError, NotFoundError, RefusedError, UsageError
 from jupiterd.failures import from_rpc
 from jupiterd.rpc import peer_pb2
+from tests.unit.daemon.test_greeter import greet
+from tests.unit.daemon.test_peer_service import channels
 from tests.unit.daemon.two_nodes import TIMEOUT_S, lead, serving, unite
 
 
@@ -37,10 +39,55 @@ async def test_who_was_removed_learns_of_it(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await led(one, other)
         await one.commands.execute_here("node.remove", {"node": other.identity.node_id[:8]})
-        await one.exchange.farewell(other.identity.node_id)
+        await one.exchange.tell(channels(one, other).control)
         assert other.is_removed
         assert other.outlook.cluster_view().is_removed
         assert not one.is_removed
+
+
+async def test_who_was_away_when_it_was_removed_learns_of_it_when_it_is_met(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await led(one, other)
+        await one.commands.execute_here("node.remove", {"node": "other"})
+        assert not other.is_removed
+        await greet(one, other)
+        assert other.is_removed
+
+
+async def test_what_a_removed_node_says_in_return_is_not_taken(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await led(one, other)
+        await one.commands.execute_here("node.remove", {"node": "other"})
+        await other.journal.append(7, [WindowSet(is_open=True, edit=99)])
+        await one.exchange.tell(channels(one, other).control)
+        assert one.journal.state.window_edit == 0
+
+
+async def test_removing_a_node_spoils_the_tokens_that_it_knew(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await led(one, other)
+        await one.commands.execute_here("cluster.token", {"uses": 0})
+        assert len(one.journal.state.tokens) == 1
+        await one.commands.execute_here("node.remove", {"node": "other"})
+        assert dict(one.journal.state.tokens) == {}
+
+
+async def test_a_node_is_found_by_the_name_that_people_see(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await led(one, other)
+        one.peers.require(other.identity.node_id).name = "renamed"
+        done = await one.commands.execute_here("node.remove", {"node": "renamed"})
+        assert done["node"] == other.identity.node_id
+
+
+async def test_opening_a_cluster_that_is_open_anyway_keeps_it_blank(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await led(one)
+        await one.commands.execute_here("cluster.open", {})
+        assert one.summary().blank
+        assert one.summary().open
 
 
 async def test_the_leader_is_not_removed(tmp_path: Path) -> None:

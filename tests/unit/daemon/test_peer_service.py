@@ -236,7 +236,8 @@ async def test_a_newcomer_takes_a_long_history_by_snapshot_and_the_rest_in_pages
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         cluster = ClusterId(reply.cluster)
         fetched = await fetch_ledger(way.control, one.identity.node_id, cluster)
-        assert (len(fetched.snapshots), len(fetched.entries)) == (1, 10)
+        assert fetched.snapshot is not None
+        assert len(fetched.entries) == 10
         await new.journal.move_to(fetched)
         assert new.journal.ledger.head() == one.journal.ledger.head()
         assert new.journal.state == one.journal.state

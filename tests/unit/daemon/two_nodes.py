@@ -81,7 +81,7 @@ def whole_ledger(journal: Journal) -> FetchedLedger:
     ledger = Ledger(journal.cluster)
     for raw in raws:
         add_verified(ledger, parse(raw))
-    return FetchedLedger(ledger, NodeId("nobody"), [], raws)
+    return FetchedLedger(ledger, NodeId("nobody"), None, raws)
 
 
 async def link(node: Node, other: Node) -> None:

@@ -90,7 +90,7 @@ class Checks:
         """Where somebody dozed since, heartbeats may have waited there, and they count as new."""
         timing = self._world.profile.timing
         limit_s = timing.gone_s + NOTICED_S
-        has_dozed = any(m.up_since >= dead.down_since for m in self._world.living())
+        has_dozed = any(m.up_since >= dead.down_since for m in self._world.machines.values())
         return limit_s + timing.beat_s + timing.asleep_s if has_dozed else limit_s
 
     def _check_noticed(self, dead: "Machine", limit_s: float) -> None:

@@ -20,7 +20,7 @@ class Content:
 
     term: int = 0
     entries: tuple[bytes, ...] = ()
-    snapshots: tuple[bytes, ...] = ()
+    snapshot: bytes = b""
 
 
 @dataclass
@@ -38,22 +38,17 @@ class Disk:
     def save_term(self, term: int) -> None:
         """Put a term in place of the one before."""
         now = self.content
-        self._write(lambda: Content(term, now.entries, now.snapshots))
+        self._write(lambda: Content(term, now.entries, now.snapshot))
 
     def append(self, raws: Sequence[bytes]) -> None:
         """Add entries: all of them or none."""
         now = self.content
-        self._write(lambda: Content(now.term, (*now.entries, *raws), now.snapshots))
+        self._write(lambda: Content(now.term, (*now.entries, *raws), now.snapshot))
 
     def compact(self, snapshot: bytes, kept: Sequence[bytes]) -> None:
-        """Put one snapshot in place of all others and of what it sums up."""
+        """Put a snapshot in place of the one before and of what it sums up."""
         now = self.content
-        self._write(lambda: Content(now.term, tuple(kept), (snapshot,)))
-
-    def add_snapshot(self, snapshot: bytes) -> None:
-        """Keep another's snapshot beside everything else."""
-        now = self.content
-        self._write(lambda: Content(now.term, now.entries, (*now.snapshots, snapshot)))
+        self._write(lambda: Content(now.term, tuple(kept), snapshot))
 
     def _write(self, change: Callable[[], Content]) -> None:
         if self.is_full:

@@ -50,7 +50,7 @@ class Exchange:
     def answer(self, have: Mapping[str, int], raws: Sequence[bytes]) -> Reply:
         """Take in what a peer sent and return what it lacks."""
         self._process.check_awake()
-        self._take_in(raws)
+        self._take_in(lambda: self._journal.absorb(raws))
         ledger = self._journal.ledger
         entries, more = ledger.lacking(have, BATCH_BYTES)
         self._process.world.witness.claimed(self._process)
@@ -87,16 +87,18 @@ class Exchange:
         entries, unsent = ledger.lacking(self._tips.get(node, {}), BATCH_BYTES)
         have, raws = ledger.tips(), [entry.raw for entry in entries]
 
-        def answered(own: "Process", reply: Reply | None) -> None:
+        def answered(_own: "Process", reply: Reply | None) -> None:
             if reply is None:
                 then(None)
                 return
+            before = self._tips.get(node, {})
             try:
-                own.exchange._learn(node, reply)
+                self._learn(node, reply)
             except DiskFullError:
                 then(None)
             else:
-                then(reply.more or unsent)
+                is_refused = bool(raws) and reply.have == before
+                then(reply.more or (unsent and not is_refused))
 
         self._process.call(
             node,
@@ -107,9 +109,9 @@ class Exchange:
 
     def _learn(self, node: NodeId, reply: Reply) -> None:
         self._tips[node] = reply.have
-        self._take_in(reply.entries)
-        if reply.snapshot and self._journal.adopt(reply.snapshot):
-            self._process.take_up_ledger()
+        self._take_in(lambda: self._journal.absorb(reply.entries))
+        if reply.snapshot:
+            self._take_in(lambda: self._journal.adopt(reply.snapshot))
 
     def _go_on(self, node: NodeId, more: bool | None) -> None:
         is_wanted = node in self._again and more is not None
@@ -119,11 +121,11 @@ class Exchange:
         else:
             self._running.discard(node)
 
-    def _take_in(self, raws: Sequence[bytes]) -> None:
-        """Take in entries; a full disk ends the exchange, but what is in memory counts here."""
+    def _take_in(self, take: Callable[[], object]) -> None:
+        """Take in what came; a full disk ends the exchange, but what is in memory counts here."""
         before = len(self._journal.ledger)
         try:
-            self._journal.absorb(raws)
+            take()
         finally:
             if len(self._journal.ledger) != before:
                 self._process.take_up_ledger()

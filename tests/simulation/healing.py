@@ -104,7 +104,7 @@ def what_is_lost(world: "World") -> str:
 
 def _check_merging(world: "World", before: list[Content]) -> None:
     """Uniting what lay on the disks before the healing gives one state in any order."""
-    contents = [content for content in before if not content.snapshots]
+    contents = [content for content in before if not content.snapshot]
     told: set[str] = set()
     for _ in range(2):
         world.rng.shuffle(contents)

@@ -4,13 +4,14 @@ Imitates `daemon.journal`, in its order: our own entry is persisted, then applie
 checked by applying it, then persisted before the peer is answered.
 """
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
 from jupiterd.cluster.snapshot import compose_snapshot, seal_snapshot
-from jupiterd.errors import DiskFullError, JupiterError
+from jupiterd.errors import CorruptLedgerError, DiskFullError, JupiterError
 from jupiterd.ids import ClusterId, NodeId
 from tests.simulation.disk import Content, Disk
 from tests.simulation.signing import add_verified, sign, verified_snapshot
@@ -25,8 +26,8 @@ parse_once = lru_cache(maxsize=4096)(parse)
 def load(content: Content) -> Ledger:
     """Return the ledger that lies on a disk."""
     ledger = Ledger(CLUSTER)
-    for raw in content.snapshots:
-        ledger.adopt(verified_snapshot(ledger, raw))
+    if content.snapshot:
+        ledger.adopt(verified_snapshot(ledger, content.snapshot))
     for raw in content.entries:
         add_verified(ledger, parse_once(raw))
     return ledger
@@ -39,6 +40,8 @@ class Journal:
         self._node = node
         self._disk = disk
         self._unsaved: list[bytes] = []
+        self._owes_snapshot = False
+        """What was adopted from a peer's snapshot isn't on disk yet."""
         self.ledger = load(disk.content)
         self.writer = Writer(node, self.writer_name(draw_name))
 
@@ -66,15 +69,22 @@ class Journal:
         self._save()
         return len(new)
 
-    def adopt(self, raw: bytes) -> bool:
-        """Take in a peer's snapshot; say whether it fitted."""
+    def adopt(self, raw: bytes) -> None:
+        """Take in a peer's snapshot beside what is held, unless it is bad or brings nothing.
+
+        Raises:
+            DiskFullError: it is in memory alone.
+        """
+        tips, own = self.ledger.tips(), str(self.writer)
         try:
             snapshot = verified_snapshot(self.ledger, raw)
-            self._disk.add_snapshot(raw)
-        except JupiterError:
-            return False
-        self.ledger.adopt(snapshot)
-        return True
+        except CorruptLedgerError:
+            return
+        new = {writer for writer, tip in snapshot.tips.items() if tip.index > tips.get(writer, 0)}
+        if new and own not in new:
+            self.ledger.adopt(snapshot)
+            self._owes_snapshot = True
+            self._save()
 
     def snapshot(self) -> bytes:
         """Return our own sum of everything we hold."""
@@ -83,22 +93,26 @@ class Journal:
         return seal_snapshot(body, sign(self._node, body))
 
     def compact(self) -> None:
-        """Hold the newest entries alone beside a snapshot."""
+        """Hold the newest entries alone beside a snapshot of ours, if there is room for it."""
+        with contextlib.suppress(DiskFullError):
+            self._sum_up()
+
+    def _sum_up(self) -> None:
         ledger = self.ledger
         kept = [entry.raw for entry in ledger.entries()[-KEPT_ENTRIES:]]
-        try:
-            self._disk.compact(self.snapshot(), kept)
-        except DiskFullError:
-            return
+        self._disk.compact(self.snapshot(), kept)
         self._unsaved.clear()
+        self._owes_snapshot = False
         ledger.forget(ledger.oldest(ledger.held - KEPT_ENTRIES))
 
     def save_again(self) -> None:
         """Try once more to bring to disk what found no room there."""
-        if self._unsaved and not self._disk.is_full:
+        if not self._disk.is_full:
             self._save()
 
     def _save(self, *raws: bytes) -> None:
+        if self._owes_snapshot:
+            self._sum_up()
         waiting = [*self._unsaved, *raws]
         if waiting:
             self._disk.append(waiting)
@@ -107,7 +121,8 @@ class Journal:
     def _admit(self, raw: bytes) -> Entry | None:
         try:
             entry = parse_once(raw)
-            if entry.index <= self.ledger.tips().get(str(entry.writer), 0):
+            is_known = entry.index <= self.ledger.tips().get(str(entry.writer), 0)
+            if is_known or entry.writer == self.writer:
                 return None
             return entry if add_verified(self.ledger, entry) else None
         except JupiterError:

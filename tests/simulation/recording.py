@@ -111,7 +111,7 @@ def _admission(process: "Process") -> Sequence[Fact]:
     def join() -> None:
         if machine.process is None and machine.node in world.outside:
             content = leader.disk.content
-            machine.disk.content = type(content)(0, content.entries, content.snapshots)
+            machine.disk.content = type(content)(0, content.entries, content.snapshot)
             if machine.node in members:
                 world.outside.remove(machine.node)
                 machine.start()

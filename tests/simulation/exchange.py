@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from jupiterd.errors import DiskFullError
 from jupiterd.ids import NodeId
+from tests.simulation.calls import call
 
 if TYPE_CHECKING:
-    from tests.simulation.process import Process, Reign
+    from tests.simulation.process import Process
+    from tests.simulation.reign import Reign
 
 EXCHANGE_TIMEOUT_S = 10.0
 UNITE_TIMEOUT_S = 2.0
@@ -100,7 +102,8 @@ class Exchange:
                 is_refused = bool(raws) and reply.have == before
                 then(reply.more or (unsent and not is_refused))
 
-        self._process.call(
+        call(
+            self._process,
             node,
             lambda peer: peer.exchange.answer(have, raws),
             answered,

@@ -5,8 +5,7 @@ does what it asks for, in the order persist, send, act. The journal and the exch
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry
@@ -33,37 +32,18 @@ from jupiterd.cluster.presence import (
     TermSeen,
     Ticked,
 )
-from jupiterd.errors import DiskFullError, JupiterError
+from jupiterd.errors import DiskFullError
 from jupiterd.ids import NodeId
+from tests.simulation.calls import call
 from tests.simulation.exchange import Exchange
 from tests.simulation.journal import Journal
+from tests.simulation.reign import Reign
 
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine
     from tests.simulation.world import World
 
 PRE_VOTE_TIMEOUT_S = 1.0
-
-Reply = TypeVar("Reply")
-
-
-@dataclass
-class Reign:
-    """One stretch of leading; the term may rise within it."""
-
-    term: int
-    began_at: float
-    is_open: bool = False
-    """Everybody's entries are united as far as they answered: it may append."""
-    appended: int = 0
-    held_by_others: dict[NodeId, dict[str, int]] = field(
-        default_factory=dict[NodeId, dict[str, int]]
-    )
-    """What those held whom the new leader thought alive when it began."""
-
-    def open(self) -> None:
-        """Let the leader append."""
-        self.is_open = True
 
 
 class Process:
@@ -178,32 +158,6 @@ class Process:
         self.exchange.spread()
         return entry
 
-    def call(
-        self,
-        target: NodeId,
-        ask: "Callable[[Process], Reply]",
-        answered: "Callable[[Process, Reply | None], None]",
-        timeout_s: float,
-    ) -> None:
-        """Ask another process; its answer, or None where there was none in time, comes once."""
-        is_over = False
-
-        def finish(own: Process, reply: Reply | None) -> None:
-            nonlocal is_over
-            if own is self and not is_over:
-                is_over = True
-                answered(own, reply)
-
-        def serve(peer: Process) -> None:
-            try:
-                reply = ask(peer)
-            except JupiterError:
-                return
-            self.world.network.send(target, self.node, lambda own: finish(own, reply))
-
-        self.world.network.send(self.node, target, serve)
-        self.wait(timeout_s, lambda own: finish(own, None))
-
     def others(self) -> list[NodeId]:
         """Return the other members."""
         return [node for node in self.journal.ledger.state.members if node != self.node]
@@ -241,7 +195,8 @@ class Process:
                 pass
 
     def _ask(self, node: NodeId, term: int) -> None:
-        self.call(
+        call(
+            self,
             node,
             lambda peer: peer.answer_pre_vote(self.node, term, self.machine.stability),
             lambda own, answer: None if answer is None else _drop(own.tell(answer)),

@@ -16,7 +16,8 @@ from tests.simulation.journal import load
 if TYPE_CHECKING:
     from tests.simulation.disk import Content
     from tests.simulation.machine import Machine
-    from tests.simulation.process import Process, Reign
+    from tests.simulation.process import Process
+    from tests.simulation.reign import Reign
     from tests.simulation.world import World
 
 STEADY_S = 4.0

@@ -33,9 +33,11 @@ def canonical_bytes(value: object) -> bytes:
 
 
 def _sorted(value: object) -> object:
+    if isinstance(value, str | int | float | bytes | None):  # nearly all there is, and quickly told
+        return value
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+    if isinstance(value, Sequence):
         return [_sorted(item) for item in value]
     return value
 

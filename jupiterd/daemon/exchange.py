@@ -11,7 +11,7 @@ import grpc
 
 from jupiterd.cluster.ledger import Entry
 from jupiterd.daemon.journal import Journal
-from jupiterd.daemon.ledger_transfer import fetch_snapshot, tips_of
+from jupiterd.daemon.ledger_transfer import fetch_snapshot, to_wire
 from jupiterd.daemon.peers import Peers
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId, short
@@ -72,7 +72,9 @@ class Exchange:
         """Send a node what it lacks, and take nothing from it: it was removed."""
         cluster = self._journal.cluster
         try:
-            asked = peer_pb2.ExchangeRequest(cluster=cluster, have=tips_of(self._journal.ledger))
+            asked = peer_pb2.ExchangeRequest(
+                cluster=cluster, have=to_wire(self._journal.saved_tips)
+            )
             reply = await peer.Exchange(asked, timeout=COPY_TIMEOUT_S)
             entries, _ = self._journal.lacking(
                 {tip.writer: tip.index for tip in reply.have}, BATCH_BYTES
@@ -84,7 +86,7 @@ class Exchange:
 
     async def unite(self, nodes: frozenset[NodeId]) -> None:
         """Take in what every one of these nodes holds, as far as they answer in time."""
-        exchanges = [self._once(node) for node in nodes if self._peers.get(node) is not None]
+        exchanges = [self._all(node) for node in nodes if self._peers.get(node) is not None]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(UNITE_TIMEOUT_S):
                 await asyncio.gather(*exchanges, return_exceptions=True)
@@ -97,7 +99,7 @@ class Exchange:
         have = {tip.writer: tip.index for tip in request.have}
         entries, more = self._journal.lacking(have, BATCH_BYTES)
         return peer_pb2.ExchangeReply(
-            have=tips_of(self._journal.ledger),
+            have=to_wire(self._journal.saved_tips),
             entries=entries,
             more=more,
             snapshot_needed=self._journal.ledger.has_forgotten(have),
@@ -105,10 +107,10 @@ class Exchange:
 
     async def _run(self, node: NodeId) -> None:
         try:
-            more = True
-            while more or node in self._again:
+            self._again.add(node)
+            while node in self._again:
                 self._again.discard(node)
-                more = await self._once(node)
+                await self._all(node)
         except (grpc.aio.AioRpcError, JupiterError) as error:
             log.debug("exchange_failed", extra={"node": short(node), "reason": str(error)})
         except Exception:  # whatever a peer sends, it must not end this daemon
@@ -118,13 +120,32 @@ class Exchange:
             self._again.discard(node)
             self._tell()
 
+    async def _all(self, node: NodeId) -> None:
+        while await self._once(node):
+            pass
+
+    async def pull(self, peer: PeerStub) -> None:
+        """Take in what a node of this cluster has whom we don't know yet: entries prove themselves.
+
+        Its admission may have been lost with a disk, or not have come here so far.
+        """
+        more = True
+        try:
+            while more:
+                have = to_wire(self._journal.saved_tips)
+                asked = peer_pb2.ExchangeRequest(cluster=self._journal.cluster, have=have)
+                reply = await peer.Exchange(asked, timeout=EXCHANGE_TIMEOUT_S)
+                more = await self._journal.absorb(list(reply.entries)) > 0 and reply.more
+        except (grpc.aio.AioRpcError, JupiterError) as error:
+            log.debug("nothing_pulled", extra={"reason": str(error)})
+
     async def _once(self, node: NodeId) -> bool:
         peer = self._peers.get(node)
         if peer is None:
             return False
         entries, unsent = self._journal.lacking(peer.tips, BATCH_BYTES)
         request = peer_pb2.ExchangeRequest(
-            cluster=self._journal.cluster, have=tips_of(self._journal.ledger), entries=entries
+            cluster=self._journal.cluster, have=to_wire(self._journal.saved_tips), entries=entries
         )
         reply = await peer.channels.control.Exchange(request, timeout=EXCHANGE_TIMEOUT_S)
         before, peer.tips = peer.tips, {tip.writer: tip.index for tip in reply.have}

@@ -86,6 +86,8 @@ class Greeter:
         """Where another machine uses this node's key, once that was seen; for good."""
         self.on_removed: Callable[[PeerStub], Awaitable[None]] = _say_nothing
         """Called with a node of this cluster that was removed and may not know it."""
+        self.on_unknown: Callable[[PeerStub], Awaitable[None]] = _say_nothing
+        """Called with a node of this cluster that knows us, and we don't know it."""
         self.on_clone: Callable[[], None] = lambda: None
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
@@ -220,8 +222,8 @@ class Greeter:
                 peer = await self._peers.link(node, reply.name, address, certificate)
                 peer.run_nonce = reply.run_nonce
             self.pending_reason = ""
-        elif meeting is Meeting.SAME and self._journal.state.roster.known(node) is not None:
-            await self.on_removed(channels.control)  # it was away when it was removed
+        elif meeting is Meeting.SAME:
+            await self._meet_stranger(node, channels, knows_us=reply.member)
         elif self.token is not None and theirs.cluster != self._journal.cluster:
             if theirs.cluster == self.token.cluster:
                 await self._use_token(node, channels)
@@ -232,6 +234,13 @@ class Greeter:
         elif meeting is Meeting.PENDING:
             self._set_pending(reason)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
+
+    async def _meet_stranger(self, node: NodeId, channels: PeerChannels, *, knows_us: bool) -> None:
+        """Deal with a node of our own cluster that is no member, as far as we know."""
+        if self._journal.state.roster.known(node) is not None:
+            await self.on_removed(channels.control)  # it was away when it was removed
+        elif knows_us:
+            await self.on_unknown(channels.control)
 
     def _has_working_link(self, node: NodeId, address: Address, run_nonce: str) -> bool:
         """Say whether another address already carries heartbeats to the same run of that daemon.

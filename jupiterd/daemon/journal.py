@@ -43,6 +43,8 @@ class Journal:
         self._file = file
         self._writing = asyncio.Lock()
         self._changed = asyncio.Event()
+        self.saved_tips: dict[str, int] = {}
+        """How far each writer's entries are on this node's disk: what peers may be told."""
         self._unsaved: list[bytes] = []
         """Entries of peers in memory and not on disk yet; until they are, no peer is answered."""
         self.trouble = ""
@@ -95,6 +97,7 @@ class Journal:
             await self._save(entry.raw)
             self._ledger.add(entry)
             self._tip = entry.hash
+            self.saved_tips = self._ledger.tips()
         self._tell()
         return entry
 
@@ -125,7 +128,7 @@ class Journal:
     async def _save(self, *raws: bytes) -> None:
         """Bring these to disk, and before them what found no room there the last time."""
         if not (raws or self._unsaved or self._owes_snapshot or self.trouble):
-            return
+            return  # everything in memory is on disk
         try:
             if self._owes_snapshot:
                 await self._sum_up()
@@ -135,6 +138,7 @@ class Journal:
             raise
         self.trouble = ""
         self._unsaved.clear()
+        self.saved_tips = self._ledger.tips()
 
     async def move_to(self, fetched: FetchedLedger) -> None:
         """Drop the blank ledger held so far and take up another cluster's.
@@ -225,6 +229,7 @@ class Journal:
         self._unsaved.clear()
         self._owes_snapshot = False
         self._snapshot_author = self._identity.node_id
+        self.saved_tips = ledger.tips()
         ledger.forget(forgotten)
         log.info("ledger_summed_up", extra={"facts": len(facts), "size_bytes": len(raw)})
 
@@ -276,6 +281,7 @@ class Journal:
         self._ledger = ledger
         self._writer = Writer(self._identity.node_id, secrets.token_hex(8))
         self._tip = ""
+        self.saved_tips = ledger.tips()
 
     def _admit(self, raw: bytes) -> Entry | None:
         with _logged_if_bad():

@@ -4,7 +4,7 @@ Owns the calls and their bounds. Doesn't know what entries say, or where a ledge
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 from jupiterd.cluster.ledger import Ledger, parse
@@ -81,7 +81,7 @@ async def _fetch_entries(peer: PeerStub, fetched: FetchedLedger) -> bool:
     size_bytes = 0
     while True:
         request = peer_pb2.ExchangeRequest(
-            cluster=fetched.ledger.cluster, have=tips_of(fetched.ledger)
+            cluster=fetched.ledger.cluster, have=to_wire(fetched.ledger.tips())
         )
         reply = await peer.Exchange(request, timeout=PAGE_TIMEOUT_S)
         raws = list(reply.entries)
@@ -99,7 +99,6 @@ def _add_all(ledger: Ledger, raws: list[bytes]) -> bool:
     return sum(add_verified(ledger, parse(raw)) for raw in raws) > 0
 
 
-def tips_of(ledger: Ledger) -> list[peer_pb2.WriterTip]:
+def to_wire(tips: Mapping[str, int]) -> list[peer_pb2.WriterTip]:
     """Return how many entries of each writer are here, for the wire."""
-    tips = ledger.tips().items()
-    return [peer_pb2.WriterTip(writer=writer, index=index) for writer, index in tips]
+    return [peer_pb2.WriterTip(writer=writer, index=index) for writer, index in tips.items()]

@@ -66,7 +66,8 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
 
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # before grpc is imported: its log is not ours
     from jupiterd.daemon.logs import start_logging
-    from jupiterd.daemon.node import Node, serve
+    from jupiterd.daemon.node import Node
+    from jupiterd.daemon.serving import serve
     from jupiterd.daemon.settings import environment, load_settings
     from jupiterd.daemon.state_dir import StateDir
     from jupiterd.gang.orphans import reap

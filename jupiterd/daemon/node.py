@@ -6,7 +6,6 @@ Owns every part and every task. Decides nothing by itself: the parts do.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
 
 from jupiterd.cluster.admission import Summary
 from jupiterd.cluster.facts import NodeAdmitted
@@ -79,7 +78,7 @@ class Node:
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group
         )
         self.outlook = Outlook(self)
-        self.greeter.on_removed = self.exchange.tell
+        self.greeter.on_removed, self.greeter.on_unknown = self.exchange.tell, self.exchange.pull
         self.greeter.run_nonce = self.outlook.run_nonce
         self.greeter.on_clone = self.pulse.fall_silent
         self.pulse.describe = self.outlook.describe
@@ -229,31 +228,3 @@ class Node:
                     await self.peers.unlink(peer.node)
             with contextlib.suppress(OSError):  # only hints, for the next start
                 save_addresses(self.state_dir.peers, [peer.address for peer in self.peers])
-
-
-class _Stopped(Exception):  # noqa: N818 - the orderly end of a daemon
-    """Ends the daemon's tasks."""
-
-
-async def serve(
-    settings: Settings, state_dir: StateDir, take_signals: Callable[[Node], None]
-) -> None:
-    """Run one daemon until it is told to stop.
-
-    Args:
-        settings: what it was told from outside.
-        state_dir: its folder, opened and locked.
-        take_signals: called once with the node, to connect signals with `stop`.
-    """
-    node: Node | None = None
-    try:
-        async with asyncio.TaskGroup() as group:
-            node = Node(settings, state_dir, group)
-            take_signals(node)
-            await node.run()
-            raise _Stopped  # noqa: TRY301 - ends every task of the group
-    except* _Stopped:
-        log.info("stopped")
-    finally:
-        if node is not None:
-            await node.close()

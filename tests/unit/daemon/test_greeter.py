@@ -209,3 +209,21 @@ async def test_two_machines_with_one_key_both_fall_silent_and_say_so(tmp_path: P
                 assert not (await greet(node, other)).is_ours
             await greet(one, one)
             assert one.greeter.clone_at == str(address_of(clone))
+
+
+async def test_a_member_that_one_side_has_not_heard_of_is_learnt_from_itself(
+    tmp_path: Path,
+) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "other") as other,
+        serving(tmp_path, "late") as late,
+    ):
+        await found(one, other)
+        await other.journal.move_to(whole_ledger(one.journal))
+        await one.journal.append(2, [admission_of(late)])
+        await late.journal.move_to(whole_ledger(one.journal))
+        await greet(other, late)
+        assert late.identity.node_id in other.journal.state.members
+        await greet(other, late)
+        assert other.peers.get(late.identity.node_id) is not None

@@ -1,0 +1,42 @@
+"""One daemon's run, from its first task to its last.
+
+Owns the group of all its tasks, and giving everything back. Doesn't know what the parts do.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.settings import Settings
+from jupiterd.daemon.state_dir import StateDir
+
+log = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):  # noqa: N818 - the orderly end of a daemon
+    """Ends the daemon's tasks."""
+
+
+async def serve(
+    settings: Settings, state_dir: StateDir, take_signals: Callable[[Node], None]
+) -> None:
+    """Run one daemon until it is told to stop.
+
+    Args:
+        settings: what it was told from outside.
+        state_dir: its folder, opened and locked.
+        take_signals: called once with the node, to connect signals with `stop`.
+    """
+    node: Node | None = None
+    try:
+        async with asyncio.TaskGroup() as group:
+            node = Node(settings, state_dir, group)
+            take_signals(node)
+            await node.run()
+            raise _Stopped  # noqa: TRY301 - ends every task of the group
+    except* _Stopped:
+        log.info("stopped")
+    finally:
+        if node is not None:
+            await node.close()

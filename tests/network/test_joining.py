@@ -64,4 +64,13 @@ async def test_a_leader_that_leaves_hands_over_at_once(tmp_path: Path) -> None:
         )
         print(f"another leads {time.monotonic() - began_s:.2f} s after SIGTERM")
         assert len({v["cluster"]["leader"] for v in after}) == 1
-        assert all(state_of(v, view["cluster"]["leader"]) == "gone" for v in after)
+        assert leader.process is not None
+        assert leader.process.wait(10) == 0
+        await machines.until_all(
+            lambda views: all(
+                v is not None and state_of(v, view["cluster"]["leader"]) == "gone" for v in views
+            ),
+            "the one that left is gone",
+            AT_ONCE_S,
+            others,
+        )

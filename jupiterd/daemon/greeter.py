@@ -8,8 +8,9 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import grpc
 
@@ -43,6 +44,7 @@ LAST_RETRY_S = 30.0
 SEEN_S = 10.0
 WORKING_S = 5.0
 MAX_ADDRESSES_OF_ONE = 8
+MAX_TOLD_ADDRESSES = 4 * 64
 MAX_LABEL_CHARACTERS = 64
 MAX_ADDRESSES = 256
 
@@ -222,6 +224,7 @@ class Greeter:
                 peer = await self._peers.link(node, reply.name, address, certificate)
                 peer.run_nonce = reply.run_nonce
             self.pending_reason = ""
+            self._note_told(reply.member_addresses)
         elif meeting is Meeting.SAME:
             await self._meet_stranger(node, channels, knows_us=reply.member)
         elif self.token is not None and theirs.cluster != self._journal.cluster:
@@ -241,6 +244,19 @@ class Greeter:
             await self.on_removed(channels.control)  # it was away when it was removed
         elif knows_us:
             await self.on_unknown(channels.control)
+
+    def _note_told(self, addresses: Iterable[str]) -> None:
+        """Take up where a member says that others answer; ones that are known aren't hastened."""
+        if all(self._peers.get(node) for node in self._others()):
+            return
+        for text in islice(addresses, MAX_TOLD_ADDRESSES):
+            with contextlib.suppress(ValueError):
+                address = parse_address(text)
+                if address not in self._attempts:
+                    self.note(address)
+
+    def _others(self) -> frozenset[NodeId]:
+        return frozenset(self._journal.state.members) - {self._identity.node_id}
 
     def _has_working_link(self, node: NodeId, address: Address, run_nonce: str) -> bool:
         """Say whether another address already carries heartbeats to the same run of that daemon.

@@ -58,12 +58,14 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         who = await self._anybody(context)
         if address := _caller_address(context, request.port):
             self._node.greeter.note_caller(who, address, request.summary.cluster)
+        is_member = who in self._node.journal.state.members
         return peer_pb2.HelloReply(
             protocol=PROTOCOL,
             summary=to_message(self._node.summary()),
             name=self._node.settings.name,
             run_nonce=self._node.outlook.run_nonce,
-            member=who in self._node.journal.state.members,
+            member=is_member,
+            member_addresses=self._node.peers.told_addresses(who) if is_member else (),
         )
 
     async def Join(self, request: peer_pb2.JoinRequest, context: Context) -> peer_pb2.JoinReply:

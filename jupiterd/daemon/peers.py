@@ -17,6 +17,8 @@ from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import told_source_toward
 from jupiterd.ports import Address
 
+MAX_TOLD_OF_ONE = 4
+
 
 @dataclass
 class Peer:
@@ -81,6 +83,12 @@ class Peers:
             self._links[node].addresses = known.addresses
             await known.channels.close()
         return self._links[node]
+
+    def told_addresses(self, asker: NodeId) -> list[str]:
+        """Return where all but the asker answer, as far as we know: what works for us first."""
+        others = [peer for peer in self._links.values() if peer.node != asker]
+        told = [str(peer.address) for peer in others]
+        return [*told, *(text for peer in others for text in peer.addresses[:MAX_TOLD_OF_ONE])]
 
     def strand(self, lost: frozenset[str]) -> list[Peer]:
         """Mark the links that leave from one of these addresses of ours; return those newly so."""

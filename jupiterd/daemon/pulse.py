@@ -79,6 +79,8 @@ class Pulse:
         self._lag_s = 0.0
         self._in_flight: set[NodeId] = set()
         self._is_silent = False
+        self._is_leaving = False
+        self._description: tuple[float, peer_pb2.Heartbeat] | None = None
         self.describe: Callable[[], peer_pb2.Heartbeat] = peer_pb2.Heartbeat
         self.trouble = ""
         """Why this node can't write its term to disk; empty where it can."""
@@ -137,7 +139,7 @@ class Pulse:
         return is_member and peer.node not in self._in_flight and not self._is_silent
 
     def fall_silent(self) -> None:
-        """Lead no more and beat no more: two machines with one key would confuse everybody."""
+        """Lead no more and beat no more."""
         self._is_silent = True
         self.resign()
 
@@ -146,10 +148,13 @@ class Pulse:
         self._tell(Resigned())
 
     async def say_goodbye(self) -> None:
-        """Resign, and tell everybody that we leave, so that nobody waits for a time-out."""
-        self._tell(Resigned())
+        """Resign, and tell everybody that we leave, so that nobody waits for a time-out.
+
+        From then on every answer says so too: a later sign of life would take the goodbye back.
+        """
+        self._is_leaving = True
+        self.fall_silent()
         message = self._message()
-        message.goodbye = True
         calls = [
             peer.channels.heartbeat.Beat(message, timeout=BEAT_TIMEOUT_S) for peer in self._peers
         ]
@@ -197,7 +202,9 @@ class Pulse:
             self._in_flight.discard(peer.node)
 
     def _message(self) -> peer_pb2.Heartbeat:
-        message = self.describe()
+        message = peer_pb2.Heartbeat()
+        message.CopyFrom(self._described())
+        message.goodbye = self._is_leaving
         self._tell(GangChanged(message.runs_gang))
         beat = self._presence.beat(now_s())
         message.cluster = self._journal.cluster
@@ -210,6 +217,12 @@ class Pulse:
         for node, age_s in beat.ages_s.items():
             message.ages_s[node] = age_s
         return message
+
+    def _described(self) -> peer_pb2.Heartbeat:
+        """Return what the daemon says of itself; asked once for all peers, for it isn't cheap."""
+        if self._description is None or now_s() - self._description[0] > LAN.beat_s / 2:
+            self._description = now_s(), self.describe()
+        return self._description[1]
 
     def _tell(self, event: Input) -> list[Effect]:
         effects = self._presence.step(now_s(), event)

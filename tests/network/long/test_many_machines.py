@@ -34,11 +34,6 @@ async def test_without_multicast_a_named_address_brings_all_together(
         assert all(view["cluster"]["nodes_alive"] == 3 for view in views)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="members don't tell each other where the others answer: without multicast, those who "
-    "know only the named one have no link to each other, and lose each other when it dies",
-)
 async def test_without_multicast_those_left_stay_together_when_the_named_one_dies(
     tmp_path: Path, packet_filter: None
 ) -> None:

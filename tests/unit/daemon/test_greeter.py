@@ -15,7 +15,15 @@ from jupiterd.ids import CycleId
 from jupiterd.net.channels import PeerChannels
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
-from tests.unit.daemon.two_nodes import address_of, admission_of, found, lead, serving, whole_ledger
+from tests.unit.daemon.two_nodes import (
+    address_of,
+    admission_of,
+    found,
+    lead,
+    link,
+    serving,
+    whole_ledger,
+)
 
 OPEN = WindowSet(is_open=True, edit=1)
 WORK = CycleStarted(CycleId("d" * 16), "python", "", 1, "1m", 1, "2026-01-01T00:00:00Z")
@@ -227,3 +235,21 @@ async def test_a_member_that_one_side_has_not_heard_of_is_learnt_from_itself(
         assert late.identity.node_id in other.journal.state.members
         await greet(other, late)
         assert other.peers.get(late.identity.node_id) is not None
+
+
+async def test_a_member_tells_where_the_others_answer_and_a_stranger_is_told_nothing(
+    tmp_path: Path,
+) -> None:
+    async with (
+        serving(tmp_path, "named") as named,
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "other") as other,
+        serving(tmp_path, "stranger") as stranger,
+    ):
+        await found(named, one, other)
+        await one.journal.move_to(whole_ledger(named.journal))
+        await link(named, other)
+        await greet(one, named)
+        assert address_of(other) in one.greeter._attempts
+        await greet(stranger, named)
+        assert address_of(other) not in stranger.greeter._attempts

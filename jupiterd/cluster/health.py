@@ -154,7 +154,8 @@ def _of_this_node(view: ClusterView) -> tuple[tuple[str, bool, str], ...]:
         ("no-leader", view.leader is None, ""),
         ("pending-node", bool(view.pending_reason), view.pending_reason),
         ("trusts-lan", view.trusts_lan, ""),
-        ("alone", len(view.nodes) == 1, ""),  # none at all: this one is still starting
+        # With none at all this one is still starting.
+        ("alone", len(view.nodes) == 1 and not view.is_removed, ""),
     )
 
 

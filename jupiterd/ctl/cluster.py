@@ -1,5 +1,8 @@
 """`jupiterctl cluster ...`: who belongs together."""
 
+from collections.abc import Mapping
+from typing import cast
+
 import click
 
 from jupiterd.ctl.commands import Group
@@ -102,4 +105,16 @@ def token(invocation: Invocation, uses: int, withdraw: str | None) -> None:
         console.show(done, lambda: [f"token {done['id']} lets in nobody any more"])
         return
     made = order(invocation.state_dir, "cluster.token", {"uses": uses})
-    console.show(made, lambda: ["run on the new machine:", f"  jupiterd --join {made['token']}"])
+    console.show(made, lambda: _how_to_join(made))
+
+
+def _how_to_join(made: Mapping[str, object]) -> list[str]:
+    whom = {0: "any number of machines", 1: "one machine"}.get(
+        cast("int", made["uses"]), f"{made['uses']} machines"
+    )
+    take_back = f"jupiterctl cluster token --withdraw {str(made['id'])[:8]}"
+    return [
+        "run on the new machine:",
+        f"  jupiterd --join {made['token']}",
+        f"good for {whom}, for a day; take it back with: {take_back}",
+    ]

@@ -24,7 +24,9 @@ def command() -> None:
 @click.option("--domain", required=True, metavar="NAME|FILE", help="What to become an expert in.")
 @click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
 @click.option("--size", default="1m", show_default=True, help="Size of the model.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Drawn unless given.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1 unless given."
+)
 @click.option(
     "--engine",
     type=click.Choice(WANTED),

@@ -80,5 +80,7 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
 
 def _pinned(name: str, role: str) -> str:
     return (
-        f"the leader chooses {name}'s role" if role == "auto" else f"{name} is {role} from now on"
+        f"the leader chooses {name}'s role"
+        if role == "auto"
+        else f"{name} is {role} from the next phase on"
     )

@@ -33,7 +33,7 @@ from jupiterd.errors import ExitCode, JupiterError, all_of
 @click.option("--debug", is_flag=True, help="Log more, and show tracebacks.")
 @click.pass_context
 def cli(context: click.Context, config: Path | None, debug: bool, **flags: Any) -> None:  # noqa: FBT001
-    r"""Run Jupiter on this machine.
+    """Run Jupiter on this machine.
 
     Start it on each machine, and they find each other.
 
@@ -42,7 +42,7 @@ def cli(context: click.Context, config: Path | None, debug: bool, **flags: Any) 
       jupiterd                                  join the machines on this network
       jupiterd --peer 192.168.1.20              where multicast doesn't reach
       jupiterd --local --port 0 --state-dir d1  several on one machine
-    """
+    """  # noqa: D301 - click's mark for lines that keep their ends
     context.obj = (
         config,
         debug,

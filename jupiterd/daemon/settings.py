@@ -134,9 +134,9 @@ def load_settings(
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "settings"
-        raise InvalidSettingError(
-            f"{name} (from {sources.get(name, 'unknown')}): {first['msg']}"
-        ) from error
+        wrong = first["msg"].removeprefix("Value error, ")
+        source = sources.get(name, "unknown")
+        raise InvalidSettingError(f"{name} (from {source}): {wrong}") from error
 
 
 def environment() -> Mapping[str, str]:

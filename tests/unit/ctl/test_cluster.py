@@ -26,7 +26,11 @@ def test_a_refusal_exits_with_5_and_shows_the_hint_of_the_daemon(daemon, ctl):
 def test_a_token_is_shown_with_the_command_that_uses_it(daemon, ctl):
     daemon.results["cluster.token"] = {"token": "jupiter-abc", "id": "1", "uses": 2}
     ran = ctl("cluster", "token", "--uses", "2")
-    assert ran.out == "run on the new machine:\n  jupiterd --join jupiter-abc\n"
+    assert ran.out.splitlines() == [
+        "run on the new machine:",
+        "  jupiterd --join jupiter-abc",
+        "good for 2 machines, for a day; take it back with: jupiterctl cluster token --withdraw 1",
+    ]
     assert daemon.executed == [("cluster.token", {"uses": 2})]
 
 

@@ -150,12 +150,13 @@ class Exchange:
         reply = await peer.channels.control.Exchange(request, timeout=EXCHANGE_TIMEOUT_S)
         before, peer.tips = peer.tips, {tip.writer: tip.index for tip in reply.have}
         self._tell()
-        await self._journal.absorb(list(reply.entries))
+        learnt = await self._journal.absorb(list(reply.entries))
         if reply.snapshot_needed:
             raw = await fetch_snapshot(peer.channels.control)
             await self._journal.adopt(raw, node)
-        refuses_what_we_send = bool(entries) and peer.tips == before
-        return bool(reply.have) and (reply.more or (unsent and not refuses_what_we_send))
+        # Where a page changed nothing, on either side, the same one would come again for ever.
+        was_taken = peer.tips != before
+        return (reply.more and learnt > 0) or (unsent and was_taken)
 
     def _tell(self) -> None:
         self._news.set()

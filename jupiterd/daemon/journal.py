@@ -91,12 +91,11 @@ class Journal:
 
     async def _append(self, term: int, facts: Sequence[Fact]) -> Entry:
         async with self._writing:
-            index = self._ledger.tips().get(str(self._writer), 0) + 1
-            body = compose(self.cluster, term, self._writer, index, self._tip, tuple(facts))
+            index, previous = self._ledger.chain_end(self._writer)
+            body = compose(self.cluster, term, self._writer, index, previous, tuple(facts))
             entry = parse(seal(body, self._identity.sign(body)))
             await self._save(entry.raw)
             self._ledger.add(entry)
-            self._tip = entry.hash
             self.saved_tips = self._ledger.tips()
         self._tell()
         return entry
@@ -280,7 +279,6 @@ class Journal:
     def _take(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._writer = Writer(self._identity.node_id, secrets.token_hex(8))
-        self._tip = ""
         self.saved_tips = ledger.tips()
 
     def _admit(self, raw: bytes) -> Entry | None:

@@ -21,6 +21,8 @@ after it, then send, then act. Where persisting fails it drops the rest and says
 while leading means: lead on under a new term.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, assert_never
@@ -33,6 +35,7 @@ from jupiterd.cluster.election_messages import (
     ElectionInput,
     Follow,
     GangChanged,
+    HandedOver,
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
@@ -58,6 +61,7 @@ __all__ = [
     "ElectionRole",
     "Follow",
     "GangChanged",
+    "HandedOver",
     "PersistTerm",
     "PreVoteAnswered",
     "PresenceChanged",
@@ -91,9 +95,16 @@ class ElectionRole(StrEnum):
 
 
 OwnChange = (
-    TermSeen | StabilityChanged | GangChanged | Resigned | StorageFailed | StorageRecovered | Woke
+    TermSeen
+    | StabilityChanged
+    | GangChanged
+    | HandedOver
+    | Resigned
+    | StorageFailed
+    | StorageRecovered
+    | Woke
 )
-"""What a node learns of itself."""
+"""What a node learns otherwise than by a heartbeat or an answer."""
 
 _Precedence = tuple[bool, int, int, NodeId]
 _LONG_AGO = float("-inf")
@@ -124,7 +135,8 @@ class Election:
         self._leader: NodeId | None = None
         self._leader_heard_at = _LONG_AGO
         self._present: frozenset[NodeId] = frozenset()
-        self._beats: dict[NodeId, BeatSeen] = {}
+        self._beats: dict[NodeId, tuple[float, BeatSeen]] = {}
+        """When each present node was heard last, and what it said."""
         self._round = _Round(set(), now, 0)
         self._has_resigned = False
         self._can_persist = True
@@ -151,10 +163,32 @@ class Election:
         return self._leader
 
     @property
-    def members_alive(self) -> int:
-        """How many nodes this leader's group has, itself included, by what they say themselves."""
-        followers = (node for node in self._present if self._leader_of(node) == self._self_id)
+    def wake_at(self) -> float:
+        """When `Ticked` is wanted next; infinite where nothing is waited for."""
+        if not self._may_ask():
+            return math.inf
+        if self._role is ElectionRole.ASKING:
+            return self._round.ends_at
+        settled_at = self._alone_since + self._timing.alone_settle_s
+        return self._deadline if self._present else min(settled_at, self._deadline)
+
+    def members_alive(self, now: float) -> int:
+        """Return how many nodes this leader's group has, itself included, by their own word.
+
+        Whoever has been silent for as long as it takes to elect another may have done so.
+        """
+        heard_after = now - self._timing.election_min_s
+        followers = (
+            node
+            for node, (heard_at, beat) in self._beats.items()
+            if beat.leader == self._self_id and heard_at > heard_after
+        )
         return 1 + sum(1 for _ in followers)
+
+    def steadiest(self, nodes: Iterable[NodeId]) -> NodeId | None:
+        """Return the one of these nodes that leads best, by what each says of itself."""
+        told = {node: self._beats[node][1].stability for node in nodes if node in self._beats}
+        return max(told, key=lambda node: (told[node], node), default=None)
 
     def step(self, now: float, event: ElectionInput) -> list[Effect]:
         """Take in what happened at `now` and return what is to be done, in order."""
@@ -204,6 +238,8 @@ class Election:
                 self.stability = event.stability
             case GangChanged():
                 self.runs_gang = event.runs_gang
+            case HandedOver():
+                return self._take_over(now, event.successor)
             case _:
                 assert_never(event)
         return []
@@ -225,7 +261,7 @@ class Election:
     def _see_beat(self, now: float, beat: BeatSeen) -> list[Effect]:
         if beat.node == self._self_id:
             return []
-        self._beats[beat.node] = beat
+        self._beats[beat.node] = now, beat
         if beat.leader == beat.node:
             return self._see_leader(now, beat)
         if beat.node == self._leader:
@@ -248,7 +284,7 @@ class Election:
         return self._follow(beat.node, beat.term, "it leads")
 
     def _meet_leader(self, now: float, beat: BeatSeen) -> list[Effect]:
-        if self._precedence() > _precedence_of(beat):
+        if self._precedence(now) > _precedence_of(beat):
             if self._term > beat.term:
                 return []
             return self._lead(beat.term + 1, f"takes precedence over {short(beat.node)}")
@@ -287,12 +323,13 @@ class Election:
     # --- what is done ---
 
     def _tick(self, now: float) -> list[Effect]:
-        if self._has_resigned or not self._can_persist or self._role is ElectionRole.LEADER:
+        if now < self.wake_at:
             return []
-        if self._role is ElectionRole.ASKING:
-            return self._repeat_or_finish(now)
-        is_settled = not self._present and now - self._alone_since >= self._timing.alone_settle_s
-        return self._ask(now) if is_settled or now >= self._deadline else []
+        return self._repeat_or_finish(now) if self._role is ElectionRole.ASKING else self._ask(now)
+
+    def _may_ask(self) -> bool:
+        is_leader = self._role is ElectionRole.LEADER
+        return not (self._has_resigned or not self._can_persist or is_leader)
 
     def _ask(self, now: float) -> list[Effect]:
         self._role = ElectionRole.ASKING
@@ -303,8 +340,6 @@ class Election:
         return [AskPreVote(self._present, self._term + 1)]
 
     def _repeat_or_finish(self, now: float) -> list[Effect]:
-        if now < self._round.ends_at:
-            return []
         if self._round.is_repeated:
             return self._win(f"{len(self._round.awaited)} of {self._round.asked} didn't answer")
         self._round.is_repeated = True
@@ -359,6 +394,14 @@ class Election:
         self._leader = None
         return [StepDown(reason)]
 
+    def _take_over(self, now: float, successor: NodeId) -> list[Effect]:
+        """The leader has left and named one to go on: that one asks at once, the others wait."""
+        if self._role is not ElectionRole.FOLLOWER or self._leader is not None:
+            return []
+        is_own = successor == self._self_id
+        self._deadline = now if is_own else now + self._timing.answer_s
+        return self._tick(now) if is_own else []
+
     def _lose_leader(self, now: float) -> None:
         """The leader has left, by its own word or for good: no need to wait for a time-out."""
         self._leader = None
@@ -375,7 +418,7 @@ class Election:
 
     def _rank(self) -> int:
         """How many present nodes are steadier."""
-        return sum(1 for beat in self._beats.values() if beat.stability > self.stability)
+        return sum(1 for _, beat in self._beats.values() if beat.stability > self.stability)
 
     def _hears_leader(self, now: float) -> bool:
         is_other = self._leader is not None and self._leader != self._self_id
@@ -384,12 +427,8 @@ class Election:
     def _is_steadier_than(self, stability: int, node: NodeId) -> bool:
         return (self.stability, self._self_id) > (stability, node)
 
-    def _leader_of(self, node: NodeId) -> NodeId | None:
-        beat = self._beats.get(node)
-        return beat.leader if beat else None
-
-    def _precedence(self) -> _Precedence:
-        return self.runs_gang, self.members_alive, self.stability, self._self_id
+    def _precedence(self, now: float) -> _Precedence:
+        return self.runs_gang, self.members_alive(now), self.stability, self._self_id
 
 
 def _precedence_of(beat: BeatSeen) -> _Precedence:

@@ -60,6 +60,13 @@ class GangChanged:
 
 
 @dataclass(frozen=True)
+class HandedOver:
+    """The leader has left, and this node is to lead in its place; nobody else need ask."""
+
+    successor: NodeId
+
+
+@dataclass(frozen=True)
 class Resigned:
     """The daemon stops: lead no more, and don't ask again."""
 
@@ -83,7 +90,7 @@ class Woke:
 
 @dataclass(frozen=True)
 class Ticked:
-    """Time has passed; wanted at least every 0.5 s."""
+    """Time has passed; wanted at `Election.wake_at`, and no harm at any other time."""
 
 
 ElectionInput = (
@@ -93,6 +100,7 @@ ElectionInput = (
     | TermSeen
     | StabilityChanged
     | GangChanged
+    | HandedOver
     | Resigned
     | StorageFailed
     | StorageRecovered

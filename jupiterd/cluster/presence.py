@@ -29,6 +29,7 @@ from jupiterd.cluster.election_messages import (
     BecomeLeader,
     Follow,
     GangChanged,
+    HandedOver,
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
@@ -58,9 +59,11 @@ __all__ = [
     "Beat",
     "BecomeLeader",
     "Changed",
+    "DeadlinePassed",
     "Effect",
     "Follow",
     "GangChanged",
+    "HandedOver",
     "Input",
     "PersistTerm",
     "PreVoteAnswered",
@@ -95,6 +98,11 @@ class Beat:
 
 
 @dataclass(frozen=True)
+class DeadlinePassed:
+    """`Presence.wake_at` has come; nothing is known of the loop's lag."""
+
+
+@dataclass(frozen=True)
 class PreVoteAsked:
     """A member wants to lead."""
 
@@ -119,12 +127,13 @@ _OfElection = (
     | TermSeen
     | StabilityChanged
     | GangChanged
+    | HandedOver
     | Resigned
     | StorageFailed
     | StorageRecovered
 )
 
-Input = Beat | PreVoteAsked | _OfMembers | _OfElection
+Input = Beat | PreVoteAsked | DeadlinePassed | _OfMembers | _OfElection
 """What a shell tells."""
 
 Effect = Changed | AnswerPreVote | PersistTerm | AskPreVote | BecomeLeader | StepDown | Follow
@@ -149,6 +158,11 @@ class Presence:
         self.membership = Membership(self_id, now, timing)
         self.election = Election(self_id, term, now, rng, timing)
 
+    @property
+    def wake_at(self) -> float:
+        """When `DeadlinePassed` is wanted next, beside the ticks; infinite where it isn't."""
+        return self.election.wake_at
+
     def step(self, now: float, event: Input) -> list[Effect]:
         """Take in what happened at `now` and return what is to be done, in order."""
         effects = self.wake(now)
@@ -161,6 +175,8 @@ class Presence:
                 effects += self._judge(now, event)
             case Ticked():
                 effects += self._tick(now, event)
+            case DeadlinePassed():
+                effects += self.election.step(now, ElectionTicked())
             case _:
                 effects += self.election.step(now, event)
         return effects
@@ -181,7 +197,7 @@ class Presence:
             term=self.election.term,
             leader=self.election.leader,
             stability=self.election.stability,
-            members_alive=self.election.members_alive,
+            members_alive=self.election.members_alive(now),
             runs_gang=self.election.runs_gang,
             ages_s=self.membership.ages(now),
         )

@@ -13,6 +13,7 @@ from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.health import ClusterView, NodeView
 from jupiterd.cluster.membership import Liveness
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.heartbeats import Description
 from jupiterd.ids import NodeId
 from jupiterd.net.interfaces import local_addresses
 from jupiterd.ports import Address
@@ -20,6 +21,10 @@ from jupiterd.rpc import peer_pb2
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
+
+
+LOOK_AT_ADDRESSES_S = 2.0
+"""Asking the system for them takes a millisecond; a change must be told, but not at once."""
 
 
 class Outlook:
@@ -31,6 +36,8 @@ class Outlook:
         self.run_nonce = secrets.token_hex(8)
         """Drawn at each start: two live ones under one id prove a clone."""
         self.port = 0
+        self._last_about = peer_pb2.About()
+        self._about_due_s = 0.0
 
     def hardware_of(self, node: NodeId) -> Hardware | None:
         """Return a member's hardware, as it told us."""
@@ -93,17 +100,25 @@ class Outlook:
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
         )
 
-    def describe(self) -> peer_pb2.Heartbeat:
+    def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
-        told: dict[str, Any] = {"hardware": self._node.hardware.to_plain(), "load": self.load()}
+        told: dict[str, Any] = {"load": self.load()}
         runs_gang = False
         if self._node.leadership.leading is not None:
             told["live"] = self._node.board.to_plain(now_s())
             runs_gang = any(live["gang"] for live in told["live"])
-        return peer_pb2.Heartbeat(
-            run_nonce=self.run_nonce,
-            name=self._node.settings.name,
-            addresses=self.addresses(),
-            runs_gang=runs_gang,
-            telemetry=msgpack.packb(told),
-        )
+        telemetry: bytes = msgpack.packb(told) or b""
+        return Description(self._about(), telemetry, runs_gang)
+
+    def _about(self) -> peer_pb2.About:
+        """Return what seldom changes: the same object as before, unless it has."""
+        if now_s() >= self._about_due_s:
+            self._about_due_s = now_s() + LOOK_AT_ADDRESSES_S
+            about = peer_pb2.About(
+                run_nonce=self.run_nonce,
+                name=self._node.settings.name,
+                addresses=self.addresses(),
+                hardware=msgpack.packb(self._node.hardware.to_plain()),
+            )
+            self._last_about = self._last_about if about == self._last_about else about
+        return self._last_about

@@ -132,11 +132,25 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         cluster, own = self._node.journal.cluster, self._node.identity.node_id
         return prove(token.secret, side, cluster, newcomer, own)
 
-    async def Beat(self, request: peer_pb2.Heartbeat, context: Context) -> peer_pb2.Heartbeat:
-        """Take in a heartbeat and answer with ours."""
+    async def Beat(
+        self, request_iterator: AsyncIterator[peer_pb2.Heartbeat], context: Context
+    ) -> AsyncIterator[peer_pb2.Heartbeat]:
+        """Take in heartbeats, and answer each with ours for as long as the caller is a member."""
         who = await self._member(context)
-        self._node.pulse.heard(who, request)
-        return self._node.pulse.message()
+
+        async def of_member() -> AsyncIterator[peer_pb2.Heartbeat]:
+            async for beat in request_iterator:
+                await self._member(context)
+                yield beat
+
+        async with aclosing(self._node.pulse.answers(who, of_member())) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def Leave(self, request: peer_pb2.LeaveRequest, context: Context) -> peer_pb2.LeaveReply:
+        """Take in that the caller stops."""
+        self._node.pulse.left(await self._member(context), request)
+        return peer_pb2.LeaveReply()
 
     async def AskPreVote(
         self, request: peer_pb2.PreVoteRequest, context: Context

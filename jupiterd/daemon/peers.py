@@ -5,19 +5,28 @@ Doesn't know who is a member (the ledger does) or who is alive (`membership` doe
 """
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
+
+import msgpack
 
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.daemon.heartbeats import BeatStream
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import told_source_toward
 from jupiterd.ports import Address
+from jupiterd.rpc.peer_pb2 import About
+
+log = logging.getLogger(__name__)
 
 MAX_TOLD_OF_ONE = 4
+MAX_TOLD_BYTES = 4096
+"""Of what a peer says of itself at once."""
 
 
 @dataclass
@@ -28,6 +37,9 @@ class Peer:
     name: str
     address: Address
     channels: PeerChannels
+    beats: BeatStream
+    about: About | None = None
+    """What it said of itself, as it was taken up in the fields below."""
     run_nonce: str = ""
     addresses: tuple[str, ...] = ()
     hardware: Hardware | None = None
@@ -42,6 +54,23 @@ class Peer:
     """That address is gone: nothing sent over this link will ever be answered."""
     troubled_until_s: float = 0.0
     """Work isn't placed there before this time: a stream to it has just broken."""
+
+    def take_up(self, telemetry: bytes, about: About | None) -> None:
+        """Take up what it says of itself; what can't be read leaves the last reading in place."""
+        try:
+            if about is not None and about is not self.about:
+                self._take_up_about(about)
+            if telemetry:
+                self.telemetry = _unpacked(telemetry)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            log.debug("telemetry_refused", extra={"node": short(self.node), "reason": str(error)})
+
+    def _take_up_about(self, about: About) -> None:
+        self.about = about
+        self.run_nonce = about.run_nonce
+        self.addresses = tuple(about.addresses)
+        self.name = about.name or self.name
+        self.hardware = Hardware.from_plain(_unpacked(about.hardware))
 
 
 class Peers:
@@ -77,10 +106,12 @@ class Peers:
             return known
         channels = PeerChannels(self._identity, address, certificate_pem)
         source = told_source_toward(address.host)
-        self._links[node] = Peer(node, name, address, channels, source=source)
+        beats = BeatStream(lambda: channels.heartbeat)
+        self._links[node] = Peer(node, name, address, channels, beats, source=source)
         if known is not None:
             self._links[node].hardware = known.hardware
             self._links[node].addresses = known.addresses
+            known.beats.close()
             await known.channels.close()
         return self._links[node]
 
@@ -103,6 +134,7 @@ class Peers:
         """Close the link to a node; it is made anew when the node is met again."""
         peer = self._links.pop(node, None)
         if peer is not None:
+            peer.beats.close()
             await peer.channels.close()
 
     async def close(self) -> None:
@@ -110,3 +142,12 @@ class Peers:
         for node in tuple(self._links):
             with contextlib.suppress(OSError):
                 await self.unlink(node)
+
+
+def _unpacked(told: bytes) -> dict[str, Any]:
+    if len(told) > MAX_TOLD_BYTES:
+        raise ValueError("it is too large")
+    plain = msgpack.unpackb(told, raw=False, strict_map_key=True)
+    if not isinstance(plain, dict):
+        raise TypeError("it is no map")
+    return cast("dict[str, Any]", plain)

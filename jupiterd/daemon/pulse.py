@@ -6,24 +6,24 @@ persist, then send, then act. Doesn't know what leading is used for.
 
 import asyncio
 import logging
+import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 
 import grpc
-import msgpack
 
 from jupiterd.cluster.election import Election
-from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.membership import Membership
 from jupiterd.cluster.presence import (
     AnswerPreVote,
     AskPreVote,
-    Beat,
     BecomeLeader,
     Changed,
+    DeadlinePassed,
     Effect,
     Follow,
     GangChanged,
+    HandedOver,
     Input,
     PersistTerm,
     Presence,
@@ -43,18 +43,22 @@ from jupiterd.cluster.presence import (
 from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import Exchange
+from jupiterd.daemon.heartbeats import Description, from_message, to_message
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.peers import Peer, Peers
-from jupiterd.errors import DiskFullError, StateDirError
+from jupiterd.errors import DiskFullError, StateDirError, TimedOutError
 from jupiterd.ids import NodeId, short
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
 
-BEAT_TIMEOUT_S = 2.0
 PRE_VOTE_TIMEOUT_S = 1.0
-MAX_TELEMETRY_BYTES = 4096
+LEAVE_TIMEOUT_S = 0.5
+PROVE_LINK_S = 2.0
+"""A node that is beaten to proves its own way to the other so often."""
+HASTEN_S = 0.1
+"""A stream that breaks is opened anew at once, but not more often than this."""
 
 
 class Pulse:
@@ -77,11 +81,19 @@ class Pulse:
         self._group = group
         self._stability = 0
         self._lag_s = 0.0
-        self._in_flight: set[NodeId] = set()
+        self._called_s: dict[NodeId, float] = {}
+        """When each node last beat to us on a stream of its own."""
+        self._hastened_s: dict[NodeId, float] = {}
+        self._abouts: dict[NodeId, peer_pb2.About] = {}
+        self._answering: set[asyncio.Task[object]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at_s = math.inf
+        self._is_running = False
         self._is_silent = False
         self._is_leaving = False
-        self._description: tuple[float, peer_pb2.Heartbeat] | None = None
-        self.describe: Callable[[], peer_pb2.Heartbeat] = peer_pb2.Heartbeat
+        self._description = Description()
+        self._described_s = -math.inf
+        self.describe: Callable[[], Description] = Description
         self.trouble = ""
         """Why this node can't write its term to disk; empty where it can."""
         self.on_lead: Callable[[int], None] = lambda _term: None
@@ -122,6 +134,7 @@ class Pulse:
 
     async def run(self) -> None:
         """Beat for ever; a late wake-up is our own lag, and accuses nobody."""
+        self._is_running = True
         due_s = now_s()
         while True:
             due_s = max(due_s + LAN.beat_s, now_s())
@@ -131,12 +144,42 @@ class Pulse:
             self._save_again()
             self._tell(Ticked(self._lag_s))
             for peer in self._peers:
-                if self._may_beat(peer):
-                    self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
+                if self._is_due(peer):
+                    self._start_beat(peer)
 
-    def _may_beat(self, peer: Peer) -> bool:
+    def _is_due(self, peer: Peer) -> bool:
+        """One of two calls and the other answers; that one calls if it isn't called."""
+        if self._self_id < peer.node:
+            return True
+        is_called = now_s() - self._called_s.get(peer.node, -math.inf) < 2 * LAN.beat_s
+        return not is_called or now_s() - peer.answered_s >= PROVE_LINK_S
+
+    def _start_beat(self, peer: Peer) -> None:
         is_member = peer.node in self._journal.state.members
-        return is_member and peer.node not in self._in_flight and not self._is_silent
+        if is_member and not peer.beats.is_busy and not self._is_silent:
+            self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
+
+    def _hasten(self, node: NodeId) -> None:
+        """A stream has broken: its node may be dead, and refuse a connection."""
+        peer, hastened_s = self._peers.get(node), self._hastened_s.get(node, -math.inf)
+        if peer is not None and now_s() - hastened_s > HASTEN_S:
+            self._hastened_s[node] = now_s()
+            self._start_beat(peer)
+
+    def _keep_deadline(self) -> None:
+        """See to it that the machine is woken when it wants to be, between two ticks too."""
+        wake_at_s = self._presence.wake_at
+        if not self._is_running or wake_at_s >= self._timer_at_s:
+            return  # it is looked at again when the earlier one has passed
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at_s = wake_at_s
+        delay_s = max(0.0, wake_at_s - now_s())
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._pass_deadline)
+
+    def _pass_deadline(self) -> None:
+        self._timer, self._timer_at_s = None, math.inf
+        self._tell(DeadlinePassed())
 
     def fall_silent(self) -> None:
         """Lead no more and beat no more."""
@@ -150,27 +193,76 @@ class Pulse:
     async def say_goodbye(self) -> None:
         """Resign, and tell everybody that we leave, so that nobody waits for a time-out.
 
-        From then on every answer says so too: a later sign of life would take the goodbye back.
+        A leader names who is to lead in its place, and tells that one last: it asks the others at
+        once. From then on every answer says that we leave: a sign of life would take it back.
         """
         self._is_leaving = True
+        successor = self._successor()
         self.fall_silent()
-        message = self._message()
-        calls = [
-            peer.channels.heartbeat.Beat(message, timeout=BEAT_TIMEOUT_S) for peer in self._peers
-        ]
-        await asyncio.gather(*(_swallow(call) for call in calls))
+        others = [peer for peer in self._peers if peer.node != successor]
+        await asyncio.gather(*(self._tell_leaving(peer, successor) for peer in others))
+        named = None if successor is None else self._peers.get(successor)
+        if named is not None:
+            await self._tell_leaving(named, successor)
+        for task in self._answering:
+            task.cancel()
+
+    def _successor(self) -> NodeId | None:
+        """Return the steadiest node that is alive, where this one leads."""
+        others = self.alive() - {self._self_id}
+        is_leader = self.election.leader == self._self_id
+        return self.election.steadiest(others) if is_leader else None
+
+    async def _tell_leaving(self, peer: Peer, successor: NodeId | None) -> None:
+        request = peer_pb2.LeaveRequest(cluster=self._journal.cluster, successor=successor or "")
+        try:
+            await peer.channels.heartbeat.Leave(request, timeout=LEAVE_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            log.debug("goodbye_unheard", extra={"reason": error.details()})
+
+    def left(self, node: NodeId, request: peer_pb2.LeaveRequest) -> None:
+        """Take in that a node stops, and who is to lead in its place."""
+        if request.cluster == self._journal.cluster:
+            self._tell(SaidGoodbye(node))
+            if request.successor:
+                self._tell(HandedOver(NodeId(request.successor)))
+
+    async def answers(
+        self, node: NodeId, beats: AsyncIterator[peer_pb2.Heartbeat]
+    ) -> AsyncGenerator[peer_pb2.Heartbeat]:
+        """Answer each heartbeat of a stream that a node has opened."""
+        task, told = asyncio.current_task(), None
+        if task is not None:
+            self._answering.add(task)
+        try:
+            async for beat in beats:
+                self._called_s[node] = now_s()
+                self.heard(node, beat)
+                reply, about = self.message(), self._description.about
+                if about is not told:
+                    reply.about.CopyFrom(about)
+                    told = about
+                yield reply
+                if self._is_leaving:
+                    return
+        finally:
+            self._answering.discard(task)
+            self._called_s.pop(node, None)
+            self._hasten(node)
 
     def heard(self, node: NodeId, message: peer_pb2.Heartbeat) -> None:
-        """Take in a heartbeat, whichever side sent it."""
+        """Take in a heartbeat, whichever side opened the stream."""
         if message.cluster != self._journal.cluster:
             return
         if message.goodbye:
             self._tell(SaidGoodbye(node))
             return
-        self._tell(_beat_of(node, message))
+        self._tell(from_message(node, message, self._journal.state.members))
+        if message.HasField("about"):
+            self._abouts[node] = message.about
         peer = self._peers.get(node)
         if peer is not None:
-            _keep_telemetry(peer, message)
+            peer.take_up(message.telemetry, self._abouts.get(node))
         if message.head != self._journal.ledger.head():
             self._exchange.request(node)
 
@@ -180,53 +272,45 @@ class Pulse:
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
         return answer.granted, answer.reason
 
-    def message(self) -> peer_pb2.Heartbeat:
-        """Return what we say of ourselves just now."""
-        return self._message()
-
     def set_stability(self, stability: int) -> None:
         """Take up how steady this machine is."""
         self._stability = stability
         self._tell(StabilityChanged(stability))
 
     async def _beat(self, peer: Peer) -> None:
-        self._in_flight.add(peer.node)
+        peer.beats.on_broken = lambda: self._hasten(peer.node)
         try:
-            reply = await peer.channels.heartbeat.Beat(self._message(), timeout=BEAT_TIMEOUT_S)
-            peer.answered_s = now_s()
-            self.heard(peer.node, reply)
+            reply = await peer.beats.ask(self.message(), self._description.about)
         except grpc.aio.AioRpcError as error:
             if "refused" in (error.details() or "").lower():
                 self._tell(Refused(peer.node))
-        finally:
-            self._in_flight.discard(peer.node)
+        except TimedOutError as error:
+            log.debug("beat_unanswered", extra={"node": short(peer.node), "reason": error.message})
+        else:
+            peer.answered_s = now_s()
+            self.heard(peer.node, reply)
 
-    def _message(self) -> peer_pb2.Heartbeat:
-        message = peer_pb2.Heartbeat()
-        message.CopyFrom(self._described())
-        message.goodbye = self._is_leaving
-        self._tell(GangChanged(message.runs_gang))
+    def message(self) -> peer_pb2.Heartbeat:
+        """Return what we say just now."""
+        self._describe()
+        self._tell(GangChanged(self._description.runs_gang))
         beat = self._presence.beat(now_s())
-        message.cluster = self._journal.cluster
-        message.term = beat.term
-        message.leader = beat.leader or ""
-        message.head = self._journal.ledger.head()
-        message.stability = beat.stability
+        message = to_message(beat, self._journal.cluster, self._journal.ledger.head())
+        message.telemetry = self._description.telemetry
+        message.goodbye = self._is_leaving
         message.loop_lag_s = self._lag_s
-        message.members_alive = beat.members_alive
-        for node, age_s in beat.ages_s.items():
-            message.ages_s[node] = age_s
         return message
 
-    def _described(self) -> peer_pb2.Heartbeat:
-        """Return what the daemon says of itself; asked once for all peers, for it isn't cheap."""
-        if self._description is None or now_s() - self._description[0] > LAN.beat_s / 2:
-            self._description = now_s(), self.describe()
-        return self._description[1]
+    def _describe(self) -> None:
+        """Ask the daemon what it says of itself; once for all peers, for it isn't cheap."""
+        if now_s() - self._described_s > LAN.beat_s / 2:
+            self._described_s = now_s()
+            self._description = self.describe()
 
     def _tell(self, event: Input) -> list[Effect]:
         effects = self._presence.step(now_s(), event)
         self._act(effects)
+        self._keep_deadline()
         return effects
 
     def _act(self, effects: Sequence[Effect]) -> None:
@@ -289,18 +373,6 @@ class Pulse:
         self._tell(PreVoteAnswered(node, reply.granted, reply.term))
 
 
-def _beat_of(node: NodeId, message: peer_pb2.Heartbeat) -> Beat:
-    return Beat(
-        node=node,
-        term=message.term,
-        leader=NodeId(message.leader) if message.leader else None,
-        stability=message.stability,
-        members_alive=message.members_alive,
-        runs_gang=message.runs_gang,
-        ages_s={NodeId(member): age_s for member, age_s in message.ages_s.items()},
-    )
-
-
 def _log(effect: Follow | Changed) -> None:
     if isinstance(effect, Follow):
         fields = {"leader": short(effect.leader), "term": effect.term}
@@ -308,25 +380,3 @@ def _log(effect: Follow | Changed) -> None:
         return
     fields = {"node": short(effect.node), "before": str(effect.before), "after": str(effect.after)}
     log.info("liveness_changed", extra={**fields, "reason": effect.reason})
-
-
-def _keep_telemetry(peer: Peer, message: peer_pb2.Heartbeat) -> None:
-    """Take up what a peer says of itself; what can't be read leaves the last reading in place."""
-    peer.run_nonce = message.run_nonce
-    peer.addresses = tuple(message.addresses)
-    peer.name = message.name or peer.name
-    if 0 < len(message.telemetry) <= MAX_TELEMETRY_BYTES:
-        try:
-            told = msgpack.unpackb(message.telemetry, raw=False, strict_map_key=True)
-            hardware = Hardware.from_plain(told["hardware"])
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            log.debug("telemetry_refused", extra={"node": short(peer.node), "reason": str(error)})
-            return
-        peer.telemetry, peer.hardware = told, hardware
-
-
-async def _swallow(call: "grpc.aio.UnaryUnaryCall[peer_pb2.Heartbeat, peer_pb2.Heartbeat]") -> None:
-    try:
-        await call
-    except grpc.aio.AioRpcError as error:
-        log.debug("goodbye_unheard", extra={"reason": error.details()})

@@ -96,43 +96,63 @@ class JoinReply(_message.Message):
     def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., proof: _Optional[bytes] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
-    __slots__ = ("cluster", "run_nonce", "term", "leader", "head", "stability", "loop_lag_s", "ages_s", "addresses", "runs_gang", "name", "telemetry", "goodbye", "members_alive")
-    class AgesSEntry(_message.Message):
+    __slots__ = ("cluster", "term", "leader", "head", "stability", "loop_lag_s", "ages_ms", "runs_gang", "telemetry", "goodbye", "members_alive", "about")
+    class AgesMsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
         VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: float
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+        key: int
+        value: int
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
-    RUN_NONCE_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     HEAD_FIELD_NUMBER: _ClassVar[int]
     STABILITY_FIELD_NUMBER: _ClassVar[int]
     LOOP_LAG_S_FIELD_NUMBER: _ClassVar[int]
-    AGES_S_FIELD_NUMBER: _ClassVar[int]
-    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    AGES_MS_FIELD_NUMBER: _ClassVar[int]
     RUNS_GANG_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
     TELEMETRY_FIELD_NUMBER: _ClassVar[int]
     GOODBYE_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_ALIVE_FIELD_NUMBER: _ClassVar[int]
+    ABOUT_FIELD_NUMBER: _ClassVar[int]
     cluster: str
-    run_nonce: str
     term: int
     leader: str
     head: str
     stability: int
     loop_lag_s: float
-    ages_s: _containers.ScalarMap[str, float]
-    addresses: _containers.RepeatedScalarFieldContainer[str]
+    ages_ms: _containers.ScalarMap[int, int]
     runs_gang: bool
-    name: str
     telemetry: bytes
     goodbye: bool
     members_alive: int
-    def __init__(self, cluster: _Optional[str] = ..., run_nonce: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., head: _Optional[str] = ..., stability: _Optional[int] = ..., loop_lag_s: _Optional[float] = ..., ages_s: _Optional[_Mapping[str, float]] = ..., addresses: _Optional[_Iterable[str]] = ..., runs_gang: _Optional[bool] = ..., name: _Optional[str] = ..., telemetry: _Optional[bytes] = ..., goodbye: _Optional[bool] = ..., members_alive: _Optional[int] = ...) -> None: ...
+    about: About
+    def __init__(self, cluster: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., head: _Optional[str] = ..., stability: _Optional[int] = ..., loop_lag_s: _Optional[float] = ..., ages_ms: _Optional[_Mapping[int, int]] = ..., runs_gang: _Optional[bool] = ..., telemetry: _Optional[bytes] = ..., goodbye: _Optional[bool] = ..., members_alive: _Optional[int] = ..., about: _Optional[_Union[About, _Mapping]] = ...) -> None: ...
+
+class About(_message.Message):
+    __slots__ = ("run_nonce", "name", "addresses", "hardware")
+    RUN_NONCE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    HARDWARE_FIELD_NUMBER: _ClassVar[int]
+    run_nonce: str
+    name: str
+    addresses: _containers.RepeatedScalarFieldContainer[str]
+    hardware: bytes
+    def __init__(self, run_nonce: _Optional[str] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., hardware: _Optional[bytes] = ...) -> None: ...
+
+class LeaveRequest(_message.Message):
+    __slots__ = ("cluster", "successor")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    SUCCESSOR_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    successor: str
+    def __init__(self, cluster: _Optional[str] = ..., successor: _Optional[str] = ...) -> None: ...
+
+class LeaveReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class PreVoteRequest(_message.Message):
     __slots__ = ("term", "stability", "cluster")

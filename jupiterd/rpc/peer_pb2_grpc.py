@@ -44,10 +44,15 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.JoinRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.JoinReply.FromString,
                 _registered_method=True)
-        self.Beat = channel.unary_unary(
+        self.Beat = channel.stream_stream(
                 '/jupiter.v1.Peer/Beat',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.Heartbeat.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.Heartbeat.FromString,
+                _registered_method=True)
+        self.Leave = channel.unary_unary(
+                '/jupiter.v1.Peer/Leave',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.LeaveRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.LeaveReply.FromString,
                 _registered_method=True)
         self.AskPreVote = channel.unary_unary(
                 '/jupiter.v1.Peer/AskPreVote',
@@ -103,8 +108,16 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def Beat(self, request, context):
+    def Beat(self, request_iterator, context):
         """Everything below is for members only.
+        One stream for each pair of nodes: every heartbeat is answered by one before the next is sent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Leave(self, request, context):
+        """The caller stops; whoever it names leads in its place.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -170,10 +183,15 @@ def add_PeerServicer_to_server(servicer, server):
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.JoinRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.JoinReply.SerializeToString,
             ),
-            'Beat': grpc.unary_unary_rpc_method_handler(
+            'Beat': grpc.stream_stream_rpc_method_handler(
                     servicer.Beat,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.Heartbeat.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.Heartbeat.SerializeToString,
+            ),
+            'Leave': grpc.unary_unary_rpc_method_handler(
+                    servicer.Leave,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.LeaveRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.LeaveReply.SerializeToString,
             ),
             'AskPreVote': grpc.unary_unary_rpc_method_handler(
                     servicer.AskPreVote,
@@ -276,7 +294,34 @@ class Peer:
             _registered_method=True)
 
     @staticmethod
-    def Beat(request,
+    def Beat(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/jupiter.v1.Peer/Beat',
+            jupiter_dot_v1_dot_peer__pb2.Heartbeat.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.Heartbeat.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Leave(request,
             target,
             options=(),
             channel_credentials=None,
@@ -289,9 +334,9 @@ class Peer:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/jupiter.v1.Peer/Beat',
-            jupiter_dot_v1_dot_peer__pb2.Heartbeat.SerializeToString,
-            jupiter_dot_v1_dot_peer__pb2.Heartbeat.FromString,
+            '/jupiter.v1.Peer/Leave',
+            jupiter_dot_v1_dot_peer__pb2.LeaveRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.LeaveReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,3 +1,4 @@
+import math
 import random
 
 import pytest
@@ -11,6 +12,7 @@ from jupiterd.cluster.election import (
     ElectionRole,
     Follow,
     GangChanged,
+    HandedOver,
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
@@ -22,6 +24,7 @@ from jupiterd.cluster.election import (
     TermSeen,
     Ticked,
 )
+from jupiterd.cluster.timing import LAN
 from jupiterd.ids import NodeId
 
 ME, BOB, EVE = (NodeId(letter * 32) for letter in "mbz")
@@ -245,11 +248,50 @@ def test_stability_decides_before_the_id() -> None:
 
 def test_a_leaders_group_is_those_who_say_that_they_follow_it() -> None:
     made = leading()
-    assert made.members_alive == 1
+    assert made.members_alive(4.0) == 1
     made.step(4.0, beat(BOB, ME))
-    assert made.members_alive == 2
+    assert made.members_alive(4.0) == 2
     made.step(4.1, PresenceChanged(frozenset((EVE,))))
-    assert made.members_alive == 1
+    assert made.members_alive(4.1) == 1
+
+
+def test_a_follower_that_was_silent_may_have_elected_another_and_counts_no_more() -> None:
+    made = leading()
+    made.step(4.0, beat(BOB, ME))
+    assert made.members_alive(4.0 + LAN.election_min_s) == 1
+    effects = made.step(9.0, beat(EVE, EVE, members_alive=2))
+    assert kinds(effects)[0] is StepDown
+
+
+def test_it_says_when_it_wants_to_be_woken() -> None:
+    made = Election(ME, 0, 0.0, random.Random(1))
+    assert made.wake_at == LAN.alone_settle_s
+    made.step(0.0, PresenceChanged(frozenset((BOB,))))
+    assert LAN.election_min_s <= made.wake_at <= LAN.election_max_s
+    assert made.step(made.wake_at - 0.001, Ticked()) == []
+    asked_at = made.wake_at
+    assert kinds(made.step(asked_at, Ticked())) == [AskPreVote]
+    assert made.wake_at == asked_at + LAN.answer_s
+    made.step(made.wake_at, Ticked())
+    assert kinds(made.step(made.wake_at, Ticked())) == [PersistTerm, BecomeLeader]
+    assert made.wake_at == math.inf
+
+
+def test_the_successor_asks_at_once_and_the_others_wait_for_it() -> None:
+    for successor, asks in ((ME, [AskPreVote]), (BOB, [])):
+        made = Election(ME, 1, 0.0, random.Random(1))
+        made.step(0.0, PresenceChanged(frozenset((BOB, EVE))))
+        made.step(0.1, beat(EVE, EVE, term=1))
+        made.step(1.0, PresenceChanged(frozenset((BOB,))))
+        assert kinds(made.step(1.0, HandedOver(successor))) == asks
+        assert made.wake_at == 1.0 + LAN.answer_s
+
+
+def test_nobody_takes_over_from_a_leader_that_is_still_here() -> None:
+    made = Election(ME, 1, 0.0, random.Random(1))
+    made.step(0.0, PresenceChanged(frozenset((BOB, EVE))))
+    made.step(0.1, beat(EVE, EVE, term=1))
+    assert made.step(0.2, HandedOver(ME)) == []
 
 
 def test_a_higher_term_in_the_ledger_makes_a_leader_go_above_it() -> None:

@@ -144,7 +144,7 @@ class Network:
             election.term,
             election.leader,
             host.stability,
-            election.members_alive,
+            election.members_alive(self.now),
             runs_gang=False,
         )
 

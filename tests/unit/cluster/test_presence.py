@@ -8,6 +8,7 @@ from jupiterd.cluster.presence import (
     Beat,
     BecomeLeader,
     Changed,
+    DeadlinePassed,
     GangChanged,
     PersistTerm,
     Presence,
@@ -90,6 +91,14 @@ def test_a_leader_that_is_refused_is_replaced_in_a_hurry() -> None:
     assert changed.after is Liveness.GONE
     effects = made.step(1.3, Ticked())
     assert effects[-1] == BecomeLeader(2, "alone")
+
+
+def test_a_deadline_is_kept_between_two_ticks() -> None:
+    made = presence(BOB)
+    made.step(0.1, Beat(BOB, 1, BOB))
+    made.step(0.2, Refused(BOB))
+    assert made.wake_at < 0.2 + 0.3
+    assert made.step(made.wake_at, DeadlinePassed())[-1] == BecomeLeader(2, "alone")
 
 
 def test_a_pre_vote_is_answered_with_the_highest_term_known() -> None:

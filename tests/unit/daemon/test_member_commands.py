@@ -27,7 +27,7 @@ async def test_who_is_removed_is_refused_on_every_call(tmp_path: Path) -> None:
         assert set(one.journal.state.members) == {one.identity.node_id}
         way = other.peers.require(one.identity.node_id).channels
         for call in (
-            way.heartbeat.Beat(peer_pb2.Heartbeat(), timeout=TIMEOUT_S),
+            way.heartbeat.Leave(peer_pb2.LeaveRequest(), timeout=TIMEOUT_S),
             way.control.Exchange(peer_pb2.ExchangeRequest(), timeout=TIMEOUT_S),
         ):
             with pytest.raises(Exception, match="is not a member") as refused:

@@ -10,6 +10,7 @@ import pytest
 
 from jupiterd.cluster.facts import WindowSet
 from jupiterd.daemon.greeter import from_message
+from jupiterd.daemon.heartbeats import BeatStream
 from jupiterd.daemon.ledger_transfer import fetch_ledger, fetch_snapshot
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import WorkOrder, from_proto
@@ -48,7 +49,7 @@ async def test_a_stranger_may_say_hello(tmp_path: Path) -> None:
 
 
 CALLS: dict[str, Any] = {
-    "Beat": peer_pb2.Heartbeat(),
+    "Leave": peer_pb2.LeaveRequest(),
     "AskPreVote": peer_pb2.PreVoteRequest(term=9),
     "Exchange": peer_pb2.ExchangeRequest(),
     "Command": peer_pb2.CommandRequest(verb="cluster.open", arguments_json="{}"),
@@ -64,6 +65,16 @@ async def test_a_stranger_may_ask_for_nothing_else(tmp_path: Path, verb: str) ->
         way = channels(stranger, one)
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await getattr(way.control, verb)(CALLS[verb], timeout=TIMEOUT_S)
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        await way.close()
+
+
+async def test_a_strangers_heartbeats_are_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "stranger") as stranger:
+        await found(one)
+        way = channels(stranger, one)
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await BeatStream(lambda: way.heartbeat).ask(peer_pb2.Heartbeat(), peer_pb2.About())
         assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
         await way.close()
 
@@ -130,20 +141,6 @@ async def test_who_does_not_lead_sends_a_newcomer_on(tmp_path: Path) -> None:
         reply = await way.control.Join(join_request(new), timeout=TIMEOUT_S)
         assert reply.decision == DECISIONS.ASK_LEADER
         await way.close()
-
-
-async def test_a_heartbeat_is_heard_and_answered(tmp_path: Path) -> None:
-    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
-        await unite(one, other)
-        one.pulse.roster_changed()
-        peer = other.peers.require(one.identity.node_id)
-        reply = await peer.channels.heartbeat.Beat(other.pulse.message(), timeout=TIMEOUT_S)
-        assert other.identity.node_id in one.alive()
-        assert (reply.cluster, reply.name) == (one.journal.cluster, "one")
-        assert reply.head == other.journal.ledger.head()
-        told = one.peers.require(other.identity.node_id)
-        assert told.hardware == other.hardware
-        assert len(other.pulse.message().telemetry) < 4096
 
 
 async def test_a_command_is_done_by_the_leader_alone(tmp_path: Path) -> None:

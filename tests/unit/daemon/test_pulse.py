@@ -13,9 +13,9 @@ from jupiterd.daemon.node import Node
 from jupiterd.errors import DiskFullError
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.test_greeter import by_precedence, greet
-from tests.unit.daemon.two_nodes import lead, serving
+from tests.unit.daemon.two_nodes import lead, link, serving
 
-READING = {"hardware": None, "load": {"cpu_percent": 7.0}}
+READING = {"load": {"cpu_percent": 7.0}}
 
 
 async def linked(one: Node, other: Node) -> tuple[Node, Node]:
@@ -27,27 +27,48 @@ async def linked(one: Node, other: Node) -> tuple[Node, Node]:
 
 
 @pytest.mark.parametrize(
-    "telemetry",
-    [
-        b"\xc1 no msgpack",
-        msgpack.packb([1, 2]),
-        msgpack.packb({"load": {}}),
-        msgpack.packb({"hardware": {"cores": "many"}}),
-        msgpack.packb({"hardware": 3}),
-    ],
+    "told", [b"\xc1 no msgpack", msgpack.packb([1, 2]), b"\x00" * 5000, msgpack.packb(3)]
 )
 async def test_telemetry_that_cannot_be_read_leaves_the_last_reading(
-    tmp_path: Path, telemetry: bytes
+    tmp_path: Path, told: bytes
 ) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         stays, dissolves = await linked(one, other)
         peer = dissolves.peers.require(stays.identity.node_id)
-        good = msgpack.packb({**READING, "hardware": stays.hardware.to_plain()})
-        for told in (good, telemetry):
-            beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, telemetry=told)
+        for telemetry in (msgpack.packb(READING), told):
+            beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, telemetry=telemetry)
+            dissolves.pulse.heard(stays.identity.node_id, beat)
+        assert peer.telemetry == READING
+
+
+@pytest.mark.parametrize(
+    "told", [b"\xc1", msgpack.packb({"cores": "many"}), msgpack.packb(3), msgpack.packb({})]
+)
+async def test_hardware_that_cannot_be_read_leaves_the_last_one(
+    tmp_path: Path, told: bytes
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        stays, dissolves = await linked(one, other)
+        peer = dissolves.peers.require(stays.identity.node_id)
+        for hardware in (msgpack.packb(stays.hardware.to_plain()), told):
+            about = peer_pb2.About(name="one", hardware=hardware)
+            beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, about=about)
             dissolves.pulse.heard(stays.identity.node_id, beat)
         assert peer.hardware == stays.hardware
-        assert peer.telemetry["load"] == {"cpu_percent": 7.0}
+
+
+async def test_what_was_told_before_there_was_a_link_is_known_when_there_is_one(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        stays, dissolves = await linked(one, other)
+        node, cluster = stays.identity.node_id, dissolves.journal.cluster
+        await dissolves.peers.unlink(node)
+        about = stays.outlook.describe().about
+        dissolves.pulse.heard(node, peer_pb2.Heartbeat(cluster=cluster, about=about))
+        await link(dissolves, stays)
+        dissolves.pulse.heard(node, peer_pb2.Heartbeat(cluster=cluster))
+        assert dissolves.peers.require(node).hardware == stays.hardware
 
 
 async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(

@@ -4,7 +4,7 @@ Owns putting them together. Everything is real; what a test wants to happen, it 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -91,6 +91,13 @@ async def link(node: Node, other: Node) -> None:
         address_of(other),
         other.identity.certificate_pem,
     )
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something that other tasks bring about is so."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while not is_so():  # noqa: ASYNC110 - whatever brings it about tells nobody
+            await asyncio.sleep(0.01)
 
 
 async def lead(node: Node) -> None:

@@ -1,0 +1,136 @@
+"""Heartbeats on the wire: what one says, and the stream on which they go to a peer.
+
+Owns the form of the message and one stream for each peer. Doesn't know when to beat, or what
+follows from a beat (`pulse`).
+
+One stream carries both nodes' heartbeats: each is answered before the next is sent. So nothing
+piles up behind a slow link, and only the latest state travels. What seldom changes is told at the
+beginning of a stream, and again when it has changed.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+import grpc
+import grpc.aio
+from blake3 import blake3
+
+from jupiterd.cluster.presence import Beat
+from jupiterd.errors import TimedOutError
+from jupiterd.ids import NodeId
+from jupiterd.rpc import peer_pb2
+from jupiterd.rpc.peer_pb2_grpc import PeerStub
+
+BEAT_TIMEOUT_S: Final = 2.0
+MAX_AGE_MS: Final = 2**32 - 1
+
+_Call = grpc.aio.StreamStreamCall[peer_pb2.Heartbeat, peer_pb2.Heartbeat]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a daemon says of itself beside the cluster's business."""
+
+    about: peer_pb2.About = field(default_factory=peer_pb2.About)
+    telemetry: bytes = b""
+    runs_gang: bool = False
+
+
+@lru_cache(4096)
+def mark(node: NodeId) -> int:
+    """Return 64 bits that stand for a node in the ages of a heartbeat."""
+    return int.from_bytes(blake3(node.encode()).digest(length=8))
+
+
+def to_message(beat: Beat, cluster: str, head: str) -> peer_pb2.Heartbeat:
+    """Return the message of a beat, without what the daemon says of itself."""
+    return peer_pb2.Heartbeat(
+        cluster=cluster,
+        term=beat.term,
+        leader=beat.leader or "",
+        head=head,
+        stability=beat.stability,
+        members_alive=beat.members_alive,
+        runs_gang=beat.runs_gang,
+        ages_ms={mark(n): min(int(age_s * 1000), MAX_AGE_MS) for n, age_s in beat.ages_s.items()},
+    )
+
+
+def from_message(node: NodeId, message: peer_pb2.Heartbeat, members: Iterable[NodeId]) -> Beat:
+    """Return what a node said; ages of nodes that are no members here are left out."""
+    told = message.ages_ms
+    return Beat(
+        node=node,
+        term=message.term,
+        leader=NodeId(message.leader) if message.leader else None,
+        stability=message.stability,
+        members_alive=message.members_alive,
+        runs_gang=message.runs_gang,
+        ages_s={member: told[mark(member)] / 1000 for member in members if mark(member) in told},
+    )
+
+
+class BeatStream:
+    """The stream to one peer over one link; opened when it is first used, and again after a break.
+
+    `on_broken` is called when one that has carried an answer ends: the peer may be dead.
+    """
+
+    def __init__(self, stub: Callable[[], PeerStub]) -> None:
+        self._stub = stub
+        self._call: _Call | None = None
+        self._told: peer_pb2.About | None = None
+        self._is_busy = False
+        self.on_broken: Callable[[], None] = lambda: None
+
+    @property
+    def is_busy(self) -> bool:
+        """Say whether a heartbeat waits for its answer."""
+        return self._is_busy
+
+    async def ask(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> peer_pb2.Heartbeat:
+        """Send a heartbeat and return the peer's.
+
+        Raises:
+            AioRpcError: the peer can't be reached, or refuses.
+            TimedOutError: it didn't answer in time, or has ended the stream.
+        """
+        self._is_busy = True
+        try:
+            async with asyncio.timeout(BEAT_TIMEOUT_S):
+                return await self._ask(beat, about)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, TimeoutError | asyncio.InvalidStateError):
+                raise TimedOutError("a heartbeat wasn't answered") from error
+            raise
+        finally:
+            self._is_busy = False
+
+    async def _ask(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> peer_pb2.Heartbeat:
+        is_new = self._call is None
+        call = self._call = self._call or self._stub().Beat()
+        if about is not self._told:
+            beat.about.CopyFrom(about)
+        await call.write(beat)
+        reply = await call.read()
+        if not isinstance(reply, peer_pb2.Heartbeat):
+            raise TimedOutError("the stream of heartbeats was ended")
+        self._told = about
+        if is_new:
+            call.add_done_callback(self._note_end)
+        return reply
+
+    def close(self) -> None:
+        """End the stream; the next heartbeat opens another."""
+        call, self._call, self._told = self._call, None, None
+        if call is not None:
+            call.cancel()
+
+    def _note_end(self, call: _Call) -> None:
+        if call is self._call:
+            self.close()
+            self.on_broken()

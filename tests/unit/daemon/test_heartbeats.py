@@ -1,0 +1,95 @@
+"""One stream of heartbeats for each pair of nodes, over real TLS."""
+
+from pathlib import Path
+
+import grpc
+import pytest
+
+from jupiterd.cluster.election import Ticked
+from jupiterd.cluster.presence import Beat
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.heartbeats import from_message, to_message
+from jupiterd.ids import NodeId
+from tests.unit.daemon.two_nodes import lead, serving, unite, until
+
+ME, BOB, EVE = (NodeId(letter * 32) for letter in "abe")
+
+
+def test_a_beat_comes_out_as_it_went_in() -> None:
+    beat = Beat(ME, 7, BOB, 2, 3, runs_gang=True, ages_s={BOB: 0.25, EVE: 4.0})
+    message = to_message(beat, "cluster", "head")
+    assert from_message(ME, message, [ME, BOB, EVE]) == beat
+
+
+def test_ages_of_who_is_no_member_here_are_left_out() -> None:
+    message = to_message(Beat(ME, 7, None, ages_s={BOB: 1.0, EVE: 2.0}), "cluster", "head")
+    assert from_message(ME, message, [ME, EVE]).ages_s == {EVE: 2.0}
+
+
+def test_a_beat_among_sixteen_is_small() -> None:
+    ages_s = {NodeId(f"{number:032x}"): 0.4 for number in range(15)}
+    message = to_message(Beat(ME, 7, BOB, 2, 16, ages_s=ages_s), "c" * 32, "d" * 64)
+    assert len(message.SerializeToString()) < 420
+
+
+async def test_a_heartbeat_is_heard_and_answered(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        one.pulse.roster_changed()
+        peer = other.peers.require(one.identity.node_id)
+        reply = await peer.beats.ask(other.pulse.message(), other.outlook.describe().about)
+        assert other.identity.node_id in one.alive()
+        assert (reply.cluster, reply.about.name) == (one.journal.cluster, "one")
+        assert reply.head == other.journal.ledger.head()
+        told = one.peers.require(other.identity.node_id)
+        assert told.hardware == other.hardware
+
+
+async def test_what_seldom_changes_is_told_once_in_a_stream(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        peer = other.peers.require(one.identity.node_id)
+        about = other.outlook.describe().about
+        replies = [await peer.beats.ask(other.pulse.message(), about) for _ in range(2)]
+        assert [reply.HasField("about") for reply in replies] == [True, False]
+        peer.beats.close()
+        reply = await peer.beats.ask(other.pulse.message(), about)
+        assert reply.HasField("about")
+
+
+async def test_a_stream_of_heartbeats_ends_with_the_membership(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        await lead(one)
+        peer = other.peers.require(one.identity.node_id)
+        about = other.outlook.describe().about
+        await peer.beats.ask(other.pulse.message(), about)
+        await one.commands.execute_here("node.remove", {"node": other.identity.node_id})
+        with pytest.raises(grpc.aio.AioRpcError, match="is not a member"):
+            await peer.beats.ask(other.pulse.message(), about)
+
+
+async def test_a_peer_whose_stream_breaks_is_beaten_to_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        async with serving(tmp_path, "other") as other:
+            await unite(one, other)
+            node = other.identity.node_id
+            for each in (one, other):
+                each.pulse.roster_changed()
+            one.pulse._start_beat(one.peers.require(node))
+            await until(lambda: node in one.alive())
+        await until(lambda: node not in one.pulse.membership.present())
+
+
+async def test_who_leaves_is_gone_at_once_and_names_who_leads_next(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        await lead(one)
+        for each in (one, other):
+            each.pulse.roster_changed()
+        one.pulse.election.step(now_s() + 10, Ticked())
+        peer = one.peers.require(other.identity.node_id)
+        one.pulse._start_beat(peer)
+        await until(lambda: other.identity.node_id in one.alive())
+        await one.pulse.say_goodbye()
+        assert one.identity.node_id not in other.pulse.membership.present()

@@ -7,12 +7,15 @@ so killing anything at any time and asking again leads to the same data.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from jupiterd.cycle.domain import Domain
-from jupiterd.cycle.plan import ModelShape
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, CycleId, short
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.plan import ModelShape
 
 EVALUATION_PIECES = 2
 """Evaluation is cut into this many items, so that two nodes share it; ids must never change."""
@@ -70,7 +73,7 @@ def item_id(round_number: int, phase: Phase, number: int, model: str = "") -> st
     return f"{name}/{short(model)}" if model else name
 
 
-def next_step(view: RoundView, domain: Domain, shape: ModelShape) -> tuple[Step, str]:
+def next_step(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[Step, str]:
     """Return what the round needs next, with the reason."""
     for phase, items_of in _ITEMS.items():
         if phase is Phase.EVALUATE and view.trained is None:
@@ -107,7 +110,7 @@ def _tokenizer(view: RoundView) -> ArtifactId:
     return _result(view, Phase.PACK, round_number=1).outputs["tokenizer"]
 
 
-def _collect(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
+def _collect(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     return tuple(
         WorkItem(
             item_id(view.round, Phase.COLLECT, number),
@@ -125,14 +128,14 @@ def _collect(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkI
     )
 
 
-def _training_text(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
+def _training_text(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
     return {
         f"train.{number}": _result(view, Phase.COLLECT, number).outputs["train"]
         for number in range(len(domain.data_sources))
     }
 
 
-def _holdout(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
+def _holdout(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
     """Return the text held out in round 1: scores of all rounds are of the same text."""
     return {
         f"holdout.{number}": _result(view, Phase.COLLECT, number, 1).outputs["holdout"]
@@ -140,7 +143,7 @@ def _holdout(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
     }
 
 
-def _generate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
+def _generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     if not view.generator:
         return ()
     generation = domain.generation
@@ -162,7 +165,7 @@ def _generate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[Work
     )
 
 
-def _synthetic(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
+def _synthetic(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
     """Return every batch generated so far: they accumulate, and are filtered anew each round."""
     found = [
         view.completed[name].outputs["samples"]
@@ -173,7 +176,7 @@ def _synthetic(view: RoundView, domain: Domain) -> dict[str, ArtifactId]:
     return {f"synthetic.{number}": artifact for number, artifact in enumerate(found)}
 
 
-def _filter(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
+def _filter(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     inputs = _training_text(view, domain) | _holdout(view, domain) | _synthetic(view, domain)
     params = {
         "language": domain.language,
@@ -182,7 +185,7 @@ def _filter(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkIt
     return (WorkItem(item_id(view.round, Phase.FILTER, 0), Phase.FILTER, "filter", params, inputs),)
 
 
-def _pack(view: RoundView, domain: Domain, shape: ModelShape) -> tuple[WorkItem, ...]:
+def _pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkItem, ...]:
     inputs = {"kept": _result(view, Phase.FILTER).outputs["kept"]}
     if view.round > 1:
         inputs["tokenizer"] = _tokenizer(view)
@@ -195,7 +198,7 @@ def _pack(view: RoundView, domain: Domain, shape: ModelShape) -> tuple[WorkItem,
     return (WorkItem(item_id(view.round, Phase.PACK, 0), Phase.PACK, "pack", params, inputs),)
 
 
-def _evaluate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
+def _evaluate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     if view.trained is None:
         raise Bug("a round is evaluated before it is trained")
     inputs = {
@@ -221,7 +224,7 @@ def _evaluate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[Work
     )
 
 
-def _gate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem, ...]:
+def _gate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     scores = {
         f"scores.{piece}": view.completed[
             item_id(view.round, Phase.EVALUATE, piece, view.trained or "")
@@ -241,7 +244,7 @@ def _gate(view: RoundView, domain: Domain, _shape: ModelShape) -> tuple[WorkItem
     return (WorkItem(name, Phase.GATE, "gate", params, scores),)
 
 
-_ITEMS: Mapping[Phase, Callable[[RoundView, Domain, ModelShape], tuple[WorkItem, ...]]] = {
+_ITEMS: Mapping[Phase, "Callable[[RoundView, Domain, ModelShape], tuple[WorkItem, ...]]"] = {
     Phase.COLLECT: _collect,
     Phase.GENERATE: _generate,
     Phase.FILTER: _filter,

@@ -14,8 +14,6 @@ import grpc
 from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.state import CycleState
-from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.plan import parse_model
 from jupiterd.daemon import member_commands
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
@@ -89,6 +87,8 @@ class Commands:
                 f"a cycle on {running.started.domain} is running already",
                 "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
             )
+        from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
+
         text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
         domain = parse_domain(text, f"{name}.yaml")
         rounds = int(arguments.get("rounds", 1))
@@ -138,6 +138,8 @@ def _check_engine(leading: "Leading", wanted: str) -> None:
 
 
 def _model_text(size: str) -> str:
+    from jupiterd.cycle.plan import parse_model
+
     folder = config_folder() / "models"
     known = sorted(path.stem for path in folder.glob("*.yaml"))
     if size not in known:

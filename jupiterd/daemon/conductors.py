@@ -18,7 +18,6 @@ from jupiterd.cluster.roles import Candidate, assign
 from jupiterd.cluster.tokens import TokenTimer
 from jupiterd.cluster.window import Window
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId
@@ -59,11 +58,16 @@ async def lead(leading: Leading) -> None:
                         log.info("cycle_ends", extra={"cycle": cycle_id})
                         task.cancel()
                 elif cycle.started is not None and (task is None or task.done()):
-                    conductor = CycleConductor(leading, cycle_id)
                     tasks[cycle_id] = group.create_task(
-                        conductor.conduct(), name=f"cycle {cycle_id}"
+                        _conduct(leading, cycle_id), name=f"cycle {cycle_id}"
                     )
             await _news(leading)
+
+
+async def _conduct(leading: Leading, cycle: CycleId) -> None:
+    from jupiterd.daemon.conductor import CycleConductor  # an idle daemon does without its 10 MB
+
+    await CycleConductor(leading, cycle).conduct()
 
 
 async def _news(leading: Leading) -> None:

@@ -140,7 +140,8 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
         async def of_member() -> AsyncIterator[peer_pb2.Heartbeat]:
             async for beat in request_iterator:
-                await self._member(context)
+                if not self._answers(who):
+                    await self._member(context)  # says why
                 yield beat
 
         async with aclosing(self._node.pulse.answers(who, of_member())) as answers:
@@ -232,6 +233,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
                 log.warning("strangers_call_too_often", extra={"node": short(who)})
             await abort(context, RefusedError("too many calls", "it is tried again by itself"))
         return who
+
+    def _answers(self, who: NodeId) -> bool:
+        is_clone = bool(self._node.greeter.clone_at)
+        return not is_clone and who in self._node.journal.state.members
 
     async def _member(self, context: Context) -> NodeId:
         who = caller(context)

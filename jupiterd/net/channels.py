@@ -30,6 +30,8 @@ CHANNEL_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.enable_http_proxy", 0),
+    # What nobody uses is closed: among 16 nodes that is 30 connections less, and their memory.
+    ("grpc.client_idle_timeout_ms", 30_000),
 )
 
 MAX_REPLY_BYTES: Final = 4 << 20

@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,8 @@ BIN = Path(sys.executable).parent
 STAGE = ROOT / ".demo"
 NAMES = ("node-1", "node-2", "node-3")
 ELECT_TIMEOUT_S = 30.0
+SCOPE = f"demo-{secrets.token_hex(4)}"
+"""Keeps the demo's daemons among themselves: another cluster on this machine isn't met."""
 PROMPTS = (
     "def read_lines(path):\n    ",
     "class Queue:\n    def __init__(self",
@@ -77,7 +80,7 @@ def start_daemon(name: str) -> subprocess.Popen[bytes]:
         [
             BIN / "jupiterd",
             *("--local", "--port", "0", "--name", name, "--state-dir", STAGE / name),
-            *("--threads", "1"),  # three nodes share this machine's cores
+            *("--scope", SCOPE, "--threads", "1"),  # three nodes share this machine's cores
         ],
         stdout=log,
         stderr=log,
@@ -106,7 +109,8 @@ def show_meeting(daemons: list[subprocess.Popen[bytes]]) -> None:
         if is_one_cluster(views):
             return print_cluster(views[NAMES[0]] or {})
         time.sleep(0.3)  # noqa: TID251 - a demo looks at the world as a person would
-    sys.exit("the daemons didn't become one cluster in time; see .demo/*.log")
+    print_trouble(asyncio.run(look()))
+    sys.exit(f"the daemons didn't become one cluster in {ELECT_TIMEOUT_S:.0f} s; see .demo/*.log")
 
 
 async def look() -> Views:
@@ -135,6 +139,15 @@ def is_one_cluster(views: Views) -> bool:
         and all(view["cluster"]["nodes_alive"] == len(NAMES) for view in known)
         and all(len({n["role"] for n in view["nodes"]} - {"idle"}) == 2 for view in known)
     )
+
+
+def print_trouble(views: Views) -> None:
+    """Print what each daemon says is wrong: its cluster, whom it sees, its health."""
+    from jupiterd.ctl.status import cluster_line, health_lines
+
+    for name, view in views.items():
+        lines = [f"cluster  {cluster_line(view)}", *health_lines(view)] if view else ["no answer"]
+        print("\n  ".join([f"{name}:", *lines]), flush=True)
 
 
 def print_cluster(view: Mapping[str, Any]) -> None:

@@ -50,7 +50,7 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         f"cluster  {cluster_line(status)}",
         f"node     {plain(node.get('name'))} ({short(node.get('id', ''))})",
         f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
-        *_health(status),
+        *health_lines(status),
         "",
         *node_table(status),
     ]
@@ -69,7 +69,8 @@ def cluster_line(status: Mapping[str, Any]) -> str:
     return f"{name}, {led}, term {cluster.get('term')}, {alive}"
 
 
-def _health(status: Mapping[str, Any]) -> list[str]:
+def health_lines(status: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong, each with its hint."""
     lines: list[str] = []
     for item in status.get("health", []):
         lines.append(f"health   {plain(item.get('severity'))}: {plain(item.get('title'))}")

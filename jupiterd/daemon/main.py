@@ -24,6 +24,7 @@ from jupiterd.errors import ExitCode, JupiterError, all_of
 )
 @click.option("--interface", multiple=True, help="Network interface to use; may be repeated.")
 @click.option("--peer", multiple=True, help="HOST[:PORT] of another node; may be repeated.")
+@click.option("--scope", metavar="NAME", help="Find by multicast only daemons of this scope.")
 @click.option("--join", metavar="TOKEN", help="Join that cluster: jupiterctl cluster token.")
 @click.option("--closed", is_flag=True, default=None, help="Found a cluster that lets nobody in.")
 @click.option("--trust-lan", is_flag=True, default=None, help="As leader, let everybody in.")

@@ -123,7 +123,7 @@ class Node:
 
     async def _serve(self) -> None:
         discovery = merge(
-            MdnsDiscovery(self.settings.local, self.settings.interface),
+            MdnsDiscovery(self.settings.local, self.settings.interface, self.settings.scope),
             StaticDiscovery(self.settings.peer_addresses()),
         )
         await discovery.start(self.outlook.port)

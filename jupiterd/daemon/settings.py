@@ -46,6 +46,9 @@ class Settings(BaseModel):
     peer: tuple[str, ...] = ()
     """HOST or HOST:PORT of other nodes, where multicast doesn't reach them."""
 
+    scope: str = Field(default="", max_length=64)
+    """Find by multicast only daemons of the same scope; default: those without one."""
+
     join: str = ""
     """A join token of the cluster that this node is to be in, and of no other."""
 

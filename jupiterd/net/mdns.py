@@ -3,8 +3,9 @@
 Owns our announcement and the browsing. Doesn't know who is a member: a sighting is a hint, nothing
 more.
 
-The announcement says as little as it can: the service's major version and a random tag that changes
-at every start. No host name, user, model or role; whoever wants those has to be let in first.
+The announcement says as little as it can: the service's major version, a random tag that changes at
+every start, and where this daemon keeps to a scope, a hash of its name. No host name, user, model
+or role; whoever wants those has to be let in first.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import socket
 from collections.abc import AsyncIterator
 from typing import Final
 
+from blake3 import blake3
 from zeroconf import Error as ZeroconfError
 from zeroconf import InterfaceChoice, IPVersion, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
@@ -26,6 +28,7 @@ from jupiterd.ports import Address
 SERVICE_TYPE: Final = "_jupiter._tcp.local."
 PROTOCOL_MAJOR: Final = "1"
 RESOLVE_TIMEOUT_S: Final = 1.0
+SCOPE_TAG_BYTES: Final = 8
 MAX_WAITING: Final = 256
 """Names that wait to be looked at; a network that shouts more than this is noise."""
 
@@ -35,15 +38,23 @@ _log = logging.getLogger(__name__)
 class MdnsDiscovery:
     """Announces us and sees others: on every interface, the ones named, or loopback alone.
 
+    Only daemons of the same scope are seen; without one, only those without one.
+
     Whoever goes through the sightings also keeps them true: interfaces that come and go are noticed
     there, a second or two later.
     """
 
-    def __init__(self, loopback_only: bool = False, interfaces: tuple[str, ...] = ()) -> None:  # noqa: FBT001, FBT002
+    def __init__(
+        self,
+        loopback_only: bool = False,  # noqa: FBT001, FBT002
+        interfaces: tuple[str, ...] = (),
+        scope: str = "",
+    ) -> None:
         self._loopback_only = loopback_only
         self._interfaces = interfaces
         self._instance = f"{secrets.token_hex(4)}.{SERVICE_TYPE}"
         self._tag = secrets.token_hex(8)
+        self._scope_tag = blake3(scope.encode()).hexdigest(SCOPE_TAG_BYTES) if scope else None
         self._port = 0
         self._seen: asyncio.Queue[str | None] = asyncio.Queue(MAX_WAITING)
         self._zeroconf: AsyncZeroconf | None = None
@@ -166,19 +177,24 @@ class MdnsDiscovery:
             # Anybody on the network can announce anything.
             _log.debug("announcement_refused", extra={"reason": str(error)})
             return []
-        if not known or not info.port:
+        if not known or not info.port or not self._is_of_our_scope(info):
             return []
         return [Address(host, info.port) for host in info.parsed_scoped_addresses()]
 
+    def _is_of_our_scope(self, info: AsyncServiceInfo) -> bool:
+        tag = self._scope_tag
+        return info.properties.get(b"s") == (tag.encode() if tag is not None else None)
+
     def _announcement(self) -> AsyncServiceInfo:
         label = self._instance.partition(".")[0]
+        scope = {} if self._scope_tag is None else {"s": self._scope_tag}
         return AsyncServiceInfo(
             SERVICE_TYPE,
             self._instance,
             port=self._port,
             addresses=[_packed(address) for address in self._local_addresses()],
             server=f"{label}.local.",
-            properties={"v": PROTOCOL_MAJOR, "t": self._tag},
+            properties={"v": PROTOCOL_MAJOR, "t": self._tag, **scope},
         )
 
     def _local_addresses(self) -> list[str]:

@@ -1,20 +1,16 @@
-"""Where a test's daemons run: a network of their own, or this machine's, one test after another.
+"""Where a test's daemons run: a network of their own, or this machine's in a scope of their own.
 
 Owns that choice. Daemons on one loopback interface find each other by multicast, and fresh clusters
-unite: those of two tests, or of a demo beside them, must not meet.
+unite: those of two tests must not meet.
 """
 
 import contextlib
-import fcntl
 import os
+import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Generator, Sequence
-from pathlib import Path
-
-LOCK = Path(tempfile.gettempdir()) / f"jupiter-e2e-{os.getuid()}.lock"
 
 # The holder of a namespace ends with us, whatever becomes of us: it reads until its input closes.
 _HOLD = "ip link set lo up multicast on && echo ready && exec cat"
@@ -25,9 +21,7 @@ def own_network() -> Generator[Sequence[str]]:
     """Yield what a command begins with to run in the test's network."""
     holder = _hold_namespace()
     if holder is None:
-        with LOCK.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield ()
+        yield ("env", f"JUPITER_SCOPE=test-{secrets.token_hex(4)}")
         return
     try:
         yield ("nsenter", f"--net=/proc/{holder.pid}/ns/net", "--")

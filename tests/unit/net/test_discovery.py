@@ -3,6 +3,7 @@ import gc
 import sys
 import time
 from collections.abc import AsyncIterator
+from itertools import permutations
 
 import pytest
 
@@ -92,6 +93,40 @@ async def test_the_announcement_tells_nothing_about_the_machine() -> None:
     label = announcement.name.partition(".")[0]
     assert len(label) == 8
     assert announcement.server == f"{label}.local."
+
+
+@pytest.mark.net
+async def test_only_daemons_of_the_same_scope_are_seen() -> None:
+    scopes = {
+        40011: "attic",
+        40012: "attic",
+        40013: "cellar",
+        40014: "cellar",
+        40015: "",
+        40016: "",
+    }
+    daemons = {port: MdnsDiscovery(loopback_only=True, scope=s) for port, s in scopes.items()}
+    for port, discovery in daemons.items():
+        await discovery.start(port)
+    # Friends first: once each is seen by its own, whoever doesn't see it chose not to.
+    pairs = sorted(permutations(daemons, 2), key=lambda pair: scopes[pair[0]] != scopes[pair[1]])
+    async with asyncio.timeout(20):
+        for one, other in pairs:
+            if scopes[one] == scopes[other]:
+                while not await daemons[one]._resolve(daemons[other]._instance):
+                    pass
+            else:
+                assert await daemons[one]._resolve(daemons[other]._instance) == [], (one, other)
+    for discovery in daemons.values():
+        await discovery.close()
+
+
+@pytest.mark.net
+async def test_an_announcement_shows_its_scope_only_as_a_hash() -> None:
+    properties = MdnsDiscovery(loopback_only=True, scope="attic")._announcement().decoded_properties
+    assert set(properties) == {"v", "t", "s"}
+    assert "attic" not in str(properties)
+    assert len(properties["s"] or "") == 16
 
 
 @pytest.mark.net

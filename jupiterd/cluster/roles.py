@@ -41,6 +41,16 @@ class Role(StrEnum):
     IDLE = "idle"
 
 
+ALONE = (Role.HYBRID, "the only node that can work")
+
+BESIDE = {
+    Role.HYBRID: (Role.HYBRID, "two nodes share everything"),
+    Role.GENERATOR: (Role.TRAINER, "the other node is pinned as generator, so this one trains"),
+    Role.TRAINER: (Role.HYBRID, "it generates beside a pinned trainer, and trains with it"),
+}
+"""What one of two does beside the other, by what that one does."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A node that is alive."""
@@ -59,49 +69,59 @@ def assign(
 ) -> dict[NodeId, tuple[Role, str]]:
     """Return each node's role and the reason for it, the same for the same nodes in any order.
 
-    `pins` are the roles that people want; the others share what is left.
+    `pins` are the roles that people want; the others take on what those leave undone.
     """
-    pinned = {
-        node: (Role(role), PINNED) for node, role in (pins or {}).items() if role in list(Role)
-    }
-    found = list(candidates)
-    free = [candidate for candidate in found if candidate.node not in pinned]
+    found = sorted(candidates, key=lambda candidate: candidate.node)
     here = {candidate.node for candidate in found}
-    return {node: role for node, role in pinned.items() if node in here} | _assign_freely(free)
-
-
-def _assign_freely(candidates: Iterable[Candidate]) -> dict[NodeId, tuple[Role, str]]:
-    everybody = sorted(candidates, key=lambda candidate: candidate.node)
-    able = [candidate for candidate in everybody if candidate.hardware.engines]
-    idle = {
-        candidate.node: (Role.IDLE, MISSING_ENGINE)
-        for candidate in everybody
-        if not candidate.hardware.engines
+    wanted = {
+        node: Role(role)
+        for node, role in (pins or {}).items()
+        if node in here and role in list(Role)
     }
-    return idle | (_share_out(able) if len(able) > 2 else _all_hybrid(able))
+    told = {node: (role, PINNED) for node, role in wanted.items()}
+    free = [candidate for candidate in found if candidate.node not in wanted]
+    idle = {c.node: (Role.IDLE, MISSING_ENGINE) for c in free if not c.hardware.engines}
+    return told | idle | _assign_freely([c for c in found if c.hardware.engines], wanted)
 
 
-def _all_hybrid(able: Sequence[Candidate]) -> dict[NodeId, tuple[Role, str]]:
-    reason = "the only node that can work" if len(able) == 1 else "two nodes share everything"
-    return {candidate.node: (Role.HYBRID, reason) for candidate in able}
+def _assign_freely(
+    able: Sequence[Candidate], pins: Mapping[NodeId, Role]
+) -> dict[NodeId, tuple[Role, str]]:
+    """Return the roles of those that nobody has pinned; who is pinned to work counts beside them.
+
+    `able` are all nodes with an engine, the pinned ones among them.
+    """
+    free = [candidate for candidate in able if candidate.node not in pins]
+    working = [c for c in able if pins.get(c.node) is not Role.IDLE]
+    pinned = {c.node: pins[c.node] for c in working if c.node in pins}
+    if len(working) > 2 and free:
+        return _share_out(free, working, pinned)
+    beside = next(iter(pinned.values()), Role.HYBRID)
+    return {c.node: ALONE if len(working) == 1 else BESIDE[beside] for c in free}
 
 
-def _share_out(able: Sequence[Candidate]) -> dict[NodeId, tuple[Role, str]]:
-    speeds = {candidate.node: estimated_speed(candidate.hardware) for candidate in able}
-    fastest = max(speeds.values())
-    roles = {node: _by_speed(speed, fastest) for node, speed in speeds.items()}
-    if all(role is Role.TRAINER for role, _ in roles.values()):
-        slowest = min(speeds.values())
-        node = max(node for node, speed in speeds.items() if speed == slowest)
-        roles[node] = (Role.GENERATOR, "somebody must generate, and it gives up the least training")
+def _share_out(
+    free: Sequence[Candidate], working: Sequence[Candidate], pinned: Mapping[NodeId, Role]
+) -> dict[NodeId, tuple[Role, str]]:
+    speeds = {candidate.node: estimated_speed(candidate.hardware) for candidate in working}
+    fastest = max(v for node, v in speeds.items() if pinned.get(node) is not Role.GENERATOR)
+    compared = "the fastest that may train" if pinned else "the fastest"
+    roles = {c.node: _by_speed(speeds[c.node] / fastest, compared) for c in free}
+    everybody = [*pinned.values(), *(role for role, _ in roles.values())]
+    if all(role is Role.TRAINER for role in everybody):
+        slowest = min(speeds[node] for node in roles)
+        node = max(node for node in roles if speeds[node] == slowest)
+        whose = " of those that aren't pinned" if pinned else ""
+        reason = f"somebody must generate, and{whose} it gives up the least training"
+        roles[node] = (Role.GENERATOR, reason)
     return roles
 
 
-def _by_speed(speed: float, fastest: float) -> tuple[Role, str]:
-    share = f"estimated at {speed / fastest:.0%} of the fastest"
-    if speed < MIN_TRAINING_SHARE * fastest:
-        return Role.GENERATOR, f"{share}: too slow to train beside it"
-    return Role.TRAINER, share
+def _by_speed(share: float, compared: str) -> tuple[Role, str]:
+    told = f"estimated at {share:.0%} of {compared}"
+    if share < MIN_TRAINING_SHARE:
+        return Role.GENERATOR, f"{told}: too slow to train beside it"
+    return Role.TRAINER, told
 
 
 def _gpu_speed(gpu: Gpu, engines: Sequence[str]) -> float:

@@ -102,3 +102,62 @@ def test_a_pin_that_was_taken_back_or_is_of_nobody_here_changes_nothing() -> Non
     candidates = [machine("a"), machine("b")]
     strange = {NodeId("a"): "", NodeId("x"): "idle", NodeId("b"): "a role of a newer version"}
     assert assign(candidates, strange) == assign(candidates)
+
+
+@pytest.mark.parametrize(
+    ("pin", "role", "reason"),
+    [
+        ("generator", Role.TRAINER, "pinned as generator, so this one trains"),
+        ("trainer", Role.HYBRID, "generates beside a pinned trainer"),
+        ("hybrid", Role.HYBRID, "two nodes share everything"),
+        ("idle", Role.HYBRID, "the only node that can work"),
+    ],
+)
+def test_one_of_two_does_what_the_pinned_one_leaves_undone(
+    pin: str, role: Role, reason: str
+) -> None:
+    found = assign([machine("a"), machine("b")], {NodeId("a"): pin})
+    assert found[NodeId("b")][0] is role
+    assert reason in found[NodeId("b")][1]
+
+
+def test_beside_a_pinned_generator_nobody_else_has_to_generate() -> None:
+    found = assign([machine("a"), machine("b"), machine("c")], {NodeId("a"): "generator"})
+    expected = (Role.TRAINER, "estimated at 100% of the fastest that may train")
+    assert [found[NodeId(name)] for name in "bc"] == [expected, expected]
+
+
+def test_beside_pinned_trainers_the_slowest_that_is_free_generates_even_if_they_are_slower() -> (
+    None
+):
+    candidates = [machine("a", 4), machine("b", 6), machine("c", 8)]
+    found = assign(candidates, {NodeId("a"): "trainer"})
+    assert found[NodeId("b")][0] is Role.GENERATOR
+    assert "of those that aren't pinned" in found[NodeId("b")][1]
+    assert found[NodeId("c")][0] is Role.TRAINER
+
+
+def test_a_fast_machine_that_is_pinned_as_generator_makes_nobody_too_slow_to_train() -> None:
+    fast = machine("a", gpus=(gpu("cuda", 24),))
+    found = assign([fast, machine("b", 8), machine("c", 8)], {NodeId("a"): "generator"})
+    assert {found[NodeId(name)][0] for name in "bc"} == {Role.TRAINER}
+
+
+def test_a_pinned_generator_without_an_engine_does_not_count() -> None:
+    candidates = [machine("a", engines=()), machine("b"), machine("c")]
+    found = assign(candidates, {NodeId("a"): "generator"})
+    assert found[NodeId("a")] == (Role.GENERATOR, PINNED)
+    assert {found[NodeId(name)][0] for name in "bc"} == {Role.HYBRID}
+
+
+def test_whoever_is_pinned_somebody_trains_and_somebody_generates() -> None:
+    rng = random.Random(11)
+    for _ in range(500):
+        candidates = [machine(f"{n}", rng.randrange(1, 64)) for n in range(rng.randrange(1, 6))]
+        pins = {c.node: rng.choice(["", *Role]) for c in candidates}
+        found = assign(candidates, pins)
+        assert set(found) == {c.node for c in candidates}
+        if any(not pin for pin in pins.values()):
+            done = {role for role, _ in found.values()}
+            assert done & {Role.TRAINER, Role.HYBRID}, (candidates, pins, found)
+            assert done & {Role.GENERATOR, Role.HYBRID}, (candidates, pins, found)

@@ -101,6 +101,10 @@ class TokenTimer:
         self._seen_at = {token: self._seen_at.get(token, now) for token in current}
         return [token for token in current if now - self._seen_at[token] >= LIFETIME_S]
 
+    def left_s(self, now: float, token: str) -> float:
+        """Return how long a token in force still counts, in seconds."""
+        return max(0.0, LIFETIME_S - (now - self._seen_at.get(token, now)))
+
 
 def _decoded(text: str) -> bytes:
     if not text.startswith(PREFIX):

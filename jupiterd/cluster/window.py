@@ -21,3 +21,7 @@ class Window:
         if edit != self._edit:
             self._edit, self._seen_at = edit, now
         return is_open and edit > 0 and now - self._seen_at >= OPEN_S
+
+    def left_s(self, now: float, edit: int) -> float:
+        """Return how long the window that setting number `edit` opened stays open, in seconds."""
+        return OPEN_S if edit != self._edit else max(0.0, OPEN_S - (now - self._seen_at))

@@ -1,14 +1,17 @@
 """`jupiterctl cluster ...`: who belongs together."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.door_lines import door_line, token_table
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.formats import plain
+
+_TOLD_IN_WORDS = frozenset({"open", "door", "tokens"})
 
 
 @click.group(cls=Group)
@@ -19,7 +22,7 @@ def command() -> None:
 @command.command()
 @click.pass_obj
 def show(invocation: Invocation) -> None:
-    """Show the cluster of the local daemon.
+    """Show the cluster of the local daemon: whether its door is open, and its join tokens.
 
     \b
     Examples:
@@ -29,11 +32,8 @@ def show(invocation: Invocation) -> None:
     from jupiterd.ctl.calls import ask
 
     cluster = ask(invocation.state_dir, "status").get("cluster") or {}
-    width = max(map(len, cluster), default=0)
-    Console.of(invocation).show(
-        {"schema": SCHEMA, "cluster": cluster},
-        lambda: [f"{name:<{width}}  {plain(value)}" for name, value in cluster.items()],
-    )
+    document = {"schema": SCHEMA, "cluster": cluster}
+    Console.of(invocation).show(document, lambda: _cluster_lines(cluster))
 
 
 @command.command("open")
@@ -106,6 +106,16 @@ def token(invocation: Invocation, uses: int, withdraw: str | None) -> None:
         return
     made = order(invocation.state_dir, "cluster.token", {"uses": uses})
     console.show(made, lambda: _how_to_join(made))
+
+
+def _cluster_lines(cluster: Mapping[str, Any]) -> list[str]:
+    told = {name: value for name, value in cluster.items() if name not in _TOLD_IN_WORDS}
+    if cluster.get("door"):
+        told["door"] = door_line(cluster["door"])
+    width = max(map(len, told), default=0)
+    lines = [f"{name:<{width}}  {plain(value)}" for name, value in told.items()]
+    tokens = token_table(cluster.get("tokens") or [])
+    return [*lines, "", *tokens] if tokens else lines
 
 
 def _how_to_join(made: Mapping[str, object]) -> list[str]:

@@ -7,6 +7,7 @@ import click
 
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
+from jupiterd.ctl.door_lines import door_line
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.node_rows import node_table
 from jupiterd.ctl.progress_lines import cycle_summary
@@ -46,10 +47,13 @@ def ailments(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def status_lines(status: Mapping[str, Any]) -> list[str]:
     """Return a status document as people read it."""
     node, cycle = status.get("node") or {}, status.get("cycle")
+    told = (status.get("cluster") or {}).get("door")
+    door = [f"door     {door_line(told)}"] if told else []
     return [
         f"cluster  {cluster_line(status)}",
         f"node     {plain(node.get('name'))} ({short(node.get('id', ''))})",
         f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
+        *door,
         *health_lines(status),
         "",
         *node_table(status),

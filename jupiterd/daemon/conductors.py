@@ -7,6 +7,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
+from jupiterd.cluster.door import closes_by_itself
 from jupiterd.cluster.facts import (
     ClusterFounded,
     NodeAdmitted,
@@ -15,8 +16,6 @@ from jupiterd.cluster.facts import (
     WindowSet,
 )
 from jupiterd.cluster.roles import Candidate, assign
-from jupiterd.cluster.tokens import TokenTimer
-from jupiterd.cluster.window import Window
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError
@@ -47,10 +46,9 @@ async def found(leading: Leading, own: Founding) -> None:
 async def lead(leading: Leading) -> None:
     """Assign roles and conduct cycles until cancelled."""
     tasks: dict[CycleId, asyncio.Task[None]] = {}
-    window, timer = Window(), TokenTimer()
     async with asyncio.TaskGroup() as group:
         while True:
-            await _try_to_settle(leading, window, timer)
+            await _try_to_settle(leading)
             for cycle_id, cycle in leading.journal.state.cycles.items():
                 task = tasks.get(cycle_id)
                 if cycle.finished:
@@ -79,12 +77,12 @@ async def _news(leading: Leading) -> None:
         return
 
 
-async def _try_to_settle(leading: Leading, window: Window, timer: TokenTimer) -> None:
+async def _try_to_settle(leading: Leading) -> None:
     """Record what time and newcomers call for; what can't be now is tried at the next look."""
     try:
         await _assign_roles(leading)
-        await _close_when_over(leading, window)
-        for token in timer.expired(now_s(), leading.journal.state.tokens):
+        await _close_when_over(leading)
+        for token in leading.token_timer.expired(now_s(), leading.journal.state.tokens):
             await leading.record(TokenWithdrawn(token, "it is a day old"))
     except JupiterError as error:
         if leading.is_over:
@@ -92,10 +90,10 @@ async def _try_to_settle(leading: Leading, window: Window, timer: TokenTimer) ->
         log.warning("not_recorded", extra={"reason": error.message})
 
 
-async def _close_when_over(leading: Leading, window: Window) -> None:
+async def _close_when_over(leading: Leading) -> None:
     state = leading.journal.state
-    is_open = state.window_open and state.has_worked
-    if window.is_over(now_s(), state.window_edit, is_open=is_open):
+    is_open = closes_by_itself(state)
+    if leading.window.is_over(now_s(), state.window_edit, is_open=is_open):
         log.info("window_closed", extra={"reason": "it has been open for ten minutes"})
         await leading.record(WindowSet(is_open=False, edit=state.window_edit + 1))
 

@@ -12,6 +12,8 @@ from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.placement import Seat, choose
 from jupiterd.cluster.state import CycleState
+from jupiterd.cluster.tokens import TokenTimer
+from jupiterd.cluster.window import Window
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.exchange import Exchange
@@ -59,6 +61,10 @@ class Leading:
     """Ends the term at once where this machine has slept: others may lead by now."""
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
     _no_room_until_s: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
+    window: Window = field(default_factory=Window)
+    """How long the door has been open by this leader's clock."""
+    token_timer: TokenTimer = field(default_factory=TokenTimer)
+    """How long tokens have been in force by this leader's clock."""
     is_over: bool = False
 
     async def record(self, *facts: Fact) -> None:

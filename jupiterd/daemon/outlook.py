@@ -13,6 +13,7 @@ from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.health import ClusterView, NodeView
 from jupiterd.cluster.membership import Liveness
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.door_document import leaders_word
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.ids import NodeId
 from jupiterd.net.interfaces import local_addresses
@@ -106,6 +107,7 @@ class Outlook:
         runs_gang = False
         if self._node.leadership.leading is not None:
             told["live"] = self._node.board.to_plain(now_s())
+            told["door"] = leaders_word(self._node, self._node.leadership.leading)
             runs_gang = any(live["gang"] for live in told["live"])
         telemetry: bytes = msgpack.packb(told) or b""
         return Description(self._about(), telemetry, runs_gang)

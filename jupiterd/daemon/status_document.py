@@ -12,6 +12,7 @@ from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.state import CycleState
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.cycle_document import cycle_document
+from jupiterd.daemon.door_document import door_document, token_documents
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ SCHEMA = "jupiter/v1"
 def status_document(node: "Node") -> dict[str, Any]:
     """Return the whole status as this node sees it."""
     nodes = [_node(node, member) for member in sorted(node.journal.state.members)]
+    door = door_document(node)
     alive = sum(document["state"] == Liveness.ALIVE for document in nodes)
     return {
         "schema": SCHEMA,
@@ -35,7 +37,9 @@ def status_document(node: "Node") -> dict[str, Any]:
             "head": node.journal.ledger.head(),
             "nodes_alive": alive,
             "nodes_total": len(nodes),
-            "open": node.journal.state.window_open,
+            "open": door["open"],
+            "door": door,
+            "tokens": token_documents(node),
         },
         "nodes": nodes,
         "cycle": current_cycle(node),

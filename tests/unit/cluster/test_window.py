@@ -17,6 +17,15 @@ def test_opening_it_again_gives_ten_minutes_more() -> None:
     assert window.is_over(100.0 + 2 * OPEN_S, 2, is_open=True)
 
 
+def test_what_is_left_of_a_window_counts_from_when_the_leader_saw_it() -> None:
+    window = Window()
+    assert window.left_s(50.0, 1) == OPEN_S
+    window.is_over(100.0, 1, is_open=True)
+    assert window.left_s(160.0, 1) == OPEN_S - 60
+    assert window.left_s(100.0 + 2 * OPEN_S, 1) == 0.0
+    assert window.left_s(160.0, 2) == OPEN_S
+
+
 def test_a_cluster_that_has_never_worked_stays_open() -> None:
     window = Window()
     assert not window.is_over(0.0, 0, is_open=True)

@@ -77,6 +77,17 @@ STATUS = {
         "head": "dd" * 32,
         "nodes_alive": 1,
         "nodes_total": 2,
+        "open": True,
+        "door": {
+            "open": True,
+            "reason": "somebody opened it",
+            "closes_in_s": 492.0,
+            "trusts_lan": False,
+        },
+        "tokens": [
+            {"id": "1f2e3d4c5b6a7988", "uses": 5, "used": 1, "expires_in_s": 80000.0},
+            {"id": "2f2e3d4c5b6a7988", "uses": 0, "used": 3, "expires_in_s": None},
+        ],
     },
     "nodes": [
         {

@@ -1,0 +1,34 @@
+"""The door and the join tokens of a status document, as people read them.
+
+Pure. Owns the words; doesn't know where the document comes from.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jupiterd.formats import duration, plain, table
+from jupiterd.ids import short
+
+TOKEN_HEADERS = ("TOKEN", "FOR", "USED", "TIME LEFT")
+
+
+def door_line(door: Mapping[str, Any]) -> str:
+    """Return whether newcomers are let in, for how long, and why, in one line."""
+    if not door.get("open"):
+        return f"closed, {plain(door.get('reason'))}"
+    left_s = door.get("closes_in_s")
+    lasting = "" if left_s is None else f" for another {duration(left_s)}"
+    return f"open{lasting}: {plain(door.get('reason'))}"
+
+
+def token_table(tokens: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of the table of tokens in force; none where there are none."""
+    return table(TOKEN_HEADERS, [_token(token) for token in tokens]) if tokens else []
+
+
+def _token(token: Mapping[str, Any]) -> tuple[object, ...]:
+    uses, left_s = token.get("uses"), token.get("expires_in_s")
+    whom = {0: "any number of machines", 1: "1 machine"}.get(uses or 0, f"{uses} machines")
+    used = {0: "never", 1: "once"}.get(token.get("used", 0), f"{token.get('used')} times")
+    left = None if left_s is None else duration(left_s)
+    return short(str(token.get("id", ""))), whom, used, left

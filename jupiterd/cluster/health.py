@@ -53,6 +53,8 @@ class ClusterView:
     """All members, this node included."""
     pending_reason: str = ""
     """Why this node waits outside a closed cluster; empty where it doesn't."""
+    sought: str = ""
+    """Which cluster this node looks for in vain; empty where it doesn't."""
     clone_at: str = ""
     """Where another machine has this node's key; empty where none was seen."""
     is_removed: bool = False
@@ -96,6 +98,11 @@ TABLE: Mapping[str, _Row] = {
         Severity.WARNING,
         "this node waits to be let in: {subject}",
         "run on any member: jupiterctl cluster open",
+    ),
+    "sought": _Row(
+        Severity.WARNING,
+        "this node looks for the cluster of its join token: {subject}",
+        "start jupiterd on a member of it in this network, or name one with --peer HOST:PORT",
     ),
     "no-engine": _Row(
         Severity.ERROR,
@@ -152,6 +159,7 @@ def _of_this_node(view: ClusterView) -> tuple[tuple[str, bool, str], ...]:
         ("removed", view.is_removed, ""),
         ("disk", bool(view.disk_trouble), view.disk_trouble),
         ("no-leader", view.leader is None, ""),
+        ("sought", bool(view.sought), view.sought),
         ("pending-node", bool(view.pending_reason), view.pending_reason),
         ("trusts-lan", view.trusts_lan, ""),
         # With none at all this one is still starting.

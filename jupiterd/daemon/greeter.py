@@ -15,6 +15,7 @@ from itertools import islice
 import grpc
 
 from jupiterd.cluster.admission import Meeting, Summary, choose, meet
+from jupiterd.cluster.sought import still_sought
 from jupiterd.cluster.tokens import Side, Token, is_proved, prove
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.journal import Journal
@@ -42,6 +43,8 @@ JOIN_TIMEOUT_S = 10.0
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 30.0
 SEEN_S = 10.0
+REMEMBERED_S = 2 * LAST_RETRY_S
+"""How long what was seen is told of: an address that is known is looked at every half minute."""
 WORKING_S = 5.0
 MAX_ADDRESSES_OF_ONE = 8
 MAX_TOLD_ADDRESSES = 4 * 64
@@ -81,6 +84,7 @@ class Greeter:
         self._seen: dict[ClusterId, tuple[Summary, float]] = {}
         self._joining = asyncio.Lock()
         self._lost = LostAddresses(lambda: frozenset(addresses_by_interface()))
+        self._began_s = now_s()
         self.port = 0
         self.run_nonce = ""
         """Drawn at each start of the daemon, so that it knows itself."""
@@ -95,6 +99,8 @@ class Greeter:
         """Of the only cluster that this node may join, where it has one."""
         self.pending_reason = ""
         """Why this node waits outside a cluster that it sees; empty when it doesn't."""
+        self.sought = ""
+        """Which cluster is looked for in vain, and what is seen instead; empty where none is."""
 
     @property
     def is_joining(self) -> bool:
@@ -158,6 +164,7 @@ class Greeter:
                 if now_s() >= look_at_s:
                     look_at_s = now_s() + LOOK_AT_LINKS_S
                     self._look_at_links()
+                    self.look_for_wanted()
                 for address, attempt in list(self._attempts.items()):
                     if not attempt.is_ours and now_s() >= attempt.due_s:
                         attempt.tried_s = now_s()
@@ -174,6 +181,17 @@ class Greeter:
             for text in peer.addresses[:MAX_ADDRESSES_OF_ONE]:
                 with contextlib.suppress(ValueError):
                     self.note(parse_address(text))
+
+    def look_for_wanted(self) -> None:
+        """Where the cluster of our token isn't in sight, say so, and which is."""
+        if self.token is None:
+            return
+        seen = [summary for summary, at_s in self._seen.values() if now_s() - at_s < REMEMBERED_S]
+        waited_s = now_s() - self._began_s
+        sought = still_sought(self.token.cluster, self._journal.cluster, seen, waited_s)
+        if sought and sought != self.sought:
+            log.warning("looks_for_cluster", extra={"reason": sought})
+        self.sought = sought
 
     async def _greet(self, address: Address, attempt: Attempt) -> None:
         try:
@@ -215,7 +233,7 @@ class Greeter:
     ) -> None:
         reply = await channels.control.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
         theirs = from_message(reply.summary)
-        recent = {c: seen for c, seen in self._seen.items() if now_s() - seen[1] < SEEN_S}
+        recent = {c: seen for c, seen in self._seen.items() if now_s() - seen[1] < REMEMBERED_S}
         self._seen = recent | {theirs.cluster: (theirs, now_s())}
         known_member = node in self._journal.state.members
         meeting, reason = meet(self._summary(), theirs, known_member)

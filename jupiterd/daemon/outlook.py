@@ -95,6 +95,7 @@ class Outlook:
             leader=self._node.pulse.election.leader,
             nodes=nodes,
             pending_reason=self._node.greeter.pending_reason,
+            sought=self._node.greeter.sought,
             clone_at=self._node.greeter.clone_at,
             is_removed=self._node.is_removed,
             trusts_lan=self._node.settings.trust_lan,

@@ -28,6 +28,7 @@ def test_a_cluster_that_is_well_has_no_warnings() -> None:
         (replace(WELL, nodes=(ME, replace(OTHER, liveness=Liveness.GONE))), "node-gone"),
         (replace(WELL, nodes=(replace(ME, engines=()), OTHER)), "no-engine"),
         (replace(WELL, pending_reason="the cluster is closed"), "pending-node"),
+        (replace(WELL, sought="aaaaaaaa, and nobody answers yet"), "sought"),
     ],
 )
 def test_each_trouble_is_named_alone(view: ClusterView, code: str) -> None:

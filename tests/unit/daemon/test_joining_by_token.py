@@ -5,8 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from jupiterd.cluster.facts import TokenIssued, WindowSet
+from jupiterd.cluster.health import judge
+from jupiterd.cluster.sought import PATIENCE_S
 from jupiterd.cluster.tokens import Token, parse_token
 from jupiterd.daemon.node import Node
+from jupiterd.ids import ClusterId
 from tests.unit.daemon.test_greeter import STOPPED, WORK, greet
 from tests.unit.daemon.two_nodes import admission_of, found, lead, serving
 
@@ -80,13 +83,30 @@ async def test_a_cluster_that_does_not_know_the_secret_is_not_joined(tmp_path: P
         assert "doesn't know the join token" in new.greeter.pending_reason
 
 
-async def test_who_has_a_token_joins_no_other_cluster(tmp_path: Path) -> None:
+async def test_who_has_a_token_joins_no_other_cluster_and_says_which_it_wants(
+    tmp_path: Path,
+) -> None:
     async with serving(tmp_path, "other") as other, serving(tmp_path, "new") as new:
         await found(other)
         await lead(other)
-        new.greeter.token = Token(new.journal.cluster, "1" * 16, "2" * 32)
+        new.greeter.token = Token(ClusterId("a" * 32), "1" * 16, "2" * 32)
         await greet(new, other)
+        new.greeter.look_for_wanted()
         assert new.journal.cluster != other.journal.cluster
+        (told,) = [w for w in judge(new.outlook.cluster_view()) if w.code == "sought"]
+        assert f"token: aaaaaaaa, and sees only {other.summary().title}" in told.title
+
+
+async def test_a_cluster_that_was_sought_and_is_found_is_sought_no_more(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
+        await closed(one)
+        new.greeter.token = await token_of(one)
+        new.greeter._began_s -= PATIENCE_S
+        new.greeter.look_for_wanted()
+        assert "nobody answers yet" in new.greeter.sought
+        await greet(new, one)
+        new.greeter.look_for_wanted()
+        assert new.greeter.sought == ""
 
 
 async def test_a_withdrawn_token_lets_in_nobody(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ class Greeter:
         self._seen: dict[ClusterId, tuple[Summary, float]] = {}
         self._joining = asyncio.Lock()
         self._lost = LostAddresses(lambda: frozenset(addresses_by_interface()))
+        self._told: dict[str, float] = {}
         self._began_s = now_s()
         self.port = 0
         self.run_nonce = ""
@@ -365,8 +366,11 @@ class Greeter:
         )
 
     def _set_pending(self, reason: str) -> None:
-        if reason != self.pending_reason:
+        """Keep the latest reason; a reason that comes and goes among others is logged once."""
+        told = {r: at_s for r, at_s in self._told.items() if now_s() - at_s < REMEMBERED_S}
+        if reason not in told:
             log.warning("waits_outside", extra={"reason": reason})
+        self._told = told | {reason: now_s()}
         self.pending_reason = reason
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
+from jupiterd.daemon import greeter
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.greeter import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
 from jupiterd.daemon.node import Node
@@ -253,3 +254,21 @@ async def test_a_member_tells_where_the_others_answer_and_a_stranger_is_told_not
         assert address_of(other) in one.greeter._attempts
         await greet(stranger, named)
         assert address_of(other) not in stranger.greeter._attempts
+
+
+async def test_reasons_that_take_turns_are_logged_once_each(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        began_s = now_s()
+        for turn in range(6):
+            monkeypatch.setattr(greeter, "now_s", lambda turn=turn: began_s + 5 * turn)
+            one.greeter._set_pending("attic is closed")
+            one.greeter._set_pending("attic and cellar are both in sight")
+        logged = [r for r in caplog.records if r.message == "waits_outside"]
+        assert len(logged) == 2
+        assert "both in sight" in one.greeter.pending_reason
+        monkeypatch.setattr(greeter, "now_s", lambda: began_s + 25 + greeter.REMEMBERED_S)
+        one.greeter._set_pending("attic is closed")
+        logged = [r for r in caplog.records if r.message == "waits_outside"]
+        assert len(logged) == 3, "it was over, and has come back"

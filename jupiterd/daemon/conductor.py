@@ -164,7 +164,7 @@ class CycleConductor:
             if isinstance(event, Started):
                 self._leading.board.explain(self._cycle, "")
             elif isinstance(event, Advanced):
-                self._leading.board.advance(self._cycle, item.id, event)
+                self._leading.board.advance(self._cycle, item.id, event, now_s())
             elif isinstance(event, Finished):
                 result = event.result
         if result is None:

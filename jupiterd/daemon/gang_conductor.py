@@ -228,7 +228,7 @@ class GangConductor:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
                     board.explain(self._cycle, note)
             case Advanced() if rank == 0:
-                board.advance(self._cycle, "train", event)
+                board.advance(self._cycle, "train", event, now_s())
             case CheckpointMade():
                 await self._commit(node, event, launch)
             case _:
@@ -269,13 +269,13 @@ class GangConductor:
             }
             for rank, node in enumerate(launch.gang)
         ]
+        self._leading.board.restart_rate(self._cycle)
         self._leading.board.show_gang(self._cycle, known, workers)
         self._leading.board.note(
             self._cycle,
             {
                 "epoch": launch.epoch,
                 "resumed_from_step": launch.from_step,
-                "rate_from": (now_s(), launch.from_step),
             },
         )
 

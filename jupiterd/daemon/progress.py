@@ -14,6 +14,24 @@ from jupiterd.ids import CycleId
 
 MAX_DETAIL_CHARACTERS = 300
 
+RATE_BASIS_S = 3.0
+RATE_BASIS_UNITS = 3
+"""A rate is told once so much has been done in so long; on less, time left would be a guess."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a rate is counted from: the first reading, so that starting up has no part in it."""
+
+    at_s: float
+    done: int
+
+    def rate(self, now_s: float, done: int) -> float | None:
+        """Return units per second; None where too little is known."""
+        elapsed_s, gained = now_s - self.at_s, done - self.done
+        is_enough = elapsed_s >= RATE_BASIS_S and gained >= RATE_BASIS_UNITS
+        return gained / elapsed_s if is_enough else None
+
 
 @dataclass
 class PhaseProgress:
@@ -25,14 +43,19 @@ class PhaseProgress:
     started_s: float
     items: dict[str, Advanced] = field(default_factory=dict[str, Advanced])
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
+    basis: Basis | None = None
+
+    def advance(self, item: str, event: Advanced, now_s: float) -> None:
+        """Keep an item's latest reading; one that began anew makes the rate begin anew."""
+        self.items[item] = event
+        if event.done > 0 and (self.basis is None or self._done() < self.basis.done):
+            self.basis = Basis(now_s, self._done())
 
     def to_plain(self, now_s: float) -> dict[str, Any]:
-        """Return the sums over the items, with rate (per second) and ETA (seconds, or None)."""
-        done = sum(item.done for item in self.items.values())
+        """Return the sums over the items; rate (per second) and ETA (seconds) may be None."""
+        done = self._done()
         total = sum(item.total for item in self.items.values())
-        first_s, first_done = self.extra.get("rate_from", (self.started_s, 0))
-        elapsed_s = max(now_s - first_s, 1e-3)
-        rate = (done - first_done) / elapsed_s
+        rate = None if self.basis is None else self.basis.rate(now_s, done)
         return {
             "cycle": self.cycle,
             "round": self.round,
@@ -41,7 +64,7 @@ class PhaseProgress:
             "total": total,
             "unit": next((item.unit for item in self.items.values()), "items"),
             "rate": rate,
-            "eta_s": (total - done) / rate if rate > 0 and total else None,
+            "eta_s": (total - done) / rate if rate and total else None,
             "elapsed_s": now_s - self.started_s,
             "values": self._values(),
             "gang": self.extra.get("gang", []),
@@ -49,6 +72,9 @@ class PhaseProgress:
             "resumed_from_step": self.extra.get("resumed_from_step"),
             "detail": self.extra.get("detail", ""),
         }
+
+    def _done(self) -> int:
+        return sum(item.done for item in self.items.values())
 
     def _values(self) -> dict[str, float]:
         values: dict[str, float] = {}
@@ -70,10 +96,15 @@ class ProgressBoard:
         if running is None or (running.round, running.phase) != (round_number, phase):
             self._running[cycle] = PhaseProgress(cycle, round_number, phase, now_s)
 
-    def advance(self, cycle: CycleId, item: str, event: Advanced) -> None:
+    def advance(self, cycle: CycleId, item: str, event: Advanced, now_s: float) -> None:
         """Keep an item's latest reading."""
         if (running := self._running.get(cycle)) is not None:
-            running.items[item] = event
+            running.advance(item, event, now_s)
+
+    def restart_rate(self, cycle: CycleId) -> None:
+        """Count the rate anew from the next reading: a gang starts, and may resume elsewhere."""
+        if (running := self._running.get(cycle)) is not None:
+            running.basis = None
 
     def note(self, cycle: CycleId, extra: Mapping[str, Any]) -> None:
         """Keep something else that people see, such as the gang."""

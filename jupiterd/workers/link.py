@@ -66,9 +66,9 @@ class Task:
         ]
 
     def progress(self, done: int, total: int, unit: str, **values: float) -> None:
-        """Tell how far the work is; all but the last are thinned out."""
+        """Tell how far the work is (total 0: nobody knows); all but the last are thinned out."""
         now = time.monotonic()
-        if now - self._last_progress_s < PROGRESS_INTERVAL_S and done < total:
+        if now - self._last_progress_s < PROGRESS_INTERVAL_S and done != total:
             return
         self._last_progress_s = now
         self.send(Progressed(done, total, unit, values))

@@ -104,7 +104,7 @@ def filter_samples(
                 dropped.add(sample)
                 reasons.write(_reason_line(sample, reason))
                 counts.update(("dropped", f"dropped.{reason}"))
-            progress(number, number + 1, "samples")
+            progress(number, 0, "samples")
     if not counts["kept_real"]:
         raise EmptySourceError(
             f"the filters left no real text of {counts['dropped']} documents",

@@ -103,7 +103,8 @@ def training(done: int = 150) -> Live:
     gang = [{"node": NODES[0], "rank": 0, "engine": "torch", "device": "cpu", "pid": 4711}]
     board.show_gang(CYCLE, gang, {})
     values = {"loss": 2.75, "tokens_per_s": 5000.0}
-    board.advance(CYCLE, "train", Advanced(done, 200, "steps", values))
+    board.advance(CYCLE, "train", Advanced(done - 50, 200, "steps", values), 120.0)
+    board.advance(CYCLE, "train", Advanced(done, 200, "steps", values), 130.0)
     return board.to_plain(130.0)[0]
 
 

@@ -26,32 +26,66 @@ def shown(board: ProgressBoard, now_s: float) -> dict[str, Any]:
 
 
 def test_items_of_a_phase_add_up(board: ProgressBoard) -> None:
-    board.advance(CYCLE, "r1/evaluate/0", Advanced(3, 10, "documents", {}))
-    board.advance(CYCLE, "r1/evaluate/1", Advanced(1, 10, "documents", {}))
-    board.advance(CYCLE, "r1/evaluate/0", Advanced(4, 10, "documents", {}))
+    for item, done in (("r1/evaluate/0", 3), ("r1/evaluate/1", 1), ("r1/evaluate/0", 4)):
+        board.advance(CYCLE, item, Advanced(done, 10, "documents", {}), 105.0)
     plain = shown(board, 110.0)
     assert (plain["done"], plain["total"], plain["unit"]) == (5, 20, "documents")
-    assert plain["rate"] == pytest.approx(0.5)
-    assert plain["eta_s"] == pytest.approx(30.0)
     assert plain["elapsed_s"] == pytest.approx(10.0)
 
 
-def test_nothing_done_has_no_estimate(board: ProgressBoard) -> None:
-    plain = shown(board, 100.0)
-    assert (plain["done"], plain["rate"], plain["eta_s"]) == (0, 0.0, None)
+def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:
+    board.advance(CYCLE, "a", Advanced(1, 41, "documents", {}), 190.0)  # 90 s to load the model
+    board.advance(CYCLE, "a", Advanced(21, 41, "documents", {}), 200.0)
+    plain = shown(board, 200.0)
+    assert plain["rate"] == pytest.approx(2.0)
+    assert plain["eta_s"] == pytest.approx(10.0)
+    assert shown(board, 210.0)["rate"] == pytest.approx(1.0), "it has stood still since"
+
+
+@pytest.mark.parametrize(
+    ("done", "at_s"),
+    [(0, 100.0), (1, 160.0), (3, 170.0), (9, 152.9)],
+    ids=["nothing", "the first reading", "two more", "not long enough"],
+)
+def test_an_estimate_needs_a_basis(board: ProgressBoard, done: int, at_s: float) -> None:
+    if done:
+        board.advance(CYCLE, "a", Advanced(1, 10, "documents", {}), 150.0)
+        board.advance(CYCLE, "a", Advanced(done, 10, "documents", {}), at_s)
+    plain = shown(board, at_s)
+    assert (plain["done"], plain["rate"], plain["eta_s"]) == (done, None, None)
+
+
+def test_work_that_begins_again_elsewhere_is_rated_anew(board: ProgressBoard) -> None:
+    board.advance(CYCLE, "a", Advanced(50, 90, "documents", {}), 150.0)
+    board.advance(CYCLE, "a", Advanced(5, 90, "documents", {}), 200.0)
+    assert shown(board, 210.0)["rate"] is None
+    board.advance(CYCLE, "a", Advanced(45, 90, "documents", {}), 220.0)
+    assert shown(board, 220.0)["rate"] == pytest.approx(2.0)
+
+
+def test_what_has_no_known_total_has_a_rate_and_no_time_left(board: ProgressBoard) -> None:
+    board.advance(CYCLE, "a", Advanced(10, 0, "samples", {}), 150.0)
+    board.advance(CYCLE, "a", Advanced(50, 0, "samples", {}), 160.0)
+    plain = shown(board, 160.0)
+    assert (plain["rate"], plain["eta_s"]) == (4.0, None)
 
 
 def test_speeds_of_ranks_add_up_and_losses_do_not(board: ProgressBoard) -> None:
     for item, speed in (("a", 100.0), ("b", 50.0)):
         values = {"tokens_per_s": speed, "loss": 2.5}
-        board.advance(CYCLE, item, Advanced(1, 2, "steps", values))
+        board.advance(CYCLE, item, Advanced(1, 2, "steps", values), 100.5)
     assert shown(board, 101.0)["values"] == {"tokens_per_s": 150.0, "loss": 2.5}
 
 
 def test_a_resumed_training_is_rated_from_where_it_resumed(board: ProgressBoard) -> None:
     board.begin(CYCLE, 1, Phase.TRAIN, 100.0)
-    board.note(CYCLE, {"resumed_from_step": 400, "rate_from": (200.0, 400)})
-    board.advance(CYCLE, "train", Advanced(420, 500, "steps", {}))
+    board.advance(CYCLE, "train", Advanced(5, 500, "steps", {}), 110.0)
+    board.advance(CYCLE, "train", Advanced(430, 500, "steps", {}), 190.0)
+    board.restart_rate(CYCLE)
+    board.note(CYCLE, {"resumed_from_step": 400})
+    assert shown(board, 199.0)["rate"] is None
+    board.advance(CYCLE, "train", Advanced(401, 500, "steps", {}), 200.5)
+    board.advance(CYCLE, "train", Advanced(420, 500, "steps", {}), 210.0)
     plain = shown(board, 210.0)
     assert plain["rate"] == pytest.approx(2.0)
     assert plain["eta_s"] == pytest.approx(40.0)
@@ -60,7 +94,7 @@ def test_a_resumed_training_is_rated_from_where_it_resumed(board: ProgressBoard)
 
 
 def test_a_phase_begun_twice_goes_on_and_another_begins_anew(board: ProgressBoard) -> None:
-    board.advance(CYCLE, "r1/evaluate/0", Advanced(3, 10, "documents", {}))
+    board.advance(CYCLE, "r1/evaluate/0", Advanced(3, 10, "documents", {}), 110.0)
     board.begin(CYCLE, 1, Phase.EVALUATE, 150.0)
     assert shown(board, 150.0)["done"] == 3
     assert board.elapsed_s(CYCLE, 150.0) == 50.0
@@ -83,7 +117,8 @@ def test_the_gang_is_shown_as_its_workers_start(board: ProgressBoard) -> None:
 def test_a_cycle_that_ended_is_no_longer_shown(board: ProgressBoard) -> None:
     board.end(CYCLE)
     board.end(OTHER)
-    board.advance(CYCLE, "late", Advanced(1, 2, "steps", {}))
+    board.advance(CYCLE, "late", Advanced(1, 2, "steps", {}), 100.5)
+    board.restart_rate(CYCLE)
     board.note(CYCLE, {"epoch": 1})
     board.show_gang(CYCLE, [], {})
     assert board.to_plain(101.0) == []

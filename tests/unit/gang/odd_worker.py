@@ -12,6 +12,7 @@ from jupiterd.workers.link import Task, open_task
 def echo(task: Task) -> None:
     """Answer with what the worker sees of its surroundings."""
     task.progress(1, 2, "words", loss=0.5)
+    task.progress(2, 0, "words of nobody knows how many")  # too soon to be sent
     summary = {name: os.environ.get(name) for name in task.params["variables"]}
     task.send(TaskFinished({}, {"pid": os.getpid(), "group": os.getpgid(0)}, summary))
 

@@ -13,7 +13,7 @@ _UNITS: Mapping[Phase, tuple[str, str]] = {
     Phase.FILTER: ("kept", "samples"),
     Phase.PACK: ("sequences", "sequences"),
     Phase.TRAIN: ("steps", "steps"),
-    Phase.EVALUATE: ("documents", "documents"),
+    Phase.EVALUATE: ("scores", "scores"),
     Phase.GATE: ("documents", "documents"),
 }
 """Phase -> (the count that people see, its unit)."""
@@ -42,6 +42,8 @@ def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:
 def summarise(phase: Phase, counts: Mapping[str, float]) -> tuple[int, str, str]:
     """Return (count, unit, detail) of a finished phase."""
     key, unit = _UNITS[phase]
+    if phase is Phase.EVALUATE and key not in counts:  # recorded when documents alone were counted
+        key, unit = "documents", "documents"
     return int(counts.get(key, 0)), unit, _detail(phase, counts)
 
 
@@ -49,6 +51,8 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
     template = _DETAILS.get(phase)
     if phase is Phase.FILTER:
         return _filter_detail(counts)
+    if phase is Phase.EVALUATE:
+        return _evaluate_detail(counts)
     whole = _Zeros({name: int(value) for name, value in counts.items()})
     told = "" if template is None else template.format_map(whole)
     return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
@@ -59,6 +63,14 @@ class _Zeros(dict[str, int]):
 
     def __missing__(self, name: str) -> int:
         return 0
+
+
+def _evaluate_detail(counts: Mapping[str, float]) -> str:
+    documents, scores = int(counts.get("documents", 0)), int(counts.get("scores", 0))
+    if not scores:
+        return ""
+    under_whom = "under the candidate" if scores == documents else "under candidate and incumbent"
+    return f"{documents:,} documents, each scored {under_whom}"
 
 
 def _filter_detail(counts: Mapping[str, float]) -> str:

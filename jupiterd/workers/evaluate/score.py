@@ -73,6 +73,7 @@ def run(task: Task) -> TaskFinished:
     write_scores(task.output_dir / "scores", scores)
     counts: dict[str, float] = {
         "documents": len(scores),
+        "scores": len(scores) * (2 if inputs.incumbent else 1),
         "bytes": sum(row.bytes for row in scores),
         "clusters": len({row.cluster for row in scores}),
     }
@@ -133,7 +134,7 @@ class _Steps:
 
     def of(self, model: int) -> Callable[[int], None]:
         return lambda done: self.progress(
-            model * self.documents + done, self.models * self.documents, "documents"
+            model * self.documents + done, self.models * self.documents, "scores"
         )
 
 

@@ -37,3 +37,16 @@ def test_filtering_names_the_reasons_the_commonest_first() -> None:
 def test_counts_that_are_missing_are_nought() -> None:
     assert summarise(Phase.PACK, {})[0] == 0
     assert summarise(Phase.GATE, {"documents": 3})[:2] == (3, "documents")
+
+
+def test_an_evaluation_counts_what_it_counted_while_it_ran() -> None:
+    both = summarise(Phase.EVALUATE, {"documents": 65, "scores": 130})
+    assert both == (
+        130, "scores", "65 documents, each scored under candidate and incumbent",
+    )  # fmt: skip
+    alone = summarise(Phase.EVALUATE, {"documents": 65, "scores": 65})
+    assert alone == (65, "scores", "65 documents, each scored under the candidate")
+
+
+def test_an_evaluation_of_an_older_version_is_told_in_documents() -> None:
+    assert summarise(Phase.EVALUATE, {"documents": 65}) == (65, "documents", "")

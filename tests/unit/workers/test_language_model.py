@@ -129,7 +129,13 @@ def test_the_four_are_scored_over_the_same_bytes(model_dir, tmp_path):
     holdout = write(tmp_path / "h", [real(function(n), f"m{n}") for n in range(100, 110)])
     params = ScoreParams(0, 1, Limits(10, 4096, 5))
     alone = score(ScoreInputs(model_dir, None, [kept], [holdout]), params)
-    paired = score(ScoreInputs(model_dir, model_dir, [kept], [holdout]), params)
+    told: list[tuple[int, int, str]] = []
+    paired = score(
+        ScoreInputs(model_dir, model_dir, [kept], [holdout]),
+        params,
+        lambda done, total, unit: told.append((done, total, unit)),
+    )
+    assert told[-1] == (20, 20, "scores"), "each of ten documents under two models"
     assert len(alone) == len(paired) == 10
     for row, pair in zip(alone, paired, strict=True):
         assert row.bytes == len(function(100).encode())
@@ -155,5 +161,5 @@ def test_the_worker_writes_its_piece_of_the_scores(model_dir, tmp_path):
     }
     end = run_worker("evaluate", params, inputs, tmp_path / "out")
     assert isinstance(end, TaskFinished)
-    assert end.counts["documents"] == end.counts["clusters"] == 5
+    assert end.counts["documents"] == end.counts["clusters"] == end.counts["scores"] == 5
     assert len(read_scores([tmp_path / "out" / end.outputs["scores"]])) == 5

@@ -27,7 +27,7 @@ demo: setup
 
 # Bits per byte of a model on Python sources that no round has trained on: make score MODEL=FOLDER
 score: setup
-	@$(BIN)/python scripts/score_outside.py $(MODEL)
+	@$(BIN)/python scripts/score_outside.py $(if $(MODEL),'$(MODEL)')
 
 test: setup
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
@@ -69,4 +69,4 @@ constraints:
 
 # Throws away what was installed and made, but no state folder of a daemon.
 clean:
-	rm -rf $(VENV) build dist *.egg-info .demo .pytest_cache .hypothesis .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build dist *.egg-info .demo .demo-before .pytest_cache .hypothesis .ruff_cache .import_linter_cache

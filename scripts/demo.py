@@ -21,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 STAGE = ROOT / ".demo"
+BEFORE = ROOT / ".demo-before"
 NAMES = ("node-1", "node-2", "node-3")
 ELECT_TIMEOUT_S = 30.0
 SCOPE = f"demo-{secrets.token_hex(4)}"
@@ -40,8 +41,7 @@ def main() -> int:
     options = read_options()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    shutil.rmtree(STAGE, ignore_errors=True)
-    STAGE.mkdir()
+    clear_stage()
     began_s = time.monotonic()
     daemons = [start_daemon(name) for name in NAMES]
     try:
@@ -59,6 +59,15 @@ def main() -> int:
         stop(daemons)
     print("all daemons are stopped; logs and the model stay in .demo/")
     return status
+
+
+def clear_stage() -> None:
+    """Make an empty stage; what the last demo left there is kept until the one after this."""
+    if STAGE.exists():
+        shutil.rmtree(BEFORE, ignore_errors=True)
+        STAGE.rename(BEFORE)
+        print(f"the last demo's logs and model are in {BEFORE.name}/ now, until the next demo")
+    STAGE.mkdir()
 
 
 def read_options() -> argparse.Namespace:

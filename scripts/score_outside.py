@@ -7,13 +7,14 @@ The collecting and the scoring are done by the same workers that a cycle uses.
 import argparse
 import asyncio
 import json
+import sys
 import sysconfig
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiterd.errors import WorkFailedError
+from jupiterd.errors import JupiterError, NotFoundError, UsageError, WorkFailedError
 from jupiterd.frames import RunTask, TaskFinished
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import start_worker
@@ -22,13 +23,31 @@ PACKAGES = ("click", "pydantic", "_pytest", "hypothesis", "zeroconf", "psutil")
 EVALUATION = {"min_document_bytes": 256, "max_document_bytes": 16384, "max_cluster_documents": 20}
 
 
-def main() -> None:
+HOW = "make score MODEL=FOLDER, the folder that a cycle names in its last line, `model:`"
+
+
+def main() -> int:
     """Score the model named on the command line, package by package and all together."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model", type=Path, help="a folder as `model:` names it after a cycle")
-    model: Path = parser.parse_args().model.resolve()
-    with tempfile.TemporaryDirectory() as scratch:
-        asyncio.run(score(model, Path(scratch)))
+    parser.add_argument("model", nargs="?", help="a folder as `model:` names it after a cycle")
+    named: str | None = parser.parse_args().model
+    try:
+        model = model_folder(named)
+        with tempfile.TemporaryDirectory() as scratch:
+            asyncio.run(score(model, Path(scratch)))
+    except JupiterError as error:
+        print(f"score: error: {error.message}\n\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def model_folder(named: str | None) -> Path:
+    """Return the model's folder; raises a JupiterError where none was named, or it isn't one."""
+    if not named:
+        raise UsageError("no model was named", HOW)
+    if not (Path(named) / "config.json").is_file():
+        raise NotFoundError(f"{named} is no folder with a model", HOW)
+    return Path(named).resolve()
 
 
 async def score(model: Path, scratch: Path) -> None:
@@ -105,4 +124,4 @@ def bits_per_byte(rows: list[dict[str, Any]], key: str) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -9,8 +9,8 @@ from jupiterd.cluster.state import State
 
 TRUSTS_LAN = "the leader was started with --trust-lan"
 OPENED = "somebody opened it"
-NEVER_WORKED = "no cycle has been started yet, and the first one closes it"
-CLOSED = f"until somebody runs, on any member: {OPEN_COMMAND}"
+NEVER_WORKED = "the first cycle that is started closes it"
+CLOSED = f"to let machines in, run on any member: {OPEN_COMMAND}"
 
 
 def door(state: State, *, trusts_lan: bool) -> tuple[bool, str]:

@@ -117,7 +117,7 @@ TABLE: Mapping[str, _Row] = {
     "node-gone": _Row(
         Severity.WARNING,
         "{subject} is gone",
-        "wake it or start jupiterd on it; the others carry on without it",
+        "wake it or start jupiterd on it; the cluster carries on without it",
     ),
     "node-suspect": _Row(
         Severity.WARNING,
@@ -163,7 +163,7 @@ def _of_this_node(view: ClusterView) -> tuple[tuple[str, bool, str], ...]:
         ("pending-node", bool(view.pending_reason), view.pending_reason),
         ("trusts-lan", view.trusts_lan, ""),
         # With none at all this one is still starting.
-        ("alone", len(view.nodes) == 1 and not view.is_removed, ""),
+        ("alone", len(view.nodes) == 1 and not (view.is_removed or view.sought), ""),
     )
 
 

@@ -23,7 +23,7 @@ METAL_CORES_PER_GIB = 4.0
 MIN_TRAINING_SHARE = 0.25
 """Of the fastest one's speed: slower than that, a device costs a gang more than it brings."""
 
-PINNED = "somebody wants it so: jupiterctl node role"
+PINNED = "somebody chose it; to leave it to the leader: jupiterctl node role NODE auto"
 
 MISSING_ENGINE = "no engine is installed: pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
 
@@ -41,7 +41,7 @@ class Role(StrEnum):
     IDLE = "idle"
 
 
-ALONE = (Role.HYBRID, "the only node that can work")
+ALONE = (Role.HYBRID, "the only node that can work just now")
 
 BESIDE = {
     Role.HYBRID: (Role.HYBRID, "two nodes share everything"),

@@ -14,11 +14,9 @@ TOKEN_HEADERS = ("TOKEN", "FOR", "USED", "TIME LEFT")
 
 def door_line(door: Mapping[str, Any]) -> str:
     """Return whether newcomers are let in, for how long, and why, in one line."""
-    if not door.get("open"):
-        return f"closed, {plain(door.get('reason'))}"
     left_s = door.get("closes_in_s")
     lasting = "" if left_s is None else f" for another {duration(left_s)}"
-    return f"open{lasting}: {plain(door.get('reason'))}"
+    return f"{'open' if door.get('open') else 'closed'}{lasting}: {plain(door.get('reason'))}"
 
 
 def token_table(tokens: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -82,5 +82,5 @@ def _pinned(name: str, role: str) -> str:
     return (
         f"the leader chooses {name}'s role"
         if role == "auto"
-        else f"{name} is {role} from the next phase on"
+        else f"{name} has the role {role} from the next phase on"
     )

@@ -6,7 +6,7 @@ Pure. Owns the columns; doesn't know where the document comes from.
 from collections.abc import Mapping
 from typing import Any
 
-from jupiterd.formats import MISSING, size, table
+from jupiterd.formats import MISSING, duration, plain, size, table
 from jupiterd.ids import short
 
 HEADERS = ("NAME", "ID", "STATE", "ROLE", "HARDWARE", "ADDRESS", "REASON")
@@ -40,5 +40,13 @@ def _row(node: Mapping[str, Any], leader: str | None) -> tuple[object, ...]:
         node.get("role"),
         hardware(node.get("hardware")),
         next(iter(node.get("addresses", [])), None),
-        node.get("reason"),
+        _why(node),
     )
+
+
+def _why(node: Mapping[str, Any]) -> str | None:
+    """Return the reason for a node's role; of one that doesn't answer first since when."""
+    reason, heard_s = node.get("reason"), node.get("last_heard_s")
+    if node.get("state") not in {"gone", "suspect"} or heard_s is None:
+        return reason
+    return f"last heard {duration(heard_s)} ago; {plain(reason)}"

@@ -83,6 +83,15 @@ def _model_path(node: "Node", cycle: CycleState) -> str | None:
     return str(node.library.store.path(ArtifactId(held[-1]))) if held else None
 
 
+def _why_this_role(node: "Node", member: NodeId) -> str:
+    role = node.journal.state.roles.get(member)
+    if role is None:
+        return "the leader hasn't assigned a role yet"
+    if node.outlook.liveness(member) is Liveness.GONE:
+        return "the role that it had before it went"
+    return role.reason
+
+
 def _node(node: "Node", member: NodeId) -> dict[str, Any]:
     state = node.journal.state
     role = state.roles.get(member)
@@ -100,7 +109,7 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
         "name": peer.name if peer is not None and peer.name else admitted.name,
         "state": str(node.outlook.liveness(member)),
         "role": role.role if role is not None else "idle",
-        "reason": role.reason if role is not None else "the leader hasn't assigned a role yet",
+        "reason": _why_this_role(node, member),
         "addresses": list(addresses),
         "last_heard_s": heard_s,
         "hardware": hardware.to_plain() if hardware is not None else {},

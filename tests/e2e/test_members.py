@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.roles import PINNED
 from tests.e2e.cluster import LOOK_S, Daemon, Document, three_daemons
 
 pytestmark = [
@@ -58,4 +59,4 @@ async def test_a_pinned_role_is_shown_with_its_reason(tmp_path: Path) -> None:
 
         view = await sees(cluster[0], is_idle)
         (idle,) = (node for node in view["nodes"] if node["name"] == "node-2")
-        assert idle["reason"] == "somebody wants it so: jupiterctl node role"
+        assert idle["reason"] == PINNED

@@ -35,6 +35,12 @@ def test_each_trouble_is_named_alone(view: ClusterView, code: str) -> None:
     assert codes(view) == [code]
 
 
+def test_who_looks_for_a_cluster_is_not_told_besides_that_it_is_alone() -> None:
+    assert codes(replace(WELL, nodes=(ME,), sought="aaaaaaaa, and nobody answers yet")) == [
+        "sought"
+    ]
+
+
 def test_the_engines_of_a_node_that_is_gone_are_of_no_use() -> None:
     gone = replace(OTHER, liveness=Liveness.GONE, engines=("mlx",))
     assert "no-engine" in codes(replace(WELL, nodes=(replace(ME, engines=()), gone)))

@@ -32,7 +32,9 @@ def test_a_role_is_pinned_and_given_back(daemon, ctl):
         "name": "beta",
         "role": "idle",
     }
-    assert ctl("node", "role", "beta", "idle").out == "beta is idle from the next phase on\n"
+    assert (
+        ctl("node", "role", "beta", "idle").out == "beta has the role idle from the next phase on\n"
+    )
     assert ctl("node", "role", "beta", "auto").out == "the leader chooses beta's role\n"
 
 

@@ -7,7 +7,7 @@ from jupiterd.cluster.tokens import LIFETIME_S, parse_token
 from jupiterd.cluster.window import OPEN_S
 from jupiterd.daemon.door_document import MAX_TOLD_TOKENS
 from jupiterd.daemon.node import Node
-from jupiterd.daemon.pulse import MAX_TELEMETRY_BYTES
+from jupiterd.daemon.peers import MAX_TOLD_BYTES
 from jupiterd.daemon.status_document import status_document
 from tests.unit.daemon.test_greeter import OPEN, STOPPED, WORK
 from tests.unit.daemon.two_nodes import lead, serving, unite
@@ -65,5 +65,5 @@ async def test_a_leader_with_many_tokens_still_says_all_the_rest(tmp_path: Path)
         await lead(one)
         for _ in range(2 * MAX_TOLD_TOKENS):
             await one.commands.execute_here("cluster.token", {})
-        assert len(one.pulse.message().telemetry) < MAX_TELEMETRY_BYTES / 2
+        assert len(one.pulse.message().telemetry) < MAX_TOLD_BYTES / 2
         assert len(cluster_of(one)["tokens"]) == 2 * MAX_TOLD_TOKENS

@@ -1,0 +1,28 @@
+"""What status says of a member that has gone."""
+
+import asyncio
+from pathlib import Path
+
+from jupiterd.daemon.status_document import status_document
+from tests.unit.daemon.two_nodes import TIMEOUT_S, lead, serving, unite
+
+
+async def test_a_node_that_went_keeps_its_role_and_it_is_said_to_be_past(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await unite(one, two)
+        await lead(one)
+        gone = two.identity.node_id
+        await one.commands.execute_here("node.role", {"node": "two", "role": "generator"})
+        one.pulse.roster_changed()
+        beat = two.pulse.message()
+        beat.about.CopyFrom(two.outlook.describe().about)
+        one.pulse.heard(gone, beat)
+        async with asyncio.timeout(TIMEOUT_S):
+            while gone not in one.journal.state.roles:
+                await one.journal.changed_since(one.journal.version)
+        farewell = two.pulse.message()
+        farewell.goodbye = True
+        one.pulse.heard(gone, farewell)
+        (row,) = [node for node in status_document(one)["nodes"] if node["id"] == gone]
+        assert (row["state"], row["role"]) == ("gone", "generator")
+        assert row["reason"] == "the role that it had before it went"

@@ -158,6 +158,14 @@ class ConflictError(JupiterError):
     default_hint = "jupiterctl cycle status shows what is running"
 
 
+class LineChangedError(ConflictError):
+    """Another line of the cycle counts by now than the one this work extends."""
+
+    code = "line-changed"
+    may_mend = True
+    default_hint = "nothing is lost: jupiterctl cluster branches lists every line"
+
+
 class PortInUseError(ConflictError):
     """Another program listens on the port that was asked for."""
 

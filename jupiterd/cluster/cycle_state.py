@@ -13,12 +13,13 @@ from jupiterd.cluster.facts import (
     CycleStateSet,
     EpochClosed,
     EpochOpened,
+    LinePinned,
     ManifestFrozen,
     RoundCommitted,
     VerdictReached,
     WorkCompleted,
 )
-from jupiterd.cluster.progress_tree import Progress, ProgressTree
+from jupiterd.cluster.progress_tree import Leaf, Progress, ProgressTree
 from jupiterd.cluster.registers import ONLY, Order, Register
 
 SetFact = (
@@ -31,7 +32,7 @@ SetFact = (
     | EpochClosed
     | VerdictReached
 )
-CycleFact = SetFact | Progress
+CycleFact = SetFact | LinePinned | Progress
 
 RUNNING = "running"
 STOPPED = "stopped"
@@ -48,15 +49,22 @@ class CycleState:
         self._manifests: Register[int, ManifestFrozen] = Register(greatest_wins=False)
         self._opened: Register[int, EpochOpened] = Register(greatest_wins=False)
         self._closed: Register[int, EpochClosed] = Register(greatest_wins=False)
-        self._verdicts: Register[int, VerdictReached] = Register(greatest_wins=False)
+        self._verdicts: Register[tuple[int, str], VerdictReached] = Register(greatest_wins=False)
+        self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._tree = ProgressTree()
 
     def apply(self, fact: CycleFact, order: Order) -> None:
         """Take in one fact of this cycle."""
         if isinstance(fact, CheckpointCommitted | RoundCommitted):
             self._tree.apply(fact, order)
+        elif isinstance(fact, LinePinned):
+            self._apply_pin(fact, order)
         else:
             self._apply_set_fact(fact, order)
+
+    def _apply_pin(self, fact: LinePinned, order: Order) -> None:
+        if self._pin.offer(ONLY, fact, (fact.edit, *order)):
+            self._tree.pin(fact.leaf)
 
     def _apply_set_fact(self, fact: SetFact, order: Order) -> None:
         match fact:
@@ -75,7 +83,7 @@ class CycleState:
             case EpochClosed():
                 self._closed.offer(fact.epoch, fact, order)
             case VerdictReached():
-                self._verdicts.offer(fact.round, fact, order)
+                self._verdicts.offer((fact.round, fact.candidate), fact, order)
             case _:
                 assert_never(fact)
 
@@ -129,8 +137,18 @@ class CycleState:
 
     @property
     def verdicts(self) -> Mapping[int, VerdictReached]:
-        """Round -> what the gate said."""
-        return self._verdicts.facts
+        """Round -> what the gate said, for the rounds of the canonical line."""
+        found = (
+            (done, self._verdicts.facts.get((done.round, done.parent))) for done in self.rounds
+        )
+        return {done.round: verdict for done, verdict in found if verdict is not None}
+
+    def looks_of_others(self, candidate: str) -> int:
+        """Return how many other candidates the gate has looked at, on whatever line.
+
+        Each look at the holdout spends some of alpha, whether its line counts or not.
+        """
+        return sum(judged != candidate for _, judged in self._verdicts.facts)
 
     @property
     def open_epochs(self) -> tuple[EpochOpened, ...]:
@@ -150,6 +168,22 @@ class CycleState:
     def branches(self) -> tuple[Progress, ...]:
         """Return the leaves of the tree that aren't canonical, the heaviest first."""
         return self._tree.branches()
+
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Return every leaf of the tree, the canonical one first."""
+        return self._tree.leaves()
+
+    @property
+    def pinned(self) -> str:
+        """The leaf that people want the line to lead through, known here or not; or empty."""
+        pin = self._pin.facts.get(ONLY)
+        return pin.leaf if pin else ""
+
+    @property
+    def pin_edit(self) -> int:
+        """The edit number of the pin; the next one carries one more."""
+        pin = self._pin.facts.get(ONLY)
+        return pin.edit if pin else 0
 
     @property
     def rounds(self) -> tuple[RoundCommitted, ...]:
@@ -175,6 +209,12 @@ class CycleState:
             if isinstance(fact, CheckpointCommitted) and fact.round == round_number
         )
         return next(found, None)
+
+    def ends_at(self, round_number: int, artifact: str) -> bool:
+        """Say whether the canonical line ends in this checkpoint of a round that isn't over."""
+        last = self.last_checkpoint(round_number)
+        is_open = self.rounds_committed + 1 == round_number
+        return is_open and last is not None and last.artifact == artifact
 
     @property
     def finished(self) -> bool:
@@ -202,5 +242,6 @@ class CycleState:
             self._opened,
             self._closed,
             self._verdicts,
+            self._pin,
             self._tree,
         )

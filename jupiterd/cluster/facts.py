@@ -236,8 +236,22 @@ class CheckpointCommitted:
 
 
 @dataclass(frozen=True)
+class LinePinned:
+    """Setting, one for each cycle: the line that counts leads through this leaf, or the heaviest.
+
+    Nothing is withdrawn by it: other lines stay as branches.
+    """
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    leaf: str
+    """A checkpoint's artifact id or a round commit's hash; empty takes the pin away."""
+    edit: int
+
+
+@dataclass(frozen=True)
 class VerdictReached:
-    """Set fact: what the gate said of a round's candidate; the first in the order is in force."""
+    """Set fact: what the gate said of a round's candidate; of one the first is in force."""
 
     VERSION: ClassVar[int] = 1
     cycle: CycleId
@@ -294,6 +308,7 @@ KnownFact = (
     | EpochOpened
     | EpochClosed
     | CheckpointCommitted
+    | LinePinned
     | VerdictReached
     | RoundCommitted
 )
@@ -320,6 +335,7 @@ _TYPES: Mapping[str, type[KnownFact]] = {
         EpochOpened,
         EpochClosed,
         CheckpointCommitted,
+        LinePinned,
         VerdictReached,
         RoundCommitted,
     )

@@ -13,6 +13,8 @@ what is in an artifact.
 4. Of several commits of one round on one checkpoint, the next round hangs below the one with the
    greatest hash.
 5. The canonical leaf is the one with the greatest (rounds, tokens, hash).
+6. Where a leaf is pinned, only leaves that descend from it (or are it) compete; a pinned commit is
+   the one of 4. As long as the pinned leaf has no place in the tree, nothing is pinned.
 """
 
 from collections import defaultdict
@@ -35,6 +37,26 @@ def progress_key(fact: Progress) -> str:
 
 
 @dataclass(frozen=True)
+class Leaf:
+    """The end of a line."""
+
+    fact: Progress
+    rounds: int
+    """Rounds committed from the root to here."""
+    checkpoint: CheckpointCommitted
+    """The line's last checkpoint."""
+    order: Order
+    """Where the entry that first told of it stands."""
+    is_pinned: bool
+    """It is the pinned leaf, or descends from it."""
+
+    @property
+    def key(self) -> str:
+        """Its name in the tree."""
+        return progress_key(self.fact)
+
+
+@dataclass(frozen=True)
 class _Place:
     """A fact that has its place in the tree."""
 
@@ -44,9 +66,11 @@ class _Place:
     """Rounds committed from the root to here."""
     checkpoint: CheckpointCommitted
     """The last checkpoint from the root to here."""
+    is_pinned: bool
+    """It is the pinned leaf, or descends from it."""
 
-    def weight(self) -> tuple[int, int, str]:
-        return self.rounds, self.checkpoint.tokens, progress_key(self.fact)
+    def weight(self) -> tuple[bool, int, int, str]:
+        return self.is_pinned, self.rounds, self.checkpoint.tokens, progress_key(self.fact)
 
     def path(self) -> tuple[Progress, ...]:
         facts: list[Progress] = []
@@ -64,6 +88,7 @@ class ProgressTree:
         self._checkpoints: Register[str, CheckpointCommitted] = Register(greatest_wins=False)
         self._rounds: Register[str, RoundCommitted] = Register(greatest_wins=False)
         self._leaves: tuple[_Place, ...] | None = ()
+        self._pinned = ""
 
     def apply(self, fact: Progress, order: Order) -> None:
         """Take in one fact."""
@@ -77,6 +102,11 @@ class ProgressTree:
         if changed:
             self._leaves = None
 
+    def pin(self, leaf: str) -> None:
+        """Let only what descends from that leaf be canonical, once it is known; empty for any."""
+        if leaf != self._pinned:
+            self._pinned, self._leaves = leaf, None
+
     def line(self) -> tuple[Progress, ...]:
         """Return the canonical line from root to leaf; empty before the first checkpoint."""
         leaves = self._ranked_leaves()
@@ -85,6 +115,24 @@ class ProgressTree:
     def branches(self) -> tuple[Progress, ...]:
         """Return the other leaves, the heaviest first."""
         return tuple(place.fact for place in self._ranked_leaves()[1:])
+
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Return every leaf, the canonical one first."""
+        return tuple(
+            Leaf(
+                fact=place.fact,
+                rounds=place.rounds,
+                checkpoint=place.checkpoint,
+                order=self._order_of(place.fact),
+                is_pinned=place.is_pinned,
+            )
+            for place in self._ranked_leaves()
+        )
+
+    def _order_of(self, fact: Progress) -> Order:
+        key = progress_key(fact)
+        register = self._rounds if isinstance(fact, RoundCommitted) else self._checkpoints
+        return register.order(key)
 
     def placed(self) -> Iterator[tuple[Order, Progress]]:
         """Return every fact with the order of its entry."""
@@ -101,7 +149,8 @@ class ProgressTree:
         return self._leaves
 
     def _find_leaves(self) -> Iterator[_Place]:
-        below = _Children(self._checkpoints.facts.values(), self._rounds.facts.values())
+        facts = self._checkpoints.facts.values(), self._rounds.facts.values()
+        below = _Children(*facts, self._pinned)
         waiting = below.first()
         while waiting:
             place = waiting.pop()
@@ -115,8 +164,12 @@ class _Children:
     """Finds what hangs directly below a place."""
 
     def __init__(
-        self, checkpoints: Iterable[CheckpointCommitted], rounds: Iterable[RoundCommitted]
+        self,
+        checkpoints: Iterable[CheckpointCommitted],
+        rounds: Iterable[RoundCommitted],
+        pinned: str,
     ) -> None:
+        self._pinned = pinned
         self._checkpoints: defaultdict[tuple[str, int], list[CheckpointCommitted]] = defaultdict(
             list
         )
@@ -128,7 +181,8 @@ class _Children:
 
     def first(self) -> list[_Place]:
         """Return what hangs below the root."""
-        return [_Place(item, None, 0, item) for item in self._checkpoints.get((ROOT, 1), ())]
+        found = self._checkpoints.get((ROOT, 1), ())
+        return [_Place(item, None, 0, item, self._is_pinned(item)) for item in found]
 
     def of(self, place: _Place) -> list[_Place]:
         """Return what hangs below a place."""
@@ -136,13 +190,20 @@ class _Children:
         children: list[_Place] = []
         if isinstance(place.fact, CheckpointCommitted):
             children += [
-                _Place(item, place, current, place.checkpoint)
+                _Place(item, place, current, place.checkpoint, self._is_pinned(item, place))
                 for item in self._rounds.get((artifact, current), ())
             ]
         elif place.fact != self._carrier(artifact, place.rounds):
             return []
         found = self._checkpoints.get((artifact, current), ())
-        return [*children, *(_Place(item, place, place.rounds, item) for item in found)]
+        return children + [
+            _Place(item, place, place.rounds, item, self._is_pinned(item, place)) for item in found
+        ]
 
     def _carrier(self, artifact: str, round_number: int) -> RoundCommitted:
-        return max(self._rounds[artifact, round_number], key=fact_hash)
+        rivals = self._rounds[artifact, round_number]
+        return max(rivals, key=lambda rival: (self._is_pinned(rival), fact_hash(rival)))
+
+    def _is_pinned(self, fact: Progress, above: _Place | None = None) -> bool:
+        is_below = above is not None and above.is_pinned
+        return is_below or (self._pinned != "" and progress_key(fact) == self._pinned)

@@ -65,6 +65,10 @@ class Register(Generic[Key, Kept]):
         """Return the rank of the winner, or None where nothing was offered."""
         return self._ranks.get(key)
 
+    def order(self, key: Key) -> Order:
+        """Return the order of the entry that the winner of a key came with."""
+        return _order_in(self._ranks[key])
+
     def offer(self, key: Key, fact: Kept, rank: Rank) -> bool:
         """Take the fact if it beats what is there; say whether it did."""
         if key in self._facts and not self._beats(fact, rank, key):
@@ -82,10 +86,15 @@ class Register(Generic[Key, Kept]):
     def placed(self) -> Iterator[tuple[Order, Kept]]:
         """Return the winners with the order of their entries: a rank ends in it, whatever else."""
         for key, fact in self._facts.items():
-            term, node, ledger, index = self._ranks[key][-4:]
-            yield (term, node, ledger, index), fact
+            yield _order_in(self._ranks[key]), fact
 
     def plain(self) -> list[Any]:
         """Return everything that tells two registers apart, in one order, for hashing."""
         keys = sorted(self._facts, key=canonical_bytes)
         return [[key, self._ranks[key], to_wire(self._facts[key])] for key in keys]
+
+
+def _order_in(rank: Rank) -> Order:
+    """Return what every rank ends in."""
+    term, node, ledger, index = rank[-4:]
+    return term, node, ledger, index

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import click
 
+from jupiterd.ctl.cluster_lines import branches, switch
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.door_lines import door_line, token_table
@@ -17,6 +18,10 @@ _TOLD_IN_WORDS = frozenset({"open", "door", "tokens"})
 @click.group(cls=Group)
 def command() -> None:
     """The machines that belong together, and whether others may join."""
+
+
+command.add_command(branches)
+command.add_command(switch)
 
 
 @command.command()

@@ -19,7 +19,10 @@ from jupiterd.errors import ExitCode, JupiterError, UsageError
 COMMANDS = {
     "status": ("jupiterd.ctl.status", "The cluster, its nodes and its cycle on one screen."),
     "node": ("jupiterd.ctl.node", "The machines: list, remove, role."),
-    "cluster": ("jupiterd.ctl.cluster", "Who belongs together: show, open, close, token, rename."),
+    "cluster": (
+        "jupiterd.ctl.cluster",
+        "Who belongs together: show, open, token, branches, switch, ...",
+    ),
     "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, lint."),
     "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, stop."),
     "version": ("jupiterd.ctl.version", "The version of this program."),

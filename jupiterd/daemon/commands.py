@@ -14,7 +14,7 @@ import grpc
 from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.state import CycleState
-from jupiterd.daemon import member_commands
+from jupiterd.daemon import line_commands, member_commands
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
 from jupiterd.errors import (
@@ -51,6 +51,7 @@ class Commands:
             "cycle.start": self._start_cycle,
             "cycle.stop": self._stop_cycle,
             **member_commands.COMMANDS,
+            **line_commands.COMMANDS,
         }
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:

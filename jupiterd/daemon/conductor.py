@@ -27,6 +27,7 @@ from jupiterd.errors import (
     Bug,
     EmptySourceError,
     JupiterError,
+    LineChangedError,
     NotFoundError,
     PeerUnreachableError,
     WorkFailedError,
@@ -109,7 +110,7 @@ class CycleConductor:
             },
             trained=last.artifact if last is not None and last.is_final else None,
             generator=cycle.generator,
-            looks=len([r for r in cycle.verdicts if r < number]),
+            looks=cycle.looks_of_others("" if last is None else last.artifact),
         )
 
     def _begin(self, view: RoundView, phase: Phase) -> None:
@@ -229,6 +230,10 @@ class CycleConductor:
         verdict = str(judged.summary["verdict"])
         promoted = candidate if verdict == "PROMOTE" else view.generator
         await self._leading.library.spread([candidate])
+        if not self._leading.cycle(self._cycle).ends_at(view.round, candidate):
+            raise LineChangedError(
+                f"round {view.round} is no longer the end of the line that counts"
+            )
         await self._leading.record(
             VerdictReached(
                 cycle=self._cycle,

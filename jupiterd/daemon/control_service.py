@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 
+from jupiterd.daemon.branches_document import branches_document
 from jupiterd.daemon.status_document import cycle_status_document, status_document
 from jupiterd.errors import JupiterError, NotFoundError, UsageError
 from jupiterd.failures import abort
@@ -37,6 +38,7 @@ class ControlService(control_pb2_grpc.ControlServicer):
         self._nouns: dict[str, Callable[[Node, str], Document]] = {
             "status": lambda node, _: status_document(node),
             "cycle": cycle_status_document,
+            "branches": lambda node, _: branches_document(node),
         }
         """Noun -> its document; `cycle/ID` asks for a certain one."""
 

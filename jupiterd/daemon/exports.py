@@ -1,7 +1,8 @@
 """Models where people find them: a plain folder for each finished round, in `runs/`.
 
-Owns these folders; they are hard links into the store, so they cost no room. Doesn't know what
-makes a model good.
+Owns these folders; they are hard links into the store, so they cost no room. A folder stays as it
+is: where another line of the cycle counts later, its model of the same round gets a name of its
+own. Doesn't know what makes a model good, or which line counts.
 """
 
 import os
@@ -9,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from jupiterd.cluster.state import CycleState
-from jupiterd.ids import short
+from jupiterd.ids import ArtifactId, short
 
 
 class Exports:
@@ -18,21 +19,37 @@ class Exports:
     def __init__(self, runs: Path) -> None:
         self._runs = runs
 
-    def folder(self, cycle: CycleState, round_number: int) -> Path:
-        """Return where the model of a round lies, or would lie."""
+    def folder(self, cycle: CycleState, round_number: int, model: ArtifactId) -> Path:
+        """Return where a round's model lies, or would lie."""
         started = cycle.started
         name = "unknown" if started is None else f"{started.domain}-{short(started.cycle)}"
-        return self._runs / name / f"round-{round_number}"
+        usual = self._runs / name / f"round-{round_number}"
+        is_taken = usual.is_dir() and _model_in(usual) != model
+        return usual.with_name(f"{usual.name}-{short(model)}") if is_taken else usual
 
-    def export(self, cycle: CycleState, round_number: int, artifact: Path) -> Path:
+    def export(
+        self, cycle: CycleState, round_number: int, model: ArtifactId, artifact: Path
+    ) -> Path:
         """Make the folder from the artifact's files, all at once."""
-        folder = self.folder(cycle, round_number)
+        folder = self.folder(cycle, round_number, model)
         if not folder.exists():
             draft = folder.with_name(folder.name + ".tmp")
             shutil.rmtree(draft, ignore_errors=True)
             shutil.copytree(artifact, draft, copy_function=_link)
+            _label(folder).write_text(model)
             draft.rename(folder)
         return folder
+
+
+def _model_in(folder: Path) -> str:
+    """Return whose files an export has; empty where that was never written down."""
+    label = _label(folder)
+    return label.read_text() if label.is_file() else ""
+
+
+def _label(folder: Path) -> Path:
+    """Return the file beside an export that names its artifact."""
+    return folder.with_name(f"{folder.name}.artifact")
 
 
 def _link(source: str, target: str) -> None:

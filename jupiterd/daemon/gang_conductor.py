@@ -2,7 +2,9 @@
 
 Owns who is in an epoch, its launch, and what its events mean for the ledger. Doesn't know how a
 rank trains (workers) or how processes are held (`gang`). An epoch that loses a rank is ended
-everywhere; the next starts from the last recorded checkpoint with whoever is fit.
+everywhere; the next starts from the last recorded checkpoint with whoever is fit. An epoch extends
+the line that it started from and no other: where another one counts by now, what it has made is
+kept as a leaf, and it ends.
 """
 
 import asyncio
@@ -31,7 +33,13 @@ from jupiterd.daemon.work_events import (
     WorkEvent,
     WorkOrder,
 )
-from jupiterd.errors import JupiterError, TimedOutError, WorkFailedError, all_of
+from jupiterd.errors import (
+    JupiterError,
+    LineChangedError,
+    TimedOutError,
+    WorkFailedError,
+    all_of,
+)
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 log = logging.getLogger(__name__)
@@ -67,15 +75,17 @@ class GangConductor:
         self._round = round_number
         self._shape = shape
         self._plan = plan
+        self._tip = ""
+        """The last checkpoint of the line that the running epoch is on, or empty at its root."""
 
     async def train(self, step: TrainRound) -> None:
-        """Return when the round's final checkpoint is recorded.
+        """Return when the round's final checkpoint is recorded, or its line counts no more.
 
         Raises:
             JupiterError: a reason that another epoch can't mend.
         """
         barren, wait_s = 0, RETRY_S
-        while not self._is_trained():
+        while not self._is_over():
             before = self._last_step()
             try:
                 await self._close_left_open()
@@ -93,9 +103,12 @@ class GangConductor:
                 await asyncio.sleep(wait_s)
                 wait_s = min(2 * wait_s, MAX_RETRY_S)
 
-    def _is_trained(self) -> bool:
-        last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
-        return last is not None and last.is_final
+    def _is_over(self) -> bool:
+        """Say whether nothing is left to train in this round: it's done, or isn't the next one."""
+        cycle = self._leading.cycle(self._cycle)
+        last = cycle.last_checkpoint(self._round)
+        is_trained = last is not None and last.is_final
+        return is_trained or cycle.rounds_committed + 1 != self._round
 
     def _last_step(self) -> int:
         last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
@@ -127,6 +140,7 @@ class GangConductor:
                 engine_reason=choice.reason,
             )
         )
+        self._tip = launch.from_checkpoint
         reason = "the cycle was stopped"
         try:
             await self._run_gang(inputs, launch)
@@ -235,18 +249,22 @@ class GangConductor:
                 pass
 
     async def _commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
-        """Record a checkpoint once it is on two nodes, where two can be reached."""
+        """Record a checkpoint once it is on two nodes, where two can be reached.
+
+        Raises:
+            LineChangedError: it is recorded as a leaf of a line that counts no more.
+        """
+        if made.artifact == self._tip:  # told twice: nothing hangs below itself
+            return
         if node == self._leading.self_id:
             await self._leading.library.spread([made.artifact])
         else:
             await self._leading.fetch(made.artifact)
-        cycle = self._leading.cycle(self._cycle)
-        parent = cycle.last_checkpoint(self._round) or cycle.last_checkpoint(self._round - 1)
         await self._leading.record(
             CheckpointCommitted(
                 cycle=self._cycle,
                 round=self._round,
-                parent="" if parent is None else parent.artifact,
+                parent=self._tip,
                 artifact=made.artifact,
                 epoch=launch.epoch,
                 step=made.step,
@@ -256,6 +274,11 @@ class GangConductor:
                 is_final=made.step >= self._plan.steps,
             )
         )
+        self._tip = made.artifact
+        if not self._leading.cycle(self._cycle).ends_at(self._round, made.artifact):
+            raise LineChangedError(
+                f"epoch {launch.epoch} trained a line of the cycle that counts no more"
+            )
 
     def _show(self, launch: Launch, workers: dict[int, dict[str, object]]) -> None:
         """Put the gang on the board, where status shows it."""

@@ -54,6 +54,12 @@ class Library:
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
         return self.store.path(artifact)
 
+    async def is_in_reach(self, artifact: ArtifactId) -> bool:
+        """Say whether this node or one that can be reached holds an artifact."""
+        if self.store.holds(artifact):
+            return True
+        return any([await self._has(peer, artifact) for peer in self._reachable()])
+
     async def ensure_all(self, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
         """Return name -> path of every input's folder."""
         return {name: str(await self.ensure(artifact)) for name, artifact in inputs.items()}

@@ -43,14 +43,15 @@ class ModelKeeper:
             (cycle, done)
             for cycle in self._journal.state.cycles.values()
             for done in cycle.rounds
-            if not self._exports.folder(cycle, done.round).is_dir()
+            if not self._exports.folder(cycle, done.round, ArtifactId(done.parent)).is_dir()
         ]
         return all([await self._keep(cycle, done) for cycle, done in wanted])
 
     async def _keep(self, cycle: CycleState, done: RoundCommitted) -> bool:
         try:
-            artifact = await self._library.ensure(ArtifactId(done.parent))
-            folder = await asyncio.to_thread(self._exports.export, cycle, done.round, artifact)
+            model = ArtifactId(done.parent)
+            files = await self._library.ensure(model)
+            folder = await asyncio.to_thread(self._exports.export, cycle, done.round, model, files)
         except (JupiterError, OSError) as error:
             log.warning("model_not_here_yet", extra={"reason": str(error)})
             return False

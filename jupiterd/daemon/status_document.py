@@ -76,7 +76,7 @@ def _model_path(node: "Node", cycle: CycleState) -> str | None:
     """Return the folder of the newest model on this machine, as it was exported."""
     finals = [f for f in cycle.line() if isinstance(f, CheckpointCommitted) and f.is_final]
     for final in reversed(finals):
-        folder = node.exports.folder(cycle, final.round)
+        folder = node.exports.folder(cycle, final.round, final.artifact)
         if folder.is_dir():
             return str(folder)
     held = [f.artifact for f in finals if node.library.store.holds(ArtifactId(f.artifact))]

@@ -12,6 +12,7 @@ from jupiterd.cluster.facts import (
     EpochClosed,
     EpochOpened,
     Fact,
+    LinePinned,
     ManifestFrozen,
     NodeAdmitted,
     NodeRemoved,
@@ -26,6 +27,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.ledger import Ledger
+from jupiterd.cluster.registers import fact_hash
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
 
 CLUSTER = ClusterId("c" * 32)
@@ -74,6 +76,10 @@ def round_over(
     parent: str, round_number: int = 1, promoted: str = "", verdict: str = "HOLD"
 ) -> RoundCommitted:
     return RoundCommitted(CYCLE, round_number, parent, verdict, promoted)
+
+
+def pinned(leaf: str, edit: int = 1) -> LinePinned:
+    return LinePinned(CYCLE, leaf, edit)
 
 
 def opened(epoch: int, round_number: int = 1) -> EpochOpened:
@@ -136,5 +142,9 @@ def sample_facts() -> list[Fact]:
         VerdictReached(
             CYCLE, 1, "HOLD", "too close", 2.5, ArtifactId("4" * 64), ArtifactId("5" * 64), ""
         ),
-        UnknownFact("LinePinned", 1, {"leaf": "k3"}),
+        pinned("x2"),
+        pinned("k9"),
+        pinned(fact_hash(round_over("k2")), 2),
+        pinned("", 2),
+        UnknownFact("LineParked", 1, {"leaf": "k3"}),
     ]

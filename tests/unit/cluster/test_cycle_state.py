@@ -1,5 +1,6 @@
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.facts import CycleFailed
+from jupiterd.cluster.facts import CycleFailed, VerdictReached
+from jupiterd.ids import ArtifactId
 from tests.unit.cluster.building import (
     CYCLE,
     NODES,
@@ -7,6 +8,7 @@ from tests.unit.cluster.building import (
     closed,
     commanded,
     opened,
+    pinned,
     round_over,
     started,
     work_done,
@@ -99,3 +101,52 @@ def test_a_round_on_a_branch_promotes_nothing() -> None:
     )
     assert cycle.generator == "newest"
     assert [leaf.parent for leaf in cycle.branches()] == ["x1"]
+
+
+FORKED: tuple[CycleFact, ...] = (
+    started(rounds=2),
+    checkpoint("k1"),
+    round_over("k1", promoted="k1", verdict="PROMOTE"),
+    checkpoint("k2", "k1", 2),
+    round_over("k2", 2, promoted="k2", verdict="PROMOTE"),
+    checkpoint("x1", tokens=900),
+    round_over("x1", promoted="x1", verdict="PROMOTE"),
+)
+
+
+def test_all_that_follows_the_line_follows_a_pin() -> None:
+    cycle = cycle_of(*FORKED)
+    assert cycle.finished
+    cycle.apply(pinned("x1"), (99, NODES[0], "u", 1))
+    assert (cycle.generator, cycle.rounds_committed, cycle.finished) == ("x1", 1, False)
+    assert cycle.last_checkpoint(2) is None
+    assert cycle.ends_at(1, "x1") is False
+    cycle.apply(checkpoint("x2", "x1", 2), (100, NODES[0], "u", 1))
+    assert cycle.ends_at(2, "x2")
+    assert cycle.generator == "x1"
+
+
+def test_the_greatest_edit_decides_what_is_pinned() -> None:
+    cycle = cycle_of(*FORKED, pinned("", 3), pinned("x1", 2))
+    assert (cycle.pinned, cycle.pin_edit, cycle.generator) == ("", 3, "k2")
+
+
+def test_a_pin_may_come_long_before_its_leaf() -> None:
+    cycle = cycle_of(pinned("x1"), *FORKED[:5])
+    assert (cycle.pinned, cycle.generator) == ("x1", "k2")
+    for index, fact in enumerate(FORKED[5:], 1):
+        cycle.apply(fact, (9, NODES[0], "u", index))
+    assert cycle.generator == "x1"
+
+
+def test_only_verdicts_on_the_line_are_in_force_and_every_look_counts() -> None:
+    def verdict(candidate: str) -> VerdictReached:
+        artifact = ArtifactId("4" * 64)
+        return VerdictReached(CYCLE, 1, "PROMOTE", "", 2.5, artifact, ArtifactId(candidate), "")
+
+    cycle = cycle_of(*FORKED, verdict("x1"), verdict("k1"))
+    assert [found.candidate for found in cycle.verdicts.values()] == ["k1"]
+    assert cycle.looks_of_others("k2") == 2
+    assert cycle.looks_of_others("k1") == 1
+    cycle.apply(pinned("x1"), (99, NODES[0], "u", 1))
+    assert [found.candidate for found in cycle.verdicts.values()] == ["x1"]

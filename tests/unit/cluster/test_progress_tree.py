@@ -101,3 +101,53 @@ def test_checkpoints_are_known_by_their_artifact_and_rounds_by_what_they_say() -
     assert progress_key(checkpoint("k1")) == "k1"
     assert progress_key(round_over("k1")) == progress_key(round_over("k1"))
     assert progress_key(round_over("k1")) != progress_key(round_over("k1", promoted="m"))
+
+
+def test_a_pinned_leaf_is_canonical_however_light_it_is() -> None:
+    tree = tree_of(checkpoint("k1"), round_over("k1"), checkpoint("x1", tokens=900))
+    tree.pin("x1")
+    assert names(tree.line()) == ["x1"]
+    assert names(tree.branches()) == ["[1]"]
+    tree.pin("")
+    assert names(tree.line()) == ["k1", "[1]"]
+
+
+def test_of_those_that_descend_from_the_pinned_leaf_the_heaviest_is_canonical() -> None:
+    tree = tree_of(
+        checkpoint("k1"),
+        round_over("k1"),
+        checkpoint("x1", tokens=10),
+        checkpoint("x2", "x1", tokens=20),
+        checkpoint("y2", "x1", tokens=30),
+    )
+    tree.pin("x1")
+    assert names(tree.line()) == ["x1", "y2"]
+    assert names(tree.branches()) == ["x2", "[1]"]
+    assert [leaf.is_pinned for leaf in tree.leaves()] == [True, True, False]
+
+
+@pytest.mark.parametrize("unknown", ["k9", "k3"])
+def test_a_pin_on_a_leaf_that_has_no_place_waits_for_it(unknown: str) -> None:
+    tree = tree_of(checkpoint("k1"), checkpoint("x1", tokens=900), checkpoint("k3", "k2"))
+    tree.pin(unknown)
+    assert names(tree.line()) == ["x1"]
+    assert not any(leaf.is_pinned for leaf in tree.leaves())
+    tree.apply(checkpoint("k2", "k1"), (1, NODES[0], "u", 9))
+    tree.apply(checkpoint("k9", "k3"), (1, NODES[0], "u", 10))
+    assert names(tree.line())[:3] == ["k1", "k2", "k3"]
+
+
+def test_what_follows_a_pinned_commit_hangs_below_it_and_not_below_its_rival() -> None:
+    rivals = sorted([round_over("k1", promoted="m1"), round_over("k1")], key=progress_key)
+    tree = tree_of(checkpoint("k1"), *rivals, checkpoint("k2", "k1", 2))
+    assert tree.line()[1] == rivals[1]
+    tree.pin(progress_key(rivals[0]))
+    assert tree.line() == (checkpoint("k1"), rivals[0], checkpoint("k2", "k1", 2))
+    assert tree.branches() == (rivals[1],)
+
+
+def test_a_leaf_tells_what_is_on_its_line_and_which_entry_brought_it() -> None:
+    tree = tree_of(checkpoint("k1"), round_over("k1"), checkpoint("k2", "k1", 2, tokens=300))
+    (leaf,) = tree.leaves()
+    assert (leaf.key, leaf.rounds, leaf.checkpoint.tokens) == ("k2", 1, 300)
+    assert leaf.order == (1, NODES[0], "u", 3)

@@ -48,6 +48,7 @@ def test_any_order_and_any_repetition_give_the_same_state(
     for cycle, state in expected.cycles.items():
         assert actual.cycles[cycle].line() == state.line()
         assert actual.cycles[cycle].branches() == state.branches()
+        assert actual.cycles[cycle].leaves() == state.leaves()
         assert actual.cycles[cycle].finished == state.finished
 
 
@@ -57,6 +58,20 @@ def test_two_histories_unite_to_one_state_from_either_side(
     ours: list[Placed], theirs: list[Placed]
 ) -> None:
     assert folded(ours + theirs) == folded(theirs + ours)
+
+
+@given(placed_facts, placed_facts, st.randoms(use_true_random=False))
+@settings(max_examples=200, deadline=None)
+def test_a_snapshot_adopted_in_the_middle_changes_nothing(
+    ours: list[Placed], theirs: list[Placed], rng: random.Random
+) -> None:
+    summed_up = [(fact, order) for order, fact in folded(theirs).placed()]
+    cut = rng.randrange(len(ours) + 1)
+    actual = folded(ours[:cut] + summed_up + ours[cut:])
+    expected = folded(ours + theirs)
+    assert actual == expected
+    for cycle, state in expected.cycles.items():
+        assert actual.cycles[cycle].leaves() == state.leaves()
 
 
 def test_states_that_differ_in_one_fact_are_not_equal() -> None:
@@ -124,4 +139,6 @@ def test_the_facts_in_force_make_an_equal_state(facts: list[Placed]) -> None:
     whole = folded(facts)
     summed_up = [(fact, order) for order, fact in whole.placed()]
     assert folded(summed_up) == whole
+    for cycle, state in whole.cycles.items():
+        assert folded(summed_up).cycles[cycle].leaves() == state.leaves()
     assert folded(summed_up).blank == whole.blank

@@ -1,0 +1,69 @@
+"""The document of `cluster branches`: every line of every cycle, and which of them count.
+
+Owns its keys. Reads the node's parts; changes nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.branch_names import branch_name
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import RoundCommitted
+from jupiterd.cluster.progress_tree import Leaf
+from jupiterd.ids import CycleId, NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+SCHEMA = "jupiter/v1"
+
+
+def branches_document(node: "Node") -> dict[str, Any]:
+    """Return the leaves of all cycles, the newest cycle and its canonical leaf first."""
+    cycles = node.journal.state.cycles
+    ordered = sorted(cycles, key=lambda cycle: (cycles[cycle].start_order, cycle), reverse=True)
+    return {
+        "schema": SCHEMA,
+        "branches": [row for cycle in ordered for row in _rows(node, cycle, cycles[cycle])],
+        "pins": [_pin(cycle, cycles[cycle]) for cycle in ordered if cycles[cycle].pinned],
+    }
+
+
+def _pin(cycle: CycleId, state: CycleState) -> dict[str, Any]:
+    return {
+        "cycle": cycle,
+        "branch": branch_name(cycle, state.pinned),
+        "leaf": state.pinned,
+        "known": any(leaf.is_pinned for leaf in state.leaves()),
+    }
+
+
+def _rows(node: "Node", cycle: CycleId, state: CycleState) -> list[dict[str, Any]]:
+    return [
+        {
+            **_row(node, cycle, leaf),
+            "domain": None if state.started is None else state.started.domain,
+            "canonical": number == 0,
+            "pinned": leaf.is_pinned,
+        }
+        for number, leaf in enumerate(state.leaves())
+    ]
+
+
+def _row(node: "Node", cycle: CycleId, leaf: Leaf) -> dict[str, Any]:
+    last, (term, writer, _, _) = leaf.checkpoint, leaf.order
+    known = node.journal.state.roster.known(NodeId(writer))
+    return {
+        "name": branch_name(cycle, leaf.key),
+        "cycle": cycle,
+        "leaf": leaf.key,
+        "kind": "round" if isinstance(leaf.fact, RoundCommitted) else "checkpoint",
+        "rounds": leaf.rounds,
+        "round": last.round,
+        "step": last.step,
+        "tokens": last.tokens,
+        "loss": last.loss,
+        "checkpoint": last.artifact,
+        "held_here": node.library.store.holds(last.artifact),
+        "written_by": {"node": writer, "name": None if known is None else known.name},
+        "term": term,
+    }

@@ -6,8 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice
+from jupiterd.cluster.facts import CheckpointCommitted, LinePinned, RoundCommitted
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
@@ -16,8 +17,15 @@ from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
-from jupiterd.daemon.work_events import Finished, Joined, Started, WorkEvent, WorkOrder
-from jupiterd.errors import NoLeaderError, TimedOutError
+from jupiterd.daemon.work_events import (
+    CheckpointMade,
+    Finished,
+    Joined,
+    Started,
+    WorkEvent,
+    WorkOrder,
+)
+from jupiterd.errors import LineChangedError, NoLeaderError, TimedOutError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 CYCLE = CycleId("c" * 16)
@@ -105,3 +113,84 @@ async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> N
     with pytest.raises(ExceptionGroup) as ended:
         await conductor.train(step)
     assert ended.group_contains(NoLeaderError)
+
+
+class Recording:
+    """As much of a term of leading as recording a checkpoint needs: facts go into one cycle."""
+
+    self_id = A
+
+    def __init__(self, *facts: CycleFact) -> None:
+        self.state = CycleState()
+        self.recorded: list[CycleFact] = []
+        for index, fact in enumerate(facts, 1):
+            self.state.apply(fact, (1, A, "u", index))
+        self.library = self
+
+    async def spread(self, _artifacts: object) -> int:
+        return 0
+
+    def cycle(self, _cycle: CycleId) -> CycleState:
+        return self.state
+
+    async def record(self, *facts: CycleFact) -> None:
+        for fact in facts:
+            self.recorded.append(fact)
+            self.state.apply(fact, (2, A, "u", len(self.recorded)))
+
+
+def epoch_on(term: Recording, tip: str) -> GangConductor:
+    """The conductor of an epoch that started from a checkpoint."""
+    plan = TrainPlan.model_construct(steps=100)
+    conductor = GangConductor(cast("Leading", term), CYCLE, 1, cast("ModelShape", None), plan)
+    conductor._tip = tip
+    return conductor
+
+
+def checkpoint(name: str, step: int) -> CheckpointCommitted:
+    return CheckpointCommitted(
+        CYCLE, 1, "", ArtifactId(name), 1, step, 100 * step, step, 3.5, False
+    )
+
+
+def made(artifact: str, step: int) -> CheckpointMade:
+    return CheckpointMade(ArtifactId(artifact), step, 100 * step, step, 3.5)
+
+
+async def test_an_epoch_extends_the_line_that_it_started_from() -> None:
+    term = Recording(checkpoint("k1", step=10))
+    conductor = epoch_on(term, "k1")
+    await conductor._commit(A, made("k2", 20), LAUNCH)
+    await conductor._commit(A, made("k3", 30), LAUNCH)
+    await conductor._commit(A, made("k3", 30), LAUNCH)
+    line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.line()]
+    assert line == ["k1", "k2", "k3"]
+    assert len(term.recorded) == 2
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        (checkpoint("x1", step=90),),
+        (checkpoint("x1", step=5), LinePinned(CYCLE, "x1", 1)),
+        (checkpoint("x1", step=5), RoundCommitted(CYCLE, 1, "x1", "HOLD", "")),
+    ],
+    ids=["a heavier line", "a pin", "a round more"],
+)
+async def test_an_epoch_whose_line_counts_no_more_keeps_its_leaf_and_ends(
+    news: tuple[CycleFact, ...],
+) -> None:
+    term = Recording(checkpoint("k1", step=10))
+    conductor = epoch_on(term, "k1")
+    await term.record(*news)
+    with pytest.raises(LineChangedError, match="epoch 3 trained a line"):
+        await conductor._commit(A, made("k2", 20), LAUNCH)
+    last = cast("CheckpointCommitted", term.recorded[-1])
+    assert (last.artifact, last.parent) == ("k2", "k1")
+    assert "k2" in [leaf.key for leaf in term.state.leaves()]
+
+
+async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further() -> None:
+    over = RoundCommitted(CYCLE, 1, "x1", "HOLD", "")
+    conductor = epoch_on(Recording(checkpoint("x1", step=5), over), "k1")
+    await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))

@@ -36,6 +36,8 @@ class Summary:
     leader: NodeId | None
     term: int
     members: int
+    absorbed: frozenset[ClusterId] = frozenset()
+    """Clusters that have become part of it."""
 
     @property
     def title(self) -> str:
@@ -113,7 +115,7 @@ def admit(
     """
     if node in state.members:
         return Admission.ADMITTED, "it is a member already"
-    if state.roster.known(node) is not None:
+    if state.roster.known(node) is not None or node in state.barred:
         return Admission.REFUSED, "it was removed from the cluster"
     if len(state.members) >= MAX_MEMBERS:
         return Admission.REFUSED, f"the cluster has {MAX_MEMBERS} members, and that is the limit"

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, NoReturn
 
 from jupiterd.frames import Scalar
-from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,17 @@ class ClusterRenamed:
     VERSION: ClassVar[int] = 1
     label: str
     edit: int
+
+
+@dataclass(frozen=True)
+class ClusterMerged:
+    """Set fact: one cluster becomes part of another; in the first it is consent, in that a deed."""
+
+    VERSION: ClassVar[int] = 1
+    absorbed: ClusterId
+    into: ClusterId
+    removed: tuple[NodeId, ...] = ()
+    """Keys that were removed there: they are let in here no more either."""
 
 
 @dataclass(frozen=True)
@@ -297,6 +308,7 @@ KnownFact = (
     | TokenIssued
     | TokenWithdrawn
     | ClusterRenamed
+    | ClusterMerged
     | RolePinned
     | RoleAssigned
     | WindowSet
@@ -324,6 +336,7 @@ _TYPES: Mapping[str, type[KnownFact]] = {
         TokenIssued,
         TokenWithdrawn,
         ClusterRenamed,
+        ClusterMerged,
         RolePinned,
         RoleAssigned,
         WindowSet,

@@ -29,7 +29,7 @@ from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted
 from jupiterd.cluster.snapshot import Snapshot
 from jupiterd.cluster.state import State
 from jupiterd.errors import CorruptLedgerError
-from jupiterd.ids import ClusterId, short
+from jupiterd.ids import ClusterId, NodeId, short
 
 __all__ = ["MAX_ENTRY_BYTES", "Entry", "Ledger", "Writer", "compose", "parse", "seal"]
 
@@ -129,6 +129,14 @@ class Ledger:
     def tips(self) -> dict[str, int]:
         """Return how many entries of each writer are here: the vector that peers exchange."""
         return {writer: chain.tip.index for writer, chain in self._chains.items()}
+
+    def tips_of(self, node: NodeId) -> dict[str, int]:
+        """Return how far each of a node's ledgers is known here."""
+        return {
+            writer.partition("/")[2]: index
+            for writer, index in self.tips().items()
+            if writer.startswith(f"{node}/")
+        }
 
     def chain_end(self, writer: Writer) -> tuple[int, str]:
         """Return the index and the previous hash that the writer's next entry must carry."""

@@ -7,7 +7,7 @@ whatever order and however often each is applied. Set facts keep the first in th
 the greatest (edit, order).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from blake3 import blake3
@@ -15,6 +15,7 @@ from blake3 import blake3
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import (
     ClusterFounded,
+    ClusterMerged,
     ClusterRenamed,
     Fact,
     NodeAdmitted,
@@ -41,6 +42,7 @@ class State:
         self._founded: Register[str, ClusterFounded] = Register(greatest_wins=False)
         self._roster = Roster()
         self._names: Register[str, ClusterRenamed] = Register(greatest_wins=True)
+        self._merges: Register[str, ClusterMerged] = Register(greatest_wins=False)
         self._pins: Register[NodeId, RolePinned] = Register(greatest_wins=True)
         self._tokens: Register[str, TokenIssued] = Register(greatest_wins=False)
         self._withdrawn: Register[str, TokenWithdrawn] = Register(greatest_wins=False)
@@ -58,6 +60,8 @@ class State:
                 self._roster.apply(fact, order)
             case ClusterRenamed():
                 self._names.offer(ONLY, fact, (fact.edit, *order))
+            case ClusterMerged():
+                self._merges.offer(fact_hash(fact), fact, order)
             case RolePinned():
                 self._pins.offer(fact.node, fact, (fact.edit, *order))
             case TokenIssued():
@@ -132,6 +136,16 @@ class State:
         return self._pins.facts
 
     @property
+    def merges(self) -> Iterable[ClusterMerged]:
+        """Every merge that was agreed to or done, of this cluster and of those it absorbed."""
+        return self._merges.facts.values()
+
+    @property
+    def barred(self) -> frozenset[NodeId]:
+        """Keys that were removed from a cluster that is part of this one now."""
+        return frozenset(node for merge in self.merges for node in merge.removed)
+
+    @property
     def window_open(self) -> bool:
         """Newcomers are let in: as was last set, else as long as the cluster has never run work."""
         window = self._window.facts.get(ONLY)
@@ -146,7 +160,14 @@ class State:
     @property
     def blank(self) -> bool:
         """Nothing would be lost if this ledger were dropped: nobody has worked or decided."""
-        decided = (self._closings, self._unknown, self._names, self._pins, self._tokens)
+        decided = (
+            self._closings,
+            self._unknown,
+            self._names,
+            self._merges,
+            self._pins,
+            self._tokens,
+        )
         return not (
             self.cycles or self._roster.has_removals or any(register.facts for register in decided)
         )
@@ -175,6 +196,7 @@ class State:
         return (
             self._founded,
             self._names,
+            self._merges,
             self._pins,
             self._tokens,
             self._withdrawn,

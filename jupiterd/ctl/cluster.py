@@ -6,6 +6,7 @@ from typing import Any, cast
 import click
 
 from jupiterd.ctl.cluster_lines import branches, switch
+from jupiterd.ctl.cluster_merge import merge
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.door_lines import door_line, token_table
@@ -22,6 +23,7 @@ def command() -> None:
 
 command.add_command(branches)
 command.add_command(switch)
+command.add_command(merge)
 
 
 @command.command()

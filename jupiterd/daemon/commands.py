@@ -52,6 +52,7 @@ class Commands:
             "cycle.stop": self._stop_cycle,
             **member_commands.COMMANDS,
             **line_commands.COMMANDS,
+            "cluster.merge": self._node.merging.merge,
         }
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:

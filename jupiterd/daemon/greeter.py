@@ -50,6 +50,8 @@ MAX_ADDRESSES_OF_ONE = 8
 MAX_TOLD_ADDRESSES = 4 * 64
 MAX_LABEL_CHARACTERS = 64
 MAX_ADDRESSES = 256
+MAX_ABSORBED = 64
+MAX_OUTSIDERS = 16
 
 
 @dataclass
@@ -60,6 +62,14 @@ class Attempt:
     wait_s: float = FIRST_RETRY_S
     tried_s: float = float("-inf")
     is_ours: bool = False
+
+
+@dataclass(frozen=True)
+class Outsider:
+    """Another cluster, as one of its nodes told of it."""
+
+    summary: Summary
+    address: Address
 
 
 class Greeter:
@@ -79,7 +89,8 @@ class Greeter:
         self._peers = peers
         self._name = name
         self._summary = summary
-        self._moved = moved
+        self.moved = moved
+        """Called once this node has moved to another cluster."""
         self._attempts: dict[Address, Attempt] = {}
         self._seen: dict[ClusterId, tuple[Summary, float]] = {}
         self._joining = asyncio.Lock()
@@ -96,6 +107,10 @@ class Greeter:
         self.on_unknown: Callable[[PeerStub], Awaitable[None]] = _say_nothing
         """Called with a node of this cluster that knows us, and we don't know it."""
         self.on_clone: Callable[[], None] = lambda: None
+        self.outsiders: dict[ClusterId, Outsider] = {}
+        """Other clusters that were met, and where."""
+        self.on_met: Callable[[NodeId, Summary, PeerChannels], Awaitable[bool]] = _go_on
+        """Called first with whoever was met; says whether there is nothing more to be done now."""
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
         self.pending_reason = ""
@@ -129,6 +144,11 @@ class Greeter:
         ]
         if idle:
             del self._attempts[min(idle)[2]]
+
+    def hasten(self, address: Address) -> None:
+        """Greet a known address at once: who answers there has news for us."""
+        if address in self._attempts:
+            self._attempts[address].due_s = now_s()
 
     def note_caller(self, node: NodeId, address: Address, cluster: str) -> None:
         """Take up where somebody who said hello may answer; hasten only where a link is missing.
@@ -237,6 +257,11 @@ class Greeter:
         recent = {c: seen for c, seen in self._seen.items() if now_s() - seen[1] < REMEMBERED_S}
         self._seen = recent | {theirs.cluster: (theirs, now_s())}
         known_member = node in self._journal.state.members
+        if theirs.cluster != self._journal.cluster:
+            self._note_outsider(Outsider(theirs, address))
+        if await self.on_met(node, theirs, channels):
+            attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
+            return
         meeting, reason = meet(self._summary(), theirs, known_member)
         if meeting is Meeting.SAME and known_member:
             if not self._has_working_link(node, address, reply.run_nonce):
@@ -256,6 +281,14 @@ class Greeter:
         elif meeting is Meeting.PENDING:
             self._set_pending(reason)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
+
+    def _note_outsider(self, outsider: Outsider) -> None:
+        """Remember the cluster met last; of too many the one met longest ago is forgotten."""
+        cluster = outsider.summary.cluster
+        self.outsiders.pop(cluster, None)
+        self.outsiders[cluster] = outsider
+        if len(self.outsiders) > MAX_OUTSIDERS:
+            del self.outsiders[next(iter(self.outsiders))]
 
     async def _meet_stranger(self, node: NodeId, channels: PeerChannels, *, knows_us: bool) -> None:
         """Deal with a node of our own cluster that is no member, as far as we know."""
@@ -357,7 +390,7 @@ class Greeter:
                 "elapsed_s": round(now_s() - began_s, 3),
             },
         )
-        self._moved(NodeId(reply.leader), cluster)
+        self.moved(NodeId(reply.leader), cluster)
 
     def hello(self) -> peer_pb2.HelloRequest:
         """Return what we say to a stranger."""
@@ -378,6 +411,11 @@ async def _say_nothing(_peer: PeerStub) -> None:
     """Do nothing; until the daemon is put together."""
 
 
+async def _go_on(_node: NodeId, _theirs: Summary, _channels: PeerChannels) -> bool:
+    """Leave it to the greeter; until the daemon is put together."""
+    return False
+
+
 def to_message(summary: Summary) -> peer_pb2.ClusterSummary:
     """Return a cluster's summary for the wire."""
     return peer_pb2.ClusterSummary(
@@ -388,12 +426,14 @@ def to_message(summary: Summary) -> peer_pb2.ClusterSummary:
         leader=summary.leader or "",
         term=summary.term,
         members=summary.members,
+        absorbed=sorted(summary.absorbed),
     )
 
 
 def from_message(message: peer_pb2.ClusterSummary) -> Summary:
     """Rebuild a cluster's summary; raises RefusedError where it isn't one."""
-    if not re.fullmatch("[0-9a-f]{32}", message.cluster):
+    absorbed = message.absorbed[:MAX_ABSORBED]
+    if not all(re.fullmatch("[0-9a-f]{32}", each) for each in (message.cluster, *absorbed)):
         raise RefusedError("a stranger named a cluster that can't be one")
     return Summary(
         cluster=ClusterId(message.cluster),
@@ -403,4 +443,5 @@ def from_message(message: peer_pb2.ClusterSummary) -> Summary:
         leader=NodeId(message.leader) if message.leader else None,
         term=message.term,
         members=message.members,
+        absorbed=frozenset(map(ClusterId, absorbed)),
     )

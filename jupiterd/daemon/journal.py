@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from jupiterd.cluster.chain import Tip
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
+from jupiterd.cluster.merging import owed
 from jupiterd.cluster.snapshot import (
     Placed,
     compose_snapshot,
@@ -140,18 +141,18 @@ class Journal:
         self.saved_tips = self._ledger.tips()
 
     async def move_to(self, fetched: FetchedLedger) -> None:
-        """Drop the blank ledger held so far and take up another cluster's.
+        """Drop the ledger held so far and take up another cluster's.
 
         Raises:
             CorruptLedgerError: it doesn't have us as a member.
-            ConflictError: the ledger held so far is no longer blank.
+            ConflictError: something in the ledger held so far would be lost.
         """
         ledger = fetched.ledger
         if self._identity.node_id not in ledger.state.members:
             cluster = ledger.cluster[:8]
             raise CorruptLedgerError(f"the ledger of cluster {cluster} doesn't have this node")
         async with self._writing:
-            if not self.state.blank:
+            if not self.state.blank and owed(ledger, self._ledger):
                 raise ConflictError("this node's cluster has work of its own by now")
             await asyncio.to_thread(
                 self._file.replace, ledger.cluster, fetched.entries, fetched.snapshot
@@ -243,6 +244,12 @@ class Journal:
         if (again.tips, len(again.facts)) != (tips, len(facts)):
             raise CorruptLedgerError("the ledger can't be summed up; its entries are kept")
         return raw
+
+    async def in_short(self) -> bytes:
+        """Return a snapshot of all that is in force here, whatever is held one by one."""
+        ledger = self._ledger
+        facts = list(ledger.state.placed())
+        return await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)
 
     def lacking(self, have: Mapping[str, int], limit_bytes: int) -> tuple[list[bytes], bool]:
         """Return the wire form of entries that a peer lacks, and whether more remain."""

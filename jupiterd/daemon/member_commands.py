@@ -20,7 +20,6 @@ from jupiterd.cluster.node_names import find_node
 from jupiterd.cluster.roles import Role
 from jupiterd.cluster.tokens import ID_BYTES, LIFETIME_S, SECRET_BYTES, Token
 from jupiterd.errors import ConflictError, NotFoundError, UsageError
-from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leading import Leading
@@ -78,7 +77,9 @@ async def remove_node(leading: "Leading", arguments: Arguments) -> dict[str, Any
             f"{name} leads the cluster just now",
             "stop jupiterd on it first; another node leads then and can remove it",
         )
-    removed = NodeRemoved(node, state.roster.admissions_of(node), _last_seen(leading, node))
+    removed = NodeRemoved(
+        node, state.roster.admissions_of(node), leading.journal.ledger.tips_of(node)
+    )
     spoiled = [TokenWithdrawn(token, f"{name} knew it, and was removed") for token in state.tokens]
     await leading.record(removed, *spoiled)
     return {"node": node, "name": name}
@@ -120,14 +121,6 @@ async def withdraw_token(leading: "Leading", arguments: Arguments) -> dict[str, 
         )
     await leading.record(TokenWithdrawn(found[0], "somebody withdrew it"))
     return {"id": found[0]}
-
-
-def _last_seen(leading: "Leading", node: NodeId) -> dict[str, int]:
-    """Return how far each of a node's ledgers is known here."""
-    tips = leading.journal.ledger.tips().items()
-    return {
-        writer.partition("/")[2]: index for writer, index in tips if writer.startswith(f"{node}/")
-    }
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -9,6 +9,7 @@ import logging
 
 from jupiterd.cluster.admission import Summary
 from jupiterd.cluster.facts import NodeAdmitted
+from jupiterd.cluster.merging import absorbed_by
 from jupiterd.cluster.tokens import parse_token
 from jupiterd.daemon.address_book import load_addresses, save_addresses
 from jupiterd.daemon.artifact_service import ArtifactService
@@ -23,6 +24,7 @@ from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.leadership import Leadership
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.library import Library
+from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
 from jupiterd.daemon.outlook import Outlook
 from jupiterd.daemon.peer_service import PeerService
@@ -66,6 +68,7 @@ class Node:
         self.exports = Exports(state_dir.runs)
         self.runner = WorkRunner(state_dir, self.library, Obedience(self.file), settings.threads)
         self.board = ProgressBoard()
+        self.merging = Merging(self)
         self.commands = Commands(self)
         self.probes = Probes(group)
         self.exchange = Exchange(self.journal, self.peers, group)
@@ -79,6 +82,7 @@ class Node:
         )
         self.outlook = Outlook(self)
         self.greeter.on_removed, self.greeter.on_unknown = self.exchange.tell, self.exchange.pull
+        self.greeter.on_met = self.merging.follow
         self.greeter.run_nonce = self.outlook.run_nonce
         self.greeter.on_clone = self.pulse.fall_silent
         self.pulse.describe = self.outlook.describe
@@ -165,6 +169,7 @@ class Node:
             leader=self.pulse.election.leader,
             term=self.pulse.election.term,
             members=max(1, len(state.members)),
+            absorbed=absorbed_by(state, self.journal.cluster),
         )
 
     def _make_server(self) -> PeerServer:

@@ -58,6 +58,8 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         who = await self._anybody(context)
         if address := _caller_address(context, request.port):
             self._node.greeter.note_caller(who, address, request.summary.cluster)
+            if self._node.journal.cluster in request.summary.absorbed:
+                self._node.greeter.hasten(address)
         is_member = who in self._node.journal.state.members
         return peer_pb2.HelloReply(
             protocol=PROTOCOL,
@@ -131,6 +133,13 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     def _proof(self, side: Side, newcomer: NodeId, token: TokenIssued) -> bytes:
         cluster, own = self._node.journal.cluster, self._node.identity.node_id
         return prove(token.secret, side, cluster, newcomer, own)
+
+    async def Bring(
+        self, request_iterator: AsyncIterator[peer_pb2.BroughtLedger], context: Context
+    ) -> peer_pb2.BringReply:
+        """Take in the ledger of a cluster that is to become part of this one."""
+        who = await self._anybody(context)
+        return await self._node.merging.take(who, request_iterator)
 
     async def Beat(
         self, request_iterator: AsyncIterator[peer_pb2.Heartbeat], context: Context

@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ClusterSummary(_message.Message):
-    __slots__ = ("cluster", "label", "blank", "open", "leader", "term", "members")
+    __slots__ = ("cluster", "label", "blank", "open", "leader", "term", "members", "absorbed")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     LABEL_FIELD_NUMBER: _ClassVar[int]
     BLANK_FIELD_NUMBER: _ClassVar[int]
@@ -16,6 +16,7 @@ class ClusterSummary(_message.Message):
     LEADER_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    ABSORBED_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     label: str
     blank: bool
@@ -23,7 +24,8 @@ class ClusterSummary(_message.Message):
     leader: str
     term: int
     members: int
-    def __init__(self, cluster: _Optional[str] = ..., label: _Optional[str] = ..., blank: _Optional[bool] = ..., open: _Optional[bool] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., members: _Optional[int] = ...) -> None: ...
+    absorbed: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cluster: _Optional[str] = ..., label: _Optional[str] = ..., blank: _Optional[bool] = ..., open: _Optional[bool] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., members: _Optional[int] = ..., absorbed: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class HelloRequest(_message.Message):
     __slots__ = ("protocol", "summary", "name", "port")
@@ -94,6 +96,32 @@ class JoinReply(_message.Message):
     leader_addresses: _containers.RepeatedScalarFieldContainer[str]
     proof: bytes
     def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., proof: _Optional[bytes] = ...) -> None: ...
+
+class BroughtLedger(_message.Message):
+    __slots__ = ("cluster", "token_id", "proof", "only_look", "data")
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
+    ONLY_LOOK_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    token_id: str
+    proof: bytes
+    only_look: bool
+    data: bytes
+    def __init__(self, cluster: _Optional[str] = ..., token_id: _Optional[str] = ..., proof: _Optional[bytes] = ..., only_look: _Optional[bool] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class BringReply(_message.Message):
+    __slots__ = ("failure", "leader_addresses", "brief_json", "proof")
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    LEADER_ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    BRIEF_JSON_FIELD_NUMBER: _ClassVar[int]
+    PROOF_FIELD_NUMBER: _ClassVar[int]
+    failure: Failure
+    leader_addresses: _containers.RepeatedScalarFieldContainer[str]
+    brief_json: str
+    proof: bytes
+    def __init__(self, failure: _Optional[_Union[Failure, _Mapping]] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., brief_json: _Optional[str] = ..., proof: _Optional[bytes] = ...) -> None: ...
 
 class Heartbeat(_message.Message):
     __slots__ = ("cluster", "term", "leader", "head", "stability", "loop_lag_s", "ages_ms", "runs_gang", "telemetry", "goodbye", "members_alive", "about")

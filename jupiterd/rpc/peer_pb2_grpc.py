@@ -44,6 +44,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.JoinRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.JoinReply.FromString,
                 _registered_method=True)
+        self.Bring = channel.stream_unary(
+                '/jupiter.v1.Peer/Bring',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.BroughtLedger.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.BringReply.FromString,
+                _registered_method=True)
         self.Beat = channel.stream_stream(
                 '/jupiter.v1.Peer/Beat',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.Heartbeat.SerializeToString,
@@ -103,6 +108,14 @@ class PeerServicer:
 
     def Join(self, request, context):
         """Anybody with a key may ask to be let in.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Bring(self, request_iterator, context):
+        """Anybody with a key may bring the ledger of a cluster that is to become part of this one; it is
+        taken with consent alone: an open window, a join token, or an earlier merge of that cluster.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -182,6 +195,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.Join,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.JoinRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.JoinReply.SerializeToString,
+            ),
+            'Bring': grpc.stream_unary_rpc_method_handler(
+                    servicer.Bring,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.BroughtLedger.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.BringReply.SerializeToString,
             ),
             'Beat': grpc.stream_stream_rpc_method_handler(
                     servicer.Beat,
@@ -283,6 +301,33 @@ class Peer:
             '/jupiter.v1.Peer/Join',
             jupiter_dot_v1_dot_peer__pb2.JoinRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.JoinReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Bring(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/jupiter.v1.Peer/Bring',
+            jupiter_dot_v1_dot_peer__pb2.BroughtLedger.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.BringReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ from jupiterd.cluster.entry import Entry, Writer, compose, parse, seal
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     ClusterFounded,
+    ClusterMerged,
     ClusterRenamed,
     CycleStarted,
     CycleStateSet,
@@ -107,6 +108,8 @@ def sample_facts() -> list[Fact]:
         NodeRemoved(NODES[0], (f"{NODES[0]}/u1/1", f"{NODES[2]}/u1/3"), {"u1": 1}),
         ClusterRenamed("lab", 1),
         ClusterRenamed("attic", 1),
+        ClusterMerged(ClusterId("1" * 32), CLUSTER),
+        ClusterMerged(ClusterId("1" * 32), CLUSTER, (NODES[2],)),
         TokenIssued("1" * 16, "2" * 32, 1),
         TokenIssued("3" * 16, "4" * 32, 0),
         TokenWithdrawn("3" * 16, "it is a day old"),

@@ -133,11 +133,16 @@ def _merge_of(ledger: Ledger, brought: Ledger) -> list[Fact]:
 
 
 def _removals(ledger: Ledger, brought: Ledger) -> list[Fact]:
-    """Who was removed there is removed here too."""
+    """Who was removed there is removed here too, and knows no token in force any more."""
     state = ledger.state
+    gone = sorted(removed_there(brought.state) & set(state.members))
+    reason = f"who was removed with cluster {short(brought.cluster)} knew it"
     return [
-        NodeRemoved(node, state.roster.admissions_of(node), ledger.tips_of(node))
-        for node in sorted(removed_there(brought.state) & set(state.members))
+        *(
+            NodeRemoved(node, state.roster.admissions_of(node), ledger.tips_of(node))
+            for node in gone
+        ),
+        *(TokenWithdrawn(token, reason) for token in state.tokens if gone),
     ]
 
 

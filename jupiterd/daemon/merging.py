@@ -92,7 +92,8 @@ class Merging:
             return {"done": False, **plan}
         if found:
             raise ConflictError(*found[0])
-        await self._carry_out(leading, target, token)
+        # Who asked may give up waiting for a large ledger; what was begun is finished.
+        await asyncio.shield(self._carry_out(leading, target, token))
         return {"done": True, **plan}
 
     async def _carry_out(self, leading: "Leading", target: Outsider, token: Token | None) -> None:

@@ -48,7 +48,8 @@ def pair(folder: Path, prefix: Sequence[str], *names: str) -> list[Daemon]:
     return [Daemon(folder, name, prefix) for name in names]
 
 
-async def test_two_clusters_with_work_become_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_struck", [False, True], ids=["in peace", "with a kill -9"])
+async def test_two_clusters_with_work_become_one(tmp_path: Path, *, is_struck: bool) -> None:
     domain = write_domain(tmp_path)
     with own_network() as prefix:
         first = pair(tmp_path, prefix, "node-1", "node-2")
@@ -73,6 +74,9 @@ async def test_two_clusters_with_work_become_one(tmp_path: Path) -> None:
             done = cluster.ctl("cluster", "merge", "attic", "--yes", "-o", "json", daemon=asked)
             assert done.returncode == 0, cluster.told(done.stderr)
             assert json.loads(done.stdout)["done"] is True
+            for daemon in cluster.daemons[1:] if is_struck else ():
+                daemon.kill()
+                daemon.start()
 
             views = await cluster.meet()
             assert {view["cluster"]["id"] for view in views} == {goes_on}

@@ -14,6 +14,7 @@ from jupiterd.cluster.facts import (
     Fact,
     NodeAdmitted,
     NodeRemoved,
+    TokenIssued,
     WindowSet,
 )
 from jupiterd.cluster.ledger import Ledger
@@ -124,7 +125,10 @@ def test_who_was_removed_in_either_is_no_member_and_not_let_in() -> None:
     one = merge(cluster(ONE, OF_A), OF_A, other)
     assert B not in one.state.members
     assert admit(one.state, True, B)[0] is Admission.REFUSED
-    with_it = merge(cluster(ONE, OF_A, admitted(B)), OF_A, other)
+    with_it = merge(
+        cluster(ONE, OF_A, admitted(B), TokenIssued("1" * 16, "2" * 32, 0)), OF_A, other
+    )
+    assert dict(with_it.state.tokens) == {}
     assert B not in with_it.state.members
     assert B in removed_there(with_it.state)
 

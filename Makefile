@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network bench-cluster simulate check proto constraints clean
+.PHONY: setup demo score test test-failures test-network bench-cluster simulate simulate-hours check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -41,6 +41,10 @@ test-failures: setup
 # The cluster's cores among many nodes, in virtual time: make simulate SEEDS=200000 [FROM=0]
 simulate: setup
 	@$(BIN)/python -m tests.simulation $(or $(FROM),0) $(or $(SEEDS),10000)
+
+# Whether members on lossy links are ever taken for gone: make simulate-hours HOURS=1000 [LOSS='5 20 30']
+simulate-hours: setup
+	@$(BIN)/python -m tests.simulation.hours $(or $(HOURS),1000) $(LOSS)
 
 # Real daemons in network namespaces, with cables that are pulled and packets that are lost: as root, on Linux.
 test-network: setup

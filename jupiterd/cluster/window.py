@@ -9,7 +9,8 @@ OPEN_S = 600.0
 class Window:
     """What one leader has seen of the window."""
 
-    def __init__(self) -> None:
+    def __init__(self, open_s: float = OPEN_S) -> None:
+        self._open_s = open_s
         self._edit = 0
         self._seen_at = 0.0
 
@@ -20,8 +21,9 @@ class Window:
         """
         if edit != self._edit:
             self._edit, self._seen_at = edit, now
-        return is_open and edit > 0 and now - self._seen_at >= OPEN_S
+        return is_open and edit > 0 and now - self._seen_at >= self._open_s
 
     def left_s(self, now: float, edit: int) -> float:
         """Return how long the window that setting number `edit` opened stays open, in seconds."""
-        return OPEN_S if edit != self._edit else max(0.0, OPEN_S - (now - self._seen_at))
+        since_s = now - self._seen_at if edit == self._edit else 0.0
+        return max(0.0, self._open_s - since_s)

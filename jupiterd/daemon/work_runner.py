@@ -14,6 +14,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cluster.obedience import Obeyed
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.state_dir import StateDir
@@ -27,7 +28,7 @@ from jupiterd.daemon.work_events import (
     WorkEvent,
     WorkOrder,
 )
-from jupiterd.errors import Bug, DiskFullError, RefusedError, WorkFailedError, from_wire
+from jupiterd.errors import Bug, DiskFullError, WorkFailedError, from_wire
 from jupiterd.frames import (
     CheckpointWritten,
     Frame,
@@ -53,8 +54,7 @@ class Obedience:
 
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
-        term, _, epoch = (file.get("obeyed") or "0/0").partition("/")
-        self._highest = (int(term), int(epoch))
+        self._highest = Obeyed.parse(file.get("obeyed") or "")
         self._saving = asyncio.Lock()
 
     async def check(self, term: int, epoch: int) -> None:
@@ -64,15 +64,9 @@ class Obedience:
             RefusedError: a higher term or epoch has been obeyed before.
         """
         async with self._saving:
-            wanted = (term, epoch or self._highest[1])
-            if wanted < self._highest:
-                raise RefusedError(
-                    f"an order of term {term}, epoch {epoch} came after term {self._highest[0]}, "
-                    f"epoch {self._highest[1]}",
-                    "the leader it came from has been replaced; nothing needs doing",
-                )
+            wanted = self._highest.after(term, epoch)
             if wanted > self._highest:
-                await asyncio.to_thread(self._file.set, "obeyed", f"{wanted[0]}/{wanted[1]}")
+                await asyncio.to_thread(self._file.set, "obeyed", str(wanted))
                 self._highest = wanted
 
 

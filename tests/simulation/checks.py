@@ -4,14 +4,16 @@ Owns the invariants that need more than one node: leaders of one group, ledgers 
 dead that must be noticed. `witness` watches single events.
 """
 
+from itertools import combinations
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.facts import CheckpointCommitted, RoundCommitted
 from jupiterd.cluster.ledger import Entry, Ledger
 from jupiterd.cluster.membership import Liveness
 from jupiterd.ids import NodeId
 from tests.simulation.recording import CYCLE
 from tests.simulation.signing import sign
-from tests.simulation.witness import Violation
+from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 LOOK_EVERY_S = 1.0
+ALL_BYTES = 1 << 40
+
 LEDGERS_EVERY = 4
 """Ledgers are looked at in each fourth look: that is dear."""
 
@@ -41,6 +45,10 @@ class Checks:
         self._told_by_head: dict[str, tuple[str, str]] = {}
         self._seen_head: dict[NodeId, str] = {}
         self._checked: dict[str, set[str]] = {}
+        self._looked_at: dict[NodeId, tuple[Ledger, dict[str, int]]] = {}
+        self.acting: dict[NodeId, Machine] = {}
+        """Who leads just now, asleep or not."""
+        self._both_since: dict[tuple[NodeId, NodeId], float] = {}
 
     def keep_looking(self) -> None:
         """Look now, and again in a while."""
@@ -50,6 +58,34 @@ class Checks:
         if self._looks % LEDGERS_EVERY == 0:
             self.check_ledgers()
         self._world.at(LOOK_EVERY_S, self.keep_looking)
+
+    def note_acting(self, machine: "Machine") -> None:
+        """Take up that a machine begins to lead or stops."""
+        if machine.process is not None and machine.process.reign is not None:
+            self.acting[machine.node] = machine
+        else:
+            self.acting.pop(machine.node, None)
+
+    def check_two_leaders(self) -> None:
+        """After each event: two that hear each other lead no longer than an election waits."""
+        world = self._world
+        both: dict[tuple[NodeId, NodeId], float] = {}
+        for one, other in combinations(self.acting.values(), 2):
+            if self._may_meet(one, other):
+                pair = one.node, other.node
+                began_at = max(world.now - world.network.fair_s(), one.up_since, other.up_since)
+                both[pair] = max(self._both_since.get(pair, world.now), began_at)
+                limit_s = world.profile.timing.election_max_s / min(one.rate, other.rate)
+                if world.now - both[pair] > limit_s:
+                    raise Violation(f"at {world.now:.1f} s: {pair[0][:2]} and {pair[1][:2]} lead")
+        self._both_since = both
+
+    def _may_meet(self, one: "Machine", other: "Machine") -> bool:
+        """Say whether two leaders run and hear each other as members."""
+        if one.process is None or other.process is None or one.is_asleep or other.is_asleep:
+            return False
+        is_open = self._world.network.is_open(one.node, other.node)
+        return is_open and one.process.acquainted_s(other.process) > 0.0
 
     def check_leaders(self) -> None:
         """One node acts as leader in a group that was left in peace for a while.
@@ -61,13 +97,17 @@ class Checks:
         if self._world.quiet_s() < TWO_LEADERS_S:
             return
         network = self._world.network
-        for group in filter(network.is_apart, network.groups(self._world.living())):
+        for group in filter(_is_acquainted, self._apart()):
             acting = [m for m in group if m.process is not None and m.process.reign is not None]
             names = ", ".join(machine.node[:2] for machine in acting or group)
             if len(acting) > 1 and network.is_complete(group):
                 raise Violation(f"at {self._world.now:.1f} s: {names} lead one group")
             if not acting and self._is_overdue(group):
                 raise Violation(f"at {self._world.now:.1f} s: nobody leads {names}")
+
+    def _apart(self) -> "list[list[Machine]]":
+        network = self._world.network
+        return [g for g in network.groups(self._world.living()) if network.is_apart(g)]
 
     def _is_overdue(self, group: "list[Machine]") -> bool:
         """Say whether a group should have elected somebody; one full disk may hold it up."""
@@ -111,6 +151,7 @@ class Checks:
                 if self._seen_head.get(machine.node) != head:
                     self._seen_head[machine.node] = head
                     self._check_told(machine.process, head)
+                    check_line(ledger)
                     self._check_chains(ledger)
 
     def _check_told(self, process: "Process", head: str) -> None:
@@ -120,14 +161,28 @@ class Checks:
         if known != told:
             raise Violation("two ledgers with one head aren't equal")
 
+    def look_at_entries(self, process: "Process") -> None:
+        """After each change of a ledger: look at what is new in it."""
+        ledger = process.journal.ledger
+        known, tips = self._looked_at.get(process.node, (ledger, {}))
+        tips = tips if known is ledger else {}
+        new, _ = ledger.lacking(tips, ALL_BYTES)
+        self._looked_at[process.node] = ledger, ledger.tips()
+        for entry in new:
+            self._note_entry(ledger, entry)
+
+    def _note_entry(self, ledger: Ledger, entry: Entry) -> None:
+        checked = self._checked.setdefault(str(entry.writer), set())
+        if entry.hash not in checked:
+            self._check_entry(ledger, entry)
+            checked.add(entry.hash)
+
     def _check_chains(self, ledger: Ledger) -> None:
         previous: dict[str, Entry] = {}
         for entry in ledger.entries():
             writer = str(entry.writer)
             before = previous.get(writer)
-            if entry.hash not in self._checked.setdefault(writer, set()):
-                self._check_entry(ledger, entry)
-                self._checked[writer].add(entry.hash)
+            self._note_entry(ledger, entry)
             is_chained = before is None or (
                 entry.previous == before.hash
                 and entry.index == before.index + 1
@@ -164,6 +219,25 @@ def content_of(process: "Process") -> str:
     if process.content[0] != head:
         process.content = head, f"{ledger.state.digest()} {line_of(ledger)}"
     return process.content[1]
+
+
+def check_line(ledger: Ledger) -> None:
+    """The canonical line has one final checkpoint for each round, no gap, and whole parents."""
+    cycle = ledger.state.cycles.get(CYCLE)
+    last, rounds = "", 0
+    for fact in cycle.line() if cycle is not None else ():
+        if isinstance(fact, RoundCommitted):
+            rounds += 1
+        is_next = fact.round == (rounds if isinstance(fact, RoundCommitted) else rounds + 1)
+        if fact.parent != last or not is_next:
+            raise Violation(f"the line breaks in round {fact.round}")
+        last = fact.artifact if isinstance(fact, CheckpointCommitted) else last
+
+
+def _is_acquainted(group: "list[Machine]") -> bool:
+    """Say whether everybody in a group knows everybody: who was removed leads on for itself."""
+    processes = [machine.process for machine in group if machine.process is not None]
+    return all(one.knows(other.node) for one in processes for other in processes)
 
 
 def true_head(ledger: Ledger) -> str:

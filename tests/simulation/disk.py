@@ -5,7 +5,7 @@ one, and lack of room. Doesn't know what is written.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jupiterd.errors import DiskFullError
 
@@ -14,13 +14,14 @@ class PowerCut(Exception):  # noqa: N818 - what happens, not what goes wrong in 
     """The machine went out during a write: nothing that would come after it happens."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Content:
     """What a restored backup brings back."""
 
     term: int = 0
     entries: tuple[bytes, ...] = ()
     snapshot: bytes = b""
+    obeyed: str = ""
 
 
 @dataclass
@@ -38,17 +39,22 @@ class Disk:
     def save_term(self, term: int) -> None:
         """Put a term in place of the one before."""
         now = self.content
-        self._write(lambda: Content(term, now.entries, now.snapshot))
+        self._write(lambda: replace(now, term=term))
+
+    def save_obeyed(self, obeyed: str) -> None:
+        """Put the highest order obeyed in place of the one before."""
+        now = self.content
+        self._write(lambda: replace(now, obeyed=obeyed))
 
     def append(self, raws: Sequence[bytes]) -> None:
         """Add entries: all of them or none."""
         now = self.content
-        self._write(lambda: Content(now.term, (*now.entries, *raws), now.snapshot))
+        self._write(lambda: replace(now, entries=(*now.entries, *raws)))
 
     def compact(self, snapshot: bytes, kept: Sequence[bytes]) -> None:
         """Put a snapshot in place of the one before and of what it sums up."""
         now = self.content
-        self._write(lambda: Content(now.term, tuple(kept), snapshot))
+        self._write(lambda: replace(now, entries=tuple(kept), snapshot=snapshot))
 
     def _write(self, change: Callable[[], Content]) -> None:
         if self.is_full:

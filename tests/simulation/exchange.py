@@ -4,6 +4,7 @@ Imitates `daemon.exchange`: one exchange with each peer at a time, once more if 
 new leader unites with whoever is alive before it appends.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -105,7 +106,7 @@ class Exchange:
         call(
             self._process,
             node,
-            lambda peer: peer.exchange.answer(have, raws),
+            lambda peer: peer.answer_exchange(self._process.node, have, raws),
             answered,
             EXCHANGE_TIMEOUT_S,
         )
@@ -115,6 +116,11 @@ class Exchange:
         self._take_in(lambda: self._journal.absorb(reply.entries))
         if reply.snapshot:
             self._take_in(lambda: self._journal.adopt(reply.snapshot))
+
+    def take_in(self, raws: Sequence[bytes]) -> None:
+        """Take in entries that came by themselves; a full disk keeps them in memory."""
+        with contextlib.suppress(DiskFullError):
+            self._take_in(lambda: self._journal.absorb(raws))
 
     def _go_on(self, node: NodeId, more: bool | None) -> None:
         is_wanted = node in self._again and more is not None

@@ -7,14 +7,16 @@ the same result in whatever order histories are merged.
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.ledger import Ledger
+from jupiterd.cluster.roster import Roster
 from jupiterd.errors import JupiterError
 from tests.simulation.checks import content_of, line_of, true_head
 from tests.simulation.disk import Content
+from tests.simulation.in_force import what_is_not_in_force
 from tests.simulation.journal import CLUSTER, load
 from tests.simulation.recording import work
 from tests.simulation.signing import add_verified
 from tests.simulation.troubles import mend_everything
-from tests.simulation.witness import Violation
+from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
     from tests.simulation.process import Process
@@ -41,12 +43,14 @@ def heal(world: "World") -> None:
     _must(what_is_wrong(world))
     _check_that_it_works(world)
     _must(what_is_lost(world))
+    for process in members_of(world):
+        world.door.check_the_removed(process)
     _check_merging(world, before)
 
 
 def what_is_wrong(world: "World") -> str:
     """Say what keeps the cluster from being one; empty where nothing does."""
-    processes = [m.process for m in world.machines.values() if m.process is not None]
+    processes = members_of(world)
     leaders = [process for process in processes if process.reign is not None]
     if len(leaders) != 1 or not leaders[0].reign or not leaders[0].reign.is_open:
         return f"{len(leaders)} leaders"
@@ -56,7 +60,26 @@ def what_is_wrong(world: "World") -> str:
             return f"{process.node[:2]} follows another leader"
         if process.presence.membership.alive() != living:
             return f"{process.node[:2]} doesn't think that everybody is alive who is"
-    return _how_ledgers_differ(processes)
+    return _how_ledgers_differ(processes) or _who_was_not_told(world)
+
+
+def members_of(world: "World") -> "list[Process]":
+    """Return the processes of members, by everything that anybody knows about the roster."""
+    processes = [m.process for m in world.machines.values() if m.process is not None]
+    roster = Roster()
+    for process in processes:
+        for order, fact in process.journal.ledger.state.roster.placed():
+            roster.apply(fact, order)
+    return [process for process in processes if process.node in roster.members]
+
+
+def _who_was_not_told(world: "World") -> str:
+    members = members_of(world)
+    for machine in world.machines.values():
+        process = machine.process
+        if process is not None and process not in members and not process.is_removed:
+            return f"{machine.node[:2]} doesn't know that it was removed"
+    return ""
 
 
 def _how_ledgers_differ(processes: "list[Process]") -> str:
@@ -76,8 +99,8 @@ def _check_that_it_works(world: "World") -> None:
         entry = process.record(lambda own: work(own, "the last"))
         written.extend([] if entry is None else [str(entry.writer)])
 
-    for machine in world.living():
-        machine.deliver(record)
+    for process in members_of(world):
+        process.machine.deliver(record)
     if len(written) != 1:
         raise Violation(f"{len(written)} nodes record after healing")
     ends_at = world.now + COPIED_S
@@ -89,17 +112,16 @@ def _check_that_it_works(world: "World") -> None:
 
 def what_is_lost(world: "World") -> str:
     """Say which entry is missing that a holder's disk lived to keep; empty where none is."""
-    living = [machine for machine in world.machines.values() if machine.process is not None]
-    names = {machine.node for machine in living}
-    for record in world.witness.records:
-        if not record.holders & names:
-            continue
-        writer, index = str(record.entry.writer), record.entry.index
-        for machine in living:
-            assert machine.process is not None
-            if machine.process.journal.ledger.tips().get(writer, 0) < index:
-                return f"entry {index} of {writer[:2]} is lost on {machine.node[:2]}"
-    return ""
+    members = members_of(world)
+    names = {process.node for process in members}
+    kept = [record.entry for record in world.witness.records if record.holders & names]
+    for process in members:
+        tips, node = process.journal.ledger.tips(), process.node[:2]
+        for entry in kept:
+            if tips.get(str(entry.writer), 0) < entry.index:
+                return f"entry {entry.index} of {entry.writer.node[:2]} is lost on {node}"
+    facts = [fact for entry in kept for fact in entry.facts]
+    return what_is_not_in_force(members[0].journal.ledger.state, facts) if members else ""
 
 
 def _check_merging(world: "World", before: list[Content]) -> None:

@@ -69,6 +69,7 @@ class Machine:
         if self.process is not None:
             self.process = None
             self.is_asleep = False
+            self._world.checks.note_acting(self)
             self._backlog.clear()
             self.down_since = self._world.now
             self._world.disturb(f"{self.node[:2]} goes out")

@@ -60,6 +60,13 @@ class Network:
                 delay_s = rng.random() * 2 * self.weather.delay_s
                 self._world.at(delay_s, lambda: self._deliver(source, target, arrive, refused))
 
+    def post(self, source: NodeId, target: NodeId, arrive: "Callable[[], None]") -> None:
+        """Let something happen at the target's door, whether or not a process runs there."""
+        rng = self._world.rng
+        if rng.random() >= self.weather.loss:
+            delay_s = rng.random() * 2 * self.weather.delay_s
+            self._world.at(delay_s, lambda: None if (source, target) in self.cuts else arrive())
+
     def is_open(self, one: NodeId, other: NodeId) -> bool:
         """Say whether both directions carry."""
         return (one, other) not in self.cuts and (other, one) not in self.cuts

@@ -4,7 +4,7 @@ Imitates `daemon.pulse` and `daemon.leadership`: hands `Presence` the clock and 
 does what it asks for, in the order persist, send, act. The journal and the exchange are beside it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts import Fact
@@ -32,12 +32,16 @@ from jupiterd.cluster.presence import (
     TermSeen,
     Ticked,
 )
-from jupiterd.errors import DiskFullError
+from jupiterd.cluster.window import Window
+from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
 from tests.simulation.calls import call
-from tests.simulation.exchange import Exchange
+from tests.simulation.exchange import Exchange, Reply
 from tests.simulation.journal import Journal
+from tests.simulation.members import tend
+from tests.simulation.obedience import Obedience
 from tests.simulation.reign import Reign
+from tests.simulation.strangers import Strangers
 
 if TYPE_CHECKING:
     from tests.simulation.machine import Machine
@@ -55,6 +59,10 @@ class Process:
         self.node = machine.node
         self.journal = Journal(machine.node, machine.disk, lambda: world.fresh_name(16))
         self.exchange = Exchange(self)
+        self.obedience = Obedience(self)
+        self.strangers = Strangers(self)
+        self.member_since: dict[NodeId, float] = {}
+        """When it learnt of each member; kept for `witness`."""
         self.reign: Reign | None = None
         self.has_trouble = False
         self.content = ("", "")
@@ -73,6 +81,7 @@ class Process:
         process.take_up_ledger()
         first_s = world.rng.random() * world.profile.timing.beat_s
         process.wait(first_s, Process.tick)
+        process.strangers.keep_greeting()
 
     # --- what comes in ---
 
@@ -95,6 +104,8 @@ class Process:
                 lambda peer: peer.hear(beat, head),
                 lambda own, node=node: own.tell(Refused(node)),
             )
+        tend(self)
+        self.world.door.look(self)
         self.wait(self.world.profile.timing.beat_s, Process.tick)
 
     def hear(self, beat: Beat, head: str) -> None:
@@ -112,6 +123,18 @@ class Process:
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
         return PreVoteAnswered(self.node, answer.granted, answer.term)
 
+    def answer_exchange(
+        self, node: NodeId, have: Mapping[str, int], raws: Sequence[bytes]
+    ) -> Reply:
+        """Exchange entries with a member.
+
+        Raises:
+            RefusedError: it is none.
+        """
+        if not self.knows(node):
+            raise RefusedError(f"{node[:2]} is no member")
+        return self.exchange.answer(have, raws)
+
     def say_goodbye(self) -> None:
         """Resign, and tell everybody."""
         self.tell(Resigned())
@@ -124,8 +147,14 @@ class Process:
 
     def take_up_ledger(self) -> None:
         """Do what new entries call for."""
-        self.tell(RosterChanged(frozenset(self.journal.ledger.state.members) - {self.node}))
+        members = frozenset(self.journal.ledger.state.members)
+        self.member_since = {node: self.member_since.get(node, self.world.now) for node in members}
+        self.tell(RosterChanged(members - {self.node}))
         self.tell(TermSeen(self.journal.ledger.highest_term()))
+        if self.is_removed:
+            self.tell(Resigned())
+        self.world.checks.look_at_entries(self)
+        self.strangers.note_members(members)
 
     def check_awake(self) -> None:
         """Step down if we slept: everything that acts for a leader comes here first."""
@@ -148,6 +177,7 @@ class Process:
         if not facts:
             return None
         self.world.witness.appends(self, self.reign)
+        self.world.door.lets_in(self, facts)
         try:
             entry = self.journal.append(self.reign.term, facts)
         except DiskFullError:
@@ -165,6 +195,18 @@ class Process:
     def knows(self, node: NodeId) -> bool:
         """Say whether a node is a member, as far as we know."""
         return node in self.journal.ledger.state.members
+
+    def acquainted_s(self, other: "Process") -> float:
+        """Return for how long both have known each other as members; 0 where one doesn't."""
+        now = self.world.now
+        ours = self.member_since.get(other.node, now)
+        return now - max(ours, other.member_since.get(self.node, now))
+
+    @property
+    def is_removed(self) -> bool:
+        """Say whether we were a member and aren't any more."""
+        roster = self.journal.ledger.state.roster
+        return not self.knows(self.node) and roster.known(self.node) is not None
 
     def _act(self, effects: Sequence[Effect]) -> None:
         is_saved = True
@@ -185,7 +227,7 @@ class Process:
                 self._lead(term, reason)
             case StepDown(reason):
                 self.world.tell(f"{self.node[:2]} steps down: {reason}")
-                self.reign = None
+                self._set_reign(None)
             case Changed():
                 self.world.tell(
                     f"{self.node[:2]} thinks {effect.node[:2]} {effect.after}: {effect.reason}"
@@ -209,8 +251,13 @@ class Process:
         if self.reign is not None:
             self.reign.term = term
             return
-        reign = self.reign = Reign(term, self.world.now)
+        reign = Reign(term, self.world.now, Window(self.world.profile.open_s))
+        self._set_reign(reign)
         self.exchange.unite(reign, self.presence.membership.alive() - {self.node})
+
+    def _set_reign(self, reign: Reign | None) -> None:
+        self.reign = reign
+        self.world.checks.note_acting(self.machine)
 
     def _save_term(self, term: int) -> bool:
         try:

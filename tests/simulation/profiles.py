@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from jupiterd.cluster.timing import LAN, Timing
+from jupiterd.cluster.window import OPEN_S
 from tests.simulation.network import FAIR, Weather
 
 QUICK = Timing(suspect_s=3.5, gone_s=8.0)
@@ -35,6 +36,10 @@ class Profile:
     fact_every_s: float = 0.8
     weathers: tuple[Weather, ...] = (FAIR,)
     rates: tuple[float, float] = (1.0, 1.0)
+    commands: tuple[str, ...] = ()
+    """What else people ask of leaders, again for each time it is named (`recording`)."""
+    open_s: float = OPEN_S
+    """How long the window stays open."""
     starts_split: bool = False
     heals: bool = True
     """Whether the cluster is whole again in the end."""
@@ -152,6 +157,27 @@ SHOWERS = Profile(
     fact_every_s=0.5,
     weathers=(SHOWER,),
 )
+DOORS = Profile(
+    "doors",
+    {"partition": 2, "mend_links": 3, "power_cut": 1, "change_weather": 1, "back_up": 1},
+    nodes=(1, 3),
+    spares=4,
+    trouble_every_s=3.0,
+    fact_every_s=0.4,
+    weathers=(FAIR, DRIZZLE),
+    commands=("window", "window", "token", "token", "token", "withdraw"),
+    open_s=5.0,
+)
+REMOVALS = Profile(
+    "removals",
+    {"partition": 3, "mend_links": 3, "power_cut": 1, "sleep": 1, "doze": 1},
+    nodes=(3, 5),
+    spares=3,
+    trouble_every_s=2.5,
+    fact_every_s=0.5,
+    commands=("remove", "window", "window", "token"),
+    starts_split=True,
+)
 TWINS = Profile(
     "twins",
     {"forge_twins": 3, "partition": 1, "mend_links": 1},
@@ -186,6 +212,8 @@ USUAL = (
     GOSSIP,
     SHOWERS,
     TWINS,
+    DOORS,
+    REMOVALS,
 )
 """Taken in turn."""
 

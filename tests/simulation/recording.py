@@ -3,7 +3,7 @@
 Owns the facts and when they come. Doesn't know how they get into a ledger.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -11,14 +11,16 @@ from jupiterd.cluster.facts import (
     CheckpointCommitted,
     ClusterFounded,
     CycleStarted,
+    EpochClosed,
+    EpochOpened,
     Fact,
     NodeAdmitted,
     RoleAssigned,
     RoundCommitted,
-    WindowSet,
     WorkCompleted,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
+from tests.simulation import members
 from tests.simulation.signing import certificate_of
 
 if TYPE_CHECKING:
@@ -28,10 +30,10 @@ if TYPE_CHECKING:
 CYCLE = CycleId("d" * 16)
 
 
-def founding(founder: NodeId, members: Sequence[NodeId]) -> list[list[Fact]]:
+def founding(founder: NodeId, founders: Sequence[NodeId]) -> list[list[Fact]]:
     """Return what the first entries of the cluster say."""
     started = CycleStarted(CYCLE, "python", "", 1000, "1m", 7, "2026-01-01T00:00:00Z")
-    rest = [admission(node) for node in members if node != founder]
+    rest = [admission(node) for node in founders if node != founder]
     return [[ClusterFounded("home"), admission(founder)], [*rest, started]]
 
 
@@ -53,8 +55,9 @@ def keep_recording(world: "World") -> None:
 def something(process: "Process") -> Sequence[Fact]:
     """Return facts that a leader may append as it sees the ledger."""
     rng = process.world.rng
-    kinds = (_work, _work, _checkpoint, _checkpoint, _round, _window, _role, _admission)
-    return rng.choice(kinds)(process)
+    kinds = (_work, _work, _checkpoint, _checkpoint, _round, members.window, _role, _epoch)
+    commands = [COMMANDS[name] for name in process.world.profile.commands]
+    return rng.choice([*kinds, *commands])(process)
 
 
 def work(process: "Process", item: str) -> Sequence[Fact]:
@@ -87,9 +90,13 @@ def _round(process: "Process") -> Sequence[Fact]:
     return [RoundCommitted(CYCLE, cycle.rounds_committed + 1, line[-1].artifact, verdict, "")]
 
 
-def _window(process: "Process") -> Sequence[Fact]:
-    state = process.journal.ledger.state
-    return [WindowSet(process.world.rng.random() < 0.5, state.window_edit + 1)]
+def _epoch(process: "Process") -> Sequence[Fact]:
+    """Launch a gang, or end the one that runs."""
+    cycle = _cycle(process)
+    if cycle.open_epochs:
+        return [EpochClosed(CYCLE, cycle.open_epochs[0].epoch, "it is done")]
+    current, epoch = cycle.rounds_committed + 1, cycle.next_epoch
+    return [EpochOpened(CYCLE, current, epoch, (process.node,), "torch", "", 0)]
 
 
 def _role(process: "Process") -> Sequence[Fact]:
@@ -100,26 +107,6 @@ def _role(process: "Process") -> Sequence[Fact]:
     return [RoleAssigned(node, rng.choice(("trainer", "generator", "idle")), "seen", edit)]
 
 
-def _admission(process: "Process") -> Sequence[Fact]:
-    """Admit a machine that waits outside; it starts with this leader's ledger, as `Join` does."""
-    world, members = process.world, process.journal.ledger.state.members
-    outside = [node for node in world.outside if node not in members]
-    if not outside:
-        return []
-    machine, leader = world.machines[outside[0]], process.machine
-
-    def join() -> None:
-        if machine.process is None and machine.node in world.outside:
-            content = leader.disk.content
-            machine.disk.content = type(content)(0, content.entries, content.snapshot)
-            if machine.node in members:
-                world.outside.remove(machine.node)
-                machine.start()
-
-    world.at(world.rng.uniform(0.1, 2.0), join)
-    return [admission(machine.node)]
-
-
 def _cycle(process: "Process") -> CycleState:
     return process.journal.ledger.state.cycles[CYCLE]
 
@@ -128,3 +115,12 @@ def _last_checkpoint(cycle: CycleState) -> tuple[str, int]:
     """Return the artifact and the tokens of the line's last checkpoint."""
     found = [fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
     return (found[-1].artifact, found[-1].tokens) if found else ("", 0)
+
+
+COMMANDS: "Mapping[str, Callable[[Process], Sequence[Fact]]]" = {
+    "window": members.window,
+    "token": members.token,
+    "withdraw": members.withdraw,
+    "remove": members.remove,
+}
+"""What people may ask for, by the names that profiles use."""

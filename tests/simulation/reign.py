@@ -5,6 +5,7 @@ Owns what a leader's shells share. Doesn't know how leaders are chosen.
 
 from dataclasses import dataclass, field
 
+from jupiterd.cluster.window import Window
 from jupiterd.ids import NodeId
 
 
@@ -14,6 +15,8 @@ class Reign:
 
     term: int
     began_at: float
+    window: Window
+    """How long this leader has seen the window open."""
     is_open: bool = False
     """Everybody's entries are united as far as they answered: it may append."""
     appended: int = 0

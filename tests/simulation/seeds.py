@@ -4,15 +4,16 @@ Owns how a world is set up from a seed and its profile. What a failing seed says
 """
 
 from jupiterd.ids import NodeId
-from tests.simulation.checks import Checks
 from tests.simulation.disk import Content, Disk
 from tests.simulation.healing import heal
 from tests.simulation.journal import Journal
 from tests.simulation.machine import Machine
+from tests.simulation.newcomers import KNOCK_S, Newcomer
+from tests.simulation.obedience import keep_ordering
 from tests.simulation.profiles import Profile, profile_of
 from tests.simulation.recording import founding, keep_recording
 from tests.simulation.troubles import TROUBLES, make_trouble
-from tests.simulation.witness import Violation
+from tests.simulation.violation import Violation
 from tests.simulation.world import World
 
 SETTLED_S = 5.0
@@ -67,9 +68,13 @@ def live(world: World) -> None:
             machine.start()
     if world.profile.starts_split:
         TROUBLES["partition"](world)
-    checks = Checks(world)
+    checks = world.checks
     checks.keep_looking()
     keep_recording(world)
+    keep_ordering(world)
+    for node in world.outside:
+        world.newcomers[node] = newcomer = Newcomer(world, node)
+        world.at(world.rng.uniform(*KNOCK_S), newcomer.knock)
     world.run(SETTLED_S)
     until = world.now + world.profile.troubled_s
     while world.now < until:

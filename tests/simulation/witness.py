@@ -7,11 +7,13 @@ touches nothing. `checks` looks at the whole cluster now and then, `healing` at 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.facts import TokenIssued
 from jupiterd.cluster.ledger import Entry
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.presence import Changed
 from jupiterd.ids import NodeId
 from tests.simulation.journal import load
+from tests.simulation.violation import Violation
 
 if TYPE_CHECKING:
     from tests.simulation.disk import Content
@@ -26,10 +28,6 @@ STEADY_S = 4.0
 
 TWIN = "twin-"
 """How the writer of a cloned machine is named: the one that may have two entries of one number."""
-
-
-class Violation(AssertionError):  # noqa: N818 - of an invariant
-    """An invariant doesn't hold."""
 
 
 @dataclass
@@ -50,6 +48,9 @@ class Witness:
         """The last term each node led in; a restored disk doesn't know of it and may lead again."""
         self.hash_at: dict[tuple[str, int], str] = {}
         self.records: list[Recorded] = []
+        self._writer_in: dict[tuple[NodeId, int], str] = {}
+        """Which ledger of a node has written in a term."""
+        self._obeyed: dict[NodeId, tuple[int, int]] = {}
         self._woken_in_reign: dict[NodeId, Reign] = {}
         self._claimed: dict[NodeId, tuple[int, int]] = {}
 
@@ -93,8 +94,7 @@ class Witness:
     @staticmethod
     def _know_each_other(winner: "Process", between: "Machine") -> bool:
         """Say whether they are members for each other; who was just admitted isn't everywhere."""
-        other = between.process
-        return other is not None and other.knows(winner.node) and winner.knows(other.node)
+        return between.process is not None and winner.acquainted_s(between.process) >= STEADY_S
 
     def _leader_of(self, machine: "Machine") -> "Machine | None":
         """Return who leads this machine, if it is steady, says so itself and can write."""
@@ -129,7 +129,8 @@ class Witness:
         for node in nodes:
             machine = self._world.machines[node]
             can_reach = self._world.network.is_open(process.node, node)
-            if machine.process is not None and machine.is_awake and can_reach:
+            is_answered = machine.process is not None and machine.process.knows(process.node)
+            if machine.process is not None and is_answered and machine.is_awake and can_reach:
                 reign.held_by_others[node] = machine.process.journal.ledger.tips()
 
     def appends(self, process: "Process", reign: "Reign") -> None:
@@ -150,6 +151,9 @@ class Witness:
             return
         mine = ledger.tips()
         for node, tips in reign.held_by_others.items():
+            other = self._world.machines[node].process
+            if other is None or not process.acquainted_s(other):
+                continue  # one has removed the other meanwhile
             has_all = all(mine.get(writer, 0) >= index for writer, index in tips.items())
             self._must(has_all, f"{process.node[:2]} appends without the entries of {node[:2]}")
 
@@ -160,6 +164,10 @@ class Witness:
             f"{', '.join(type(fact).__name__ for fact in entry.facts)}"
         )
         self.note_hash(str(entry.writer), entry.index, entry.hash)
+        self._note_writer(entry)
+        for fact in entry.facts:
+            if isinstance(fact, TokenIssued):
+                self._world.tokens[fact.token] = fact
         self.records.append(Recorded(entry, {process.node}))
 
     def note_hash(self, writer: str, index: int, digest: str) -> None:
@@ -168,6 +176,24 @@ class Witness:
             return
         known = self.hash_at.setdefault((writer, index), digest)
         self._must(known == digest, f"two entries {index} of writer {writer[:2]}")
+
+    def _note_writer(self, entry: Entry) -> None:
+        """A term is a number and a leader; one ledger is written in it, after a restart too."""
+        node, term = entry.writer.node, entry.term
+        known = self._writer_in.setdefault((node, term), entry.writer.ledger)
+        self._must(known == entry.writer.ledger, f"two writers of {node[:2]} in term {term}")
+
+    # --- obeying ---
+
+    def obeyed(self, process: "Process", term: int, epoch: int) -> None:
+        """No node obeys a lower term or epoch than before, and what it obeys is on its disk."""
+        node = process.node
+        highest = self._obeyed.get(node, (0, 0))
+        wanted = term, epoch or highest[1]
+        self._must(wanted >= highest, f"{node[:2]} obeys {wanted} after {highest}")
+        is_saved = process.machine.disk.content.obeyed == f"{wanted[0]}/{wanted[1]}"
+        self._must(is_saved, f"{node[:2]} obeys {wanted}, which isn't on its disk")
+        self._obeyed[node] = wanted
 
     # --- recording ---
 
@@ -189,6 +215,13 @@ class Witness:
     def restored(self, machine: "Machine", content: "Content") -> None:
         """A disk was put back: it holds what it held then, and may use its terms again."""
         self.led_last[machine.node] = content.term
+        self._writer_in = {
+            (node, term): writer
+            for (node, term), writer in self._writer_in.items()
+            if node != machine.node or term <= content.term
+        }
+        term, _, epoch = (content.obeyed or "0/0").partition("/")
+        self._obeyed[machine.node] = int(term), int(epoch)
         tips = load(content).tips()
         for record in self.records:
             if tips.get(str(record.entry.writer), 0) < record.entry.index:
@@ -214,7 +247,9 @@ class Witness:
         ):
             return
         is_open = world.network.is_open(machine.node, accused.node)
-        steady_s = min(world.now - accused.up_since, world.network.fair_s())
+        assert accused.process is not None
+        acquainted_s = process.acquainted_s(accused.process)
+        steady_s = min(world.now - accused.up_since, world.network.fair_s(), acquainted_s)
         heard_for_s = world.profile.timing.gone_s + STEADY_S
         if is_open and steady_s >= heard_for_s:
             self._fail(

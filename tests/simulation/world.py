@@ -12,9 +12,13 @@ from itertools import count
 
 from blake3 import blake3
 
+from jupiterd.cluster.facts import TokenIssued
 from jupiterd.ids import NodeId
+from tests.simulation.checks import Checks
+from tests.simulation.door import Door
 from tests.simulation.machine import Machine
 from tests.simulation.network import Network
+from tests.simulation.newcomers import Newcomer
 from tests.simulation.profiles import Profile
 from tests.simulation.witness import Witness
 
@@ -40,7 +44,12 @@ class World:
         self._count = count()
         self.network = Network(self)
         self.witness = Witness(self)
+        self.door = Door(self)
+        self.checks = Checks(self)
         self.machines: dict[NodeId, Machine] = {}
+        self.newcomers: dict[NodeId, Newcomer] = {}
+        self.tokens: dict[str, TokenIssued] = {}
+        """Every token that was ever recorded: people carry them about."""
         self.outside: list[NodeId] = []
         """Machines that have never been started: nobody has admitted them yet."""
 
@@ -55,6 +64,8 @@ class World:
         while queue and queue[0][0] <= until:
             self.now, _, action = heapq.heappop(queue)
             action()
+            if len(self.checks.acting) > 1:
+                self.checks.check_two_leaders()
         self.now = until
 
     def tell(self, what: str) -> None:

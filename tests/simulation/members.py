@@ -1,0 +1,67 @@
+"""What people ask of a leader about members: the window, tokens, removals; and what time asks.
+
+Owns the facts. Imitates `daemon.member_commands` and the part of `daemon.conductors` that closes
+the window when it is over.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.facts import Fact, NodeRemoved, TokenIssued, TokenWithdrawn, WindowSet
+from jupiterd.ids import NodeId
+
+if TYPE_CHECKING:
+    from tests.simulation.process import Process
+
+USES = (1, 1, 1, 2, 0)
+
+
+def window(process: "Process") -> Sequence[Fact]:
+    """Open or close the window."""
+    return [_window(process, is_open=process.world.rng.random() < 0.5)]
+
+
+def token(process: "Process") -> Sequence[Fact]:
+    """Issue a join token."""
+    world = process.world
+    return [TokenIssued(world.fresh_name(16), world.fresh_name(32), world.rng.choice(USES))]
+
+
+def withdraw(process: "Process") -> Sequence[Fact]:
+    """Withdraw a token that still counts."""
+    in_force = sorted(process.journal.ledger.state.tokens)
+    if not in_force:
+        return []
+    return [TokenWithdrawn(process.world.rng.choice(in_force), "somebody withdrew it")]
+
+
+def remove(process: "Process") -> Sequence[Fact]:
+    """Remove another member, and the tokens that it knew."""
+    others = sorted(process.others())
+    if len(others) < 2:
+        return []  # somebody is left to talk to
+    state = process.journal.ledger.state
+    node = process.world.rng.choice(others)
+    removed = NodeRemoved(node, state.roster.admissions_of(node), _last_seen(process, node))
+    return [removed, *(TokenWithdrawn(each, "it was removed") for each in state.tokens)]
+
+
+def tend(process: "Process") -> None:
+    """Close the window when it has been open long enough for this leader."""
+    reign = process.reign
+    if reign is None or not reign.is_open:
+        return
+    state, now = process.journal.ledger.state, process.machine.clock_s()
+    if reign.window.is_over(now, state.window_edit, is_open=state.window_open):
+        process.record(lambda own: [_window(own, is_open=False)])
+
+
+def _window(process: "Process", *, is_open: bool) -> WindowSet:
+    return WindowSet(is_open, process.journal.ledger.state.window_edit + 1)
+
+
+def _last_seen(process: "Process", node: NodeId) -> dict[str, int]:
+    tips = process.journal.ledger.tips().items()
+    return {
+        writer.partition("/")[2]: index for writer, index in tips if writer.startswith(f"{node}/")
+    }

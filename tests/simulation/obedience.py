@@ -1,0 +1,61 @@
+"""Orders of leaders, and who obeys them.
+
+Real: `obedience` of the core. Imitates `daemon.work_runner`: what is obeyed is on disk before.
+"""
+
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.obedience import Obeyed
+from jupiterd.errors import JupiterError
+from jupiterd.ids import NodeId
+from tests.simulation.recording import CYCLE
+
+if TYPE_CHECKING:
+    from tests.simulation.process import Process
+    from tests.simulation.world import World
+
+ORDER_EVERY_S = 1.0
+
+
+class Obedience:
+    """What one process has obeyed."""
+
+    def __init__(self, process: "Process") -> None:
+        self._process = process
+        self._highest = Obeyed.parse(process.machine.disk.content.obeyed)
+
+    def obey(self, leader: NodeId, term: int, epoch: int) -> None:
+        """Do what a leader wants, unless it is over or there is no room to remember it."""
+        process = self._process
+        if not process.knows(leader):
+            return
+        try:
+            wanted = self._highest.after(term, epoch)
+            if wanted > self._highest:
+                process.machine.disk.save_obeyed(str(wanted))
+        except JupiterError:
+            return
+        self._highest = wanted
+        process.world.witness.obeyed(process, term, epoch)
+
+
+def keep_ordering(world: "World") -> None:
+    """Let whoever leads order something now and then."""
+    if not world.is_healed:
+        for machine in world.machines.values():
+            machine.deliver(_order)
+        world.at(world.rng.expovariate(1.0 / ORDER_EVERY_S), lambda: keep_ordering(world))
+
+
+def _order(process: "Process") -> None:
+    process.check_awake()
+    others = process.others()
+    if process.reign is None or not process.reign.is_open or not others:
+        return
+    cycle, term = process.journal.ledger.state.cycles[CYCLE], process.reign.term
+    epoch = max((opened.epoch for opened in cycle.open_epochs), default=0)
+    process.world.network.send(
+        process.node,
+        process.world.rng.choice(others),
+        lambda peer: peer.obedience.obey(process.node, term, epoch),
+    )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.simulation.process import Process
     from tests.simulation.world import World
 
-CLOSING_S = 3.0
+CLOSING_S = 1.5
 """A leader that sees that the window is over is that late: a tick, an entry."""
 
 

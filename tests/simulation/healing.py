@@ -4,10 +4,10 @@ Owns the last invariants of a seed: one leader, one view, one ledger, one line, 
 the same result in whatever order histories are merged.
 """
 
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.ledger import Ledger
-from jupiterd.cluster.roster import Roster
 from jupiterd.errors import JupiterError
 from tests.simulation.checks import content_of, line_of, true_head
 from tests.simulation.disk import Content
@@ -43,43 +43,61 @@ def heal(world: "World") -> None:
     _must(what_is_wrong(world))
     _check_that_it_works(world)
     _must(what_is_lost(world))
-    for process in members_of(world):
+    for process in (process for camp in camps(world) for process in camp):
         world.door.check_the_removed(process)
     _check_merging(world, before)
 
 
 def what_is_wrong(world: "World") -> str:
     """Say what keeps the cluster from being one; empty where nothing does."""
-    processes = members_of(world)
-    leaders = [process for process in processes if process.reign is not None]
+    found = camps(world)
+    inside = (_what_is_wrong_in(camp) for camp in found)
+    return next(filter(None, inside), "") or _who_does_not_know(world, found)
+
+
+def camps(world: "World") -> "list[list[Process]]":
+    """Return the members that run: one cluster, unless some have removed each other.
+
+    Who removes each other in separate groups stays apart: neither takes anything from the other.
+    """
+    waiting = [m.process for m in world.machines.values() if m.process and not m.process.is_removed]
+    found: list[list[Process]] = []
+    while waiting:
+        camp = [waiting.pop()]
+        for member in camp:
+            near = [other for other in waiting if _are_acquainted(member, other)]
+            camp += near
+            waiting = [other for other in waiting if other not in near]
+        found.append(camp)
+    return found
+
+
+def _what_is_wrong_in(camp: "list[Process]") -> str:
+    leaders = [process for process in camp if process.reign is not None]
     if len(leaders) != 1 or not leaders[0].reign or not leaders[0].reign.is_open:
         return f"{len(leaders)} leaders"
-    living = frozenset(process.node for process in processes)
-    for process in processes:
+    living = frozenset(process.node for process in camp)
+    for process in camp:
         if process.presence.election.leader != leaders[0].node:
             return f"{process.node[:2]} follows another leader"
         if process.presence.membership.alive() != living:
             return f"{process.node[:2]} doesn't think that everybody is alive who is"
-    return _how_ledgers_differ(processes) or _who_was_not_told(world)
+    return _how_ledgers_differ(camp)
 
 
-def members_of(world: "World") -> "list[Process]":
-    """Return the processes of members, by everything that anybody knows about the roster."""
-    processes = [m.process for m in world.machines.values() if m.process is not None]
-    roster = Roster()
-    for process in processes:
-        for order, fact in process.journal.ledger.state.roster.placed():
-            roster.apply(fact, order)
-    return [process for process in processes if process.node in roster.members]
+def _who_does_not_know(world: "World", found: "list[list[Process]]") -> str:
+    """Who was removed knows it and leads nobody; between camps nobody knows anybody."""
+    for one, other in combinations(found, 2):
+        for process, stranger in product(one, other):
+            if process.knows(stranger.node) or stranger.knows(process.node):
+                return f"{process.node[:2]} or {stranger.node[:2]} doesn't know of a removal"
+    leading = [machine.process for machine in world.checks.acting.values()]
+    removed = (process for process in leading if process is not None and process.is_removed)
+    return next((f"{process.node[:2]} leads, and is removed" for process in removed), "")
 
 
-def _who_was_not_told(world: "World") -> str:
-    members = members_of(world)
-    for machine in world.machines.values():
-        process = machine.process
-        if process is not None and process not in members and not process.is_removed:
-            return f"{machine.node[:2]} doesn't know that it was removed"
-    return ""
+def _are_acquainted(one: "Process", other: "Process") -> bool:
+    return one.knows(other.node) and other.knows(one.node)
 
 
 def _how_ledgers_differ(processes: "list[Process]") -> str:
@@ -99,9 +117,10 @@ def _check_that_it_works(world: "World") -> None:
         entry = process.record(lambda own: work(own, "the last"))
         written.extend([] if entry is None else [str(entry.writer)])
 
-    for process in members_of(world):
+    found = camps(world)
+    for process in (process for camp in found for process in camp):
         process.machine.deliver(record)
-    if len(written) != 1:
+    if len(written) != len(found):
         raise Violation(f"{len(written)} nodes record after healing")
     ends_at = world.now + COPIED_S
     world.run(LOOK_EVERY_S)
@@ -111,17 +130,21 @@ def _check_that_it_works(world: "World") -> None:
 
 
 def what_is_lost(world: "World") -> str:
-    """Say which entry is missing that a holder's disk lived to keep; empty where none is."""
-    members = members_of(world)
-    names = {process.node for process in members}
+    """Say what is missing that a holder's disk lived to keep; empty where nothing is."""
+    lost = (_what_is_lost_in(world, camp) for camp in camps(world))
+    return next(filter(None, lost), "")
+
+
+def _what_is_lost_in(world: "World", camp: "list[Process]") -> str:
+    names = {process.node for process in camp}
     kept = [record.entry for record in world.witness.records if record.holders & names]
-    for process in members:
+    for process in camp:
         tips, node = process.journal.ledger.tips(), process.node[:2]
         for entry in kept:
             if tips.get(str(entry.writer), 0) < entry.index:
                 return f"entry {entry.index} of {entry.writer.node[:2]} is lost on {node}"
     facts = [fact for entry in kept for fact in entry.facts]
-    return what_is_not_in_force(members[0].journal.ledger.state, facts) if members else ""
+    return what_is_not_in_force(camp[0].journal.ledger.state, facts)
 
 
 def _check_merging(world: "World", before: list[Content]) -> None:

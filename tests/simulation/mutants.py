@@ -10,18 +10,25 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cluster import admission, roster, state, tokens
 from jupiterd.cluster.election import Election
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.membership import Membership
+from jupiterd.cluster.obedience import Obeyed
 from jupiterd.cluster.presence import Presence
 from jupiterd.cluster.progress_tree import ProgressTree
 from jupiterd.cluster.registers import Register
+from jupiterd.cluster.state import State
+from jupiterd.cluster.window import Window
+from tests.simulation import faults_of_belonging as bad_belonging
 from tests.simulation import faults_of_ledger as bad_ledger
 from tests.simulation import faults_of_presence as bad_presence
 from tests.simulation import profiles
+from tests.simulation.disk import Disk
 from tests.simulation.exchange import Exchange
 from tests.simulation.journal import Journal
 from tests.simulation.profiles import Profile
+from tests.simulation.strangers import Strangers
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -37,12 +44,12 @@ class Mutant:
     """So many are enough to notice it."""
 
 
-def _replace(owner: type, name: str, make: Callable[[Any], Callable[..., Any]]) -> Plant:
+def _replace(owner: object, name: str, make: Callable[[Any], Callable[..., Any]]) -> Plant:
     """Plant `make(original)` in place of a method."""
     return lambda patch: patch.setattr(owner, name, make(getattr(owner, name)))
 
 
-def _instead(owner: type, name: str, method: Callable[..., Any]) -> Plant:
+def _instead(owner: object, name: str, method: Callable[..., Any]) -> Plant:
     return _replace(owner, name, lambda _original: method)
 
 
@@ -70,7 +77,7 @@ MUTANTS = (
     Mutant(
         "terms in the ledger aren't looked at",
         _instead(Election, "_see_term", lambda *_: []),
-        profiles.BACKUPS,
+        profiles.SPLIT,
     ),
     Mutant(
         "a leader whose disk is full goes on",
@@ -172,5 +179,61 @@ MUTANTS = (
         "a restart goes on under the old name",
         _instead(Journal, "writer_name", lambda *_: "the-same"),
         profiles.BACKUPS,
+    ),
+    Mutant(
+        "a removal isn't honoured",
+        _instead(roster, "_is_withdrawn", lambda *_: False),
+        profiles.REMOVALS,
+    ),
+    Mutant(
+        "what a removed node decides afterwards counts",
+        _instead(roster, "_was_known", lambda *_: True),
+        profiles.REMOVALS,
+        seeds=60,
+    ),
+    Mutant(
+        "nobody is told that it was removed",
+        _instead(Strangers, "_tell", lambda *_: None),
+        profiles.REMOVALS,
+    ),
+    Mutant(
+        "a closed window lets in",
+        _replace(admission, "admit", bad_belonging.admit_whatever_the_window),
+        profiles.DOORS,
+    ),
+    Mutant(
+        "the window doesn't close by itself",
+        _instead(Window, "is_over", lambda *_, **__: False),
+        profiles.DOORS,
+    ),
+    Mutant(
+        "opening beats a later closing",
+        _replace(State, "apply", bad_belonging.opening_beats_closing),
+        profiles.DOORS,
+    ),
+    Mutant(
+        "a token for one lets in two",
+        _replace(state, "still_count", bad_belonging.count_without_uses),
+        profiles.DOORS,
+    ),
+    Mutant(
+        "a token that was withdrawn lets in",
+        _replace(state, "still_count", bad_belonging.count_without_withdrawals),
+        profiles.DOORS,
+    ),
+    Mutant(
+        "the proof of a token isn't compared",
+        _instead(tokens, "is_proved", lambda *_: True),
+        profiles.DOORS,
+    ),
+    Mutant(
+        "orders of the past are obeyed",
+        _instead(Obeyed, "after", bad_belonging.obey_anybody),
+        profiles.SPLIT,
+    ),
+    Mutant(
+        "what is obeyed isn't saved",
+        _instead(Disk, "save_obeyed", lambda *_: None),
+        profiles.CALM,
     ),
 )

@@ -165,17 +165,17 @@ DOORS = Profile(
     trouble_every_s=3.0,
     fact_every_s=0.4,
     weathers=(FAIR, DRIZZLE),
-    commands=("window", "window", "token", "token", "token", "withdraw"),
-    open_s=5.0,
+    commands=("window", "token", "token", "withdraw"),
+    open_s=2.0,
 )
 REMOVALS = Profile(
     "removals",
-    {"partition": 3, "mend_links": 3, "power_cut": 1, "sleep": 1, "doze": 1},
+    {"partition": 3, "mend_links": 1, "power_cut": 1, "sleep": 1},
     nodes=(3, 5),
-    spares=3,
-    trouble_every_s=2.5,
+    spares=4,
+    trouble_every_s=5.0,
     fact_every_s=0.5,
-    commands=("remove", "window", "window", "token"),
+    commands=("remove", "window", "token", "token"),
     starts_split=True,
 )
 TWINS = Profile(

@@ -1,0 +1,38 @@
+"""Faults of who belongs and who is obeyed, as they are planted by `mutants`.
+
+Owns the bad versions of functions of `admission`, `tokens`, `state` and `obedience`: each takes the
+place of one, or wraps it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from jupiterd.cluster.facts import WindowSet
+from jupiterd.cluster.obedience import Obeyed
+from jupiterd.cluster.registers import ONLY
+
+
+def admit_whatever_the_window(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda state, _is_open, node, token="": original(state, True, node, token)
+
+
+def count_without_uses(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda issued, withdrawn, _admissions: original(issued, withdrawn, [])
+
+
+def count_without_withdrawals(original: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda issued, _withdrawn, admissions: original(issued, [], admissions)
+
+
+def opening_beats_closing(original: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(state: Any, fact: Any, order: Any) -> None:
+        if isinstance(fact, WindowSet):
+            state._window.offer(ONLY, fact, (fact.is_open, fact.edit, *order))
+        else:
+            original(state, fact, order)
+
+    return apply
+
+
+def obey_anybody(obeyed: Obeyed, term: int, epoch: int) -> Obeyed:
+    return Obeyed(term, epoch or obeyed.epoch)

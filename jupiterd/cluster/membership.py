@@ -189,7 +189,7 @@ class Membership:
         peer.silenced_at = NEVER
         sane = {node: age for node, age in heard.ages_s.items() if 0.0 <= age < math.inf}
         self._reports[heard.node] = _Report(sent_at, sane)
-        return self._judge_all(now, may_accuse=False)
+        return self._take_good_news(now, {**sane, heard.node: 0.0})
 
     def _silence(self, now: float, node: NodeId, reason: str) -> tuple[Changed, ...]:
         peer = self._peers.get(node)
@@ -215,6 +215,21 @@ class Membership:
             if peer.liveness in next_accusation_s:
                 credit_at = now - next_accusation_s[peer.liveness] / 2
                 peer.credit_at = max(peer.credit_at, credit_at)
+
+    def _take_good_news(self, now: float, ages_s: Mapping[NodeId, float]) -> tuple[Changed, ...]:
+        """Judge anew only those whom these ages can help: with many dead, all would be dear."""
+        useful_s = {
+            Liveness.SUSPECT: self._timing.suspect_s,
+            Liveness.GONE: self._timing.gone_s,
+        }
+        changes: list[Changed] = []
+        for node, peer in self._peers.items():
+            limit_s = useful_s.get(peer.liveness, -math.inf)
+            if ages_s.get(node, math.inf) <= limit_s:
+                after, reason = self._judge(now, node, peer)
+                if _SEVERITY[after] < _SEVERITY[peer.liveness]:
+                    changes += self._set(node, peer, after, reason)
+        return tuple(changes)
 
     def _judge_all(self, now: float, *, may_accuse: bool) -> tuple[Changed, ...]:
         changes: list[Changed] = []

@@ -29,6 +29,8 @@ class Disk:
     """Content, and what becomes of the next writes."""
 
     content: Content = field(default_factory=Content)
+    writes: int = 0
+    """How many have been done."""
     is_full: bool = False
     writes_left: int | None = None
     """The power goes out during the write that makes this 0; None: it doesn't."""
@@ -59,6 +61,7 @@ class Disk:
     def _write(self, change: Callable[[], Content]) -> None:
         if self.is_full:
             raise DiskFullError("no room")
+        self.writes += 1
         if self.writes_left is not None:
             self.writes_left -= 1
             if self.writes_left <= 0:

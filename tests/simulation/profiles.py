@@ -219,6 +219,19 @@ USUAL = (
 
 BY_NAME: Mapping[str, Profile] = {profile.name: profile for profile in (*USUAL, CROWD)}
 
+EACH_WRITE = Profile(
+    "each-write",
+    {"mend_links": 3, "partition": 1, "compact": 1},
+    nodes=(3, 3),
+    spares=1,
+    troubled_s=9.0,
+    trouble_every_s=3.0,
+    fact_every_s=0.7,
+    commands=("window", "token"),
+    starts_split=True,
+)
+"""Short: it is lived once for each write of each machine."""
+
 CROWD_EVERY = 50
 """Many machines cost much, so they come seldom."""
 

@@ -29,7 +29,16 @@ def run_seed(seed: int, profile: Profile | None = None) -> str:
     Raises:
         SeedFailed: an invariant doesn't hold.
     """
-    world = found(seed, profile or profile_of(seed))
+    return run_world(found(seed, profile or profile_of(seed)))
+
+
+def run_world(world: World) -> str:
+    """Let a world that was set up live, and return the hash of its trace.
+
+    Raises:
+        SeedFailed: an invariant doesn't hold.
+    """
+    seed = world.seed
     try:
         live(world)
     except Exception as error:
@@ -85,4 +94,4 @@ def live(world: World) -> None:
     checks.check_ledgers()
 
 
-__all__ = ["SeedFailed", "Violation", "found", "live", "run_seed"]
+__all__ = ["SeedFailed", "Violation", "found", "live", "run_seed", "run_world"]

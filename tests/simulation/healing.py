@@ -118,6 +118,7 @@ def _check_that_it_works(world: "World") -> None:
         written.extend([] if entry is None else [str(entry.writer)])
 
     found = camps(world)
+    world.met["members have removed each other"] += len(found) > 1
     for process in (process for camp in found for process in camp):
         process.machine.deliver(record)
     if len(written) != len(found):

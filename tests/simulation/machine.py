@@ -126,5 +126,6 @@ class Machine:
             action()
         except PowerCut:
             self._world.tell(f"{self.node[:2]} was writing")
+            self._world.met["the power goes out in a write"] += 1
             self.go_out()
             self._world.at(self._world.rng.uniform(*RESTART_S), self.start)

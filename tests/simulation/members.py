@@ -53,6 +53,7 @@ def tend(process: "Process") -> None:
         return
     state, now = process.journal.ledger.state, process.machine.clock_s()
     if reign.window.is_over(now, state.window_edit, is_open=state.window_open):
+        process.world.met["the window is over"] += 1
         process.record(lambda own: [_window(own, is_open=False)])
 
 

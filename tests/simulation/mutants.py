@@ -197,6 +197,11 @@ MUTANTS = (
         profiles.REMOVALS,
     ),
     Mutant(
+        "a member whose admission was lost isn't learnt from itself",
+        _instead(Strangers, "_pull", lambda *_: None),
+        profiles.BACKUPS,
+    ),
+    Mutant(
         "a closed window lets in",
         _replace(admission, "admit", bad_belonging.admit_whatever_the_window),
         profiles.DOORS,

@@ -131,6 +131,7 @@ def let_in(process: "Process", node: NodeId, token_id: str, proof: bytes) -> Ans
     letting_in = token.token if token is not None and token.token in state.tokens else ""
     decision, reason = admission.admit(state, state.window_open, node, letting_in)
     is_admitted = decision is Admission.ADMITTED
+    process.world.met[reason.split(" token")[0]] += 1
     if is_admitted and node not in state.members:
         fact = NodeAdmitted(node, node[:2], certificate_of(node), reason, letting_in)
         if process.record(lambda _: [fact]) is None:

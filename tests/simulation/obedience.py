@@ -6,7 +6,7 @@ Real: `obedience` of the core. Imitates `daemon.work_runner`: what is obeyed is 
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.obedience import Obeyed
-from jupiterd.errors import JupiterError
+from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
 from tests.simulation.recording import CYCLE
 
@@ -33,7 +33,10 @@ class Obedience:
             wanted = self._highest.after(term, epoch)
             if wanted > self._highest:
                 process.machine.disk.save_obeyed(str(wanted))
-        except JupiterError:
+        except RefusedError:
+            process.world.met["an old order is refused"] += 1
+            return
+        except DiskFullError:
             return
         self._highest = wanted
         process.world.witness.obeyed(process, term, epoch)

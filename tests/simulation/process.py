@@ -152,6 +152,7 @@ class Process:
         self.tell(RosterChanged(members - {self.node}))
         self.tell(TermSeen(self.journal.ledger.highest_term()))
         if self.is_removed:
+            self.world.met["a node learns that it was removed"] += 1
             self.tell(Resigned())
         self.world.checks.look_at_entries(self)
         self.strangers.note_members(members)

@@ -96,11 +96,11 @@ BACKUPS = Profile(
     "backups",
     {"back_up": 3, "restore": 3, "power_cut": 1, "partition": 1, "mend_links": 1, "compact": 1},
     nodes=(1, 4),
+    spares=1,
     trouble_every_s=1.5,
     fact_every_s=0.4,
+    commands=("token",),
 )
-"""No spares: a disk from before somebody's admission has no way back to the others (`greeter`)."""
-
 FORGERS = Profile(
     "forgers",
     {"forge": 6, "partition": 1, "mend_links": 1, "power_cut": 1},

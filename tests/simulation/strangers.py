@@ -49,6 +49,7 @@ class Strangers:
             if self._process.journal.ledger.state.roster.known(node) is not None:
                 self._tell(node)
             elif knows_us:
+                self._process.world.met["a member is learnt from itself"] += 1
                 self._pull(node)
 
         call(self._process, node, lambda peer: peer.knows(own), answered, HELLO_TIMEOUT_S)

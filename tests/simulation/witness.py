@@ -46,6 +46,7 @@ class Witness:
         self._world = world
         self.led_last: dict[NodeId, int] = {}
         """The last term each node led in; a restored disk doesn't know of it and may lead again."""
+        self._led_in: dict[int, set[NodeId]] = {}
         self.hash_at: dict[tuple[str, int], str] = {}
         self.records: list[Recorded] = []
         self._writer_in: dict[tuple[NodeId, int], str] = {}
@@ -65,6 +66,10 @@ class Witness:
         last = self.led_last.get(node, -1)
         self._must(term > last, f"{node[:2]} leads in term {term} after {last}")
         self.led_last[node] = term
+        others = self._led_in.setdefault(term, {node})
+        if node not in others:
+            others.add(node)
+            self._world.met["two leaders in one term"] += 1
         self._undisturbed(process, reason)
 
     def _undisturbed(self, winner: "Process", reason: str) -> None:

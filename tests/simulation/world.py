@@ -6,7 +6,7 @@ must hold.
 
 import heapq
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from itertools import count
 
@@ -39,6 +39,8 @@ class World:
         self.is_healed = False
         """No more troubles: whatever is dead stays dead, everything else works."""
         self.recent: deque[str] = deque(maxlen=TOLD)
+        self.met: Counter[str] = Counter()
+        """What has come about, and how often: seeds that never meet a case prove nothing of it."""
         self.trace = blake3()
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._count = count()

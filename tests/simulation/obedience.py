@@ -39,7 +39,7 @@ class Obedience:
         except DiskFullError:
             return
         self._highest = wanted
-        process.world.witness.obeyed(process, term, epoch)
+        process.world.witness.obeyed(process, wanted)
 
 
 def keep_ordering(world: "World") -> None:

@@ -94,13 +94,15 @@ STORMY = Profile(
 )
 BACKUPS = Profile(
     "backups",
-    {"back_up": 3, "restore": 3, "power_cut": 1, "partition": 1, "mend_links": 1, "compact": 1},
+    {"back_up": 3, "restore": 3, "power_cut": 1, "partition": 1, "mend_links": 1},
     nodes=(1, 4),
     spares=1,
     trouble_every_s=1.5,
     fact_every_s=0.4,
     commands=("token",),
 )
+"""Nothing is summed up: a disk from before a member's admission takes entries of it, no sum."""
+
 FORGERS = Profile(
     "forgers",
     {"forge": 6, "partition": 1, "mend_links": 1, "power_cut": 1},
@@ -119,7 +121,15 @@ SLEEPERS = Profile(
 )
 SUMS = Profile(
     "sums",
-    {"compact": 5, "partition": 2, "mend_links": 2, "power_cut": 1, "cut_at_write": 1},
+    {
+        "compact": 5,
+        "partition": 2,
+        "mend_links": 2,
+        "power_cut": 1,
+        "cut_at_write": 1,
+        "back_up": 1,
+        "restore": 1,
+    },
     nodes=(2, 4),
     trouble_every_s=1.2,
     fact_every_s=0.3,

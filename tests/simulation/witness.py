@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster.facts import TokenIssued
 from jupiterd.cluster.ledger import Entry
 from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.obedience import Obeyed
 from jupiterd.cluster.presence import Changed
 from jupiterd.ids import NodeId
 from tests.simulation.journal import load
@@ -51,7 +52,7 @@ class Witness:
         self.records: list[Recorded] = []
         self._writer_in: dict[tuple[NodeId, int], str] = {}
         """Which ledger of a node has written in a term."""
-        self._obeyed: dict[NodeId, tuple[int, int]] = {}
+        self._obeyed: dict[NodeId, Obeyed] = {}
         self._woken_in_reign: dict[NodeId, Reign] = {}
         self._claimed: dict[NodeId, tuple[int, int]] = {}
 
@@ -190,15 +191,14 @@ class Witness:
 
     # --- obeying ---
 
-    def obeyed(self, process: "Process", term: int, epoch: int) -> None:
+    def obeyed(self, process: "Process", order: Obeyed) -> None:
         """No node obeys a lower term or epoch than before, and what it obeys is on its disk."""
         node = process.node
-        highest = self._obeyed.get(node, (0, 0))
-        wanted = term, epoch or highest[1]
-        self._must(wanted >= highest, f"{node[:2]} obeys {wanted} after {highest}")
-        is_saved = process.machine.disk.content.obeyed == f"{wanted[0]}/{wanted[1]}"
-        self._must(is_saved, f"{node[:2]} obeys {wanted}, which isn't on its disk")
-        self._obeyed[node] = wanted
+        highest = self._obeyed.get(node, Obeyed())
+        self._must(order >= highest, f"{node[:2]} obeys {order} after {highest}")
+        is_saved = process.machine.disk.content.obeyed == str(order)
+        self._must(is_saved, f"{node[:2]} obeys {order}, which isn't on its disk")
+        self._obeyed[node] = order
 
     # --- recording ---
 
@@ -225,8 +225,7 @@ class Witness:
             for (node, term), writer in self._writer_in.items()
             if node != machine.node or term <= content.term
         }
-        term, _, epoch = (content.obeyed or "0/0").partition("/")
-        self._obeyed[machine.node] = int(term), int(epoch)
+        self._obeyed[machine.node] = Obeyed.parse(content.obeyed)
         tips = load(content).tips()
         for record in self.records:
             if tips.get(str(record.entry.writer), 0) < record.entry.index:

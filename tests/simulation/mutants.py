@@ -234,7 +234,7 @@ MUTANTS = (
     Mutant(
         "orders of the past are obeyed",
         _instead(Obeyed, "after", bad_belonging.obey_anybody),
-        profiles.SPLIT,
+        profiles.LAGGARDS,
     ),
     Mutant(
         "what is obeyed isn't saved",

@@ -57,8 +57,7 @@ def _order(process: "Process") -> None:
         return
     cycle, term = process.journal.ledger.state.cycles[CYCLE], process.reign.term
     epoch = max((opened.epoch for opened in cycle.open_epochs), default=0)
-    process.world.network.send(
-        process.node,
-        process.world.rng.choice(others),
-        lambda peer: peer.obedience.obey(process.node, term, epoch),
-    )
+    for node in others:
+        process.world.network.send(
+            process.node, node, lambda peer: peer.obedience.obey(process.node, term, epoch)
+        )

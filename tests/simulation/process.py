@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 PRE_VOTE_TIMEOUT_S = 1.0
+UNCALLED_S = 1.0
 
 
 class Process:
@@ -67,6 +68,8 @@ class Process:
         self.has_trouble = False
         self.content = ("", "")
         """A history and what it adds up to; kept for `checks`."""
+        self._called_at: dict[NodeId, float] = {}
+        """When each node last called us, by our clock."""
         self._due_s = machine.clock_s()
         term = max(machine.disk.content.term, self.journal.ledger.highest_term())
         timing = world.profile.timing
@@ -96,17 +99,34 @@ class Process:
         self.check_awake()
         self._save_again()
         self.tell(Ticked(lag_s))
-        beat, head = self.presence.beat(self.machine.clock_s()), self.journal.ledger.head()
         for node in self.others():
-            self.world.network.send(
-                self.node,
-                node,
-                lambda peer: peer.hear(beat, head),
-                lambda own, node=node: own.tell(Refused(node)),
-            )
+            if self.node < node or self._is_uncalled_by(node):
+                self._beat(node)
         tend(self)
         self.world.door.look(self)
         self.wait(self.world.profile.timing.beat_s, Process.tick)
+
+    def _is_uncalled_by(self, node: NodeId) -> bool:
+        """Say whether a node that should call us, for its id is the smaller, hasn't for a while."""
+        return self.machine.clock_s() - self._called_at.get(node, 0.0) > UNCALLED_S
+
+    def _beat(self, node: NodeId) -> None:
+        """Call a node: one call carries what both say of themselves."""
+        beat, head = self.presence.beat(self.machine.clock_s()), self.journal.ledger.head()
+        self.world.network.send(
+            self.node,
+            node,
+            lambda peer: peer.answer_beat(beat, head),
+            lambda own: _drop(own.tell(Refused(node))),
+        )
+
+    def answer_beat(self, beat: Beat, head: str) -> None:
+        """Take in a heartbeat of a member and answer with ours."""
+        if self.knows(beat.node):
+            self._called_at[beat.node] = self.machine.clock_s()
+            self.hear(beat, head)
+            ours, own_head = self.presence.beat(self.machine.clock_s()), self.journal.ledger.head()
+            self.world.network.send(self.node, beat.node, lambda own: own.hear(ours, own_head))
 
     def hear(self, beat: Beat, head: str) -> None:
         """Take in a heartbeat of a member."""

@@ -173,9 +173,9 @@ DOORS = Profile(
     nodes=(1, 3),
     spares=4,
     trouble_every_s=3.0,
-    fact_every_s=0.4,
+    fact_every_s=0.6,
     weathers=(FAIR, DRIZZLE),
-    commands=("window", "token", "token", "withdraw"),
+    commands=("token", "token", "withdraw"),
     open_s=2.0,
 )
 REMOVALS = Profile(
@@ -185,7 +185,7 @@ REMOVALS = Profile(
     spares=4,
     trouble_every_s=5.0,
     fact_every_s=0.5,
-    commands=("remove", "window", "token", "token"),
+    commands=("remove", "window", "window", "token", "token"),
     starts_split=True,
 )
 TWINS = Profile(

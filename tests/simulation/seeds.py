@@ -83,7 +83,8 @@ def live(world: World) -> None:
     keep_ordering(world)
     for node in world.outside:
         world.newcomers[node] = newcomer = Newcomer(world, node)
-        world.at(world.rng.uniform(*KNOCK_S), newcomer.knock)
+        latest_s = world.rng.choice((KNOCK_S[1], world.profile.troubled_s))
+        world.at(world.rng.uniform(KNOCK_S[0], latest_s), newcomer.knock)
     world.run(SETTLED_S)
     until = world.now + world.profile.troubled_s
     while world.now < until:

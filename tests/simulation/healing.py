@@ -4,7 +4,7 @@ Owns the last invariants of a seed: one leader, one view, one ledger, one line, 
 the same result in whatever order histories are merged.
 """
 
-from itertools import combinations, product
+from itertools import permutations, product
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.ledger import Ledger
@@ -86,14 +86,23 @@ def _what_is_wrong_in(camp: "list[Process]") -> str:
 
 
 def _who_does_not_know(world: "World", found: "list[list[Process]]") -> str:
-    """Who was removed knows it and leads nobody; between camps nobody knows anybody."""
-    for one, other in combinations(found, 2):
+    """Who was removed knows it and leads nobody; whoever disagrees was told, and holds it all.
+
+    Its camp's own removal of the one that removed it comes first in the order then.
+    """
+    for one, other in permutations(found, 2):
         for process, stranger in product(one, other):
-            if process.knows(stranger.node) or stranger.knows(process.node):
-                return f"{process.node[:2]} or {stranger.node[:2]} doesn't know of a removal"
+            if process.knows(stranger.node) and not _has_all(process, stranger):
+                return f"{process.node[:2]} doesn't know that {stranger.node[:2]} is another's"
     leading = [machine.process for machine in world.checks.acting.values()]
     removed = (process for process in leading if process is not None and process.is_removed)
     return next((f"{process.node[:2]} leads, and is removed" for process in removed), "")
+
+
+def _has_all(process: "Process", stranger: "Process") -> bool:
+    held = process.journal.ledger.tips()
+    theirs = stranger.journal.ledger.tips().items()
+    return all(held.get(writer, 0) >= index for writer, index in theirs)
 
 
 def _are_acquainted(one: "Process", other: "Process") -> bool:

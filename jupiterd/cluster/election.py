@@ -39,6 +39,7 @@ from jupiterd.cluster.election_messages import (
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
+    Reinstated,
     Resigned,
     StabilityChanged,
     StepDown,
@@ -65,6 +66,7 @@ __all__ = [
     "PersistTerm",
     "PreVoteAnswered",
     "PresenceChanged",
+    "Reinstated",
     "Resigned",
     "StabilityChanged",
     "StepDown",
@@ -100,6 +102,7 @@ OwnChange = (
     | GangChanged
     | HandedOver
     | Resigned
+    | Reinstated
     | StorageFailed
     | StorageRecovered
     | Woke
@@ -234,6 +237,10 @@ class Election:
             case Resigned():
                 self._has_resigned = True
                 return self._stop_leading("the daemon stops")
+            case Reinstated():
+                if self._has_resigned:
+                    self._has_resigned = False
+                    self._deadline = now + self._patience_s()
             case StabilityChanged():
                 self.stability = event.stability
             case GangChanged():

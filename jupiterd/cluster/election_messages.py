@@ -72,6 +72,11 @@ class Resigned:
 
 
 @dataclass(frozen=True)
+class Reinstated:
+    """What made this node resign doesn't hold any more."""
+
+
+@dataclass(frozen=True)
 class StorageFailed:
     """A term couldn't be written: what came after `PersistTerm` wasn't done."""
 
@@ -102,6 +107,7 @@ ElectionInput = (
     | GangChanged
     | HandedOver
     | Resigned
+    | Reinstated
     | StorageFailed
     | StorageRecovered
     | Woke

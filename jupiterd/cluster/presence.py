@@ -33,6 +33,7 @@ from jupiterd.cluster.election_messages import (
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
+    Reinstated,
     Resigned,
     StabilityChanged,
     StepDown,
@@ -70,6 +71,7 @@ __all__ = [
     "PreVoteAsked",
     "Presence",
     "Refused",
+    "Reinstated",
     "Resigned",
     "RosterChanged",
     "SaidGoodbye",
@@ -129,6 +131,7 @@ _OfElection = (
     | GangChanged
     | HandedOver
     | Resigned
+    | Reinstated
     | StorageFailed
     | StorageRecovered
 )

@@ -227,6 +227,8 @@ class Node:
             self.pulse.roster_changed()
             if self.is_removed:
                 self.pulse.resign()
+            else:  # a removal may turn out not to count
+                self.pulse.reinstate()
             for peer in self.peers:
                 if peer.node not in self.journal.state.members:
                     await self.exchange.tell(peer.channels.control)

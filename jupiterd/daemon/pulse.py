@@ -30,6 +30,7 @@ from jupiterd.cluster.presence import (
     PreVoteAnswered,
     PreVoteAsked,
     Refused,
+    Reinstated,
     Resigned,
     RosterChanged,
     SaidGoodbye,
@@ -189,6 +190,11 @@ class Pulse:
     def resign(self) -> None:
         """Lead no more, and don't stand again."""
         self._tell(Resigned())
+
+    def reinstate(self) -> None:
+        """Take back a resignation, unless the node fell silent for good."""
+        if not self._is_silent:
+            self._tell(Reinstated())
 
     async def say_goodbye(self) -> None:
         """Resign, and tell everybody that we leave, so that nobody waits for a time-out.

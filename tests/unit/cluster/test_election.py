@@ -16,6 +16,7 @@ from jupiterd.cluster.election import (
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
+    Reinstated,
     Resigned,
     StabilityChanged,
     StepDown,
@@ -275,6 +276,21 @@ def test_it_says_when_it_wants_to_be_woken() -> None:
     made.step(made.wake_at, Ticked())
     assert kinds(made.step(made.wake_at, Ticked())) == [PersistTerm, BecomeLeader]
     assert made.wake_at == math.inf
+
+
+def test_who_resigned_stands_again_only_once_it_is_reinstated() -> None:
+    made = election()
+    made.step(0.0, Resigned())
+    assert made.wake_at == math.inf
+    made.step(50.0, Reinstated())
+    assert 50.0 + LAN.election_min_s <= made.wake_at <= 50.0 + LAN.election_max_s
+
+
+def test_being_reinstated_changes_nothing_for_who_never_resigned() -> None:
+    made = election()
+    before = made.wake_at
+    made.step(1.0, Reinstated())
+    assert made.wake_at == before
 
 
 def test_the_successor_asks_at_once_and_the_others_wait_for_it() -> None:

@@ -139,6 +139,45 @@ class RefusedError(JupiterError):
     default_hint = "jupiterctl cluster open lets new machines in for ten minutes"
 
 
+class NotAMemberError(RefusedError):
+    """Only members may ask that, and the caller's key is not among them."""
+
+    code = "not-a-member"
+
+
+class BadCertificateError(RefusedError):
+    """A caller showed a certificate that can't be any node's."""
+
+    code = "bad-certificate"
+    default_hint = (
+        "a node's key is P-256; delete key.pem in its state folder, and it gets a new one"
+    )
+
+
+class TooOftenError(RefusedError):
+    """A caller asks more often, or for more at once, than any node has reason to."""
+
+    code = "too-often"
+    grpc_status = "RESOURCE_EXHAUSTED"
+    default_hint = "it is tried again by itself"
+
+
+class TooLargeError(RefusedError):
+    """A request is larger than any that means something."""
+
+    code = "too-large"
+    grpc_status = "RESOURCE_EXHAUSTED"
+    default_hint = "check that both machines run the same version: jupiterctl version"
+
+
+class MalformedError(RefusedError):
+    """A request that can't be read, or never came to its end."""
+
+    code = "malformed"
+    grpc_status = "INVALID_ARGUMENT"
+    default_hint = "check that both machines run the same version: jupiterctl version"
+
+
 class NotFoundError(JupiterError):
     """No such node, domain, cycle or artifact."""
 

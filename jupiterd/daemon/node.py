@@ -27,7 +27,7 @@ from jupiterd.daemon.library import Library
 from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
 from jupiterd.daemon.outlook import Outlook
-from jupiterd.daemon.peer_service import PeerService
+from jupiterd.daemon.peer_service import OPEN_METHODS, PeerService
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
@@ -37,9 +37,11 @@ from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.work_runner import Obedience, WorkRunner
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ArtifactId, ClusterId, NodeId, short
+from jupiterd.net.border import Border
 from jupiterd.net.discoveries import merge
 from jupiterd.net.identity import Identity
 from jupiterd.net.mdns import MdnsDiscovery
+from jupiterd.net.refusals import Refusals
 from jupiterd.net.server import PeerServer, listening_host
 from jupiterd.net.static import StaticDiscovery
 from jupiterd.rpc import artifact_pb2_grpc, peer_pb2_grpc
@@ -64,6 +66,7 @@ class Node:
         self.file = LedgerFile(state_dir.ledger)
         self.journal = Journal(self.identity, self.file)
         self.peers = Peers(self.identity)
+        self.refusals = Refusals()
         self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive)
         self.exports = Exports(state_dir.runs)
         self.runner = WorkRunner(state_dir, self.library, Obedience(self.file), settings.threads)
@@ -174,7 +177,8 @@ class Node:
 
     def _make_server(self) -> PeerServer:
         host = listening_host(loopback_only=self.settings.local)
-        server = PeerServer(self.identity, host, self.settings.port)
+        border = Border(self._is_member, OPEN_METHODS, self.refusals)
+        server = PeerServer(self.identity, host, self.settings.port, border)
         server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(PeerService(self), s))
         artifacts = ArtifactService(self.library.store, self._is_member, self._replicate)
         server.add(lambda s: artifact_pb2_grpc.add_ArtifactsServicer_to_server(artifacts, s))

@@ -15,14 +15,11 @@ import grpc.aio
 
 from jupiterd.cluster.admission import Admission, admit
 from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
-from jupiterd.cluster.rates import Rate, RateLimit
 from jupiterd.cluster.tokens import Side, is_proved, prove
-from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.greeter import PROTOCOL, to_message
 from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.work_events import WorkOrder, to_proto
-from jupiterd.errors import ConflictError, JupiterError, RefusedError
-from jupiterd.failures import abort
+from jupiterd.errors import BadCertificateError, ConflictError, JupiterError, NotAMemberError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.net.identity import node_id_of
@@ -35,9 +32,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-EACH_STRANGER = Rate(per_s=5.0, burst=50.0)
-ALL_STRANGERS = Rate(per_s=50.0, burst=200.0)
-"""Calls of nodes that aren't members: a daemon that looks for others calls twice a second."""
+OPEN_METHODS = frozenset({"Hello", "Join"})
+"""What strangers may call; the border refuses them everything else."""
 
 MAX_NAME_CHARACTERS = 64
 MAX_CERTIFICATE_BYTES = 4096
@@ -51,11 +47,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     def __init__(self, node: "Node") -> None:
         self._node = node
         self._admitting = asyncio.Lock()
-        self._strangers = RateLimit[NodeId](EACH_STRANGER, ALL_STRANGERS, now_s())
 
     async def Hello(self, request: peer_pb2.HelloRequest, context: Context) -> peer_pb2.HelloReply:
         """Say which cluster we're in, and look at the caller in turn."""
-        who = await self._anybody(context)
+        who = caller(context)
         if address := _caller_address(context, request.port):
             self._node.greeter.note_caller(who, address, request.summary.cluster)
             if self._node.journal.cluster in request.summary.absorbed:
@@ -72,7 +67,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
     async def Join(self, request: peer_pb2.JoinRequest, context: Context) -> peer_pb2.JoinReply:
         """Let the caller in, or say who decides, or why not."""
-        who = await self._anybody(context)
+        who = caller(context)
         decisions = peer_pb2.JoinReply.Decision
         node = self._node
         if node.greeter.is_joining:
@@ -88,7 +83,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             )
         certificate = request.certificate_pem
         if len(certificate) > MAX_CERTIFICATE_BYTES or node_id_of(certificate) != who:
-            await abort(context, RefusedError("the certificate isn't that of the connection"))
+            raise BadCertificateError("the certificate isn't that of the connection")
         token = self._proved_token(who, request)
         async with self._admitting:  # one after the other, or a token would let in two
             admitted, reason = await self._admit(leading, who, request, token)
@@ -127,7 +122,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         if token is not None and is_proved(self._proof(Side.NEWCOMER, who, token), request.proof):
             return token
         if request.token_id:
-            log.warning("token_refused", extra={"node": short(who)})
+            self._node.refusals.count("bad-token", short(who), "it doesn't know that join token")
         return None
 
     def _proof(self, side: Side, newcomer: NodeId, token: TokenIssued) -> bytes:
@@ -187,12 +182,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> AsyncIterator[peer_pb2.SnapshotChunk]:
         """Send the ledger in short, as this node signs it."""
         await self._member(context)
-        try:
-            raw = await self._node.journal.snapshot()
-        except JupiterError as error:
-            await abort(context, error)
-            raise
-        async for chunk in chunks_of(raw):
+        async for chunk in chunks_of(await self._node.journal.snapshot()):
             yield chunk
 
     async def Command(
@@ -233,16 +223,6 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         except JupiterError as error:
             yield peer_pb2.WorkEvent(failure=_failure(error))
 
-    async def _anybody(self, context: Context) -> NodeId:
-        """Return who calls; strangers are answered so often and no more."""
-        who = caller(context)
-        is_member = who in self._node.journal.state.members
-        if not is_member and not self._strangers.allows(now_s(), who):
-            if self._strangers.refused == 1:
-                log.warning("strangers_call_too_often", extra={"node": short(who)})
-            await abort(context, RefusedError("too many calls", "it is tried again by itself"))
-        return who
-
     def _answers(self, who: NodeId) -> bool:
         is_clone = bool(self._node.greeter.clone_at)
         return not is_clone and who in self._node.journal.state.members
@@ -250,9 +230,9 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     async def _member(self, context: Context) -> NodeId:
         who = caller(context)
         if self._node.greeter.clone_at:
-            await abort(context, ConflictError("another machine uses this node's key"))
+            raise ConflictError("another machine uses this node's key")
         if who not in self._node.journal.state.members:
-            await abort(context, RefusedError(f"node {short(who)} is not a member of this cluster"))
+            raise NotAMemberError(f"node {short(who)} is not a member of this cluster")
         return who
 
 

@@ -43,6 +43,7 @@ def status_document(node: "Node") -> dict[str, Any]:
         },
         "nodes": nodes,
         "cycle": current_cycle(node),
+        "refused": node.refusals.to_plain(),
         "health": [
             {"code": w.code, "severity": str(w.severity), "title": w.title, "hint": w.hint}
             for w in judge(node.outlook.cluster_view())

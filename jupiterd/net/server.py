@@ -10,17 +10,28 @@ from typing import Any, Final
 import grpc.aio
 
 from jupiterd.errors import Bug, PortInUseError
-from jupiterd.net.answers import ErrorsToldToCallers
+from jupiterd.net.border import Border
 from jupiterd.net.credentials import server_credentials
 from jupiterd.net.identity import Identity
 
 Registration = Callable[[grpc.aio.Server], None]
 """Puts one servicer onto a server, such as a partial of `add_PeerServicer_to_server`."""
 
+MAX_CONNECTIONS: Final = 448
+
 SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.so_reuseport", 0),  # or a second daemon shares the port on Linux, and nobody is told
-    ("grpc.max_receive_message_length", 4 << 20),
+    # A page of the ledger has 1 MiB and one entry more; strangers have less to say, see `border`.
+    ("grpc.max_receive_message_length", 2 << 20),
     ("grpc.max_concurrent_streams", 100),
+    ("grpc.max_metadata_size", 8 << 10),  # ours is a few hundred bytes
+    # Whoever connects has 5 s for the TLS handshake; 120 s would be gRPC's own.
+    ("grpc.server_handshake_timeout_ms", 5_000),
+    # 63 others with three connections each, as many again while they move to other addresses, and
+    # a hello now and then; more would only take this process's file descriptors.
+    ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
+    # A connection without a call is closed; the next call of a member makes it anew.
+    ("grpc.max_connection_idle_ms", 60_000),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
@@ -42,8 +53,9 @@ def listening_host(*, loopback_only: bool) -> str:
 class PeerServer:
     """A gRPC server over mutual TLS for any number of services."""
 
-    def __init__(self, identity: Identity, host: str, port: int) -> None:
+    def __init__(self, identity: Identity, host: str, port: int, border: Border) -> None:
         self._identity = identity
+        self._border = border
         self._host = host
         self._port = port
         self._registrations: list[Registration] = []
@@ -61,7 +73,7 @@ class PeerServer:
         Raises:
             PortInUseError: another program listens there.
         """
-        server = grpc.aio.server(options=SERVER_OPTIONS, interceptors=(ErrorsToldToCallers(),))
+        server = grpc.aio.server(options=SERVER_OPTIONS, interceptors=(self._border,))
         for registration in self._registrations:
             registration(server)
         port = self._bind(server)

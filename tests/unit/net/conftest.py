@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.net.border import Border
 from jupiterd.net.identity import Identity
+from jupiterd.net.refusals import Refusals
 
 
 @pytest.fixture
@@ -20,3 +22,8 @@ def other(tmp_path: Path) -> Identity:
 def named_identity(folder: Path, name: str) -> Identity:
     (folder / name).mkdir(exist_ok=True)
     return Identity.load_or_create(folder / name / "key.pem")
+
+
+def open_border() -> Border:
+    """One that counts everybody as a member."""
+    return Border(lambda _: True, frozenset(), Refusals())

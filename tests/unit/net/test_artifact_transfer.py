@@ -20,7 +20,7 @@ from jupiterd.rpc.artifact_pb2_grpc import add_ArtifactsServicer_to_server
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.manifest import CHUNK_BYTES
 from jupiterd.store.transfer import fetch
-from tests.unit.net.conftest import named_identity
+from tests.unit.net.conftest import named_identity, open_border
 
 pytestmark = pytest.mark.net
 
@@ -39,7 +39,7 @@ class Machine:
         self.channels: list[PeerChannels] = []
 
     def new_server(self) -> PeerServer:
-        server = PeerServer(self.identity, "127.0.0.1", 0)
+        server = PeerServer(self.identity, "127.0.0.1", 0, open_border())
         server.add(partial(add_ArtifactsServicer_to_server, self.service))
         return server
 

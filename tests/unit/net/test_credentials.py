@@ -14,7 +14,7 @@ from jupiterd.net.identity import Identity, node_id_of
 from jupiterd.net.server import PeerServer
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
-from tests.unit.net.conftest import named_identity
+from tests.unit.net.conftest import named_identity, open_border
 from tests.unit.net.echo import register
 
 pytestmark = pytest.mark.net
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.net
 
 @pytest.fixture
 async def address(identity: Identity) -> AsyncIterator[Address]:
-    server = PeerServer(identity, "127.0.0.1", 0)
+    server = PeerServer(identity, "127.0.0.1", 0, open_border())
     server.add(register)
     yield Address("127.0.0.1", await server.start())
     await server.stop(0)

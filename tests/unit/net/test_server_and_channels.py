@@ -10,6 +10,7 @@ from jupiterd.net.identity import Identity
 from jupiterd.net.server import PeerServer, listening_host
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
+from tests.unit.net.conftest import open_border
 from tests.unit.net.echo import register
 
 pytestmark = pytest.mark.net
@@ -18,7 +19,7 @@ HELLO = peer_pb2.HelloRequest()
 
 
 async def started(identity: Identity, host: str, port: int = 0) -> tuple[PeerServer, int]:
-    server = PeerServer(identity, host, port)
+    server = PeerServer(identity, host, port, open_border())
     server.add(register)
     return server, await server.start()
 

@@ -1,0 +1,1 @@
+"""Daemons under attack by machines that nobody has let in."""

@@ -3,20 +3,23 @@
 Owns the file. An address is only ever a hint: a wrong one costs one look.
 """
 
-import contextlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
 
 from jupiterd.ports import Address
 
+MAX_FILE_BYTES = 64 << 10
+
 
 def load_addresses(path: Path) -> list[Address]:
     """Return what was kept; nothing where the file is missing or isn't ours."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        rows = json.loads(path.read_text())
-        return [Address(str(row["host"]), int(row["port"])) for row in rows]
-    return []
+    try:
+        rows = json.loads(path.read_bytes()[:MAX_FILE_BYTES])
+        kept = [Address(str(row["host"]), int(row["port"])) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return []
+    return [address for address in kept if address.host and 0 < address.port < 65536]
 
 
 def save_addresses(path: Path, addresses: Iterable[Address]) -> None:

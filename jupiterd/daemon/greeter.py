@@ -5,12 +5,9 @@ Owns the addresses that are known and when each is tried again. Doesn't know how
 """
 
 import asyncio
-import contextlib
 import logging
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from itertools import islice
 
 import grpc
 
@@ -21,7 +18,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.ledger_transfer import fetch_ledger
 from jupiterd.daemon.peers import Peers
-from jupiterd.daemon.settings import parse_address
+from jupiterd.daemon.told import MAX_REASON_CHARACTERS, is_id, told_addresses, told_text
 from jupiterd.errors import JupiterError, RefusedError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
@@ -46,12 +43,12 @@ SEEN_S = 10.0
 REMEMBERED_S = 2 * LAST_RETRY_S
 """How long what was seen is told of: an address that is known is looked at every half minute."""
 WORKING_S = 5.0
-MAX_ADDRESSES_OF_ONE = 8
 MAX_TOLD_ADDRESSES = 4 * 64
-MAX_LABEL_CHARACTERS = 64
 MAX_ADDRESSES = 256
 MAX_ABSORBED = 64
 MAX_OUTSIDERS = 16
+MAX_GREETINGS = 16
+"""At once: whoever announces a thousand addresses doesn't get a thousand connections."""
 
 
 @dataclass
@@ -179,6 +176,7 @@ class Greeter:
     async def run(self) -> None:
         """Greet each known address when it is due."""
         look_at_s = now_s()
+        running: set[asyncio.Task[None]] = set()
         async with asyncio.TaskGroup() as group:
             while True:
                 await asyncio.sleep(TICK_S)
@@ -186,12 +184,23 @@ class Greeter:
                     look_at_s = now_s() + LOOK_AT_LINKS_S
                     self._look_at_links()
                     self.look_for_wanted()
-                for address, attempt in list(self._attempts.items()):
-                    if not attempt.is_ours and now_s() >= attempt.due_s:
-                        attempt.tried_s = now_s()
-                        attempt.due_s = now_s() + attempt.wait_s
-                        attempt.wait_s = min(attempt.wait_s * 2, LAST_RETRY_S)
-                        group.create_task(self._greet(address, attempt), name=f"greet {address}")
+                for address, attempt in self._due()[: MAX_GREETINGS - len(running)]:
+                    attempt.tried_s = now_s()
+                    attempt.due_s = now_s() + attempt.wait_s
+                    attempt.wait_s = min(attempt.wait_s * 2, LAST_RETRY_S)
+                    task = group.create_task(self._greet(address, attempt), name=f"greet {address}")
+                    running.add(task)
+                    task.add_done_callback(running.discard)
+
+    def _due(self) -> list[tuple[Address, Attempt]]:
+        """Return the addresses to be tried now, who has waited longest first."""
+        now = now_s()
+        due = [
+            (address, attempt)
+            for address, attempt in self._attempts.items()
+            if not attempt.is_ours and now >= attempt.due_s
+        ]
+        return sorted(due, key=lambda item: item[1].due_s)
 
     def _look_at_links(self) -> None:
         """Where an address of ours is gone, look for other ways to those we reached from it."""
@@ -199,9 +208,8 @@ class Greeter:
         for peer in self._peers.strand(lost):
             log.info("link_stranded", extra={"node": short(peer.node), "source": peer.source})
             self.note(peer.address)
-            for text in peer.addresses[:MAX_ADDRESSES_OF_ONE]:
-                with contextlib.suppress(ValueError):
-                    self.note(parse_address(text))
+            for address in told_addresses(peer.addresses):
+                self.note(address)
 
     def look_for_wanted(self) -> None:
         """Where the cluster of our token isn't in sight, say so, and which is."""
@@ -235,7 +243,7 @@ class Greeter:
 
     async def _is_this_daemon(self, address: Address, channels: PeerChannels) -> bool:
         """Say whether the daemon with our key at that address is this one, and not a clone."""
-        reply = await channels.control.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
+        reply = await channels.heartbeat.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
         if reply.run_nonce == self.run_nonce:
             return True
         if not self.clone_at:
@@ -252,7 +260,8 @@ class Greeter:
         channels: PeerChannels,
         attempt: Attempt,
     ) -> None:
-        reply = await channels.control.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
+        # A stranger's answer isn't believed, nor may it be large: so on the channel for small ones.
+        reply = await channels.heartbeat.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
         theirs = from_message(reply.summary)
         recent = {c: seen for c, seen in self._seen.items() if now_s() - seen[1] < REMEMBERED_S}
         self._seen = recent | {theirs.cluster: (theirs, now_s())}
@@ -265,7 +274,7 @@ class Greeter:
         meeting, reason = meet(self._summary(), theirs, known_member)
         if meeting is Meeting.SAME and known_member:
             if not self._has_working_link(node, address, reply.run_nonce):
-                peer = await self._peers.link(node, reply.name, address, certificate)
+                peer = await self._peers.link(node, told_text(reply.name), address, certificate)
                 peer.run_nonce = reply.run_nonce
             self.pending_reason = ""
             self._note_told(reply.member_addresses)
@@ -301,11 +310,9 @@ class Greeter:
         """Take up where a member says that others answer; ones that are known aren't hastened."""
         if all(self._peers.get(node) for node in self._others()):
             return
-        for text in islice(addresses, MAX_TOLD_ADDRESSES):
-            with contextlib.suppress(ValueError):
-                address = parse_address(text)
-                if address not in self._attempts:
-                    self.note(address)
+        for address in told_addresses(addresses, MAX_TOLD_ADDRESSES):
+            if address not in self._attempts:
+                self.note(address)
 
     def _others(self) -> frozenset[NodeId]:
         return frozenset(self._journal.state.members) - {self._identity.node_id}
@@ -362,15 +369,14 @@ class Greeter:
         self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels
     ) -> None:
         decisions = peer_pb2.JoinReply.Decision
-        if reply.decision == decisions.ADMITTED:
+        if reply.decision == decisions.ADMITTED and is_id(reply.cluster) and is_id(reply.leader):
             if self._summary().blank and reply.cluster != self._journal.cluster:
                 await self._move(node, reply, channels)
         elif reply.decision == decisions.ASK_LEADER:
-            for text in reply.leader_addresses[:MAX_ADDRESSES_OF_ONE]:
-                with contextlib.suppress(ValueError):
-                    self.note(parse_address(text))
+            for address in told_addresses(reply.leader_addresses):
+                self.note(address)
         else:
-            self._set_pending(reply.reason)
+            self._set_pending(told_text(reply.reason, MAX_REASON_CHARACTERS))
 
     async def _move(self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels) -> None:
         if self.token is not None and not (
@@ -433,11 +439,12 @@ def to_message(summary: Summary) -> peer_pb2.ClusterSummary:
 def from_message(message: peer_pb2.ClusterSummary) -> Summary:
     """Rebuild a cluster's summary; raises RefusedError where it isn't one."""
     absorbed = message.absorbed[:MAX_ABSORBED]
-    if not all(re.fullmatch("[0-9a-f]{32}", each) for each in (message.cluster, *absorbed)):
-        raise RefusedError("a stranger named a cluster that can't be one")
+    named = [message.cluster, *absorbed, *([message.leader] if message.leader else [])]
+    if not all(map(is_id, named)):
+        raise RefusedError("a stranger named a cluster or a leader that can't be one")
     return Summary(
         cluster=ClusterId(message.cluster),
-        label="".join(c for c in message.label[:MAX_LABEL_CHARACTERS] if c.isprintable()),
+        label=told_text(message.label),
         blank=message.blank,
         open=message.open,
         leader=NodeId(message.leader) if message.leader else None,

@@ -1,10 +1,16 @@
 """The daemon's log: one event name and key=value pairs on a line.
 
-Owns the format. Doesn't know what is logged.
+Owns the format, and that nothing in a line steers a terminal or goes on for ever: others have a
+hand in what is logged. Doesn't know what that is.
 """
 
 import logging
 import sys
+
+MAX_CHARACTERS = 500
+"""Of one value, or of one line of a traceback."""
+
+MAX_TRACE_LINES = 60
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -20,8 +26,12 @@ class KeyValueFormatter(logging.Formatter):
             if name not in _STANDARD
         )
         stamp = self.formatTime(record, "%H:%M:%S")
-        line = f"{stamp} {record.levelname.lower():7} {record.getMessage()} {pairs}".rstrip()
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        event = _plain(record.getMessage())
+        line = f"{stamp} {record.levelname.lower():7} {event} {pairs}".rstrip()
+        if record.exc_info:
+            trace = self.formatException(record.exc_info).splitlines()[-MAX_TRACE_LINES:]
+            line = "\n".join([line, *map(_plain, trace)])
+        return line
 
 
 def start_logging(level: int = logging.INFO) -> None:
@@ -33,5 +43,15 @@ def start_logging(level: int = logging.INFO) -> None:
 
 
 def _quoted(value: object) -> str:
-    text = str(value)
-    return repr(text) if not text or any(sign in text for sign in ' ="\n') else text
+    text = _cut(str(value))
+    is_plain = text.isprintable() and text and not any(sign in text for sign in ' ="')
+    return text if is_plain else repr(text)
+
+
+def _plain(text: str) -> str:
+    """Return one line, with what can't be printed as `?`."""
+    return "".join(char if char.isprintable() else "?" for char in _cut(text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"

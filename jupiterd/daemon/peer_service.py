@@ -18,6 +18,7 @@ from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.tokens import Side, is_proved, prove
 from jupiterd.daemon.greeter import PROTOCOL, to_message
 from jupiterd.daemon.ledger_transfer import chunks_of
+from jupiterd.daemon.told import told_text
 from jupiterd.daemon.work_events import WorkOrder, to_proto
 from jupiterd.errors import BadCertificateError, ConflictError, JupiterError, NotAMemberError
 from jupiterd.ids import NodeId, short
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OPEN_METHODS = frozenset({"Hello", "Join"})
+OPEN_METHODS = frozenset({"Hello", "Join", "Bring"})
 """What strangers may call; the border refuses them everything else."""
 
-MAX_NAME_CHARACTERS = 64
 MAX_CERTIFICATE_BYTES = 4096
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -88,6 +88,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         async with self._admitting:  # one after the other, or a token would let in two
             admitted, reason = await self._admit(leading, who, request, token)
         if not admitted:
+            node.refusals.count("not-let-in", short(who), reason)
             return peer_pb2.JoinReply(decision=decisions.REFUSED, reason=reason)
         if address := _caller_address(context, request.port):
             node.greeter.note(address)
@@ -110,7 +111,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         letting_in = token.token if token is not None and token.token in state.tokens else ""
         decision, reason = admit(state, self._node.is_open, who, letting_in)
         if decision is Admission.ADMITTED and who not in state.members:
-            name = request.name[:MAX_NAME_CHARACTERS]
+            name = told_text(request.name)
             admission = NodeAdmitted(who, name, request.certificate_pem, reason, letting_in)
             await leading.record(admission)
             log.info("admitted", extra={"node": short(who), "reason": reason})
@@ -133,7 +134,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self, request_iterator: AsyncIterator[peer_pb2.BroughtLedger], context: Context
     ) -> peer_pb2.BringReply:
         """Take in the ledger of a cluster that is to become part of this one."""
-        who = await self._anybody(context)
+        who = caller(context)
         return await self._node.merging.take(who, request_iterator)
 
     async def Beat(

@@ -14,6 +14,7 @@ import msgpack
 
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.daemon.heartbeats import BeatStream
+from jupiterd.daemon.told import told_addresses, told_text
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.channels import PeerChannels
@@ -62,14 +63,14 @@ class Peer:
                 self._take_up_about(about)
             if telemetry:
                 self.telemetry = _unpacked(telemetry)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             log.debug("telemetry_refused", extra={"node": short(self.node), "reason": str(error)})
 
     def _take_up_about(self, about: About) -> None:
         self.about = about
-        self.run_nonce = about.run_nonce
-        self.addresses = tuple(about.addresses)
-        self.name = about.name or self.name
+        self.run_nonce = told_text(about.run_nonce)
+        self.addresses = tuple(map(str, told_addresses(about.addresses)))
+        self.name = told_text(about.name) or self.name
         self.hardware = Hardware.from_plain(_unpacked(about.hardware))
 
 

@@ -287,14 +287,15 @@ class Pulse:
         peer.beats.on_broken = lambda: self._hasten(peer.node)
         try:
             reply = await peer.beats.ask(self.message(), self._description.about)
+            peer.answered_s = now_s()
+            self.heard(peer.node, reply)
         except grpc.aio.AioRpcError as error:
             if "refused" in (error.details() or "").lower():
                 self._tell(Refused(peer.node))
         except TimedOutError as error:
             log.debug("beat_unanswered", extra={"node": short(peer.node), "reason": error.message})
-        else:
-            peer.answered_s = now_s()
-            self.heard(peer.node, reply)
+        except Exception:  # whatever a peer says, it must not end this daemon
+            log.exception("beat_failed", extra={"node": short(peer.node)})
 
     def message(self) -> peer_pb2.Heartbeat:
         """Return what we say just now."""

@@ -13,6 +13,7 @@ from jupiterd.cluster.state import CycleState
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.door_document import door_document, token_documents
+from jupiterd.daemon.told import told_text
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def status_document(node: "Node") -> dict[str, Any]:
         "node": {"id": node.identity.node_id, "name": node.settings.name},
         "cluster": {
             "id": node.journal.cluster,
-            "name": node.journal.state.label or None,
+            "name": told_text(node.journal.state.label) or None,
             "leader": node.pulse.election.leader,
             "term": node.pulse.election.term,
             "head": node.journal.ledger.head(),
@@ -107,7 +108,7 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
     heard_s = 0.0 if is_self else node.pulse.membership.last_heard_s(member, now_s())
     return {
         "id": member,
-        "name": peer.name if peer is not None and peer.name else admitted.name,
+        "name": told_text(peer.name if peer is not None and peer.name else admitted.name),
         "state": str(node.outlook.liveness(member)),
         "role": role.role if role is not None else "idle",
         "reason": _why_this_role(node, member),

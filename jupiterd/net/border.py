@@ -22,7 +22,6 @@ from google.protobuf.message import DecodeError
 
 from jupiterd.cluster.rates import Rate, RateLimit
 from jupiterd.errors import (
-    BadCertificateError,
     CorruptLedgerError,
     JupiterError,
     MalformedError,
@@ -86,6 +85,9 @@ class Border(grpc.aio.ServerInterceptor):
         if handler is None:
             return None
         name = str(handler_call_details.method).rpartition("/")[2]
+        if handler.request_streaming:
+            kind = self._many if handler.response_streaming else self._many_to_one
+            return kind(name, handler)
         return (
             self._stream(name, handler) if handler.response_streaming else self._one(name, handler)
         )
@@ -94,7 +96,8 @@ class Border(grpc.aio.ServerInterceptor):
         method = cast("Any", handler).unary_unary
 
         async def answer(requests: AsyncIterator[bytes], context: Context) -> object:
-            async with self._let_in(name, handler, requests, context) as request:
+            async with self._let_in(name, context) as who:
+                request = _parsed(handler, await self._read(requests, who))
                 return await method(request, context)
 
         return grpc.stream_unary_rpc_method_handler(
@@ -106,8 +109,10 @@ class Border(grpc.aio.ServerInterceptor):
 
         async def answers(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[Any]:
             async with (
-                self._let_in(name, handler, requests, context) as request,
-                aclosing(method(request, context)) as replies,
+                self._let_in(name, context) as who,
+                aclosing(
+                    method(_parsed(handler, await self._read(requests, who)), context)
+                ) as replies,
             ):
                 async for reply in replies:
                     yield reply
@@ -116,16 +121,57 @@ class Border(grpc.aio.ServerInterceptor):
             cast("Any", answers), None, handler.response_serializer
         )
 
+    def _many_to_one(self, name: str, handler: Handler) -> Handler:
+        method = cast("Any", handler).stream_unary
+
+        async def answer(requests: AsyncIterator[bytes], context: Context) -> object:
+            async with self._let_in(name, context) as who:
+                return await method(self._each(handler, requests, who), context)
+
+        return grpc.stream_unary_rpc_method_handler(
+            cast("Any", answer), None, handler.response_serializer
+        )
+
+    def _many(self, name: str, handler: Handler) -> Handler:
+        method = cast("Any", handler).stream_stream
+
+        async def answers(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[Any]:
+            async with (
+                self._let_in(name, context) as who,
+                aclosing(method(self._each(handler, requests, who), context)) as replies,
+            ):
+                async for reply in replies:
+                    yield reply
+
+        return grpc.stream_stream_rpc_method_handler(
+            cast("Any", answers), None, handler.response_serializer
+        )
+
+    async def _each(
+        self, handler: Handler, requests: AsyncIterator[bytes], who: NodeId
+    ) -> AsyncIterator[object]:
+        """Yield each of many requests; they are counted, and a stranger may not be slow."""
+        while True:
+            timeout_s = None if self._is_member(who) else REQUEST_TIMEOUT_S
+            try:
+                async with asyncio.timeout(timeout_s):
+                    raw = await anext(requests)
+            except StopAsyncIteration:
+                return
+            except TimeoutError as error:
+                raise MalformedError("the next request didn't come in time") from error
+            if not self._limits()[0].allows(asyncio.get_running_loop().time(), who):
+                raise TooOftenError("too many calls")
+            yield _parsed(handler, raw)
+
     @asynccontextmanager
-    async def _let_in(
-        self, name: str, handler: Handler, requests: AsyncIterator[bytes], context: Context
-    ) -> AsyncGenerator[object]:
-        """Yield the request; whatever goes wrong then or before ends the call, and is counted."""
+    async def _let_in(self, name: str, context: Context) -> AsyncGenerator[NodeId]:
+        """Yield the caller; whatever goes wrong then or before ends the call, and is counted."""
         who = UNKNOWN
         try:
-            who = _caller(context)
+            who = caller(context)
             with self._place_for(who, name):
-                yield _parsed(handler, await self._read(requests, who))
+                yield who
         except JupiterError as error:
             if isinstance(error, RefusedError | CorruptLedgerError):
                 self._refusals.count(error.code, _called(who, context), error.message)
@@ -191,13 +237,6 @@ class Border(grpc.aio.ServerInterceptor):
         if len(raw) > MAX_STRANGERS_REQUEST_BYTES and not self._is_member(who):
             raise TooLargeError(f"a request of {len(raw)} bytes is too large")
         return raw
-
-
-def _caller(context: Context) -> NodeId:
-    try:
-        return caller(context)
-    except RefusedError as error:
-        raise BadCertificateError(error.message) from error
 
 
 def _called(who: str, context: Context) -> str:

@@ -8,10 +8,12 @@ behind a checkpoint would come half a second late and look like a dying machine.
 subchannel pool, or gRPC would quietly lay them onto one connection again.
 """
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import grpc.aio
+from google.protobuf.message import DecodeError
 
 from jupiterd.net.credentials import TARGET_NAME_OPTION, channel_credentials
 from jupiterd.net.identity import Identity
@@ -34,6 +36,9 @@ CHANNEL_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.client_idle_timeout_ms", 30_000),
 )
 
+MAX_SMALL_REPLY_BYTES: Final = 64 << 10
+"""A heartbeat of 64 members, or a hello with everybody's addresses, has a quarter of that."""
+
 MAX_REPLY_BYTES: Final = 4 << 20
 MAX_BULK_REPLY_BYTES: Final = 17 << 20
 """A manifest comes in one message and may have 16 MiB; all else there is far smaller."""
@@ -50,7 +55,7 @@ class PeerChannels:
     @cached_property
     def heartbeat(self) -> PeerStub:
         """The Peer service on a connection that carries nothing large."""
-        return PeerStub(self._channel(MAX_REPLY_BYTES))
+        return PeerStub(self._channel(MAX_SMALL_REPLY_BYTES))
 
     @cached_property
     def control(self) -> PeerStub:
@@ -71,4 +76,68 @@ class PeerChannels:
         options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", max_reply_bytes))
         channel = grpc.aio.secure_channel(str(self.address), self._credentials, options=options)
         self._open.append(channel)
-        return channel
+        return cast("grpc.aio.Channel", _Readable(channel))
+
+
+class _Readable:
+    """A channel on which a reply that can't be read is an empty one, which means nothing anywhere.
+
+    gRPC for Python would log a traceback for each, and hand None to a caller who expects a reply.
+    """
+
+    def __init__(self, channel: grpc.aio.Channel) -> None:
+        self._channel = channel
+
+    def unary_unary(
+        self,
+        method: str,
+        request_serializer: Callable[[Any], bytes],
+        response_deserializer: Callable[[bytes], Any],
+        **more: Any,
+    ) -> object:
+        """Return a call of one reply; the stubs ask for it."""
+        read = _reader(response_deserializer)
+        return self._channel.unary_unary(method, request_serializer, read, **more)
+
+    def unary_stream(
+        self,
+        method: str,
+        request_serializer: Callable[[Any], bytes],
+        response_deserializer: Callable[[bytes], Any],
+        **more: Any,
+    ) -> object:
+        """Return a call of many replies; the stubs ask for it."""
+        read = _reader(response_deserializer)
+        return self._channel.unary_stream(method, request_serializer, read, **more)
+
+    def stream_unary(
+        self,
+        method: str,
+        request_serializer: Callable[[Any], bytes],
+        response_deserializer: Callable[[bytes], Any],
+        **more: Any,
+    ) -> object:
+        """Return a call of many requests and one reply; the stubs ask for it."""
+        read = _reader(response_deserializer)
+        return self._channel.stream_unary(method, request_serializer, read, **more)
+
+    def stream_stream(
+        self,
+        method: str,
+        request_serializer: Callable[[Any], bytes],
+        response_deserializer: Callable[[bytes], Any],
+        **more: Any,
+    ) -> object:
+        """Return a call of many requests and replies; the stubs ask for it."""
+        read = _reader(response_deserializer)
+        return self._channel.stream_stream(method, request_serializer, read, **more)
+
+
+def _reader(parse: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    def read(raw: bytes) -> object:
+        try:
+            return parse(raw)
+        except DecodeError:
+            return parse(b"")
+
+    return read

@@ -31,7 +31,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from jupiterd.errors import RefusedError, StateDirError
+from jupiterd.errors import BadCertificateError, StateDirError
 from jupiterd.ids import NodeId
 
 LEAF_NAME: Final = "node.jupiter.internal"
@@ -90,7 +90,7 @@ def node_id_of(certificate_pem: bytes) -> NodeId:
     """Return the id of the node whose public key the certificate shows.
 
     Raises:
-        RefusedError: the bytes are no certificate of a P-256 key.
+        BadCertificateError: the bytes are no certificate of a P-256 key.
     """
     return _hash_key(_public_key(certificate_pem))
 
@@ -99,7 +99,7 @@ def verify(certificate_pem: bytes, body: bytes, signature: bytes) -> bool:
     """Say whether the certificate's key signed `body`; False where it is no such certificate."""
     try:
         _public_key(certificate_pem).verify(signature, body, _SIGNATURE)
-    except (InvalidSignature, RefusedError):
+    except (InvalidSignature, BadCertificateError):
         return False
     return True
 
@@ -168,9 +168,11 @@ def _public_key(certificate_pem: bytes) -> ec.EllipticCurvePublicKey:
     try:
         key = x509.load_pem_x509_certificate(certificate_pem).public_key()
     except Exception as error:  # the parser's own kinds of error are many and undocumented
-        raise RefusedError("the other side showed something that is no certificate") from error
+        raise BadCertificateError(
+            "the other side showed something that is no certificate"
+        ) from error
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
-        raise RefusedError("the other side showed a certificate whose key isn't P-256")
+        raise BadCertificateError("the other side showed a certificate whose key isn't P-256")
     return key
 
 

@@ -17,7 +17,7 @@ from jupiterd.net.identity import Identity
 Registration = Callable[[grpc.aio.Server], None]
 """Puts one servicer onto a server, such as a partial of `add_PeerServicer_to_server`."""
 
-MAX_CONNECTIONS: Final = 448
+MAX_CONNECTIONS: Final = 256
 
 SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.so_reuseport", 0),  # or a second daemon shares the port on Linux, and nobody is told

@@ -6,6 +6,7 @@ Owns what a stranger can do with a key of its own. Prints one JSON document of w
 """
 
 import asyncio
+import contextlib
 import json
 import socket
 import struct
@@ -105,6 +106,22 @@ async def holding(port: int, folder: Path, amount: int, seconds: float) -> Resul
     return {"held": len(held), "refused": failed, "ended": sum(ended)}
 
 
+async def idle(port: int, folder: Path, amount: int, seconds: float) -> Result:
+    """Shake hands so often, and say nothing more."""
+    stranger = await Stranger.at(port, folder)
+    held: list[RawConnection] = []
+    failed = 0
+    for _ in range(amount):
+        try:
+            held.append(await RawConnection.open(port, stranger.identity))
+        except OSError:
+            failed += 1
+    ended = await asyncio.gather(*(connection.listen(seconds) for connection in held))
+    for connection in held:
+        connection.close()
+    return {"held": len(held), "refused": failed, "ended": sum(ended)}
+
+
 async def joins(port: int, folder: Path, amount: int, seconds: float) -> Result:
     """Ask to be let in so often a second, with 32 keys in turn."""
     strangers = [await Stranger.at(port, folder, f"key{number}") for number in range(32)]
@@ -131,35 +148,45 @@ async def joins(port: int, folder: Path, amount: int, seconds: float) -> Result:
 
 
 async def names(port: int, folder: Path, amount: int, seconds: float) -> Result:
-    """Announce so many services by multicast; each name a new one, and none of them there."""
+    """Announce so many services by multicast, each with a name of its own and none of them there.
+
+    They lead to ports that answer nothing, to ports where nobody listens, and to the daemon itself.
+    """
     del folder
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    with contextlib.ExitStack() as ends:
+        traps = [ends.enter_context(_trap()) for _ in range(200)]
+        sender = ends.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
         sender.bind(("127.0.0.1", 0))
         began_s = time.monotonic()
         for number in range(amount):
-            sender.sendto(announcement(number, port), MDNS)
+            kinds = (traps[number % 200].getsockname()[1], 20_000 + number % 10_000, port)
+            sender.sendto(announcement(number, kinds[number % 3]), MDNS)
             if number % 10 == 9:
                 await asyncio.sleep(began_s + seconds * number / amount - time.monotonic())
-    return {"sent": amount, "took_s": time.monotonic() - began_s}
+        return {"sent": amount, "took_s": time.monotonic() - began_s}
+
+
+def _trap() -> socket.socket:
+    """Listen, and never say anything."""
+    trap = socket.socket()
+    trap.bind(("127.0.0.1", 0))
+    trap.listen(64)
+    return trap
 
 
 def announcement(number: int, port: int) -> bytes:
-    """Return one packet: pointer, place and address of a service that isn't there.
-
-    A thousand machines, every one of them on loopback; ports nobody listens on, and ours.
-    """
+    """Return one packet: the pointer to a service's name, its place, and its host's address."""
     instance = f"{number:08x}"
     kind = _name("_jupiter", "_tcp", "local")
     full = _name(instance, "_jupiter", "_tcp", "local")
     host = _name(instance, "local")
-    place = struct.pack(">HHH", 0, 0, port if number % 2 else 20_000 + number % 10_000) + host
-    address = bytes((127, 0, number >> 8 & 0xFF, number & 0xFF))
+    place = struct.pack(">HHH", 0, 0, port) + host
     return (
         struct.pack(">HHHHHH", 0, 0x8400, 0, 3, 0, 0)
         + _record(kind, 12, 4500, full, klass=1)
         + _record(full, 33, 120, place)
-        + _record(host, 1, 120, address)
+        + _record(host, 1, 120, bytes((127, 0, 0, 1)))
     )
 
 
@@ -178,7 +205,7 @@ def code_of(error: grpc.aio.AioRpcError) -> str:
 
 
 ATTACKS: dict[str, Callable[[int, Path, int, float], Awaitable[Result]]] = {
-    attack.__name__: attack for attack in (silent, streams, holding, joins, names)
+    attack.__name__: attack for attack in (silent, streams, holding, idle, joins, names)
 }
 
 

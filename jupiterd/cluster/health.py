@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from jupiterd.cluster.admission import OPEN_COMMAND
+from jupiterd.cluster.approval import approve_command
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.roles import MISSING_ENGINE
 from jupiterd.ids import NodeId, short
@@ -45,6 +47,16 @@ class NodeView:
 
 
 @dataclass(frozen=True)
+class WaitingView:
+    """A newcomer that waits to be let in."""
+
+    node: NodeId
+    name: str
+    words: str
+    """To compare with those on its own screen."""
+
+
+@dataclass(frozen=True)
 class ClusterView:
     """What the judgement is made from."""
 
@@ -55,6 +67,10 @@ class ClusterView:
     """Why this node waits outside a closed cluster; empty where it doesn't."""
     sought: str = ""
     """Which cluster this node looks for in vain; empty where it doesn't."""
+    pending_command: str = OPEN_COMMAND
+    """What to run on a member to let this node in."""
+    waiting: tuple[WaitingView, ...] = ()
+    """Who wants to be let in."""
     clone_at: str = ""
     """Where another machine has this node's key; empty where none was seen."""
     is_removed: bool = False
@@ -71,6 +87,7 @@ class _Row:
     title: str
     """May name {subject}."""
     hint: str
+    """May name {command}."""
 
 
 TABLE: Mapping[str, _Row] = {
@@ -97,7 +114,7 @@ TABLE: Mapping[str, _Row] = {
     "pending-node": _Row(
         Severity.WARNING,
         "this node waits to be let in: {subject}",
-        "run on any member: jupiterctl cluster open",
+        "run on any member: {command}",
     ),
     "sought": _Row(
         Severity.WARNING,
@@ -124,6 +141,11 @@ TABLE: Mapping[str, _Row] = {
         "{subject} doesn't answer",
         "it gets no new work until it does; check its network and whether it sleeps",
     ),
+    "node-waits": _Row(
+        Severity.INFO,  # a stranger doesn't make a cluster ill
+        "{subject}",
+        "if the new machine shows the same words: {command}",
+    ),
     "alone": _Row(
         Severity.INFO,
         "this node is alone in its cluster",
@@ -138,35 +160,49 @@ _OF_LIVENESS = {Liveness.GONE: "node-gone", Liveness.SUSPECT: "node-suspect"}
 def judge(view: ClusterView) -> list[HealthWarning]:
     """Return what is wrong, in the order of the table; empty when all is well."""
     rank = {code: position for position, code in enumerate(TABLE)}
-    found = sorted(_findings(view), key=lambda finding: (rank[finding[0]], finding[1]))
-    return [_warning(code, subject) for code, subject in found]
+    found = sorted(_findings(view), key=lambda finding: (rank[finding.code], finding.subject))
+    return [_warning(finding) for finding in found]
 
 
-def _findings(view: ClusterView) -> Iterator[tuple[str, str]]:
-    yield from ((code, subject) for code, holds, subject in _of_this_node(view) if holds)
+@dataclass(frozen=True)
+class _Finding:
+    code: str
+    subject: str
+    command: str = ""
+
+
+def _findings(view: ClusterView) -> Iterator[_Finding]:
+    yield from (finding for finding, holds in _of_this_node(view) if holds)
     alive = [node for node in view.nodes if node.liveness is Liveness.ALIVE]
     if alive and not any(node.engines for node in alive):
-        yield "no-engine", ""
+        yield _Finding("no-engine", "")
     for node in view.nodes:
         if node.liveness in _OF_LIVENESS:
-            yield _OF_LIVENESS[node.liveness], node.name or short(node.node)
+            yield _Finding(_OF_LIVENESS[node.liveness], node.name or short(node.node))
+    for newcomer in view.waiting:
+        subject = f"{newcomer.name} ({short(newcomer.node)}) waits to be let in: {newcomer.words}"
+        yield _Finding("node-waits", subject, approve_command(newcomer.name, newcomer.node))
 
 
-def _of_this_node(view: ClusterView) -> tuple[tuple[str, bool, str], ...]:
-    """Return each code, whether it holds, and what it is about."""
+def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:
+    """Return each finding, and whether it holds."""
+    is_alone = len(view.nodes) == 1 and not (view.is_removed or view.sought)
+    pending = _Finding("pending-node", view.pending_reason, view.pending_command)
     return (
-        ("clone", bool(view.clone_at), view.clone_at),
-        ("removed", view.is_removed, ""),
-        ("disk", bool(view.disk_trouble), view.disk_trouble),
-        ("no-leader", view.leader is None, ""),
-        ("sought", bool(view.sought), view.sought),
-        ("pending-node", bool(view.pending_reason), view.pending_reason),
-        ("trusts-lan", view.trusts_lan, ""),
+        (_Finding("clone", view.clone_at), bool(view.clone_at)),
+        (_Finding("removed", ""), view.is_removed),
+        (_Finding("disk", view.disk_trouble), bool(view.disk_trouble)),
+        (_Finding("no-leader", ""), view.leader is None),
+        (_Finding("sought", view.sought), bool(view.sought)),
+        (pending, bool(view.pending_reason)),
+        (_Finding("trusts-lan", ""), view.trusts_lan),
         # With none at all this one is still starting.
-        ("alone", len(view.nodes) == 1 and not (view.is_removed or view.sought), ""),
+        (_Finding("alone", ""), is_alone),
     )
 
 
-def _warning(code: str, subject: str) -> HealthWarning:
-    row = TABLE[code]
-    return HealthWarning(code, row.severity, row.title.format(subject=subject), row.hint)
+def _warning(finding: _Finding) -> HealthWarning:
+    row = TABLE[finding.code]
+    title = row.title.format(subject=finding.subject)
+    hint = row.hint.format(command=finding.command)
+    return HealthWarning(finding.code, row.severity, title, hint)

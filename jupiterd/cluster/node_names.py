@@ -24,3 +24,14 @@ def find_node(names: Mapping[NodeId, str], wanted: str) -> NodeId:
         ids = ", ".join(sorted(short(node) for node in found))
         raise UsageError(f"{wanted} could be any of {ids}", "name it by its id")
     return found[0]
+
+
+def find_waiting(names: Mapping[NodeId, str], wanted: str) -> NodeId:
+    """Return the node that is meant among these, which wait to be let in; raises as `find_node`."""
+    try:
+        return find_node(names, wanted)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"no node that waits to be let in is called {wanted}",
+            "jupiterctl node list shows who waits; start jupiterd on the new machine first",
+        ) from error

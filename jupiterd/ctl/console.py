@@ -88,6 +88,13 @@ class Console:
             raise UsageError(question, "without a terminal, say so with --yes")
         self.confirm(question, invocation)
 
+    def require_comparison(self, question: str) -> None:
+        """Ask what only somebody before both machines can know; without a terminal insist on it."""
+        if not _can_ask():
+            hint = 'without a terminal, say which with --words "...", or compare none with --yes'
+            raise UsageError(question, hint)
+        click.confirm(question, abort=True, err=True)
+
 
 def write_error(error: JupiterError) -> None:
     """Print an error: what went wrong, an empty line, what to do."""

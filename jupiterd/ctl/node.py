@@ -1,5 +1,8 @@
 """`jupiterctl node ...`: the machines."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from jupiterd.ctl.commands import Group
@@ -29,6 +32,32 @@ def list_nodes(invocation: Invocation) -> None:
     status = ask(invocation.state_dir, "status")
     document = {"schema": SCHEMA, "nodes": status.get("nodes", [])}
     Console.of(invocation).show(document, lambda: node_table(status))
+
+
+@command.command("approve")
+@click.argument("node")
+@click.option("--words", metavar="WORDS", help="The four words that the new machine shows.")
+@click.pass_obj
+def approve_node(invocation: Invocation, node: str, words: str | None) -> None:
+    """Let NODE in, which waits outside the closed cluster.
+
+    NODE is a name, an id, or the beginning of one; `jupiterctl status` on the new machine and
+    `jupiterctl node list` here show the same four words, unless somebody stands between the two.
+    With --yes nothing is compared.
+
+    \b
+    Examples:
+      jupiterctl node approve new-laptop
+      jupiterctl node approve new-laptop --words "radar canvas tiny plug"
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask, order
+
+    console = Console.of(invocation)
+    if not words and not invocation.is_confirmed:
+        node, name, words = _seen_waiting(ask(invocation.state_dir, "status"), node)
+        console.require_comparison(f"Does {plain(name)} ({node[:8]}) show the words: {words}?")
+    done = order(invocation.state_dir, "node.approve", {"node": node, "words": words or ""})
+    console.show(done, lambda: [f"{plain(done['name'])} is let in"])
 
 
 @command.command("remove")
@@ -76,6 +105,17 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
 
     done = order(invocation.state_dir, "node.role", {"node": node, "role": role})
     Console.of(invocation).show(done, lambda: [_pinned(str(done["name"]), role)])
+
+
+def _seen_waiting(status: Mapping[str, Any], wanted: str) -> tuple[str, str, str]:
+    """Return the id, the name and the words of the newcomer that is meant."""
+    from jupiterd.cluster.node_names import find_waiting
+    from jupiterd.ids import NodeId
+
+    nodes = status.get("nodes", [])
+    waiting = {NodeId(str(seen["id"])): seen for seen in nodes if seen.get("state") == "pending"}
+    found = find_waiting({node: str(seen["name"]) for node, seen in waiting.items()}, wanted)
+    return found, str(waiting[found]["name"]), plain(waiting[found]["words"])
 
 
 def _pinned(name: str, role: str) -> str:

@@ -52,6 +52,7 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
     return [
         f"cluster  {cluster_line(status)}",
         f"node     {plain(node.get('name'))} ({short(node.get('id', ''))})",
+        *([f"words    {plain(node['words'])}"] if node.get("words") else []),
         f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
         *door,
         *health_lines(status),

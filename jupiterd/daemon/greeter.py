@@ -14,11 +14,12 @@ import grpc
 from jupiterd.cluster.admission import Meeting, Summary, choose, meet
 from jupiterd.cluster.sought import still_sought
 from jupiterd.cluster.tokens import Side, Token, is_proved, prove
+from jupiterd.daemon.applying import Applying
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.ledger_transfer import fetch_ledger
 from jupiterd.daemon.peers import Peers
-from jupiterd.daemon.told import MAX_REASON_CHARACTERS, is_id, told_addresses, told_text
+from jupiterd.daemon.told import is_id, told_addresses, told_text
 from jupiterd.errors import JupiterError, RefusedError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
@@ -49,6 +50,8 @@ MAX_ABSORBED = 64
 MAX_OUTSIDERS = 16
 MAX_GREETINGS = 16
 """At once: whoever announces a thousand addresses doesn't get a thousand connections."""
+MAX_QUESTIONS = 2
+"""Of one exchange for approval: the commitment, then the nonce."""
 
 
 @dataclass
@@ -110,6 +113,8 @@ class Greeter:
         """Called first with whoever was met; says whether there is nothing more to be done now."""
         self.token: Token | None = None
         """Of the only cluster that this node may join, where it has one."""
+        self.applying = Applying(identity.node_id, name)
+        """Our wait for approval by a closed cluster."""
         self.pending_reason = ""
         """Why this node waits outside a cluster that it sees; empty when it doesn't."""
         self.sought = ""
@@ -282,13 +287,13 @@ class Greeter:
             await self._meet_stranger(node, channels, knows_us=reply.member)
         elif self.token is not None and theirs.cluster != self._journal.cluster:
             if theirs.cluster == self.token.cluster:
-                await self._use_token(node, channels)
+                await self._use_token(node, theirs, channels)
                 attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
-        elif meeting is Meeting.JOIN_THEIRS:
-            await self._join(node, theirs.cluster, channels)
-            attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
-        elif meeting is Meeting.PENDING:
-            self._set_pending(reason)
+        elif meeting in (Meeting.JOIN_THEIRS, Meeting.PENDING):
+            if meeting is Meeting.PENDING and not self.applying.words:
+                self._set_pending(reason)
+            wait_s = await self._ask_at(node, address, theirs, channels)
+            attempt.due_s, attempt.wait_s = now_s() + wait_s, FIRST_RETRY_S
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
 
     def _note_outsider(self, outsider: Outsider) -> None:
@@ -331,52 +336,74 @@ class Greeter:
             and now_s() - peer.answered_s < WORKING_S
         )
 
-    async def _join(self, node: NodeId, theirs: ClusterId, channels: PeerChannels) -> None:
+    async def _ask_at(
+        self, node: NodeId, address: Address, theirs: Summary, channels: PeerChannels
+    ) -> float:
+        """Ask to be let in; return in how many seconds this address is due again."""
+        if not self.applying.asks_elsewhere(node, address):
+            await self._join(node, theirs, channels)
+        is_closed = self.applying.is_with(node) or not theirs.open
+        is_outside = is_closed and self._journal.cluster != theirs.cluster
+        return self.applying.wait_s(node, address) if is_outside else TICK_S
+
+    async def _join(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
         recent = [summary for summary, at_s in self._seen.values() if now_s() - at_s < SEEN_S]
         chosen, reason = choose(self._summary(), recent)
         if chosen is None:
             self._set_pending(reason)
             return
-        if chosen == theirs:
-            await self._ask_to_join(node, channels)
+        if chosen == theirs.cluster:
+            await self._ask_to_join(node, theirs, channels)
 
-    async def _use_token(self, node: NodeId, channels: PeerChannels) -> None:
+    async def _use_token(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
         if self._summary().blank:
-            await self._ask_to_join(node, channels)
+            await self._ask_to_join(node, theirs, channels)
         else:
             self._set_pending(
                 "this node's own cluster has work, which joining would drop; "
                 "to join all the same, start it with a new state folder: jupiterd --state-dir DIR"
             )
 
-    async def _ask_to_join(self, node: NodeId, channels: PeerChannels) -> None:
+    async def _ask_to_join(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
         if self._joining.locked():
             return
         async with self._joining:
-            request = peer_pb2.JoinRequest(
-                name=self._name, port=self.port, certificate_pem=self._identity.certificate_pem
-            )
-            if self.token is not None:
-                request.token_id = self.token.id
-                request.proof = self._proof(self.token, Side.NEWCOMER, node)
-            reply = await channels.control.Join(request, timeout=JOIN_TIMEOUT_S)
-            await self._take_answer(node, reply, channels)
+            for _ in range(MAX_QUESTIONS):
+                request = self._join_request(node, theirs)
+                if request is None:
+                    return
+                reply = await channels.control.Join(request, timeout=JOIN_TIMEOUT_S)
+                if not self.applying.take(node, reply):
+                    await self._take_answer(node, theirs, reply, channels)
+                    return
+
+    def _join_request(self, node: NodeId, theirs: Summary) -> peer_pb2.JoinRequest | None:
+        """Return what to ask a member; None where its leader has answered just now."""
+        request = peer_pb2.JoinRequest(
+            name=self._name, port=self.port, certificate_pem=self._identity.certificate_pem
+        )
+        if self.token is not None:
+            request.token_id = self.token.id
+            request.proof = self._proof(self.token, Side.NEWCOMER, node)
+        elif not self.applying.fill(request, node, theirs):
+            return None
+        return request
 
     def _proof(self, token: Token, side: Side, member: NodeId) -> bytes:
         return prove(token.secret, side, token.cluster, self._identity.node_id, member)
 
     async def _take_answer(
-        self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels
+        self, node: NodeId, theirs: Summary, reply: peer_pb2.JoinReply, channels: PeerChannels
     ) -> None:
         decisions = peer_pb2.JoinReply.Decision
         if reply.decision == decisions.ADMITTED and is_id(reply.cluster) and is_id(reply.leader):
-            if self._summary().blank and reply.cluster != self._journal.cluster:
+            if self._summary().blank and reply.cluster == theirs.cluster:
                 await self._move(node, reply, channels)
         elif reply.decision == decisions.ASK_LEADER:
             for address in told_addresses(reply.leader_addresses):
                 self.note(address)
         else:
-            self._set_pending(told_text(reply.reason, MAX_REASON_CHARACTERS))
+            self._set_pending(self.applying.reason(theirs, reply))
 
     async def _move(self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels) -> None:
         if self.token is not None and not (
@@ -388,6 +415,7 @@ class Greeter:
         cluster, began_s = ClusterId(reply.cluster), now_s()
         await self._journal.move_to(await fetch_ledger(channels.control, node, cluster))
         self.pending_reason = ""
+        self.applying.end()
         log.info(
             "joined",
             extra={

@@ -13,6 +13,7 @@ from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.placement import Seat, choose
 from jupiterd.cluster.state import CycleState
 from jupiterd.cluster.tokens import TokenTimer
+from jupiterd.cluster.waiting import WaitingList
 from jupiterd.cluster.window import Window
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.dispatcher import Dispatcher
@@ -57,6 +58,8 @@ class Leading:
     alive: Callable[[], frozenset[NodeId]]
     hardware_of: Callable[[NodeId], Hardware | None]
     exchange: Exchange
+    waiting: WaitingList
+    """Who wants to be let in; it ends with the term."""
     check_awake: Callable[[], None]
     """Ends the term at once where this machine has slept: others may lead by now."""
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])

@@ -3,26 +3,33 @@
 Owns their checks and what each records; they run at the leader. Doesn't know how commands get here.
 """
 
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.admission import MAX_MEMBERS
+from jupiterd.cluster.admission import MAX_MEMBERS, Admission, admit
 from jupiterd.cluster.facts import (
     ClusterRenamed,
+    NodeAdmitted,
     NodeRemoved,
     RolePinned,
     TokenIssued,
     TokenWithdrawn,
     WindowSet,
 )
-from jupiterd.cluster.node_names import find_node
+from jupiterd.cluster.node_names import find_node, find_waiting
 from jupiterd.cluster.roles import Role
 from jupiterd.cluster.tokens import ID_BYTES, LIFETIME_S, SECRET_BYTES, Token
-from jupiterd.errors import ConflictError, NotFoundError, UsageError
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.comparison_words import typed
+from jupiterd.errors import ConflictError, NotFoundError, RefusedError, UsageError
+from jupiterd.ids import short
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leading import Leading
+
+log = logging.getLogger(__name__)
 
 NO_PIN = "auto"
 MAX_LABEL_CHARACTERS = 64
@@ -85,6 +92,29 @@ async def remove_node(leading: "Leading", arguments: Arguments) -> dict[str, Any
     return {"node": node, "name": name}
 
 
+async def approve_node(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Let in a node that waits, whose words are these; without words nothing is compared.
+
+    Raises:
+        NotFoundError: no such node waits.
+        RefusedError: its words are others, or it may not come in at all.
+    """
+    text = str(arguments.get("words", ""))
+    words = typed(text) if text else None
+    names = {seen.node: seen.name for seen in leading.waiting.shown(now_s())}
+    node = find_waiting(names, str(arguments["node"]))
+    applicant = leading.waiting.check(now_s(), node, words)
+    decision, reason = admit(leading.journal.state, is_open=False, node=node)
+    if decision is Admission.REFUSED:
+        raise RefusedError(f"{applicant.name} can't be let in: {reason}")
+    how = "who compared the words" if words else "without comparing the words"
+    reason = f"approved by a person {how}"
+    await leading.record(NodeAdmitted(node, applicant.name, applicant.certificate_pem, reason))
+    leading.waiting.drop(node)
+    log.info("admitted", extra={"node": short(node), "reason": reason})
+    return {"node": node, "name": applicant.name}
+
+
 async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     """Fix what a node does, or leave it to the leader again."""
     wanted = str(arguments["role"])
@@ -129,6 +159,7 @@ COMMANDS: Mapping[str, Command] = {
     "cluster.rename": rename_cluster,
     "cluster.token": issue_token,
     "cluster.withdraw": withdraw_token,
+    "node.approve": approve_node,
     "node.remove": remove_node,
     "node.role": pin_role,
 }

@@ -11,8 +11,10 @@ from jupiterd.cluster.admission import Summary
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.merging import absorbed_by
 from jupiterd.cluster.tokens import parse_token
+from jupiterd.cluster.waiting import WaitingList
 from jupiterd.daemon.address_book import load_addresses, save_addresses
 from jupiterd.daemon.artifact_service import ArtifactService
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commands import Commands
 from jupiterd.daemon.conductors import Founding
 from jupiterd.daemon.control_service import serve_control
@@ -207,6 +209,7 @@ class Node:
             alive=self.alive,
             hardware_of=self.outlook.hardware_of,
             exchange=self.exchange,
+            waiting=WaitingList(self.journal.cluster, self.identity.node_id, now_s()),
             check_awake=self.pulse.check_awake,
         )
 

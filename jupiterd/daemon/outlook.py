@@ -4,17 +4,21 @@ Owns the picture that status shows and heartbeats carry. Changes nothing.
 """
 
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
 import psutil
 
+from jupiterd.cluster.admission import OPEN_COMMAND
 from jupiterd.cluster.hardware import Hardware
-from jupiterd.cluster.health import ClusterView, NodeView
+from jupiterd.cluster.health import ClusterView, NodeView, WaitingView
 from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.waiting import Waiting, from_telemetry, to_plain
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.door_document import leaders_word
 from jupiterd.daemon.heartbeats import Description
+from jupiterd.daemon.peers import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
 from jupiterd.net.interfaces import local_addresses
 from jupiterd.ports import Address
@@ -70,6 +74,18 @@ class Outlook:
             running = [] if peer is None else peer.telemetry.get("live", [])
         return next((live for live in running if live["cycle"] == cycle), None)
 
+    def waiting(self) -> list[Waiting]:
+        """Return who waits to be let in: the leader's own list, or what it told us of it."""
+        members = self._node.journal.state.members
+        leading = self._node.leadership.leading
+        if leading is not None:
+            seen = leading.waiting.shown(now_s())
+        else:
+            leader = self._node.pulse.election.leader
+            peer = None if leader is None else self._node.peers.get(leader)
+            seen = [] if peer is None else from_telemetry(peer.telemetry)
+        return [waiting for waiting in seen if waiting.node not in members]
+
     def load(self) -> dict[str, float]:
         """Return how busy this machine is."""
         memory = psutil.virtual_memory()
@@ -91,6 +107,7 @@ class Outlook:
             )
             for node, admitted in self._node.journal.state.members.items()
         )
+        applying = self._node.greeter.applying
         return ClusterView(
             leader=self._node.pulse.election.leader,
             nodes=nodes,
@@ -100,18 +117,24 @@ class Outlook:
             is_removed=self._node.is_removed,
             trusts_lan=self._node.settings.trust_lan,
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
+            pending_command=applying.command if applying.words else OPEN_COMMAND,
+            waiting=tuple(
+                WaitingView(seen.node, seen.name, spelled(seen.numbers)) for seen in self.waiting()
+            ),
         )
 
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
         told: dict[str, Any] = {"load": self.load()}
         runs_gang = False
-        if self._node.leadership.leading is not None:
+        leading = self._node.leadership.leading
+        if leading is not None:
+            if waiting := leading.waiting.shown(now_s()):
+                told["waiting"] = to_plain(waiting)
             told["live"] = self._node.board.to_plain(now_s())
-            told["door"] = leaders_word(self._node, self._node.leadership.leading)
+            told["door"] = leaders_word(self._node, leading)
             runs_gang = any(live["gang"] for live in told["live"])
-        telemetry: bytes = msgpack.packb(told) or b""
-        return Description(self._about(), telemetry, runs_gang)
+        return Description(self._about(), _packed(told), runs_gang)
 
     def _about(self) -> peer_pb2.About:
         """Return what seldom changes: the same object as before, unless it has."""
@@ -125,3 +148,12 @@ class Outlook:
             )
             self._last_about = self._last_about if about == self._last_about else about
         return self._last_about
+
+
+def _packed(told: dict[str, Any]) -> bytes:
+    """Return telemetry for a heartbeat; strangers that wait don't push out what it is for."""
+    raw = cast("bytes", msgpack.packb(told))
+    if len(raw) <= MAX_TOLD_BYTES:
+        return raw
+    without = {key: value for key, value in told.items() if key != "waiting"}
+    return cast("bytes", msgpack.packb(without))

@@ -18,6 +18,7 @@ from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.tokens import Side, is_proved, prove
 from jupiterd.daemon.greeter import PROTOCOL, to_message
 from jupiterd.daemon.ledger_transfer import chunks_of
+from jupiterd.daemon.reception import receive
 from jupiterd.daemon.told import told_text
 from jupiterd.daemon.work_events import WorkOrder, to_proto
 from jupiterd.errors import BadCertificateError, ConflictError, JupiterError, NotAMemberError
@@ -86,11 +87,14 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             raise BadCertificateError("the certificate isn't that of the connection")
         token = self._proved_token(who, request)
         async with self._admitting:  # one after the other, or a token would let in two
-            admitted, reason = await self._admit(leading, who, request, token)
-        if not admitted:
+            decision, reason = await self._admit(leading, who, request, token)
+        address = _caller_address(context, request.port)
+        if decision is Admission.PENDING and request.commitment:
+            return receive(leading.waiting, who, address.host if address else "", request, reason)
+        if decision is not Admission.ADMITTED:
             node.refusals.count("not-let-in", short(who), reason)
             return peer_pb2.JoinReply(decision=decisions.REFUSED, reason=reason)
-        if address := _caller_address(context, request.port):
+        if address is not None:
             node.greeter.note(address)
         return peer_pb2.JoinReply(
             decision=decisions.ADMITTED,
@@ -106,7 +110,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         who: NodeId,
         request: peer_pb2.JoinRequest,
         token: TokenIssued | None,
-    ) -> tuple[bool, str]:
+    ) -> tuple[Admission, str]:
         state = self._node.journal.state
         letting_in = token.token if token is not None and token.token in state.tokens else ""
         decision, reason = admit(state, self._node.is_open, who, letting_in)
@@ -115,7 +119,9 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             admission = NodeAdmitted(who, name, request.certificate_pem, reason, letting_in)
             await leading.record(admission)
             log.info("admitted", extra={"node": short(who), "reason": reason})
-        return decision is Admission.ADMITTED, reason
+        if decision is Admission.ADMITTED:
+            leading.waiting.drop(who)
+        return decision, reason
 
     def _proved_token(self, who: NodeId, request: peer_pb2.JoinRequest) -> TokenIssued | None:
         """Return the join token whose secret the caller has proved to know, if there is one."""

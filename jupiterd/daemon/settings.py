@@ -53,7 +53,7 @@ class Settings(BaseModel):
     """A join token of the cluster that this node is to be in, and of no other."""
 
     closed: bool = False
-    """A cluster that this node founds lets nobody in unless somebody opens it."""
+    """A cluster that this node founds lets nobody in unless somebody opens it or approves them."""
 
     trust_lan: bool = False
     """While this node leads, whoever is on the network may join at any time."""

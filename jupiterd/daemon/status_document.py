@@ -10,7 +10,9 @@ from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.health import judge
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.state import CycleState
+from jupiterd.cluster.waiting import Waiting
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.door_document import door_document, token_documents
 from jupiterd.daemon.told import told_text
@@ -29,7 +31,11 @@ def status_document(node: "Node") -> dict[str, Any]:
     alive = sum(document["state"] == Liveness.ALIVE for document in nodes)
     return {
         "schema": SCHEMA,
-        "node": {"id": node.identity.node_id, "name": node.settings.name},
+        "node": {
+            "id": node.identity.node_id,
+            "name": node.settings.name,
+            "words": node.greeter.applying.words or None,
+        },
         "cluster": {
             "id": node.journal.cluster,
             "name": told_text(node.journal.state.label) or None,
@@ -42,7 +48,7 @@ def status_document(node: "Node") -> dict[str, Any]:
             "door": door,
             "tokens": token_documents(node),
         },
-        "nodes": nodes,
+        "nodes": [*nodes, *map(_newcomer, node.outlook.waiting())],
         "cycle": current_cycle(node),
         "refused": node.refusals.to_plain(),
         "health": [
@@ -92,6 +98,22 @@ def _why_this_role(node: "Node", member: NodeId) -> str:
     if node.outlook.liveness(member) is Liveness.GONE:
         return "the role that it had before it went"
     return role.reason
+
+
+def _newcomer(seen: Waiting) -> dict[str, Any]:
+    words = spelled(seen.numbers)
+    return {
+        "id": seen.node,
+        "name": seen.name,
+        "state": "pending",
+        "role": None,
+        "reason": f"waits to be let in: {words}",
+        "words": words,
+        "addresses": [],
+        "last_heard_s": None,
+        "hardware": {},
+        "load": {},
+    }
 
 
 def _node(node: "Node", member: NodeId) -> dict[str, Any]:

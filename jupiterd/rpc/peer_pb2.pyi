@@ -56,21 +56,25 @@ class HelloReply(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ..., member_addresses: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("name", "port", "certificate_pem", "token_id", "proof")
+    __slots__ = ("name", "port", "certificate_pem", "token_id", "proof", "commitment", "nonce")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_PEM_FIELD_NUMBER: _ClassVar[int]
     TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
     PROOF_FIELD_NUMBER: _ClassVar[int]
+    COMMITMENT_FIELD_NUMBER: _ClassVar[int]
+    NONCE_FIELD_NUMBER: _ClassVar[int]
     name: str
     port: int
     certificate_pem: bytes
     token_id: str
     proof: bytes
-    def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., certificate_pem: _Optional[bytes] = ..., token_id: _Optional[str] = ..., proof: _Optional[bytes] = ...) -> None: ...
+    commitment: bytes
+    nonce: bytes
+    def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., certificate_pem: _Optional[bytes] = ..., token_id: _Optional[str] = ..., proof: _Optional[bytes] = ..., commitment: _Optional[bytes] = ..., nonce: _Optional[bytes] = ...) -> None: ...
 
 class JoinReply(_message.Message):
-    __slots__ = ("decision", "reason", "cluster", "leader", "leader_addresses", "proof")
+    __slots__ = ("decision", "reason", "cluster", "leader", "leader_addresses", "proof", "nonce", "revealed")
     class Decision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         UNKNOWN: _ClassVar[JoinReply.Decision]
@@ -89,13 +93,17 @@ class JoinReply(_message.Message):
     LEADER_FIELD_NUMBER: _ClassVar[int]
     LEADER_ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     PROOF_FIELD_NUMBER: _ClassVar[int]
+    NONCE_FIELD_NUMBER: _ClassVar[int]
+    REVEALED_FIELD_NUMBER: _ClassVar[int]
     decision: JoinReply.Decision
     reason: str
     cluster: str
     leader: str
     leader_addresses: _containers.RepeatedScalarFieldContainer[str]
     proof: bytes
-    def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., proof: _Optional[bytes] = ...) -> None: ...
+    nonce: bytes
+    revealed: bool
+    def __init__(self, decision: _Optional[_Union[JoinReply.Decision, str]] = ..., reason: _Optional[str] = ..., cluster: _Optional[str] = ..., leader: _Optional[str] = ..., leader_addresses: _Optional[_Iterable[str]] = ..., proof: _Optional[bytes] = ..., nonce: _Optional[bytes] = ..., revealed: _Optional[bool] = ...) -> None: ...
 
 class BroughtLedger(_message.Message):
     __slots__ = ("cluster", "token_id", "proof", "only_look", "data")

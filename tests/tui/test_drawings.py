@@ -303,3 +303,12 @@ def test_a_terminal_that_is_too_small_is_told_both_sizes():
 def test_old_data_is_faded():
     assert not scene(LIVE, Snapshot(RECORDED), Delta({})).is_faded
     assert scene(LIVE, Snapshot(RECORDED), LinkChanged(Link.LOST, "x", 1.0), at=NOON).is_faded
+
+
+def test_who_waits_to_be_let_in_is_a_row_with_its_words():
+    reason = "waits to be let in: radar canvas tiny plug"
+    waiting = {"id": "c3" * 16, "name": "gamma", "state": "pending", "role": None, "reason": reason}
+    rows = _text(nodes, of(status(nodes=[_node(), waiting])), width=200)
+    (row,) = (text for text in rows if "gamma" in text)
+    assert "pending" in row
+    assert reason in row

@@ -2,7 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cluster.health import TABLE, ClusterView, HealthWarning, NodeView, Severity, judge
+from jupiterd.cluster.health import (
+    TABLE,
+    ClusterView,
+    HealthWarning,
+    NodeView,
+    Severity,
+    WaitingView,
+    judge,
+)
 from jupiterd.cluster.membership import Liveness
 from tests.unit.cluster.building import NODES
 
@@ -66,3 +74,20 @@ def test_a_reason_with_braces_in_it_is_shown_as_it_is() -> None:
 
 def test_every_warning_has_a_hint() -> None:
     assert all(row.hint and row.title for row in TABLE.values())
+
+
+def test_who_waits_is_shown_with_its_words_and_the_command() -> None:
+    newcomer = WaitingView(NODES[2], "new {x}; reboot", "radar canvas tiny plug")
+    (warning,) = judge(replace(WELL, waiting=(newcomer,)))
+    assert warning == HealthWarning(
+        "node-waits",
+        Severity.INFO,
+        "new {x}; reboot (eeeeeeee) waits to be let in: radar canvas tiny plug",
+        "if the new machine shows the same words: jupiterctl node approve eeeeeeee",
+    )
+
+
+def test_who_waits_itself_is_told_what_lets_it_in() -> None:
+    command = "jupiterctl node approve desk"
+    (warning,) = judge(replace(WELL, pending_reason="closed", pending_command=command))
+    assert warning.hint == f"run on any member: {command}"

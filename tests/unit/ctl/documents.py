@@ -120,3 +120,18 @@ STATUS = {
         }
     ],
 }
+
+GAMMA = "c3" * 16
+
+WAITING = {
+    "id": GAMMA,
+    "name": "gamma",
+    "state": "pending",
+    "role": None,
+    "reason": "waits to be let in: radar canvas tiny plug",
+    "words": "radar canvas tiny plug",
+    "addresses": [],
+    "hardware": {},
+}
+
+STATUS_WITH_NEWCOMER = STATUS | {"nodes": [*STATUS["nodes"], WAITING]}

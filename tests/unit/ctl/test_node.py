@@ -1,6 +1,8 @@
 """Commands about nodes."""
 
-from tests.unit.ctl.documents import STATUS
+import pytest
+
+from tests.unit.ctl.documents import GAMMA, STATUS, STATUS_WITH_NEWCOMER
 
 BETA = next(node["id"] for node in STATUS["nodes"] if node["name"].startswith("beta"))
 
@@ -41,3 +43,68 @@ def test_a_role_is_pinned_and_given_back(daemon, ctl):
 def test_a_role_that_is_none_is_refused_before_the_daemon_is_asked(daemon, ctl):
     assert ctl("node", "role", "beta", "king").exit_code == 2
     assert daemon.executed == []
+
+
+WORDS = "radar canvas tiny plug"
+LET_IN = {"schema": "jupiter/v1", "node": GAMMA, "name": "gamma"}
+
+
+@pytest.fixture
+def newcomer(daemon):
+    daemon.documents["status"] = STATUS_WITH_NEWCOMER
+    daemon.results["node.approve"] = LET_IN
+    return daemon
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Let somebody sit before the screen, and answer as told."""
+
+    def answer(said: str) -> None:
+        monkeypatch.setattr("jupiterd.ctl.console._can_ask", lambda: True)
+        monkeypatch.setattr("click.termui.visible_prompt_func", lambda _prompt: said)
+
+    return answer
+
+
+def test_who_waits_is_listed_with_its_words(newcomer, ctl, golden):
+    golden("node_list_with_newcomer.txt", ctl("node", "list").out)
+
+
+def test_without_a_terminal_the_words_must_be_told(newcomer, ctl):
+    ran = ctl("node", "approve", "gamma")
+    assert ran.exit_code == 2
+    assert f"Does gamma ({GAMMA[:8]}) show the words: {WORDS}?" in ran.err
+    assert ran.err.splitlines()[-1] == (
+        'hint: without a terminal, say which with --words "...", or compare none with --yes'
+    )
+    assert newcomer.executed == []
+
+
+def test_words_that_are_told_are_compared_by_the_leader(newcomer, ctl):
+    assert ctl("node", "approve", "gamma", "--words", WORDS).out == "gamma is let in\n"
+    assert newcomer.executed == [("node.approve", {"node": "gamma", "words": WORDS})]
+
+
+def test_with_yes_nothing_is_compared(newcomer, ctl):
+    assert ctl("node", "approve", GAMMA[:6], "--yes").exit_code == 0
+    assert newcomer.executed == [("node.approve", {"node": GAMMA[:6], "words": ""})]
+
+
+def test_on_a_terminal_the_words_that_were_shown_are_the_ones_approved(newcomer, ctl, terminal):
+    terminal("y")
+    assert ctl("node", "approve", "gamma").out == "gamma is let in\n"
+    assert newcomer.executed == [("node.approve", {"node": GAMMA, "words": WORDS})]
+
+
+def test_who_says_that_the_words_differ_lets_in_nobody(newcomer, ctl, terminal):
+    terminal("n")
+    assert ctl("node", "approve", "gamma").exit_code != 0
+    assert newcomer.executed == []
+
+
+def test_who_does_not_wait_is_not_found(newcomer, ctl):
+    ran = ctl("node", "approve", "alpha")
+    assert (ran.exit_code, newcomer.executed) == (6, [])
+    assert "no node that waits to be let in is called alpha" in ran.err
+    assert "jupiterctl node list" in ran.err

@@ -61,6 +61,12 @@ def test_a_daemon_without_cluster_cycle_or_nodes_is_shown(daemon, ctl, golden):
     golden("status_alone.txt", ran.out)
 
 
+def test_a_machine_that_waits_outside_shows_its_words(daemon, ctl):
+    own = STATUS["node"] | {"words": "radar canvas tiny plug"}
+    daemon.documents["status"] = STATUS | {"node": own}
+    assert "\nwords    radar canvas tiny plug\n" in ctl("status").out
+
+
 def test_a_group_without_a_leader_says_so():
     line = cluster_line(STATUS | {"cluster": STATUS["cluster"] | {"leader": None}})
     assert "no leader" in line

@@ -162,7 +162,7 @@ async def test_an_answer_with_addresses_that_are_none_is_survived(tmp_path: Path
             leader_addresses=["x:y:z", "h:99999", "::1", "a-name-to-look-up:1"],
         )
         way = PeerChannels(one.identity, address_of(one), one.identity.certificate_pem)
-        await one.greeter._take_answer(one.identity.node_id, reply, way)
+        await one.greeter._take_answer(one.identity.node_id, one.summary(), reply, way)
         assert [str(address) for address in one.greeter._attempts] == ["[::1]:47470"]
 
 

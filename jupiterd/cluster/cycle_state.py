@@ -11,6 +11,7 @@ from jupiterd.cluster.facts import (
     CycleFailed,
     CycleStarted,
     CycleStateSet,
+    EpochAdopted,
     EpochClosed,
     EpochOpened,
     LinePinned,
@@ -29,6 +30,7 @@ SetFact = (
     | WorkCompleted
     | ManifestFrozen
     | EpochOpened
+    | EpochAdopted
     | EpochClosed
     | VerdictReached
 )
@@ -48,7 +50,8 @@ class CycleState:
         self._completed: Register[tuple[int, str], WorkCompleted] = Register(greatest_wins=False)
         self._manifests: Register[int, ManifestFrozen] = Register(greatest_wins=False)
         self._opened: Register[int, EpochOpened] = Register(greatest_wins=False)
-        self._closed: Register[int, EpochClosed] = Register(greatest_wins=False)
+        self._adopted: Register[int, EpochAdopted] = Register(greatest_wins=True)
+        self._closed: Register[int, EpochClosed] = Register(greatest_wins=True)
         self._verdicts: Register[tuple[int, str], VerdictReached] = Register(greatest_wins=False)
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._tree = ProgressTree()
@@ -80,6 +83,8 @@ class CycleState:
                 self._manifests.offer(fact.round, fact, order)
             case EpochOpened():
                 self._opened.offer(fact.epoch, fact, order)
+            case EpochAdopted():
+                self._adopted.offer(fact.epoch, fact, order)
             case EpochClosed():
                 self._closed.offer(fact.epoch, fact, order)
             case VerdictReached():
@@ -131,9 +136,22 @@ class CycleState:
         return self._opened.facts
 
     @property
+    def epochs_adopted(self) -> Mapping[int, EpochAdopted]:
+        """Every epoch that went on under another leader, by its number."""
+        return self._adopted.facts
+
+    @property
     def epochs_closed(self) -> Mapping[int, EpochClosed]:
-        """Every epoch that has ended, by its number."""
-        return self._closed.facts
+        """Every epoch that has ended, by its number.
+
+        Where a leader was replaced without knowing it, and closed what its successor has adopted,
+        that doesn't count.
+        """
+        return {
+            epoch: fact
+            for epoch, fact in self._closed.facts.items()
+            if (self._closed.rank(epoch) or ()) >= (self._adopted.rank(epoch) or ())
+        }
 
     @property
     def verdicts(self) -> Mapping[int, VerdictReached]:
@@ -153,7 +171,7 @@ class CycleState:
     @property
     def open_epochs(self) -> tuple[EpochOpened, ...]:
         """The epochs that haven't ended, in the order of their numbers."""
-        numbers = sorted(set(self._opened.facts) - set(self._closed.facts))
+        numbers = sorted(set(self._opened.facts) - set(self.epochs_closed))
         return tuple(self._opened.facts[number] for number in numbers)
 
     @property
@@ -210,6 +228,11 @@ class CycleState:
         )
         return next(found, None)
 
+    def last_of_epoch(self, epoch: int) -> CheckpointCommitted | None:
+        """Return the newest checkpoint that a gang has made, on whatever line."""
+        made = [fact for fact in self._tree.checkpoints() if fact.epoch == epoch]
+        return max(made, key=lambda fact: fact.step, default=None)
+
     def ends_at(self, round_number: int, artifact: str) -> bool:
         """Say whether the canonical line ends in this checkpoint of a round that isn't over."""
         last = self.last_checkpoint(round_number)
@@ -240,6 +263,7 @@ class CycleState:
             self._completed,
             self._manifests,
             self._opened,
+            self._adopted,
             self._closed,
             self._verdicts,
             self._pin,

@@ -215,8 +215,17 @@ class EpochOpened:
 
 
 @dataclass(frozen=True)
+class EpochAdopted:
+    """Set fact: another leader follows that gang; the last in the order is in force."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    epoch: int
+
+
+@dataclass(frozen=True)
 class EpochClosed:
-    """Set fact: that gang has ended."""
+    """Set fact: that gang has ended, unless a later leader has adopted it; the last is in force."""
 
     VERSION: ClassVar[int] = 1
     cycle: CycleId
@@ -318,6 +327,7 @@ KnownFact = (
     | WorkCompleted
     | ManifestFrozen
     | EpochOpened
+    | EpochAdopted
     | EpochClosed
     | CheckpointCommitted
     | LinePinned
@@ -346,6 +356,7 @@ _TYPES: Mapping[str, type[KnownFact]] = {
         WorkCompleted,
         ManifestFrozen,
         EpochOpened,
+        EpochAdopted,
         EpochClosed,
         CheckpointCommitted,
         LinePinned,

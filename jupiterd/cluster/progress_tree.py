@@ -129,6 +129,10 @@ class ProgressTree:
             for place in self._ranked_leaves()
         )
 
+    def checkpoints(self) -> Iterable[CheckpointCommitted]:
+        """Return every checkpoint that is known, whether it has its place or not."""
+        return self._checkpoints.facts.values()
+
     def _order_of(self, fact: Progress) -> Order:
         key = progress_key(fact)
         register = self._rounds if isinstance(fact, RoundCommitted) else self._checkpoints

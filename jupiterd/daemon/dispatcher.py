@@ -1,6 +1,7 @@
 """Runs an order on a node, this one or another, through one interface.
 
-Owns the stream to a peer. The stream is the lease: closing it ends the work over there.
+Owns the stream to a peer. The stream is the lease: closing it ends the work over there, but for a
+gang's, which waits for the next leader unless it is ended.
 """
 
 import asyncio
@@ -8,30 +9,48 @@ from collections.abc import AsyncGenerator
 
 import grpc.aio
 
+from jupiterd.daemon.holder import Holder
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.work_events import Finished, WorkEvent, WorkOrder, from_proto
-from jupiterd.daemon.work_runner import WorkRunner
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.failures import from_rpc
 from jupiterd.ids import NodeId
+from jupiterd.rpc import peer_pb2
+
+END_TIMEOUT_S = 3.0
 
 
 class Dispatcher:
     """Where orders go out."""
 
-    def __init__(self, self_id: NodeId, runner: WorkRunner, peers: Peers) -> None:
+    def __init__(self, self_id: NodeId, holder: Holder, peers: Peers) -> None:
         self._self_id = self_id
-        self._runner = runner
+        self._holder = holder
         self._peers = peers
 
     def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
-        """Yield the events of the work; close the iterator to end it.
+        """Yield the events of the work; close the iterator to end it, or to leave a gang's.
 
         Raises:
             PeerUnreachableError: the node has gone, or its stream broke off.
             JupiterError: whatever the worker said.
         """
-        return self._runner.run(order) if node == self._self_id else self._run_remote(node, order)
+        return self._holder.run(order) if node == self._self_id else self._run_remote(node, order)
+
+    async def end(self, node: NodeId, term: int, epoch: int) -> None:
+        """End a gang's work on a node; return when none of it runs there any more.
+
+        Raises:
+            JupiterError: the node doesn't answer, or obeys somebody else.
+        """
+        if node == self._self_id:
+            return await self._holder.end(term, epoch)
+        peer = self._peers.require(node)
+        request = peer_pb2.EndEpochRequest(term=term, epoch=epoch)
+        try:
+            await peer.channels.control.EndEpoch(request, timeout=END_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, peer.name) from error
 
     async def _run_remote(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         peer = self._peers.require(node)

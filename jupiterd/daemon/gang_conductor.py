@@ -4,27 +4,29 @@ Owns who is in an epoch, its launch, and what its events mean for the ledger. Do
 rank trains (workers) or how processes are held (`gang`). An epoch that loses a rank is ended
 everywhere; the next starts from the last recorded checkpoint with whoever is fit. An epoch extends
 the line that it started from and no other: where another one counts by now, what it has made is
-kept as a leaf, and it ends.
+kept as a leaf, and it ends. One that has only lost its leader is adopted.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
 from dataclasses import replace
 
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
+    EpochAdopted,
     EpochClosed,
     EpochOpened,
 )
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.launch import Launch, plan_launch
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring
+from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
 from jupiterd.daemon.work_events import (
     Advanced,
     CheckpointMade,
@@ -47,7 +49,7 @@ log = logging.getLogger(__name__)
 MAX_BARREN_EPOCHS = 5
 """Epochs in a row that add no checkpoint; more means that training can't go on by itself."""
 
-LEFT_OPEN = "its leader ended, or had no room on its disk to say how it ended"
+LEFT_OPEN = "its leader ended without a word, and it couldn't be taken over"
 
 RETRY_S = 1.0
 MAX_RETRY_S = 30.0
@@ -88,8 +90,8 @@ class GangConductor:
         while not self._is_over():
             before = self._last_step()
             try:
-                await self._close_left_open()
-                await self._run_epoch(step)
+                if not await self._go_on():
+                    await self._run_epoch(step)
             except* JupiterError as group:
                 error = _deepest(group)
                 if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
@@ -114,10 +116,37 @@ class GangConductor:
         last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
         return 0 if last is None else last.step
 
-    async def _close_left_open(self) -> None:
-        """Close what another leader opened, or we and couldn't close: its workers are gone."""
-        for left in self._leading.cycle(self._cycle).open_epochs:
-            await self._leading.record(EpochClosed(self._cycle, left.epoch, LEFT_OPEN))
+    async def _go_on(self) -> bool:
+        """See the gang through that another leader has left; say no where there is none to save.
+
+        Whatever else is open is ended: an older epoch, or one that we ourselves couldn't close.
+        """
+        left = self._leading.cycle(self._cycle).open_epochs
+        for opened in left[:-1]:
+            await self._end(Launch.of(opened), LEFT_OPEN)
+        for opened in left[-1:]:
+            if opened.round == self._round and await self._adopt(Launch.of(opened)):
+                return True
+            await self._end(Launch.of(opened), LEFT_OPEN)
+        return False
+
+    async def _adopt(self, launch: Launch) -> bool:
+        """Follow a running gang to its end; say no where not all of it can be followed."""
+        async with AsyncExitStack() as stack:
+            following = adopted(self._leading, self._orders(launch))
+            try:
+                gang = await stack.enter_async_context(following)
+            except JupiterError as error:
+                extra = {"epoch": launch.epoch, "reason": error.message}
+                log.warning("epoch_not_adopted", extra=extra)
+                return False
+            log.info("epoch_adopted", extra={"epoch": launch.epoch})
+            await self._leading.record(EpochAdopted(self._cycle, launch.epoch))
+            last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch)
+            self._tip = launch.from_checkpoint if last is None else last.artifact
+            launch = replace(launch, began_s=now_s() - gang.running_s)
+            await self._see_through(launch, self._follow_adopted(gang, launch))
+        return True
 
     async def _run_epoch(self, step: TrainRound) -> None:
         launch = plan_launch(
@@ -141,9 +170,13 @@ class GangConductor:
             )
         )
         self._tip = launch.from_checkpoint
+        await self._see_through(launch, self._run_gang(inputs, launch))
+
+    async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
+        """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
         reason = "the cycle was stopped"
         try:
-            await self._run_gang(inputs, launch)
+            await work
             reason = "finished"
         except* JupiterError as group:
             reason = _deepest(group).message
@@ -151,12 +184,13 @@ class GangConductor:
             raise
         finally:
             if not self._leading.is_over:
-                await asyncio.shield(self._close(launch, reason))
+                await asyncio.shield(self._end(launch, reason))
 
-    async def _close(self, launch: Launch, reason: str) -> None:
-        """Record an epoch's end; what keeps us from it mustn't hide why the epoch ended."""
+    async def _end(self, launch: Launch, reason: str) -> None:
+        """End an epoch and record it; what keeps us from it mustn't hide why the epoch ended."""
         elapsed_s = round(now_s() - launch.began_s, 3)
         try:
+            await self._leading.end_gang(launch.gang, launch.epoch)
             closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
             await self._leading.record(closed)
         except JupiterError as error:
@@ -175,20 +209,40 @@ class GangConductor:
         )
         self._show(launch, {})
         self._leading.board.explain(self._cycle, "")
-        name = f"r{self._round}/train/{launch.epoch}"
-        task = TASKS.get(launch.choice.engine, "train")
-        async with self._meeting(name, launch) as meeting, asyncio.TaskGroup() as group:
+        async with self._meeting(launch) as meeting, asyncio.TaskGroup() as group:
             for rank, node in enumerate(launch.gang):
                 params = self._params(launch, meeting, rank)
-                order = self._leading.order(self._cycle, f"{name}/{rank}", task, params)
-                order = replace(order, inputs=inputs, epoch=launch.epoch)
-                group.create_task(self._follow(rank, node, order, launch))
+                order = replace(self._rank_order(launch, rank), params=params, inputs=inputs)
+                events = self._leading.run(node, order)
+                group.create_task(self._follow(rank, node, events, launch))
 
-    def _meeting(self, name: str, launch: Launch) -> AbstractAsyncContextManager[Rendezvous]:
+    async def _follow_adopted(self, gang: Adopted, launch: Launch) -> None:
+        self._show(launch, {})
+        self._leading.board.explain(self._cycle, "")
+        size = len(launch.gang)
+        meeting = watched(gang.works[size]) if len(gang.works) > size else nullcontext()
+        async with meeting, asyncio.TaskGroup() as group:
+            for rank, node in enumerate(launch.gang):
+                group.create_task(self._follow(rank, node, gang.works[rank], launch))
+
+    def _orders(self, launch: Launch) -> Sequence[tuple[NodeId, WorkOrder]]:
+        """Return what runs in an epoch, and where: its ranks, then the store, if it has one."""
+        ranks = [(node, self._rank_order(launch, rank)) for rank, node in enumerate(launch.gang)]
+        if not launch.has_store:
+            return ranks
+        return [*ranks, (launch.gang[0], self._order(launch, "", "store"))]
+
+    def _rank_order(self, launch: Launch, rank: int) -> WorkOrder:
+        return self._order(launch, f"/{rank}", TASKS.get(launch.choice.engine, "train"))
+
+    def _order(self, launch: Launch, part: str, task: str) -> WorkOrder:
+        name = f"r{self._round}/train/{launch.epoch}{part}"
+        return replace(self._leading.order(self._cycle, name, task, {}), epoch=launch.epoch)
+
+    def _meeting(self, launch: Launch) -> AbstractAsyncContextManager[Rendezvous]:
         if launch.choice.engine == MLX:
             return open_ring(self._leading, launch.gang)
-        store_order = self._leading.order(self._cycle, name, "store", {})
-        return open_rendezvous(self._leading, launch.gang, store_order, launch.epoch)
+        return open_rendezvous(self._leading, launch.gang, self._order(launch, "", "store"))
 
     def _params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
         return {
@@ -205,17 +259,16 @@ class GangConductor:
             "interface": meeting.interfaces.get(launch.gang[rank], ""),
         }
 
-    async def _follow(self, rank: int, node: NodeId, order: WorkOrder, launch: Launch) -> None:
+    async def _follow(
+        self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch
+    ) -> None:
         """Follow one rank to its end, and give up on a ring that isn't formed in time."""
         forming = asyncio.timeout(None)
         try:
-            async with (
-                forming,
-                aclosing(self._leading.run(node, order)) as events,
-            ):
+            async with forming, aclosing(work) as events:
                 async for event in events:
                     match event:
-                        case Started() if order.params["ring"]:
+                        case Started() if launch.is_ring:
                             forming.reschedule(asyncio.get_running_loop().time() + RING_TIMEOUT_S)
                         case Joined():
                             forming.reschedule(None)
@@ -234,7 +287,7 @@ class GangConductor:
         """Take in what one rank says; rank 0 also tells of steps and checkpoints."""
         board = self._leading.board
         match event:
-            case Started(pid, device):
+            case Started(pid, device, _):
                 self._show(launch, {rank: {"pid": pid, "device": device}})
             case Joined(device, note):
                 self._show(launch, {rank: {"device": device}})
@@ -251,10 +304,12 @@ class GangConductor:
     async def _commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
         """Record a checkpoint once it is on two nodes, where two can be reached.
 
+        A gang that was adopted tells again of those that the leader before has recorded.
+
         Raises:
             LineChangedError: it is recorded as a leaf of a line that counts no more.
         """
-        if made.artifact == self._tip:  # told twice: nothing hangs below itself
+        if self._is_recorded(made, launch):
             return
         if node == self._leading.self_id:
             await self._leading.library.spread([made.artifact])
@@ -279,6 +334,11 @@ class GangConductor:
             raise LineChangedError(
                 f"epoch {launch.epoch} trained a line of the cycle that counts no more"
             )
+
+    def _is_recorded(self, made: CheckpointMade, launch: Launch) -> bool:
+        last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch)
+        is_old = last is not None and made.step <= last.step
+        return is_old or made.artifact == self._tip  # told twice: nothing hangs below itself
 
     def _show(self, launch: Launch, workers: dict[int, dict[str, object]]) -> None:
         """Put the gang on the board, where status shows it."""

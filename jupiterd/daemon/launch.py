@@ -1,11 +1,12 @@
-"""Who trains in the next epoch, on which engine, and from what.
+"""Who trains in an epoch, on which engine, and from what.
 
-Owns that plan. Doesn't know how a gang is run.
+Owns that plan: a new one, or that of an epoch which is open. Doesn't know how a gang is run.
 """
 
 from dataclasses import dataclass, replace
 
-from jupiterd.cluster.engines import EngineChoice, choose_engine
+from jupiterd.cluster.engines import MLX, EngineChoice, choose_engine
+from jupiterd.cluster.facts import EpochOpened
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
@@ -15,7 +16,7 @@ from jupiterd.ids import CycleId, NodeId
 
 @dataclass(frozen=True)
 class Launch:
-    """One epoch about to start."""
+    """One epoch, about to start or running."""
 
     epoch: int
     choice: EngineChoice
@@ -27,6 +28,23 @@ class Launch:
     def gang(self) -> tuple[NodeId, ...]:
         """Return the members in rank order."""
         return self.choice.gang
+
+    @property
+    def is_ring(self) -> bool:
+        """Say whether the ranks meet in a ring, without a store."""
+        return self.choice.engine == MLX and len(self.gang) > 1
+
+    @property
+    def has_store(self) -> bool:
+        """Say whether the ranks meet at a store, beside rank 0."""
+        return self.choice.engine != MLX and len(self.gang) > 1
+
+    @classmethod
+    def of(cls, opened: EpochOpened) -> "Launch":
+        """Return the plan of an epoch that was opened before; we know of it from now on."""
+        engine, _, _ = opened.engine.partition("/")
+        choice = EngineChoice(engine, opened.gang, opened.engine_reason)
+        return cls(opened.epoch, choice, opened.from_checkpoint, opened.from_step, now_s())
 
 
 def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_ranks: int) -> Launch:

@@ -3,6 +3,7 @@
 Owns the view of who can be given work. Doesn't know cycles or phases.
 """
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
@@ -144,6 +145,21 @@ class Leading:
             raise
         finally:
             self._running[node] -= 1
+
+    async def end_gang(self, gang: Sequence[NodeId], epoch: int) -> None:
+        """End a gang wherever it runs; on a node that can't be asked it ends itself before long."""
+        self.check_awake()
+        if self.is_over:
+            return
+        nodes = sorted(set(gang) & self.alive())
+        await asyncio.gather(*(self._end(node, epoch) for node in nodes))
+
+    async def _end(self, node: NodeId, epoch: int) -> None:
+        try:
+            await self.dispatcher.end(node, self.term, epoch)
+        except JupiterError as error:
+            extra = {"node": short(node), "epoch": epoch, "reason": error.message}
+            log.warning("epoch_not_ended", extra=extra)
 
     def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
         """Return the host of a member; our own is the address that leads to the asker."""

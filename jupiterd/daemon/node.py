@@ -22,12 +22,14 @@ from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.exchange import Exchange
 from jupiterd.daemon.exports import Exports
 from jupiterd.daemon.greeter import Greeter
+from jupiterd.daemon.holder import Holder
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.leadership import Leadership
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
+from jupiterd.daemon.obedience import Obedience
 from jupiterd.daemon.outlook import Outlook
 from jupiterd.daemon.peer_service import OPEN_METHODS, PeerService
 from jupiterd.daemon.peers import Peers
@@ -36,7 +38,8 @@ from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.pulse import Pulse
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
-from jupiterd.daemon.work_runner import Obedience, WorkRunner
+from jupiterd.daemon.work_runner import WorkRunner
+from jupiterd.errors import PeerUnreachableError, RefusedError
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ArtifactId, ClusterId, NodeId, short
 from jupiterd.net.border import Border
@@ -71,7 +74,8 @@ class Node:
         self.refusals = Refusals()
         self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive)
         self.exports = Exports(state_dir.runs)
-        self.runner = WorkRunner(state_dir, self.library, Obedience(self.file), settings.threads)
+        runner = WorkRunner(state_dir, self.library, settings.threads)
+        self.holder = Holder(runner.run, Obedience(self.file), group)
         self.board = ProgressBoard()
         self.merging = Merging(self)
         self.commands = Commands(self)
@@ -151,6 +155,7 @@ class Node:
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})
         await self._stop.wait()
         await self.pulse.say_goodbye()
+        await self.holder.end_all(PeerUnreachableError(f"{self.settings.name} was stopped"))
         await discovery.close()
 
     async def close(self) -> None:
@@ -201,7 +206,7 @@ class Node:
             term=term,
             self_id=self.identity.node_id,
             journal=self.journal,
-            dispatcher=Dispatcher(self.identity.node_id, self.runner, self.peers),
+            dispatcher=Dispatcher(self.identity.node_id, self.holder, self.peers),
             library=self.library,
             peers=self.peers,
             board=self.board,
@@ -234,6 +239,7 @@ class Node:
             self.pulse.roster_changed()
             if self.is_removed:
                 self.pulse.resign()
+                await self.holder.end_all(RefusedError("this node was removed from the cluster"))
             else:  # a removal may turn out not to count
                 self.pulse.reinstate()
             for peer in self.peers:

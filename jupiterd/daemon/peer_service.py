@@ -221,14 +221,22 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     async def RunWork(
         self, request: peer_pb2.WorkRequest, context: Context
     ) -> AsyncIterator[peer_pb2.WorkEvent]:
-        """Do a piece of work; the work ends with the stream."""
+        """Do a piece of work; it ends with the stream, but for a gang's."""
         await self._member(context)
         try:
-            async with aclosing(self._node.runner.run(WorkOrder.from_proto(request))) as events:
+            async with aclosing(self._node.holder.run(WorkOrder.from_proto(request))) as events:
                 async for event in events:
                     yield to_proto(event)
         except JupiterError as error:
             yield peer_pb2.WorkEvent(failure=_failure(error))
+
+    async def EndEpoch(
+        self, request: peer_pb2.EndEpochRequest, context: Context
+    ) -> peer_pb2.EndEpochReply:
+        """End what a gang does here."""
+        await self._member(context)
+        await self._node.holder.end(request.term, request.epoch)
+        return peer_pb2.EndEpochReply()
 
     def _answers(self, who: NodeId) -> bool:
         is_clone = bool(self._node.greeter.clone_at)

@@ -35,7 +35,7 @@ class Rendezvous:
 
 @asynccontextmanager
 async def open_rendezvous(
-    leading: Leading, gang: Sequence[NodeId], store_order: WorkOrder, epoch: int
+    leading: Leading, gang: Sequence[NodeId], store_order: WorkOrder
 ) -> AsyncGenerator[Rendezvous]:
     """Prove the routes, start the store beside rank 0, and end it on leaving.
 
@@ -47,14 +47,21 @@ async def open_rendezvous(
         return
     places = await _prove_routes(leading, gang, reserve=False)
     host = places[gang[0]].host
-    order = replace(store_order, epoch=epoch, bind_host=host)
+    order = replace(store_order, bind_host=host)
     async with aclosing(leading.run(gang[0], order)) as events:
         port = await _listening_port(events)
         interfaces = {node: place.interface for node, place in places.items()}
-        async with asyncio.TaskGroup() as group:
-            watch = group.create_task(_outlive(events))
+        async with watched(events):
             yield Rendezvous(host, port, interfaces)
-            watch.cancel()
+
+
+@asynccontextmanager
+async def watched(store: AsyncIterator[WorkEvent]) -> AsyncGenerator[None]:
+    """Let a store that dies end what is done meanwhile."""
+    async with asyncio.TaskGroup() as group:
+        watch = group.create_task(_outlive(store))
+        yield
+        watch.cancel()
 
 
 @asynccontextmanager

@@ -27,6 +27,13 @@ class WorkOrder:
     epoch: int = 0
     """The gang's epoch; 0 where no gang is meant."""
     bind_host: str = ""
+    is_attach: bool = False
+    """Nothing begins: a new leader wants to follow the work of this id that runs already."""
+
+    @property
+    def cycle(self) -> str:
+        """Return what its id begins with: so much of the cycle's id as tells two apart."""
+        return self.id.partition("/")[0]
 
     def to_proto(self) -> peer_pb2.WorkRequest:
         """Return the message for the wire."""
@@ -38,6 +45,7 @@ class WorkOrder:
             params=msgpack.packb(dict(self.params)),
             inputs=dict(self.inputs),
             bind_host=self.bind_host,
+            attach=self.is_attach,
         )
 
     @classmethod
@@ -51,6 +59,7 @@ class WorkOrder:
             inputs={name: ArtifactId(value) for name, value in message.inputs.items()},
             epoch=message.epoch,
             bind_host=message.bind_host,
+            is_attach=message.attach,
         )
 
 
@@ -60,6 +69,8 @@ class Started:
 
     pid: int
     device: str
+    running_s: float = 0.0
+    """For how long already; more than 0 where another leader is told of it."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +124,9 @@ WorkEvent = Started | Advanced | CheckpointMade | Listening | Joined | Finished
 def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
     """Return the message for the wire."""
     match event:
-        case Started(pid, device):
-            return peer_pb2.WorkEvent(started=peer_pb2.WorkStarted(pid=pid, device=device))
+        case Started(pid, device, running_s):
+            started = peer_pb2.WorkStarted(pid=pid, device=device, running_s=running_s)
+            return peer_pb2.WorkEvent(started=started)
         case Advanced(done, total, unit, values):
             progress = peer_pb2.WorkProgress(done=done, total=total, unit=unit, values=dict(values))
             return peer_pb2.WorkEvent(progress=progress)
@@ -157,6 +169,10 @@ def _finished(message: peer_pb2.WorkFinished) -> Finished:
     return Finished(WorkResult(outputs, dict(message.counts), summary))
 
 
+def _started(message: peer_pb2.WorkStarted) -> Started:
+    return Started(message.pid, message.device, message.running_s)
+
+
 def _made(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
     artifact = ArtifactId(message.artifact)
     return CheckpointMade(artifact, message.step, message.tokens, message.cursor, message.loss)
@@ -167,7 +183,7 @@ def _advanced(message: peer_pb2.WorkProgress) -> Advanced:
 
 
 _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
-    "started": lambda event: Started(event.started.pid, event.started.device),
+    "started": lambda event: _started(event.started),
     "progress": lambda event: _advanced(event.progress),
     "checkpoint": lambda event: _made(event.checkpoint),
     "listening": lambda event: Listening(event.listening.host, event.listening.port),

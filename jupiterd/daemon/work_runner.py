@@ -14,7 +14,6 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cluster.obedience import Obeyed
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.state_dir import StateDir
@@ -44,41 +43,16 @@ from jupiterd.gang.process import start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import NO_ROOM, is_no_room, written
-from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
-
-
-class Obedience:
-    """The highest (term, epoch) this node has obeyed; on disk before it is obeyed."""
-
-    def __init__(self, file: LedgerFile) -> None:
-        self._file = file
-        self._highest = Obeyed.parse(file.get("obeyed") or "")
-        self._saving = asyncio.Lock()
-
-    async def check(self, term: int, epoch: int) -> None:
-        """Obey, or refuse an order of a leader or a gang that is over; epoch 0 is of no gang.
-
-        Raises:
-            RefusedError: a higher term or epoch has been obeyed before.
-        """
-        async with self._saving:
-            wanted = self._highest.after(term, epoch)
-            if wanted > self._highest:
-                await asyncio.to_thread(self._file.set, "obeyed", str(wanted))
-                self._highest = wanted
 
 
 class WorkRunner:
     """Runs worker processes for orders of the leader."""
 
-    def __init__(
-        self, state_dir: StateDir, library: Library, obedience: Obedience, threads: int = 0
-    ) -> None:
+    def __init__(self, state_dir: StateDir, library: Library, threads: int = 0) -> None:
         self._state_dir = state_dir
         self._library = library
-        self._obedience = obedience
         self._threads = threads
         self.running: dict[str, WorkOrder] = {}
 
@@ -86,9 +60,8 @@ class WorkRunner:
         """Do the work and yield its events, `Finished` last; closing the iterator ends the process.
 
         Raises:
-            JupiterError: the worker failed, an input can't be had, or the order is outdated.
+            JupiterError: the worker failed, or an input can't be had.
         """
-        await self._obedience.check(order.term, order.epoch)
         inputs = await self._library.ensure_all(order.inputs)
         spool = self._state_dir.spool / secrets.token_hex(8)
         with written():

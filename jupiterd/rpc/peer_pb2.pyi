@@ -311,7 +311,7 @@ class ProbeRoutesReply(_message.Message):
     def __init__(self, failures: _Optional[_Iterable[_Union[Failure, _Mapping]]] = ...) -> None: ...
 
 class WorkRequest(_message.Message):
-    __slots__ = ("id", "term", "epoch", "task", "params", "inputs", "bind_host")
+    __slots__ = ("id", "term", "epoch", "task", "params", "inputs", "bind_host", "attach")
     class InputsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -326,6 +326,7 @@ class WorkRequest(_message.Message):
     PARAMS_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     BIND_HOST_FIELD_NUMBER: _ClassVar[int]
+    ATTACH_FIELD_NUMBER: _ClassVar[int]
     id: str
     term: int
     epoch: int
@@ -333,7 +334,20 @@ class WorkRequest(_message.Message):
     params: bytes
     inputs: _containers.ScalarMap[str, str]
     bind_host: str
-    def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., epoch: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., bind_host: _Optional[str] = ...) -> None: ...
+    attach: bool
+    def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., epoch: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., bind_host: _Optional[str] = ..., attach: _Optional[bool] = ...) -> None: ...
+
+class EndEpochRequest(_message.Message):
+    __slots__ = ("term", "epoch")
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    term: int
+    epoch: int
+    def __init__(self, term: _Optional[int] = ..., epoch: _Optional[int] = ...) -> None: ...
+
+class EndEpochReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class WorkEvent(_message.Message):
     __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined")
@@ -354,12 +368,14 @@ class WorkEvent(_message.Message):
     def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ...) -> None: ...
 
 class WorkStarted(_message.Message):
-    __slots__ = ("pid", "device")
+    __slots__ = ("pid", "device", "running_s")
     PID_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_S_FIELD_NUMBER: _ClassVar[int]
     pid: int
     device: str
-    def __init__(self, pid: _Optional[int] = ..., device: _Optional[str] = ...) -> None: ...
+    running_s: float
+    def __init__(self, pid: _Optional[int] = ..., device: _Optional[str] = ..., running_s: _Optional[float] = ...) -> None: ...
 
 class WorkJoined(_message.Message):
     __slots__ = ("device", "note")

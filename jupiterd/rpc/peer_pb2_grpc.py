@@ -94,6 +94,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.WorkRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.WorkEvent.FromString,
                 _registered_method=True)
+        self.EndEpoch = channel.unary_unary(
+                '/jupiter.v1.Peer/EndEpoch',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.EndEpochRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.EndEpochReply.FromString,
+                _registered_method=True)
 
 
 class PeerServicer:
@@ -177,7 +182,15 @@ class PeerServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RunWork(self, request, context):
-        """Runs one piece of work; the stream is the lease: when it ends, the work ends.
+        """Runs one piece of work; the stream is the lease: when it ends, the work ends. Work of a gang goes
+        on for a while, so that the next leader can attach.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EndEpoch(self, request, context):
+        """Ends the work of an epoch, and says so when none of it runs any more.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -245,6 +258,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.RunWork,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.WorkRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.WorkEvent.SerializeToString,
+            ),
+            'EndEpoch': grpc.unary_unary_rpc_method_handler(
+                    servicer.EndEpoch,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.EndEpochRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.EndEpochReply.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -571,6 +589,33 @@ class Peer:
             '/jupiter.v1.Peer/RunWork',
             jupiter_dot_v1_dot_peer__pb2.WorkRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.WorkEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EndEpoch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/EndEpoch',
+            jupiter_dot_v1_dot_peer__pb2.EndEpochRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.EndEpochReply.FromString,
             options,
             channel_credentials,
             insecure,

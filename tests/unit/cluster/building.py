@@ -10,6 +10,7 @@ from jupiterd.cluster.facts import (
     ClusterRenamed,
     CycleStarted,
     CycleStateSet,
+    EpochAdopted,
     EpochClosed,
     EpochOpened,
     Fact,
@@ -87,6 +88,10 @@ def opened(epoch: int, round_number: int = 1) -> EpochOpened:
     return EpochOpened(CYCLE, round_number, epoch, NODES[:2], "torch", "", 0)
 
 
+def adopted(epoch: int) -> EpochAdopted:
+    return EpochAdopted(CYCLE, epoch)
+
+
 def closed(epoch: int) -> EpochClosed:
     return EpochClosed(CYCLE, epoch, "a rank died")
 
@@ -133,7 +138,9 @@ def sample_facts() -> list[Fact]:
         ManifestFrozen(CYCLE, 1, "", ArtifactId("1" * 64), (ArtifactId("3" * 64),), 12, 1200),
         opened(1),
         opened(2),
+        adopted(1),
         closed(1),
+        EpochClosed(CYCLE, 1, "closed twice"),
         checkpoint("k1"),
         checkpoint("k2", "k1", tokens=200),
         checkpoint("k2", "k1", tokens=200, is_final=True),

@@ -1,9 +1,10 @@
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.facts import CycleFailed, VerdictReached
+from jupiterd.cluster.facts import CycleFailed, EpochClosed, VerdictReached
 from jupiterd.ids import ArtifactId
 from tests.unit.cluster.building import (
     CYCLE,
     NODES,
+    adopted,
     checkpoint,
     closed,
     commanded,
@@ -72,6 +73,20 @@ def test_a_close_that_comes_before_its_epoch_still_closes_it() -> None:
     cycle = cycle_of(closed(1), opened(1))
     assert cycle.open_epochs == ()
     assert cycle_of().next_epoch == 1
+
+
+def test_an_epoch_stays_open_when_a_leader_that_was_replaced_closes_it() -> None:
+    cycle = cycle_of(opened(1), closed(1), adopted(1))
+    assert cycle.open_epochs == (opened(1),)
+    assert dict(cycle.epochs_adopted) == {1: adopted(1)}
+    assert cycle.next_epoch == 2
+
+
+def test_whoever_adopted_an_epoch_closes_it() -> None:
+    late = EpochClosed(CYCLE, 1, "finished")
+    cycle = cycle_of(opened(1), closed(1), adopted(1), late)
+    assert cycle.open_epochs == ()
+    assert cycle.epochs_closed[1] == late
 
 
 def test_the_last_checkpoint_of_a_round_is_taken_from_the_canonical_line() -> None:

@@ -23,7 +23,6 @@ from jupiterd.daemon.work_events import (
     Joined,
     Started,
     WorkEvent,
-    WorkOrder,
 )
 from jupiterd.errors import LineChangedError, NoLeaderError, TimedOutError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -31,7 +30,6 @@ from jupiterd.ids import ArtifactId, CycleId, NodeId
 CYCLE = CycleId("c" * 16)
 A, B = NodeId("a"), NodeId("b")
 LAUNCH = Launch(3, EngineChoice(MLX, (A, B), "as asked"), "", 0, 0.0)
-RING = ("127.0.0.1:4001", "127.0.0.1:4002")
 TIMEOUT_S = 0.05
 
 
@@ -44,19 +42,19 @@ class OneRank:
         self._events = events
         self._is_slow = is_slow
 
-    async def run(self, _node: NodeId, _order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+    async def run(self) -> AsyncGenerator[WorkEvent]:
         for event in self._events:
             yield event
         if self._is_slow:
             await asyncio.Event().wait()
 
 
-async def follow(rank: OneRank, ring: tuple[str, ...]) -> None:
+async def follow(rank: OneRank) -> None:
     conductor = GangConductor(
         cast("Leading", rank), CYCLE, 1, cast("ModelShape", None), cast("TrainPlan", None)
     )
     conductor._show(LAUNCH, {})
-    await conductor._follow(0, A, WorkOrder("x", 1, "train_mlx", {"ring": ring}, {}), LAUNCH)
+    await conductor._follow(0, A, rank.run(), LAUNCH)
 
 
 @pytest.fixture(autouse=True)
@@ -66,12 +64,12 @@ def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_ring_that_is_not_formed_in_time_is_given_up() -> None:
     with pytest.raises(TimedOutError, match="the MLX ring wasn't formed"):
-        await follow(OneRank(Started(7, "cpu"), is_slow=True), RING)
+        await follow(OneRank(Started(7, "cpu"), is_slow=True))
 
 
 async def test_a_rank_that_has_joined_is_waited_for_as_long_as_it_takes() -> None:
     following = asyncio.ensure_future(
-        follow(OneRank(Started(7, "cpu"), Joined("cpu", ""), is_slow=True), RING)
+        follow(OneRank(Started(7, "cpu"), Joined("cpu", ""), is_slow=True))
     )
     done, _ = await asyncio.wait([following], timeout=3 * TIMEOUT_S)
     assert not done
@@ -82,7 +80,7 @@ async def test_a_rank_that_has_joined_is_waited_for_as_long_as_it_takes() -> Non
 
 async def test_the_gang_and_its_note_are_shown() -> None:
     rank = OneRank(Started(7, "cpu"), Joined("gpu", "a note"), Finished(WorkResult({})))
-    await follow(rank, RING)
+    await follow(rank)
     (plain,) = rank.board.to_plain(1.0)
     seat: dict[str, Any] = plain["gang"][0]
     assert (seat["engine"], seat["device"], seat["pid"]) == ("mlx", "gpu", 7)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.work_runner import Obedience
+from jupiterd.daemon.obedience import Obedience
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.store.ledger_file import LedgerFile
 

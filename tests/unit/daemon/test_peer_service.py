@@ -54,6 +54,7 @@ CALLS: dict[str, Any] = {
     "Exchange": peer_pb2.ExchangeRequest(),
     "Command": peer_pb2.CommandRequest(verb="cluster.open", arguments_json="{}"),
     "OpenProbe": peer_pb2.OpenProbeRequest(toward="127.0.0.1"),
+    "EndEpoch": peer_pb2.EndEpochRequest(term=9, epoch=9),
     "ProbeRoutes": peer_pb2.ProbeRoutesRequest(targets=["127.0.0.1:1"]),
 }
 
@@ -162,7 +163,7 @@ async def test_a_command_is_done_by_the_leader_alone(tmp_path: Path) -> None:
 async def test_an_order_of_a_leader_that_was_replaced_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        await other.runner._obedience.check(5, 0)
+        await other.holder._obedience.check(5, 0)
         way = one.peers.require(other.identity.node_id).channels
         order = WorkOrder("x", 4, "collect", {}, {})
         call = way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S)

@@ -1,0 +1,162 @@
+"""One rank or store of a gang on this node: what it has said, and who follows it.
+
+Owns its events and its time without a leader. Doesn't know how a worker is run, or what its events
+mean. Leaders may change: each follows it from its first event on.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.work_events import Advanced, CheckpointMade, Started, WorkEvent, WorkOrder
+from jupiterd.errors import JupiterError, RefusedError
+
+log = logging.getLogger(__name__)
+
+KEPT_CHECKPOINTS = 16
+"""How many a new leader is told of. The ones before were recorded, or these contain them."""
+
+
+class Told:
+    """What a new follower is told: not all that was said, but all that still counts."""
+
+    def __init__(self) -> None:
+        self._events: list[tuple[int, WorkEvent]] = []
+        self._count = 0
+
+    def keep(self, event: WorkEvent) -> None:
+        """Take in an event, and let go of those that it makes superfluous."""
+        self._count += 1
+        self._events.append((self._count, event))
+        if isinstance(event, Advanced):
+            self._keep_newest(Advanced, 1)
+        elif isinstance(event, CheckpointMade):
+            self._keep_newest(CheckpointMade, KEPT_CHECKPOINTS)
+
+    def after(self, number: int) -> list[tuple[int, WorkEvent]]:
+        """Return the kept events after that number, each with its own."""
+        return [told for told in self._events if told[0] > number]
+
+    def _keep_newest(self, kind: type[WorkEvent], most: int) -> None:
+        old = [told for told in self._events if isinstance(told[1], kind)][:-most]
+        self._events = [told for told in self._events if told not in old]
+
+
+class HeldWork:
+    """A worker that doesn't end with the leader that ordered it."""
+
+    def __init__(self, order: WorkOrder, grace_s: float) -> None:
+        self.order = order
+        self.term = order.term
+        """The term of the leader that follows it, or did so last."""
+        self.task: asyncio.Task[None] | None = None
+        """Runs `work`; cancelling it ends the worker."""
+        self._grace_s = grace_s
+        self._told = Told()
+        self._began_s = 0.0
+        self._error: Exception | None = None
+        self._is_over = False
+        self._news = asyncio.Event()
+        self._turn = 0
+        self._waiting: asyncio.TimerHandle | None = None
+
+    @property
+    def is_followed(self) -> bool:
+        """Say whether a leader follows it just now, as far as this node has noticed."""
+        return self._waiting is None
+
+    def is_outdated_by(self, order: WorkOrder) -> bool:
+        """Say whether a gang that is obeyed takes its place; one leader may train two cycles."""
+        if order.epoch == self.order.epoch:
+            return False
+        is_served = self.is_followed and self.term == order.term
+        return order.cycle == self.order.cycle or not is_served
+
+    async def work(self, events: AsyncGenerator[WorkEvent]) -> None:
+        """Run it, and stay when it is done: whoever leads next must be told of it too."""
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    self._began_s = now_s() if isinstance(event, Started) else self._began_s
+                    self._told.keep(event)
+                    self._tell()
+        except JupiterError as error:
+            self._error = error
+        except Exception as error:  # ours: whoever follows it is told, and the daemon goes on
+            log.exception("held_work_failed", extra={"order": self.order.id})
+            self._error = error
+        self._is_over = True
+        self._tell()
+        await asyncio.Event().wait()
+
+    async def follow(self) -> AsyncGenerator[WorkEvent]:
+        """Yield what it said so far and says from now on; whoever followed it before is sent off.
+
+        Raises:
+            JupiterError: it failed, it was ended, or another leader follows it.
+        """
+        self._turn += 1
+        turn, seen = self._turn, 0
+        self._stop_waiting()
+        self._tell()
+        try:
+            while True:
+                news, is_over = self._news, self._is_over  # as of before we look
+                for told in self._told.after(seen):
+                    seen, event = told
+                    yield self._dated(event)
+                if turn != self._turn:
+                    raise RefusedError("another leader follows this work", "nothing needs doing")
+                if is_over:
+                    break
+                await news.wait()
+            if self._error is not None:
+                raise self._error
+        finally:
+            if turn == self._turn:
+                self._wait_for_another()
+
+    async def end(self, why: JupiterError) -> None:
+        """End its worker, and return when it is gone; whoever follows it is told why."""
+        if self.task is not None:
+            self._cancel(self.task, why)
+            await asyncio.wait({self.task})
+
+    def close(self) -> None:
+        """Tell whoever follows it that its worker is gone."""
+        self._stop_waiting()
+        self._is_over = True
+        self._tell()
+
+    def _dated(self, event: WorkEvent) -> WorkEvent:
+        is_start = isinstance(event, Started)
+        return replace(event, running_s=now_s() - self._began_s) if is_start else event
+
+    def _wait_for_another(self) -> None:
+        if self.task is not None and not self.task.done():
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.call_later(self._grace_s, self._give_up, self.task)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _give_up(self, task: asyncio.Task[None]) -> None:
+        if not self._is_over:
+            log.warning("nobody_follows", extra={"order": self.order.id})
+        self._cancel(task, RefusedError("it was ended here, since nobody followed it"))
+
+    def _cancel(self, task: asyncio.Task[None], why: JupiterError) -> None:
+        """Cancel, but once: a second one would disturb the ending of the worker."""
+        if not self._is_over and self._error is None:
+            self._error = why
+        if not task.cancelling():
+            task.cancel()
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()

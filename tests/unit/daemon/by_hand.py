@@ -1,0 +1,52 @@
+"""Workers that say what a test lets them say, in place of processes.
+
+Owns their events and who of them runs. Knows nothing of leaders.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+
+from jupiterd.daemon.work_events import Finished, Started, WorkEvent, WorkOrder
+
+PID = 7
+
+
+class Workers:
+    """Runs orders: each starts, and then says what the test hands it."""
+
+    def __init__(self) -> None:
+        self.running: set[str] = set()
+        self.at_end: tuple[asyncio.Event, asyncio.Event] | None = None
+        """The first is set when a worker is being ended, which takes until the second is set."""
+        self._has_ended = asyncio.Event()
+        self._words: defaultdict[str, asyncio.Queue[WorkEvent | Exception]] = defaultdict(
+            asyncio.Queue
+        )
+
+    def say(self, order: str, *words: WorkEvent | Exception) -> None:
+        for word in words:
+            self._words[order].put_nowait(word)
+
+    async def all_ended(self) -> None:
+        while self.running:
+            self._has_ended.clear()
+            await self._has_ended.wait()
+
+    async def run(self, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        self.running.add(order.id)
+        try:
+            yield Started(PID, "cpu")
+            while True:
+                word = await self._words[order.id].get()
+                if isinstance(word, Exception):
+                    raise word
+                yield word
+                if isinstance(word, Finished):
+                    return
+        finally:
+            if self.at_end is not None:
+                self.at_end[0].set()
+                await self.at_end[1].wait()
+            self.running.discard(order.id)
+            self._has_ended.set()

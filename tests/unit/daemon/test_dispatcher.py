@@ -1,0 +1,90 @@
+"""Orders on their way to another node, over real TLS."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.dispatcher import Dispatcher
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.work_events import Advanced, Started, WorkOrder
+from jupiterd.errors import NotFoundError, PeerUnreachableError, RefusedError
+from tests.unit.daemon.by_hand import PID, Workers
+from tests.unit.daemon.two_nodes import TIMEOUT_S, serving, unite
+
+RANK = WorkOrder("c/r1/train/3/0", 1, "train", {}, {}, 3)
+ALONE = WorkOrder("c/r1/filter/0", 1, "filter", {}, {})
+STEP = Advanced(1, 2, "steps", {})
+
+
+@asynccontextmanager
+async def three(folder: Path) -> AsyncGenerator[tuple[Node, Node, Node, Workers]]:
+    """Two that lead one after the other, and one that works."""
+    async with (
+        serving(folder, "old") as old,
+        serving(folder, "new") as new,
+        serving(folder, "member") as member,
+        asyncio.timeout(TIMEOUT_S),
+    ):
+        await unite(old, new, member)
+        workers = Workers()
+        member.holder._run = workers.run
+        yield old, new, member, workers
+
+
+def dispatcher(node: Node) -> Dispatcher:
+    return Dispatcher(node.identity.node_id, node.holder, node.peers)
+
+
+async def test_a_gangs_work_outlives_the_link_to_its_leader(tmp_path: Path) -> None:
+    async with three(tmp_path) as (old, new, member, workers):
+        there = member.identity.node_id
+        events = dispatcher(old).run(there, RANK)
+        assert await anext(events) == Started(PID, "cpu", pytest.approx(0.0, abs=1.0))
+        await old.peers.unlink(there)
+        with pytest.raises(PeerUnreachableError):
+            await anext(events)
+        followed = dispatcher(new).run(there, replace(RANK, term=2, is_attach=True))
+        assert isinstance(await anext(followed), Started)
+        workers.say(RANK.id, STEP)
+        assert await anext(followed) == STEP
+        await dispatcher(new).end(there, 2, 3)
+        assert workers.running == set()
+        with pytest.raises(RefusedError, match="epoch 3 was ended"):
+            await anext(followed)
+
+
+async def test_all_other_work_ends_with_the_link(tmp_path: Path) -> None:
+    async with three(tmp_path) as (old, _, member, workers):
+        there = member.identity.node_id
+        events = dispatcher(old).run(there, ALONE)
+        assert isinstance(await anext(events), Started)
+        await old.peers.unlink(there)
+        with pytest.raises(PeerUnreachableError):
+            await anext(events)
+        await workers.all_ended()
+
+
+async def test_what_does_not_run_there_is_not_followed(tmp_path: Path) -> None:
+    async with three(tmp_path) as (_, new, member, workers):
+        there = member.identity.node_id
+        with pytest.raises(NotFoundError, match="nothing runs here"):
+            await anext(dispatcher(new).run(there, replace(RANK, is_attach=True)))
+        assert workers.running == set()
+
+
+async def test_a_leader_that_was_replaced_ends_no_epoch(tmp_path: Path) -> None:
+    async with three(tmp_path) as (old, new, member, workers):
+        there = member.identity.node_id
+        events = dispatcher(old).run(there, RANK)
+        await anext(events)
+        followed = dispatcher(new).run(there, replace(RANK, term=2, is_attach=True))
+        await anext(followed)
+        with pytest.raises(RefusedError, match="after term 2"):
+            await dispatcher(old).end(there, 1, 3)
+        assert workers.running == {RANK.id}
+        with pytest.raises(RefusedError, match="another leader follows"):
+            await anext(events)

@@ -1,0 +1,235 @@
+"""What a new leader does with the gang of the one before."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from jupiterd.cluster.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.facts import CheckpointCommitted, EpochAdopted, EpochClosed, EpochOpened
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.work import Phase, WorkResult
+from jupiterd.daemon.gang_conductor import LEFT_OPEN, GangConductor
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.work_events import (
+    Advanced,
+    CheckpointMade,
+    Finished,
+    Joined,
+    Started,
+    WorkEvent,
+    WorkOrder,
+)
+from jupiterd.errors import NoLeaderError, NotFoundError, WorkFailedError
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+
+CYCLE = CycleId("c" * 16)
+A, B, OLD, NEW = NodeId("a"), NodeId("b"), NodeId("old"), NodeId("new")
+DONE = Finished(WorkResult({}))
+OPENED = EpochOpened(CYCLE, 1, 3, (A, B), "torch/gloo", "", 0)
+RANKS = ("cccccccc/r1/train/3/0", "cccccccc/r1/train/3/1")
+STORE = "cccccccc/r1/train/3"
+STARTED = Started(7, "cpu", running_s=60.0)
+STEPS = 300
+
+
+def saved(step: int) -> CheckpointMade:
+    return CheckpointMade(ArtifactId(f"k{step}"), step, step, step, 1.0)
+
+
+def committed(step: int, parent: str = "") -> CheckpointCommitted:
+    return CheckpointCommitted(
+        CYCLE, 1, parent, ArtifactId(f"k{step}"), 3, step, step, step, 1.0, step == STEPS
+    )
+
+
+class Library:
+    async def spread(self, _artifacts: object, _nodes: object = ()) -> None:
+        pass
+
+
+class Term:
+    """A term of leading whose members say what a test tells, and whose ledger is a list."""
+
+    def __init__(
+        self,
+        told: Mapping[str, Sequence[WorkEvent | Exception]],
+        *before: CycleFact,
+        alive: Sequence[NodeId] = (A, B, NEW),
+    ) -> None:
+        self.self_id = NEW
+        self.is_over = False
+        self.library = Library()
+        self.board = ProgressBoard()
+        self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+        self.recorded: list[CycleFact] = []
+        self.has_recorded = asyncio.Event()
+        self.ended: list[tuple[tuple[NodeId, ...], int]] = []
+        self.asked: list[tuple[NodeId, WorkOrder]] = []
+        self.followed: set[str] = set()
+        self._told = told
+        self._alive = frozenset(alive)
+        self._state = CycleState()
+        for fact in before:
+            self._state.apply(fact, (1, OLD, "u", 1))
+
+    def alive(self) -> frozenset[NodeId]:
+        return self._alive
+
+    def cycle(self, _cycle: CycleId) -> CycleState:
+        return self._state
+
+    def order(
+        self, cycle: CycleId, item: str, task: str, params: Mapping[str, object]
+    ) -> WorkOrder:
+        return WorkOrder(f"{cycle[:8]}/{item}", 2, task, params, {})
+
+    async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        self.asked.append((node, order))
+        self.followed.add(order.id)
+        try:
+            for event in self._told[order.id]:
+                if isinstance(event, Exception):
+                    raise event
+                yield event
+            if DONE not in self._told[order.id]:
+                await asyncio.Event().wait()
+        finally:
+            self.followed.discard(order.id)
+
+    async def fetch(self, _artifact: ArtifactId) -> None:
+        pass
+
+    async def record(self, *facts: CycleFact) -> None:
+        if self.is_over:
+            raise NoLeaderError("this node no longer leads")
+        self.recorded += facts
+        self.has_recorded.set()
+        for fact in facts:
+            self._state.apply(fact, (2, NEW, "v", len(self.recorded)))
+
+    async def end_gang(self, gang: tuple[NodeId, ...], epoch: int) -> None:
+        self.ended.append((gang, epoch))
+
+
+def conductor(term: Term) -> GangConductor:
+    plan = cast("TrainPlan", type("Plan", (), {"steps": STEPS}))
+    return GangConductor(cast("Leading", term), CYCLE, 1, cast("ModelShape", None), plan)
+
+
+async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
+    told = [STARTED, Joined("cpu", ""), saved(100), saved(200), Advanced(250, 300, "steps", {})]
+    term = Term(
+        {RANKS[0]: [*told, saved(300), DONE], RANKS[1]: [STARTED, DONE], STORE: [STARTED]},
+        OPENED,
+        committed(100),
+    )
+    assert await conductor(term)._go_on()
+    adoption, *checkpoints, closed = term.recorded
+    assert adoption == EpochAdopted(CYCLE, 3)
+    assert checkpoints == [committed(200, "k100"), committed(300, "k200")], "each recorded once"
+    assert isinstance(closed, EpochClosed)
+    assert (closed.epoch, closed.reason) == (3, "finished")
+    assert closed.elapsed_s >= STARTED.running_s
+    assert term.ended == [((A, B), 3)], "its store is ended"
+    assert [(node, order.id, order.epoch, order.is_attach) for node, order in term.asked] == [
+        (A, RANKS[0], 3, True),
+        (B, RANKS[1], 3, True),
+        (A, STORE, 3, True),
+    ]
+    assert term.followed == set()
+    (shown,) = term.board.to_plain(1.0)
+    assert [(seat["node"], seat["pid"]) for seat in shown["gang"]] == [(A, 7), (B, 7)]
+    assert (shown["epoch"], shown["resumed_from_step"], shown["done"]) == (3, 0, 250)
+
+
+async def test_an_epoch_that_has_recorded_nothing_goes_on_from_where_it_started() -> None:
+    before = replace(committed(100), epoch=2)
+    opened = replace(OPENED, from_checkpoint="k100", from_step=100, gang=(A,), engine="torch")
+    term = Term({RANKS[0]: [STARTED, saved(100), saved(300), DONE]}, before, opened)
+    assert await conductor(term)._go_on()
+    assert term.recorded[1:-1] == [committed(300, "k100")]
+
+
+@pytest.mark.parametrize(
+    ("engine", "gang", "asked"),
+    [("mlx/ring", (A, B), RANKS), ("torch", (A,), RANKS[:1]), ("mlx", (A,), RANKS[:1])],
+)
+async def test_rings_and_gangs_of_one_have_no_store(
+    engine: str, gang: tuple[NodeId, ...], asked: Sequence[str]
+) -> None:
+    opened = replace(OPENED, engine=engine, gang=gang)
+    term = Term({rank: [STARTED, Joined("cpu", ""), DONE] for rank in RANKS}, opened)
+    assert await conductor(term)._go_on()
+    assert [order.id for _, order in term.asked] == list(asked)
+
+
+@pytest.mark.parametrize("missing", [RANKS[0], RANKS[1], STORE])
+async def test_a_gang_that_is_not_all_there_is_ended(missing: str) -> None:
+    told: dict[str, list[WorkEvent | Exception]] = {
+        order: [STARTED, saved(100)] for order in (*RANKS, STORE)
+    }
+    term = Term({**told, missing: [NotFoundError("nothing runs here")]}, OPENED)
+    assert not await conductor(term)._go_on()
+    (closed,) = term.recorded
+    assert isinstance(closed, EpochClosed)
+    assert (closed.epoch, closed.reason) == (3, LEFT_OPEN)
+    assert term.ended == [((A, B), 3)]
+    assert term.followed == set()
+
+
+async def test_nobody_waits_for_a_member_that_died_with_the_leader() -> None:
+    term = Term({}, OPENED, alive=[A, NEW])
+    assert not await conductor(term)._go_on()
+    assert term.asked == []
+    assert [type(fact) for fact in term.recorded] == [EpochClosed]
+
+
+async def test_a_gang_of_another_round_is_ended_and_so_are_older_epochs() -> None:
+    older, newest = replace(OPENED, epoch=1), replace(OPENED, epoch=2, round=2)
+    term = Term({}, newest, older)
+    assert not await conductor(term)._go_on()
+    closed = [fact for fact in term.recorded if isinstance(fact, EpochClosed)]
+    assert [fact.epoch for fact in closed] == [1, 2]
+    assert term.asked == []
+
+
+async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
+    killed = WorkFailedError("the worker was killed")
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed], STORE: [STARTED]}, OPENED)
+    with pytest.raises(ExceptionGroup) as ended:
+        await conductor(term)._go_on()
+    assert ended.group_contains(WorkFailedError)
+    adoption, closed = term.recorded
+    assert adoption == EpochAdopted(CYCLE, 3)
+    assert isinstance(closed, EpochClosed)
+    assert closed.reason == "the worker was killed"
+    assert term.ended == [((A, B), 3)]
+
+
+async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:
+    term = Term({order: [STARTED] for order in (*RANKS, STORE)}, OPENED)
+    going_on = asyncio.ensure_future(conductor(term)._go_on())
+    await term.has_recorded.wait()
+    term.is_over = True
+    going_on.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going_on
+    assert term.recorded == [EpochAdopted(CYCLE, 3)]
+    assert term.ended == []
+    assert term.followed == set()
+
+
+async def test_a_cycle_that_is_stopped_ends_the_gang() -> None:
+    term = Term({order: [STARTED] for order in (*RANKS, STORE)}, OPENED)
+    going_on = asyncio.ensure_future(conductor(term)._go_on())
+    await term.has_recorded.wait()
+    going_on.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await going_on
+    assert term.ended == [((A, B), 3)]
+    assert isinstance(term.recorded[-1], EpochClosed)
+    assert term.recorded[-1].reason == "the cycle was stopped"

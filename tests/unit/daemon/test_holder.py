@@ -1,0 +1,305 @@
+"""A gang's work outlives the leader that ordered it, for a while; all other work doesn't."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon.held_work import KEPT_CHECKPOINTS, Told
+from jupiterd.daemon.holder import Holder
+from jupiterd.daemon.obedience import Obedience
+from jupiterd.daemon.work_events import (
+    Advanced,
+    CheckpointMade,
+    Finished,
+    Joined,
+    Listening,
+    Started,
+    WorkEvent,
+    WorkOrder,
+)
+from jupiterd.errors import (
+    ConflictError,
+    NotFoundError,
+    PeerUnreachableError,
+    RefusedError,
+    WorkFailedError,
+)
+from jupiterd.ids import ArtifactId
+from jupiterd.store.ledger_file import LedgerFile
+from tests.unit.daemon.by_hand import Workers
+
+TERM, EPOCH = 4, 3
+RANK = WorkOrder("c/r1/train/3/0", TERM, "train", {}, {}, EPOCH)
+STORE = replace(RANK, id="c/r1/train/3", task="store")
+ALONE = WorkOrder("c/r1/filter/0", TERM, "filter", {}, {})
+NEXT_LEADER = replace(RANK, term=TERM + 1, is_attach=True)
+DONE = Finished(WorkResult({}))
+TIMEOUT_S = 5.0
+SHORT_S = 0.05
+
+
+class _Over(Exception):  # noqa: N818 - the end of a test
+    """Ends the tasks that hold work."""
+
+
+@asynccontextmanager
+async def holding(folder: Path, grace_s: float = 60.0) -> AsyncGenerator[tuple[Holder, Workers]]:
+    workers, file = Workers(), LedgerFile(folder / "ledger.db")
+    try:
+        async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
+            yield Holder(workers.run, Obedience(file), group, grace_s), workers
+            raise _Over  # noqa: TRY301 - as a daemon's end does
+    except* _Over:
+        pass
+    file.close()
+    assert workers.running == set()
+
+
+def step(number: int) -> Advanced:
+    return Advanced(number, 100, "steps", {})
+
+
+def saved(number: int) -> CheckpointMade:
+    return CheckpointMade(ArtifactId(f"k{number}"), number, number, number, 1.0)
+
+
+def is_start(event: WorkEvent) -> bool:
+    return isinstance(event, Started)
+
+
+async def heard(
+    events: AsyncGenerator[WorkEvent], is_last: Callable[[WorkEvent], bool]
+) -> list[WorkEvent]:
+    """What is told up to an event."""
+    told: list[WorkEvent] = []
+    async for event in events:
+        told.append(event)
+        if is_last(event):
+            return told
+    raise AssertionError(f"they said no more than {told}")
+
+
+async def begin(holder: Holder, *orders: WorkOrder) -> list[AsyncGenerator[WorkEvent]]:
+    """Let a leader order work and hear that it has begun."""
+    streams = [holder.run(order) for order in orders]
+    for stream in streams:
+        await heard(stream, is_start)
+    return streams
+
+
+async def test_a_rank_goes_on_when_its_leader_leaves_and_the_next_one_is_told_all(
+    tmp_path: Path,
+) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        said = [Joined("cpu", "a note"), step(1), saved(1)]
+        workers.say(RANK.id, *said, step(2))
+        await heard(events, lambda event: event == step(2))
+        await events.aclose()
+        workers.say(RANK.id, step(3), saved(3), step(4))
+        async with aclosing(holder.run(NEXT_LEADER)) as followed:
+            told = await heard(followed, lambda event: event == step(4))
+            assert is_start(told[0])
+            assert told[1:] == [said[0], saved(1), saved(3), step(4)]
+            workers.say(RANK.id, step(5), DONE)
+            assert [event async for event in followed] == [step(5), DONE]
+
+
+async def test_other_work_ends_with_the_stream(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, ALONE)
+        assert workers.running == {ALONE.id}
+        await events.aclose()
+        assert workers.running == set()
+
+
+async def test_a_rank_that_nobody_follows_is_ended_after_a_while(tmp_path: Path) -> None:
+    async with holding(tmp_path, SHORT_S) as (holder, workers):
+        began_s = asyncio.get_running_loop().time()
+        for events in await begin(holder, RANK, STORE):
+            await events.aclose()
+        assert workers.running == {RANK.id, STORE.id}
+        await workers.all_ended()
+        assert asyncio.get_running_loop().time() - began_s >= SHORT_S
+        with pytest.raises(NotFoundError):
+            await anext(holder.run(NEXT_LEADER))
+
+
+async def test_a_rank_that_is_followed_again_is_not_ended(tmp_path: Path) -> None:
+    async with holding(tmp_path, SHORT_S) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        await events.aclose()
+        async with aclosing(holder.run(NEXT_LEADER)) as followed:
+            await heard(followed, is_start)
+            silent = asyncio.ensure_future(anext(followed))
+            done, _ = await asyncio.wait([silent], timeout=3 * SHORT_S)
+            assert not done
+            assert workers.running == {RANK.id}
+            workers.say(RANK.id, step(9))
+            assert await silent == step(9)
+
+
+async def test_the_next_leader_is_told_for_how_long_it_has_been_running(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, _):
+        (events,) = await begin(holder, RANK)
+        await events.aclose()
+        async with aclosing(holder.run(NEXT_LEADER)) as followed:
+            (started,) = await heard(followed, is_start)
+            assert isinstance(started, Started)
+            assert 0.0 < started.running_s < TIMEOUT_S
+
+
+async def test_how_it_ended_while_nobody_led_is_told(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        for events in await begin(holder, RANK, STORE):
+            await events.aclose()
+        workers.say(RANK.id, saved(100), DONE)
+        workers.say(STORE.id, WorkFailedError("it was killed"))
+        await workers.all_ended()
+        told = [event async for event in holder.run(NEXT_LEADER)]
+        assert told[1:] == [saved(100), DONE]
+        with pytest.raises(WorkFailedError, match="it was killed"):
+            await heard(
+                holder.run(replace(NEXT_LEADER, id=STORE.id)), lambda event: not is_start(event)
+            )
+
+
+async def test_a_leader_may_die_with_the_end_in_its_hands(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        workers.say(RANK.id, saved(100), DONE)
+        assert [event async for event in events] == [saved(100), DONE]
+        assert [event async for event in holder.run(NEXT_LEADER)][1:] == [saved(100), DONE]
+
+
+async def test_a_leader_ends_an_epoch_at_once(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        followed, left = await begin(holder, RANK, STORE)
+        await left.aclose()
+        await holder.end(TERM, EPOCH)
+        assert workers.running == set()
+        with pytest.raises(RefusedError, match="epoch 3 was ended"):
+            await anext(followed)
+        with pytest.raises(NotFoundError):
+            await anext(holder.run(NEXT_LEADER))
+
+
+async def test_an_order_that_comes_after_the_end_of_its_epoch_is_refused(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        await holder.end(TERM, EPOCH)
+        with pytest.raises(RefusedError, match="epoch 3 has been ended"):
+            await anext(holder.run(RANK))
+        assert workers.running == set()
+        await begin(holder, replace(RANK, epoch=EPOCH + 1))
+
+
+async def test_a_leader_that_was_replaced_ends_nothing(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (old,) = await begin(holder, RANK)
+        (new,) = await begin(holder, NEXT_LEADER)
+        with pytest.raises(RefusedError, match="another leader follows"):
+            await anext(old)
+        with pytest.raises(RefusedError, match="after term 5"):
+            await holder.end(TERM, EPOCH)
+        workers.say(RANK.id, step(1))
+        assert await anext(new) == step(1)
+
+
+async def test_of_two_leaders_of_one_term_only_one_is_served(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, _):
+        (first,) = await begin(holder, RANK)
+        same_term = replace(RANK, is_attach=True)
+        with pytest.raises(RefusedError, match="a leader of term 4 follows"):
+            await anext(holder.run(same_term))
+        await first.aclose()
+        await begin(holder, same_term)
+
+
+async def test_another_gang_ends_what_the_one_before_left_here(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        for events in await begin(holder, RANK, STORE):
+            await events.aclose()
+        later = replace(RANK, id="c/r1/train/4/0", epoch=EPOCH + 1)
+        await begin(holder, later)
+        assert workers.running == {later.id}
+        with pytest.raises(RefusedError, match="after term 4, epoch 4"):
+            await anext(holder.run(RANK))
+
+
+async def test_two_cycles_of_one_leader_leave_each_other_alone(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        other = replace(RANK, id="d/r1/train/4/0", epoch=EPOCH + 1)
+        followed = [*await begin(holder, RANK), *await begin(holder, other)]
+        assert workers.running == {RANK.id, other.id}
+        await holder.end(TERM, EPOCH)
+        assert workers.running == {other.id}
+        assert len(followed) == 2, "they were followed all the time"
+
+
+async def test_another_leaders_gang_ends_that_of_a_leader_who_is_over(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        other = replace(RANK, id="d/r1/train/4/0", term=TERM + 1, epoch=EPOCH + 1)
+        await begin(holder, other)
+        assert workers.running == {other.id}
+        with pytest.raises(RefusedError, match="epoch 4 has begun"):
+            await anext(events)
+
+
+async def test_the_same_work_does_not_begin_twice(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, _):
+        await begin(holder, RANK)
+        with pytest.raises(ConflictError):
+            await anext(holder.run(RANK))
+
+
+async def test_a_daemon_that_stops_says_so_to_the_leader(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        await holder.end_all(PeerUnreachableError("node-2 was stopped"))
+        assert workers.running == set()
+        with pytest.raises(PeerUnreachableError, match="node-2 was stopped"):
+            await anext(events)
+
+
+def test_what_is_kept_for_the_next_leader_has_a_bound() -> None:
+    told = Told()
+    first = [Started(1, "cpu"), Listening("h", 1), Joined("cpu", "")]
+    for event in first:
+        told.keep(event)
+    for number in range(1, 1001):
+        told.keep(step(number))
+        told.keep(saved(number))
+    kept = [event for _, event in told.after(0)]
+    newest = [saved(number) for number in range(1001 - KEPT_CHECKPOINTS, 1001)]
+    assert kept == [*first, *newest[:-1], step(1000), newest[-1]]
+    assert [number for number, _ in told.after(0)] == sorted({n for n, _ in told.after(0)})
+
+
+async def test_a_slow_leader_is_told_the_latest_step_and_every_checkpoint(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        for number in range(1, 6):
+            workers.say(RANK.id, step(number), saved(number))
+        workers.say(RANK.id, DONE)
+        await workers.all_ended()
+        told = [event async for event in events]
+        assert told == [*map(saved, range(1, 5)), step(5), saved(5), DONE]
+
+
+async def test_whoever_comes_while_the_worker_is_being_ended_is_told_so(tmp_path: Path) -> None:
+    async with holding(tmp_path, SHORT_S) as (holder, workers):
+        ending, ended = asyncio.Event(), asyncio.Event()
+        workers.at_end = (ending, ended)
+        (events,) = await begin(holder, RANK)
+        await events.aclose()
+        await ending.wait()
+        (followed,) = await begin(holder, NEXT_LEADER)
+        ended.set()
+        with pytest.raises(RefusedError, match="nobody followed it"):
+            await anext(followed)

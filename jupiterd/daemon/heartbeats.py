@@ -27,6 +27,9 @@ from jupiterd.rpc.peer_pb2_grpc import PeerStub
 BEAT_TIMEOUT_S: Final = 2.0
 MAX_AGE_MS: Final = 2**32 - 1
 
+_NO_ANSWER: Final = (TimeoutError, asyncio.InvalidStateError, grpc.aio.UsageError)
+"""The last: the link was closed, or moved, before its turn to beat had come."""
+
 _Call = grpc.aio.StreamStreamCall[peer_pb2.Heartbeat, peer_pb2.Heartbeat]
 
 
@@ -104,7 +107,7 @@ class BeatStream:
                 return await self._ask(beat, about)
         except BaseException as error:
             self.close()
-            if isinstance(error, TimeoutError | asyncio.InvalidStateError):
+            if isinstance(error, _NO_ANSWER):
                 raise TimedOutError("a heartbeat wasn't answered") from error
             raise
         finally:

@@ -9,6 +9,7 @@ from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.presence import Beat
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import from_message, to_message
+from jupiterd.errors import TimedOutError
 from jupiterd.ids import NodeId
 from tests.unit.daemon.two_nodes import lead, serving, unite, until
 
@@ -93,3 +94,14 @@ async def test_who_leaves_is_gone_at_once_and_names_who_leads_next(tmp_path: Pat
         await until(lambda: other.identity.node_id in one.alive())
         await one.pulse.say_goodbye()
         assert one.identity.node_id not in other.pulse.membership.present()
+
+
+async def test_a_beat_whose_link_was_closed_before_ends_no_daemon(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        peer = other.peers.require(one.identity.node_id)
+        assert peer.channels.heartbeat
+        await other.peers.unlink(one.identity.node_id)
+        with pytest.raises(TimedOutError):
+            await peer.beats.ask(other.pulse.message(), other.outlook.describe().about)
+        await other.pulse._beat(peer)

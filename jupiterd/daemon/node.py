@@ -45,7 +45,7 @@ from jupiterd.ids import ArtifactId, ClusterId, NodeId, short
 from jupiterd.net.border import Border
 from jupiterd.net.discoveries import merge
 from jupiterd.net.identity import Identity
-from jupiterd.net.mdns import MdnsDiscovery
+from jupiterd.net.mdns import by_mdns
 from jupiterd.net.refusals import Refusals
 from jupiterd.net.server import PeerServer, listening_host
 from jupiterd.net.static import StaticDiscovery
@@ -136,7 +136,11 @@ class Node:
 
     async def _serve(self) -> None:
         discovery = merge(
-            MdnsDiscovery(self.settings.local, self.settings.interface, self.settings.scope),
+            *by_mdns(
+                loopback_only=self.settings.local,
+                interfaces=self.settings.interface,
+                scope=self.settings.scope,
+            ),
             StaticDiscovery(self.settings.peer_addresses()),
         )
         await discovery.start(self.outlook.port)

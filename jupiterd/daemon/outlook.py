@@ -21,6 +21,7 @@ from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.peers import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
 from jupiterd.net.interfaces import local_addresses
+from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 
@@ -62,7 +63,7 @@ class Outlook:
         """Return where the leader's Peer service answers, as far as we know."""
         leader = self._node.pulse.election.leader
         peer = None if leader is None else self._node.peers.get(leader)
-        return [] if peer is None else [str(peer.address), *peer.addresses]
+        return [] if peer is None else [without_scope_in(str(peer.address)), *peer.addresses]
 
     def live_progress(self, cycle: str) -> dict[str, Any] | None:
         """Return the leader's telemetry of a cycle's running phase."""
@@ -143,7 +144,7 @@ class Outlook:
             about = peer_pb2.About(
                 run_nonce=self.run_nonce,
                 name=self._node.settings.name,
-                addresses=self.addresses(),
+                addresses=map(without_scope_in, self.addresses()),
                 hardware=msgpack.packb(self._node.hardware.to_plain()),
             )
             self._last_about = self._last_about if about == self._last_about else about

@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import grpc.aio
 
@@ -25,6 +26,7 @@ from jupiterd.errors import BadCertificateError, ConflictError, JupiterError, No
 from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
 from jupiterd.net.identity import node_id_of
+from jupiterd.net.scopes import with_named_scope
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2, peer_pb2_grpc
 
@@ -258,7 +260,7 @@ def _failure(error: JupiterError) -> peer_pb2.Failure:
 def _caller_address(context: Context, port: int) -> Address | None:
     """Return where the caller may answer: the host it calls from, the port it names."""
     family, _, rest = context.peer().partition(":")
-    host = rest.rpartition(":")[0].strip("[]").replace("%5B", "").replace("%5D", "")
+    host = with_named_scope(unquote(rest.rpartition(":")[0]).strip("[]"))
     if family not in ("ipv4", "ipv6") or not host or not 0 < port < 65536:
         return None
     return Address(host, port)

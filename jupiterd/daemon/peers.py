@@ -20,6 +20,7 @@ from jupiterd.ids import NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
 from jupiterd.net.interfaces import told_source_toward
+from jupiterd.net.scopes import host_in, is_link_local, without_scope_in
 from jupiterd.ports import Address
 from jupiterd.rpc.peer_pb2 import About
 
@@ -73,6 +74,11 @@ class Peer:
         self.name = told_text(about.name) or self.name
         self.hardware = Hardware.from_plain(_unpacked(about.hardware))
 
+    def shown_addresses(self) -> list[str]:
+        """Return where it answers: as used by us, then as it says, where that means something."""
+        told = [text for text in self.addresses if not is_link_local(host_in(text))]
+        return list(dict.fromkeys([str(self.address), *told]))
+
 
 class Peers:
     """Every link, by node."""
@@ -119,7 +125,7 @@ class Peers:
     def told_addresses(self, asker: NodeId) -> list[str]:
         """Return where all but the asker answer, as far as we know: what works for us first."""
         others = [peer for peer in self._links.values() if peer.node != asker]
-        told = [str(peer.address) for peer in others]
+        told = [without_scope_in(str(peer.address)) for peer in others]
         return [*told, *(text for peer in others for text in peer.addresses[:MAX_TOLD_OF_ONE])]
 
     def strand(self, lost: frozenset[str]) -> list[Peer]:

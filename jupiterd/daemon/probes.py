@@ -6,9 +6,10 @@ Owns the listeners for the short time of a preflight. Doesn't know gangs.
 import asyncio
 import contextlib
 
-from jupiterd.errors import JupiterError
+from jupiterd.errors import BadRouteError, JupiterError
 from jupiterd.gang.routes import free_port, listen_probe, prove
 from jupiterd.net.interfaces import source_address_toward
+from jupiterd.net.scopes import is_link_local
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 
@@ -25,6 +26,7 @@ class Probes:
         """Listen on the address that leads toward the given host."""
         try:
             host, interface = source_address_toward(request.toward)
+            _require_routable(host)
             reserved = free_port(host) if request.reserve else 0
             server, port = await listen_probe(host)
         except JupiterError as error:
@@ -53,3 +55,13 @@ class Probes:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(PROBE_LIFE_S)
         server.close()
+
+
+def _require_routable(host: str) -> None:
+    """Refuse an address that each member of a gang would have to write in its own way."""
+    if is_link_local(host):
+        raise BadRouteError(
+            f"{host} is an address for its own link alone, and a gang needs one that is the same "
+            "for all its members",
+            "give the machines IPv4 addresses, or IPv6 ones that a router hands out",
+        )

@@ -4,6 +4,7 @@ Owns the names, defaults and the order flag, environment, jupiter.yaml, default.
 never at import.
 """
 
+import ipaddress
 import os
 import platform
 from collections.abc import Mapping
@@ -44,7 +45,7 @@ class Settings(BaseModel):
     """Network interfaces to use; default: all."""
 
     peer: tuple[str, ...] = ()
-    """HOST or HOST:PORT of other nodes, where multicast doesn't reach them."""
+    """HOST, HOST:PORT or [IPv6]:PORT of other nodes, where multicast doesn't reach them."""
 
     scope: str = Field(default="", max_length=64)
     """Find by multicast only daemons of the same scope; default: those without one."""
@@ -100,9 +101,21 @@ def parse_address(text: str) -> Address:
         host, port = text, ""
     else:
         host, _, port = text.partition(":")
-    if not host or (port and not (port.isdigit() and 0 < int(port) < 65536)):
-        raise ValueError(f"{text!r} is not HOST or HOST:PORT")
-    return Address(host, int(port) if port else DEFAULT_PORT)
+    if not host or _is_bad_ipv6(host) or (port and not (port.isdigit() and 0 < int(port) < 65536)):
+        raise ValueError(f"{text!r} is not HOST, HOST:PORT or [IPv6]:PORT")
+    return Address(_in_short(host), int(port) if port else DEFAULT_PORT)
+
+
+def _is_bad_ipv6(host: str) -> bool:
+    try:
+        return ":" in host and not ipaddress.IPv6Address(host)
+    except ValueError:
+        return True
+
+
+def _in_short(host: str) -> str:
+    """Return an IPv6 address in the one form that all others have too."""
+    return str(ipaddress.IPv6Address(host)) if ":" in host else host
 
 
 def load_settings(

@@ -3,7 +3,6 @@
 Owns its keys (DESIGN, section 10). Reads the node's parts; changes nothing.
 """
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import CheckpointCommitted
@@ -123,10 +122,6 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
     is_self = member == node.identity.node_id
     peer = node.peers.get(member)
     admitted = state.members[member]
-    if is_self:
-        addresses: Sequence[str] = node.outlook.addresses()
-    else:
-        addresses = (peer.addresses or (str(peer.address),)) if peer is not None else ()
     heard_s = 0.0 if is_self else node.pulse.membership.last_heard_s(member, now_s())
     return {
         "id": member,
@@ -134,7 +129,11 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
         "state": str(node.outlook.liveness(member)),
         "role": role.role if role is not None else "idle",
         "reason": _why_this_role(node, member),
-        "addresses": list(addresses),
+        "addresses": node.outlook.addresses()
+        if is_self
+        else peer.shown_addresses()
+        if peer
+        else [],
         "last_heard_s": heard_s,
         "hardware": hardware.to_plain() if hardware is not None else {},
         "load": node.outlook.load()

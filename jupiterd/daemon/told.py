@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from jupiterd.daemon.settings import parse_address
+from jupiterd.net.interfaces import seen_from_here
 from jupiterd.ports import Address
 
 MAX_NAME_CHARACTERS = 64
@@ -43,12 +44,12 @@ def told_address(text: str) -> Address:
 
 
 def told_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
-    """Return those of the first few texts that are addresses."""
+    """Return those of the first few texts that are addresses, as they are tried from here."""
     return [address for text in islice(texts, limit) for address in _read(text)]
 
 
-def _read(text: str) -> tuple[Address, ...]:
+def _read(text: str) -> list[Address]:
     try:
-        return (told_address(text),)
+        return seen_from_here(told_address(text))
     except ValueError:
-        return ()
+        return []

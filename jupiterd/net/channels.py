@@ -74,7 +74,7 @@ class PeerChannels:
 
     def _channel(self, max_reply_bytes: int) -> grpc.aio.Channel:
         options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", max_reply_bytes))
-        channel = grpc.aio.secure_channel(str(self.address), self._credentials, options=options)
+        channel = grpc.aio.secure_channel(_target(self.address), self._credentials, options=options)
         self._open.append(channel)
         return cast("grpc.aio.Channel", _Readable(channel))
 
@@ -141,3 +141,10 @@ def _reader(parse: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
             return parse(b"")
 
     return read
+
+
+def _target(address: Address) -> str:
+    """Return how gRPC wants it: a link's scope is part of a URI, where a percent sign is %25."""
+    if "%" in address.host:
+        return f"ipv6:{address}".replace("%", "%25")
+    return str(address)

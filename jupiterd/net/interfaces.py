@@ -1,19 +1,31 @@
-"""Which addresses this machine has, and which one leads to a peer.
+"""Which addresses this machine has, which are better, and which one leads to a peer.
 
 Owns asking the operating system. Doesn't know what the addresses are used for, and sends nothing.
+
+A link-local IPv6 address always carries the name of its interface here: `fe80::1%eth0`.
 """
 
 import ipaddress
 import socket
+from itertools import groupby
 
 import psutil
 
 from jupiterd.errors import BadRouteError
+from jupiterd.net.interface_kinds import kind_of
+from jupiterd.net.scopes import is_link_local, with_named_scope, without_scope
+from jupiterd.ports import Address
 
 _ANY_PORT = 9
 """Connecting a UDP socket looks up the route and sends nothing, so the port doesn't matter."""
 
 LOOPBACK = "127.0.0.1"
+
+MAX_TOLD_OF_ONE = 2
+"""IPv4 addresses of one interface that others are told, and as many routable IPv6 ones."""
+
+MAX_SCOPES = 4
+"""Links on which a link-local address is tried that may lie on any of them."""
 
 
 def source_address_toward(host: str) -> tuple[str, str]:
@@ -26,7 +38,7 @@ def source_address_toward(host: str) -> tuple[str, str]:
         family, _, _, _, target = socket.getaddrinfo(host, _ANY_PORT, type=socket.SOCK_DGRAM)[0]
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect(target)
-            address = str(probe.getsockname()[0])
+            address = _scoped(probe.getsockname())
     except OSError as error:
         raise BadRouteError(f"no route from this machine to {host}: {error.strerror}") from error
     return address, interface_of(address)
@@ -34,34 +46,65 @@ def source_address_toward(host: str) -> tuple[str, str]:
 
 def interface_of(address: str) -> str:
     """Return the name of the interface that has this address, or an empty string."""
-    wanted = _bare(address)
+    wanted, _, scope = address.partition("%")
+    if scope:
+        return scope
     for name, entries in psutil.net_if_addrs().items():
-        if any(_is_ip(entry.family) and _bare(entry.address) == wanted for entry in entries):
+        if any(
+            _is_ip(entry.family) and without_scope(entry.address) == wanted for entry in entries
+        ):
             return name
     return ""
 
 
 def local_addresses(*, loopback_only: bool, interfaces: tuple[str, ...] = ()) -> list[str]:
-    """Return the addresses that others may reach this machine at, IPv4 first.
+    """Return the addresses that others may reach this machine at, the best first.
 
-    Loopback addresses only where nothing else is wanted or there is nothing else; IPv6 link-local
-    ones never, since they mean something only together with the name of an interface of the other
-    machine.
+    Thunderbolt before Ethernet before Wi-Fi before VPNs before containers; on one interface IPv4
+    before IPv6, link-local last. Loopback only where nothing else is wanted or there is nothing
+    else.
     """
     if loopback_only:
         return [LOOPBACK]
-    found = [address for _, address in addresses_by_interface(interfaces)]
-    return sorted(found, key=lambda address: ":" in address) or [LOOPBACK]
+    found = [
+        address
+        for name, entries in groupby(_ranked(interfaces), key=lambda pair: pair[0])
+        for address in _told_of_one(name, [address for _, address in entries])
+    ]
+    return found or [LOOPBACK]
+
+
+def link_scopes(interfaces: tuple[str, ...] = ()) -> list[str]:
+    """Return the interfaces with a link-local IPv6 address that may lead to a peer, best first."""
+    found = [
+        name
+        for name, address in _ranked(interfaces)
+        if is_link_local(address) and kind_of(name).is_physical
+    ]
+    return list(dict.fromkeys(found))
+
+
+def seen_from_here(address: Address) -> list[Address]:
+    """Return the ways to try an address that somebody told us.
+
+    A link-local one without a scope may lie on any of our links: it is tried on each, the best
+    interfaces first. Everything else is what it is.
+    """
+    if not is_link_local(address.host) or "%" in address.host:
+        return [Address(with_named_scope(address.host), address.port)]
+    return [
+        Address(f"{address.host}%{scope}", address.port) for scope in link_scopes()[:MAX_SCOPES]
+    ]
 
 
 def told_source_toward(host: str) -> str:
     """Return the local address that packets to `host` leave from, if it is one told to others.
 
-    Empty where it is not (loopback, link-local), where there is no way, or where `host` is a name:
-    asking for names takes time.
+    Empty where it is not (loopback), where there is no way, or where `host` is a name: asking for
+    names takes time.
     """
     try:
-        if ipaddress.ip_address(_bare(host)).is_loopback:
+        if ipaddress.ip_address(without_scope(host)).is_loopback:
             return ""
         source, _ = source_address_toward(host)
     except (ValueError, BadRouteError):
@@ -81,14 +124,33 @@ def addresses_by_interface(interfaces: tuple[str, ...] = ()) -> list[tuple[str, 
     ]
 
 
+def _ranked(interfaces: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return (interface, address), the best interfaces first, on each the best address first."""
+    return sorted(
+        addresses_by_interface(interfaces),
+        key=lambda pair: (kind_of(pair[0]), pair[0], ":" in pair[1], is_link_local(pair[1])),
+    )
+
+
+def _told_of_one(name: str, ranked: list[str]) -> list[str]:
+    """Return what others are told of one interface: a few, for privacy's sake has many in IPv6."""
+    ipv4 = [address for address in ranked if ":" not in address]
+    routable = [address for address in ranked if ":" in address and not is_link_local(address)]
+    link_local = [address for address in ranked if is_link_local(address)]
+    told_local = link_local[:1] if kind_of(name).is_physical else []
+    return [*ipv4[:MAX_TOLD_OF_ONE], *routable[:MAX_TOLD_OF_ONE], *told_local]
+
+
 def _is_ip(family: int) -> bool:
     return family in {socket.AF_INET, socket.AF_INET6}
 
 
-def _bare(address: str) -> str:
-    return address.partition("%")[0]
+def _scoped(name: tuple[str, int] | tuple[str, int, int, int]) -> str:
+    """Return a socket's own address, with the interface where it is link-local."""
+    host = without_scope(name[0])
+    scope = name[3] if len(name) == 4 else 0
+    return with_named_scope(f"{host}%{scope}") if scope and is_link_local(host) else host
 
 
 def _is_reachable_from_outside(address: str) -> bool:
-    parsed = ipaddress.ip_address(_bare(address))
-    return not parsed.is_loopback and not (parsed.version == 6 and parsed.is_link_local)
+    return not ipaddress.ip_address(without_scope(address)).is_loopback

@@ -3,6 +3,9 @@
 Owns our announcement and the browsing. Doesn't know who is a member: a sighting is a hint, nothing
 more.
 
+IPv4 and IPv6 are two of these, each with sockets of its own: macOS lets a socket that takes both
+join no group of IPv4. A machine without IPv6 has nothing to announce there, and is quiet about it.
+
 The announcement says as little as it can: the service's major version, a random tag that changes at
 every start, and where this daemon keeps to a scope, a hash of its name. No host name, user, model
 or role; whoever wants those has to be let in first.
@@ -18,11 +21,18 @@ from typing import Final
 
 from blake3 import blake3
 from zeroconf import Error as ZeroconfError
-from zeroconf import InterfaceChoice, IPVersion, ServiceStateChange, Zeroconf
+from zeroconf import IPVersion, ServiceStateChange, Zeroconf
 from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZeroconf
 
 from jupiterd.net.interface_watch import LOOK_INTERVAL_S, InterfaceWatch, Reading
-from jupiterd.net.interfaces import LOOPBACK, addresses_by_interface, local_addresses
+from jupiterd.net.interfaces import (
+    LOOPBACK,
+    addresses_by_interface,
+    interface_of,
+    local_addresses,
+    seen_from_here,
+)
+from jupiterd.net.scopes import without_scope
 from jupiterd.ports import Address
 
 SERVICE_TYPE: Final = "_jupiter._tcp.local."
@@ -49,7 +59,9 @@ class MdnsDiscovery:
         loopback_only: bool = False,  # noqa: FBT001, FBT002
         interfaces: tuple[str, ...] = (),
         scope: str = "",
+        version: IPVersion = IPVersion.V4Only,
     ) -> None:
+        self._version = version
         self._loopback_only = loopback_only
         self._interfaces = interfaces
         self._instance = f"{secrets.token_hex(4)}.{SERVICE_TYPE}"
@@ -70,12 +82,13 @@ class MdnsDiscovery:
         """
         self._port = port
         try:
-            self._zeroconf = AsyncZeroconf(interfaces=self._choice(), ip_version=self._ip_version())
+            if choice := self._choice():
+                self._zeroconf = AsyncZeroconf(interfaces=choice, ip_version=self._version)
         except (OSError, RuntimeError, ZeroconfError) as error:
             _log_unavailable(error)
-            return
-        self._look_anew(self._zeroconf)
-        self._announcing = asyncio.ensure_future(self._announce(self._zeroconf))
+        if self._zeroconf is not None:
+            self._look_anew(self._zeroconf)
+            self._announcing = asyncio.ensure_future(self._announce(self._zeroconf))
 
     async def sightings(self) -> AsyncIterator[Address]:
         """Yield the addresses of other daemons as they are announced; ends when closed."""
@@ -133,8 +146,8 @@ class MdnsDiscovery:
         try:
             # By way of loopback alone, so that every socket is made anew: a group that was joined
             # before the interface went away is joined no more, even if all looks as before.
-            await self._zeroconf.async_update_interfaces([LOOPBACK])
-            await self._zeroconf.async_update_interfaces(self._choice())
+            await self._zeroconf.async_update_interfaces(self._loopback())
+            await self._zeroconf.async_update_interfaces(self._choice() or self._loopback())
             await self._zeroconf.async_update_service(self._announcement())
         except (OSError, ZeroconfError) as error:
             _log_unavailable(error)
@@ -179,7 +192,10 @@ class MdnsDiscovery:
             return []
         if not known or not info.port or not self._is_of_our_scope(info):
             return []
-        return [Address(host, info.port) for host in info.parsed_scoped_addresses()]
+        # A link-local address is announced on every link of its machine, and zeroconf keeps the
+        # scope of one of them, which may be the wrong one.
+        hosts = [without_scope(host) for host in info.parsed_scoped_addresses()]
+        return [seen for host in hosts for seen in seen_from_here(Address(host, info.port))]
 
     def _is_of_our_scope(self, info: AsyncServiceInfo) -> bool:
         tag = self._scope_tag
@@ -198,15 +214,35 @@ class MdnsDiscovery:
         )
 
     def _local_addresses(self) -> list[str]:
-        return local_addresses(loopback_only=self._loopback_only, interfaces=self._interfaces)
+        told = local_addresses(loopback_only=self._loopback_only, interfaces=self._interfaces)
+        return [address for address in told if (":" in address) is self._is_ipv6]
 
-    def _choice(self) -> InterfaceChoice | list[str | int | tuple[tuple[str, int, int], int]]:
-        if self._loopback_only:
-            return [LOOPBACK]
-        return [*self._local_addresses()] if self._interfaces else InterfaceChoice.All
+    def _choice(self) -> list[str | int | tuple[tuple[str, int, int], int]]:
+        if self._is_ipv6:
+            return [] if self._loopback_only else self._links()
+        return list(dict.fromkeys([*self._local_addresses(), *self._loopback()]))
 
-    def _ip_version(self) -> IPVersion | None:
-        return IPVersion.V4Only if self._loopback_only else None
+    def _links(self) -> list[str | int | tuple[tuple[str, int, int], int]]:
+        """Return the interfaces that IPv6 groups are joined on, by their numbers."""
+        names = {interface_of(address) for address in self._local_addresses()}
+        with contextlib.suppress(OSError):
+            return sorted({socket.if_nametoindex(name) for name in names if name})
+        return []
+
+    def _loopback(self) -> list[str | int | tuple[tuple[str, int, int], int]]:
+        if self._is_ipv6:
+            return [socket.if_nametoindex(interface_of(LOOPBACK))]
+        return [LOOPBACK]
+
+    @property
+    def _is_ipv6(self) -> bool:
+        return self._version is IPVersion.V6Only
+
+
+def by_mdns(*, loopback_only: bool, interfaces: tuple[str, ...], scope: str) -> list[MdnsDiscovery]:
+    """Return discovery by multicast over IPv4, and over IPv6 where there may be other machines."""
+    versions = [IPVersion.V4Only] if loopback_only else [IPVersion.V4Only, IPVersion.V6Only]
+    return [MdnsDiscovery(loopback_only, interfaces, scope, version) for version in versions]
 
 
 def _log_unavailable(error: Exception) -> None:
@@ -214,4 +250,5 @@ def _log_unavailable(error: Exception) -> None:
 
 
 def _packed(address: str) -> bytes:
-    return socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.inet_pton(family, without_scope(address))

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
+from jupiterd.net.interfaces import seen_from_here
 from jupiterd.ports import Address
 
 REPEAT_INTERVAL_S = 5.0
@@ -29,7 +30,8 @@ class StaticDiscovery:
         """Yield each address at once, then all of them every few seconds until closed."""
         while not self._closed.is_set():
             for address in self._addresses:
-                yield address
+                for seen in seen_from_here(address):
+                    yield seen
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._interval_s):
                     await self._closed.wait()

@@ -72,6 +72,17 @@ def readdress(host: Host, number: int) -> str:
     return address_of(number)
 
 
+def forget_ipv4(host: Host, switch: int = 0) -> None:
+    """Leave the machine with IPv6 alone, on the one link."""
+    host.inside.run("ip", "-4", "addr", "flush", "dev", interface(switch))
+
+
+def link_local(host: Host, switch: int = 0) -> str:
+    """Return the IPv6 address that the machine gave itself at a switch, without a scope."""
+    rows = host.inside.run("ip", "-6", "-o", "addr", "show", "dev", interface(switch)).split()
+    return next(word.partition("/")[0] for word in rows if word.startswith("fe80:"))
+
+
 def _filter(host: Host, chains: str) -> None:
     restore(host)
     host.inside.run(FILTER, "-f", "-", given=f"table inet {_TABLE} {{\n{chains}\n}}\n")

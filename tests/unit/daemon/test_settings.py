@@ -85,15 +85,19 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ("fe80::1", Address("fe80::1", DEFAULT_PORT)),
         ("[fe80::1]:5", Address("fe80::1", 5)),
         ("[fe80::1]", Address("fe80::1", DEFAULT_PORT)),
+        ("[fe80::1%eth0]:5", Address("fe80::1%eth0", 5)),
+        ("FE80:0::0001%eth0", Address("fe80::1%eth0", DEFAULT_PORT)),
     ],
 )
 def test_addresses_may_be_written_as_people_write_them(text: str, address: Address) -> None:
     assert parse_address(text) == address
 
 
-@pytest.mark.parametrize("text", ["", ":5", "host:0", "host:65536", "host:x", "[]:5"])
+@pytest.mark.parametrize(
+    "text", ["", ":5", "host:0", "host:65536", "host:x", "[]:5", "a:b:c", "[fe80::1%]:5"]
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is not HOST or HOST:PORT"):
+    with pytest.raises(ValueError, match="is not HOST, HOST:PORT or"):
         parse_address(text)
 
 

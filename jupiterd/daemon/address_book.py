@@ -1,15 +1,20 @@
 """The addresses where peers answered, kept for the next start.
 
-Owns the file. An address is only ever a hint: a wrong one costs one look.
+Owns the file. An address is only ever a hint: a wrong one costs one look. One that isn't in use now
+stays, for its machine may only be switched off, until newer ones need its place.
 """
 
+import asyncio
+import contextlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from jupiterd.ports import Address
 
 MAX_FILE_BYTES = 64 << 10
+MAX_KEPT = 128
+KEEP_INTERVAL_S = 2.0
 
 
 def load_addresses(path: Path) -> list[Address]:
@@ -19,13 +24,31 @@ def load_addresses(path: Path) -> list[Address]:
         kept = [Address(str(row["host"]), int(row["port"])) for row in rows]
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return []
-    return [address for address in kept if address.host and 0 < address.port < 65536]
+    return [address for address in kept if address.host and 0 < address.port < 65536][:MAX_KEPT]
 
 
 def save_addresses(path: Path, addresses: Iterable[Address]) -> None:
-    """Keep these addresses, all at once; none leaves what was kept before."""
+    """Keep these addresses, all at once."""
     rows = [{"host": address.host, "port": address.port} for address in addresses]
-    if rows:
-        draft = path.with_suffix(".tmp")
-        draft.write_text(json.dumps(rows))
-        draft.replace(path)
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(rows))
+    draft.replace(path)
+
+
+async def keep_addresses(path: Path, in_use: Callable[[], Iterable[Address]]) -> None:
+    """Write down what is in use whenever that has changed, and at the end."""
+    kept = load_addresses(path)
+    try:
+        while True:
+            await asyncio.sleep(KEEP_INTERVAL_S)
+            kept = _keep(path, in_use(), kept)
+    finally:
+        _keep(path, in_use(), kept)
+
+
+def _keep(path: Path, in_use: Iterable[Address], kept: list[Address]) -> list[Address]:
+    known = list(dict.fromkeys([*in_use, *kept]))[:MAX_KEPT]
+    if set(known) != set(kept):
+        with contextlib.suppress(OSError):  # only hints, for the next start
+            save_addresses(path, known)
+    return known

@@ -54,22 +54,25 @@ class Dispatcher:
 
     async def _run_remote(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         peer = self._peers.require(node)
-        call = peer.channels.control.RunWork(order.to_proto())
-        finished = False
-        try:
-            async for message in call:
-                event = from_proto(message)
-                finished = isinstance(event, Finished)
-                yield event
-        except grpc.aio.AioRpcError as error:
-            raise from_rpc(error, peer.name) from error
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            # A channel that is closed under a stream cancels it, and nobody asked for that.
-            raise PeerUnreachableError(f"the link to {peer.name} was closed") from None
-        finally:
-            call.cancel()
-        if not finished:
-            raise PeerUnreachableError(f"{peer.name} ended the work {order.id} without a result")
+        with peer.channels.in_use() as channels:
+            call = channels.control.RunWork(order.to_proto())
+            finished = False
+            try:
+                async for message in call:
+                    event = from_proto(message)
+                    finished = isinstance(event, Finished)
+                    yield event
+            except grpc.aio.AioRpcError as error:
+                raise from_rpc(error, peer.name) from error
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is not None and task.cancelling():
+                    raise
+                # A channel that is closed under a stream cancels it, and nobody asked for that.
+                raise PeerUnreachableError(f"the link to {peer.name} was closed") from None
+            finally:
+                call.cancel()
+            if not finished:
+                raise PeerUnreachableError(
+                    f"{peer.name} ended the work {order.id} without a result"
+                )

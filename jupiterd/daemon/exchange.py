@@ -152,7 +152,8 @@ class Exchange:
         self._tell()
         learnt = await self._journal.absorb(list(reply.entries))
         if reply.snapshot_needed:
-            raw = await fetch_snapshot(peer.channels.control)
+            with peer.channels.in_use() as channels:
+                raw = await fetch_snapshot(channels.control)
             await self._journal.adopt(raw, node)
         # Where a page changed nothing, on either side, the same one would come again for ever.
         was_taken = peer.tips != before

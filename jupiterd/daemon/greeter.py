@@ -18,8 +18,8 @@ from jupiterd.daemon.applying import Applying
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.ledger_transfer import fetch_ledger
-from jupiterd.daemon.peers import Peers
-from jupiterd.daemon.told import is_id, told_addresses, told_text
+from jupiterd.daemon.peers import Peer, Peers
+from jupiterd.daemon.told import is_id, told_text, ways_to
 from jupiterd.errors import JupiterError, RefusedError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
@@ -40,6 +40,9 @@ HELLO_TIMEOUT_S = 3.0
 JOIN_TIMEOUT_S = 10.0
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 30.0
+LOOK_AT_OTHERS_S = 300.0
+"""Other ways to a peer that is linked are measured by `path_watch`; this is for a new machine."""
+
 SEEN_S = 10.0
 REMEMBERED_S = 2 * LAST_RETRY_S
 """How long what was seen is told of: an address that is known is looked at every half minute."""
@@ -209,11 +212,11 @@ class Greeter:
 
     def _look_at_links(self) -> None:
         """Where an address of ours is gone, look for other ways to those we reached from it."""
-        lost = self._lost.among(peer.source for peer in self._peers if peer.source)
+        lost = self._lost.among(self._peers.sources())
         for peer in self._peers.strand(lost):
             log.info("link_stranded", extra={"node": short(peer.node), "source": peer.source})
             self.note(peer.address)
-            for address in told_addresses(peer.addresses):
+            for address in ways_to(peer.addresses):
                 self.note(address)
 
     def look_for_wanted(self) -> None:
@@ -278,9 +281,13 @@ class Greeter:
             return
         meeting, reason = meet(self._summary(), theirs, known_member)
         if meeting is Meeting.SAME and known_member:
-            if not self._has_working_link(node, address, reply.run_nonce):
+            working = self._working_link(node, address, reply.run_nonce)
+            if working is None:
                 peer = await self._peers.link(node, told_text(reply.name), address, certificate)
                 peer.run_nonce = reply.run_nonce
+            else:
+                self._peers.learn(working, address)
+                attempt.due_s = now_s() + LOOK_AT_OTHERS_S
             self.pending_reason = ""
             self._note_told(reply.member_addresses)
         elif meeting is Meeting.SAME:
@@ -315,26 +322,27 @@ class Greeter:
         """Take up where a member says that others answer; ones that are known aren't hastened."""
         if all(self._peers.get(node) for node in self._others()):
             return
-        for address in told_addresses(addresses, MAX_TOLD_ADDRESSES):
+        for address in ways_to(addresses, MAX_TOLD_ADDRESSES):
             if address not in self._attempts:
                 self.note(address)
 
     def _others(self) -> frozenset[NodeId]:
         return frozenset(self._journal.state.members) - {self._identity.node_id}
 
-    def _has_working_link(self, node: NodeId, address: Address, run_nonce: str) -> bool:
-        """Say whether another address already carries heartbeats to the same run of that daemon.
+    def _working_link(self, node: NodeId, address: Address, run_nonce: str) -> Peer | None:
+        """Return the link that carries heartbeats to the same run of that daemon elsewhere, if any.
 
         A link is left alone while it works: closing it would end the work that runs over it.
         """
         peer = self._peers.get(node)
-        return (
+        works = (
             peer is not None
             and not peer.is_stranded
             and peer.address != address
             and peer.run_nonce == run_nonce
             and now_s() - peer.answered_s < WORKING_S
         )
+        return peer if works else None
 
     async def _ask_at(
         self, node: NodeId, address: Address, theirs: Summary, channels: PeerChannels
@@ -400,7 +408,7 @@ class Greeter:
             if self._summary().blank and reply.cluster == theirs.cluster:
                 await self._move(node, reply, channels)
         elif reply.decision == decisions.ASK_LEADER:
-            for address in told_addresses(reply.leader_addresses):
+            for address in ways_to(reply.leader_addresses):
                 self.note(address)
         else:
             self._set_pending(self.applying.reason(theirs, reply))

@@ -49,8 +49,10 @@ class Library:
                     f"no node that can be reached holds artifact {short(artifact)}",
                     "start the machine that made it; the work goes on by itself",
                 )
-            sources = [PeerArtifactSource(peer.name, peer.channels.bulk) for peer in holders]
-            await fetch(self.store, artifact, sources)
+            with contextlib.ExitStack() as uses:
+                ways = [(peer.name, uses.enter_context(peer.channels.in_use())) for peer in holders]
+                sources = [PeerArtifactSource(name, channels.bulk) for name, channels in ways]
+                await fetch(self.store, artifact, sources)
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
         return self.store.path(artifact)
 
@@ -84,8 +86,8 @@ class Library:
         if peer is None:
             return False
         request = artifact_pb2.ReplicateRequest(id=artifact)
-        with contextlib.suppress(grpc.aio.AioRpcError):
-            return (await peer.channels.bulk.Replicate(request, timeout=COPY_TIMEOUT_S)).held
+        with contextlib.suppress(grpc.aio.AioRpcError), peer.channels.in_use() as channels:
+            return (await channels.bulk.Replicate(request, timeout=COPY_TIMEOUT_S)).held
         return False
 
     def _reachable(self) -> list[Peer]:

@@ -4,7 +4,6 @@ Owns every part and every task. Decides nothing by itself: the parts do.
 """
 
 import asyncio
-import contextlib
 import logging
 
 from jupiterd.cluster.admission import Summary
@@ -12,7 +11,7 @@ from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.merging import absorbed_by
 from jupiterd.cluster.tokens import parse_token
 from jupiterd.cluster.waiting import WaitingList
-from jupiterd.daemon.address_book import load_addresses, save_addresses
+from jupiterd.daemon.address_book import keep_addresses, load_addresses
 from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commands import Commands
@@ -31,6 +30,7 @@ from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
 from jupiterd.daemon.obedience import Obedience
 from jupiterd.daemon.outlook import Outlook
+from jupiterd.daemon.path_watch import PathWatch
 from jupiterd.daemon.peer_service import OPEN_METHODS, PeerService
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
@@ -90,6 +90,9 @@ class Node:
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group
         )
         self.outlook = Outlook(self)
+        self.path_watch = PathWatch(
+            self.peers, lambda: self.outlook.port, self.pulse.proved_s, group
+        )
         self.greeter.on_removed, self.greeter.on_unknown = self.exchange.tell, self.exchange.pull
         self.greeter.on_met = self.merging.follow
         self.greeter.run_nonce = self.outlook.run_nonce
@@ -151,6 +154,8 @@ class Node:
             ("discovery", self.greeter.follow(discovery)),
             ("greeter", self.greeter.run()),
             ("pulse", self.pulse.run()),
+            ("paths", self.path_watch.run()),
+            ("addresses", keep_addresses(self.state_dir.peers, self.peers.ways)),
             ("ledger", self._follow_ledger()),
             ("compaction", self.journal.keep_compact()),
             ("models", keeper.run()),
@@ -250,5 +255,3 @@ class Node:
                 if peer.node not in self.journal.state.members:
                     await self.exchange.tell(peer.channels.control)
                     await self.peers.unlink(peer.node)
-            with contextlib.suppress(OSError):  # only hints, for the next start
-                save_addresses(self.state_dir.peers, [peer.address for peer in self.peers])

@@ -20,8 +20,9 @@ from jupiterd.daemon.door_document import leaders_word
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.peers import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
-from jupiterd.net.interfaces import local_addresses
-from jupiterd.net.scopes import without_scope_in
+from jupiterd.net.interface_kinds import kind_of
+from jupiterd.net.interfaces import interface_of, local_addresses
+from jupiterd.net.scopes import host_in, without_scope_in
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 
@@ -141,10 +142,12 @@ class Outlook:
         """Return what seldom changes: the same object as before, unless it has."""
         if now_s() >= self._about_due_s:
             self._about_due_s = now_s() + LOOK_AT_ADDRESSES_S
+            addresses = self.addresses()
             about = peer_pb2.About(
                 run_nonce=self.run_nonce,
                 name=self._node.settings.name,
-                addresses=map(without_scope_in, self.addresses()),
+                addresses=map(without_scope_in, addresses),
+                address_kinds=[kind_of(interface_of(host_in(text))) for text in addresses],
                 hardware=msgpack.packb(self._node.hardware.to_plain()),
             )
             self._last_about = self._last_about if about == self._last_about else about

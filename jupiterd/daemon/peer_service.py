@@ -5,6 +5,7 @@ than hello and join. Doesn't do the work itself; each verb is one call to the pa
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -165,6 +166,15 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Take in that the caller stops."""
         self._node.pulse.left(await self._member(context), request)
         return peer_pb2.LeaveReply()
+
+    async def UsePath(
+        self, request: peer_pb2.UsePathRequest, context: Context
+    ) -> peer_pb2.UsePathReply:
+        """Take in which way between us the caller uses."""
+        who = await self._member(context)
+        with contextlib.suppress(ValueError):  # what is no address is no choice either
+            self._node.path_watch.hear(who, request.address)
+        return peer_pb2.UsePathReply()
 
     async def AskPreVote(
         self, request: peer_pb2.PreVoteRequest, context: Context

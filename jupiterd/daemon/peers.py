@@ -1,25 +1,32 @@
 """The other nodes this daemon speaks with.
 
-Owns one link for each: address, pinned certificate, channels, and the latest it said of itself.
-Doesn't know who is a member (the ledger does) or who is alive (`membership` does).
+Owns one link for each: address, pinned certificate, channels, and the latest it said of itself;
+and the other ways to reach it, for `path_watch` to choose from. Doesn't know who is a member (the
+ledger does) or who is alive (`membership` does).
 """
 
 import contextlib
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 
 import msgpack
 
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.links import Links, Path
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import BeatStream
-from jupiterd.daemon.told import told_addresses, told_text
+from jupiterd.daemon.settings import parse_address
+from jupiterd.daemon.told import MAX_ADDRESSES_OF_ONE, told_addresses, told_text
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
-from jupiterd.net.interfaces import told_source_toward
+from jupiterd.net.interface_kinds import kind_of
+from jupiterd.net.interfaces import interface_of, told_source_toward
 from jupiterd.net.scopes import host_in, is_link_local, without_scope_in
 from jupiterd.ports import Address
 from jupiterd.rpc.peer_pb2 import About
@@ -39,11 +46,14 @@ class Peer:
     name: str
     address: Address
     channels: PeerChannels
-    beats: BeatStream
+    links: Links
+    """The ways to it, this one and others."""
     about: About | None = None
     """What it said of itself, as it was taken up in the fields below."""
     run_nonce: str = ""
     addresses: tuple[str, ...] = ()
+    address_kinds: dict[str, int] = field(default_factory=dict[str, int])
+    """Of the interface that each of the addresses belongs to."""
     hardware: Hardware | None = None
     telemetry: dict[str, Any] = field(default_factory=dict[str, Any])
     tips: dict[str, int] = field(default_factory=dict[str, int])
@@ -56,6 +66,11 @@ class Peer:
     """That address is gone: nothing sent over this link will ever be answered."""
     troubled_until_s: float = 0.0
     """Work isn't placed there before this time: a stream to it has just broken."""
+    beats: BeatStream = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Beat over the channels that are in use at the time."""
+        self.beats = BeatStream(lambda: self.channels.heartbeat)
 
     def take_up(self, telemetry: bytes, about: About | None) -> None:
         """Take up what it says of itself; what can't be read leaves the last reading in place."""
@@ -72,6 +87,13 @@ class Peer:
         self.run_nonce = told_text(about.run_nonce)
         self.addresses = tuple(map(str, told_addresses(about.addresses)))
         self.name = told_text(about.name) or self.name
+        self.address_kinds = {
+            str(address): kind
+            for text, kind in islice(
+                zip(about.addresses, about.address_kinds, strict=False), MAX_ADDRESSES_OF_ONE
+            )
+            for address in told_addresses([text])
+        }
         self.hardware = Hardware.from_plain(_unpacked(about.hardware))
 
     def shown_addresses(self) -> list[str]:
@@ -112,15 +134,48 @@ class Peers:
             known.name = name
             return known
         channels = PeerChannels(self._identity, address, certificate_pem)
-        source = told_source_toward(address.host)
-        beats = BeatStream(lambda: channels.heartbeat)
-        self._links[node] = Peer(node, name, address, channels, beats, source=source)
+        links = known.links if known else Links(decides=self._identity.node_id < node)
+        peer = Peer(node, name, address, channels, links)
         if known is not None:
-            self._links[node].hardware = known.hardware
-            self._links[node].addresses = known.addresses
+            peer.hardware, peer.addresses = known.hardware, known.addresses
+            peer.address_kinds = known.address_kinds
+        self._links[node] = peer
+        self.learn(peer, address)
+        self._take(peer, address, "it answered first")
+        if known is not None:
             known.beats.close()
             await known.channels.close()
-        return self._links[node]
+        return peer
+
+    def learn(self, peer: Peer, address: Address) -> None:
+        """Take up another way to a peer, proved to lead there; or look where it leaves from now."""
+        source = told_source_toward(address.host)
+        interface = interface_of(source) if source else ""
+        there = peer.address_kinds.get(without_scope_in(str(address)), InterfaceKind.THUNDERBOLT)
+        kind = InterfaceKind(max(kind_of(interface) if interface else there, there))
+        peer.links.learn(now_s(), Path(str(address), source, interface, kind))
+
+    def move(self, peer: Peer, address: Address) -> PeerChannels:
+        """Use another way from now on; return the channels of the old one, for calls under way."""
+        old, peer.channels = peer.channels, peer.channels.at(address)
+        peer.beats.close()
+        self._take(peer, address, peer.links.reason)
+        return old
+
+    @staticmethod
+    def _take(peer: Peer, address: Address, reason: str) -> None:
+        peer.address, peer.is_stranded = address, False
+        peer.links.use(str(address), reason)
+        peer.source = peer.links.source
+
+    def ways(self) -> list[Address]:
+        """Return every address at which any peer is known to answer."""
+        found = (target for peer in self._links.values() for target in peer.links.targets)
+        return [parse_address(target) for target in found]
+
+    def sources(self) -> frozenset[str]:
+        """Return the addresses of ours that any way to any peer leaves from."""
+        return frozenset().union(*(peer.links.sources() for peer in self._links.values()))
 
     def told_addresses(self, asker: NodeId) -> list[str]:
         """Return where all but the asker answer, as far as we know: what works for us first."""
@@ -132,6 +187,7 @@ class Peers:
         """Mark the links that leave from one of these addresses of ours; return those newly so."""
         fresh: list[Peer] = []
         for peer in self._links.values():
+            peer.links.lose(lost)
             was_stranded, peer.is_stranded = peer.is_stranded, peer.source in lost
             if peer.is_stranded and not was_stranded:
                 fresh.append(peer)

@@ -44,7 +44,7 @@ from jupiterd.cluster.presence import (
 from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import Exchange
-from jupiterd.daemon.heartbeats import Description, from_message, to_message
+from jupiterd.daemon.heartbeats import BEAT_TIMEOUT_S, Description, from_message, to_message
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.errors import DiskFullError, StateDirError, TimedOutError
@@ -271,6 +271,12 @@ class Pulse:
             peer.take_up(message.telemetry, self._abouts.get(node))
         if message.head != self._journal.ledger.head():
             self._exchange.request(node)
+
+    def proved_s(self, peer: Peer) -> float:
+        """Return when the link to a peer last worked; its calls count between two proofs of ours."""
+        called_s = self._called_s.get(peer.node, -math.inf)
+        is_proved = now_s() - peer.answered_s < PROVE_LINK_S + BEAT_TIMEOUT_S
+        return max(peer.answered_s, called_s) if is_proved else peer.answered_s
 
     def answer_pre_vote(self, node: NodeId, term: int, stability: int) -> tuple[bool, str]:
         """Say whether `node` may lead, as far as we see."""

@@ -134,6 +134,7 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
         else peer.shown_addresses()
         if peer
         else [],
+        "links": peer.links.to_plain(now_s()) if peer is not None and not is_self else [],
         "last_heard_s": heard_s,
         "hardware": hardware.to_plain() if hardware is not None else {},
         "load": node.outlook.load()

@@ -44,12 +44,17 @@ def told_address(text: str) -> Address:
 
 
 def told_addresses(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
-    """Return those of the first few texts that are addresses, as they are tried from here."""
+    """Return those of the first few texts that are addresses."""
     return [address for text in islice(texts, limit) for address in _read(text)]
 
 
-def _read(text: str) -> list[Address]:
+def ways_to(texts: Iterable[str], limit: int = MAX_ADDRESSES_OF_ONE) -> list[Address]:
+    """Return the same as they are tried from here: a link-local one on each of our links."""
+    return [way for told in told_addresses(texts, limit) for way in seen_from_here(told)]
+
+
+def _read(text: str) -> tuple[Address, ...]:
     try:
-        return seen_from_here(told_address(text))
+        return (told_address(text),)
     except ValueError:
-        return []
+        return ()

@@ -8,9 +8,11 @@ behind a checkpoint would come half a second late and look like a dying machine.
 subchannel pool, or gRPC would quietly lay them onto one connection again.
 """
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+from collections.abc import Callable, Generator
 from functools import cached_property
-from typing import Any, Final, cast
+from typing import Any, Final, Self, cast
 
 import grpc.aio
 from google.protobuf.message import DecodeError
@@ -43,14 +45,22 @@ MAX_REPLY_BYTES: Final = 4 << 20
 MAX_BULK_REPLY_BYTES: Final = 17 << 20
 """A manifest comes in one message and may have 16 MiB; all else there is far smaller."""
 
+BRIEF_CALLS_S: Final = 12.0
+"""Longer than the time-out of any call that isn't made `in_use`."""
+
 
 class PeerChannels:
     """Heartbeat, control and bulk connections to one peer, each made when it is first used."""
 
     def __init__(self, identity: Identity, address: Address, certificate_pem: bytes) -> None:
         self.address = address
+        self._identity = identity
+        self._certificate_pem = certificate_pem
         self._credentials = channel_credentials(identity, certificate_pem)
         self._open: list[grpc.aio.Channel] = []
+        self._users = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
 
     @cached_property
     def heartbeat(self) -> PeerStub:
@@ -66,6 +76,30 @@ class PeerChannels:
     def bulk(self) -> ArtifactsStub:
         """The Artifacts service."""
         return ArtifactsStub(self._channel(MAX_BULK_REPLY_BYTES))
+
+    def at(self, address: Address) -> "PeerChannels":
+        """Return new ones to the same peer at another address."""
+        return PeerChannels(self._identity, address, self._certificate_pem)
+
+    @contextlib.contextmanager
+    def in_use(self) -> Generator[Self]:
+        """Keep the connections open for a call that may last, even when others replace them."""
+        self._users += 1
+        self._unused.clear()
+        try:
+            yield self
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._unused.set()
+
+    async def retire(self) -> None:
+        """Close once nobody uses them: lasting calls are over, and brief ones have had time."""
+        try:
+            await asyncio.sleep(BRIEF_CALLS_S)
+            await self._unused.wait()
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         """Break off every call and close the connections; the stubs are of no use afterwards."""

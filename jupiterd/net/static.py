@@ -1,13 +1,16 @@
 """Addresses that somebody named, or that were seen before.
 
-Owns repeating them. Doesn't know whether anybody answers there.
+Owns repeating them, and looking up names each time: they may mean other addresses by then. Doesn't
+know whether anybody answers there.
 """
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
 from jupiterd.net.interfaces import seen_from_here
+from jupiterd.net.scopes import with_named_scope
 from jupiterd.ports import Address
 
 REPEAT_INTERVAL_S = 5.0
@@ -30,7 +33,7 @@ class StaticDiscovery:
         """Yield each address at once, then all of them every few seconds until closed."""
         while not self._closed.is_set():
             for address in self._addresses:
-                for seen in seen_from_here(address):
+                for seen in await _resolved(address):
                     yield seen
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._interval_s):
@@ -39,3 +42,19 @@ class StaticDiscovery:
     async def close(self) -> None:
         """End the sightings."""
         self._closed.set()
+
+
+async def _resolved(address: Address) -> list[Address]:
+    """Return every address that this one means just now; none where its name isn't known."""
+    loop = asyncio.get_running_loop()
+    found: list[Address] = []
+    for seen in seen_from_here(address):
+        with suppress(OSError):
+            rows = await loop.getaddrinfo(seen.host, seen.port, type=socket.SOCK_STREAM)
+            found += [Address(_host(seen, str(row[4][0])), seen.port) for row in rows]
+    return list(dict.fromkeys(found))
+
+
+def _host(asked: Address, answer: str) -> str:
+    """Return the answer; where an address was asked for, that stays as it is, with its scope."""
+    return asked.host if "%" in asked.host else with_named_scope(answer)

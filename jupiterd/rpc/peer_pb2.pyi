@@ -167,16 +167,18 @@ class Heartbeat(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., head: _Optional[str] = ..., stability: _Optional[int] = ..., loop_lag_s: _Optional[float] = ..., ages_ms: _Optional[_Mapping[int, int]] = ..., runs_gang: _Optional[bool] = ..., telemetry: _Optional[bytes] = ..., goodbye: _Optional[bool] = ..., members_alive: _Optional[int] = ..., about: _Optional[_Union[About, _Mapping]] = ...) -> None: ...
 
 class About(_message.Message):
-    __slots__ = ("run_nonce", "name", "addresses", "hardware")
+    __slots__ = ("run_nonce", "name", "addresses", "hardware", "address_kinds")
     RUN_NONCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     HARDWARE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_KINDS_FIELD_NUMBER: _ClassVar[int]
     run_nonce: str
     name: str
     addresses: _containers.RepeatedScalarFieldContainer[str]
     hardware: bytes
-    def __init__(self, run_nonce: _Optional[str] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., hardware: _Optional[bytes] = ...) -> None: ...
+    address_kinds: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, run_nonce: _Optional[str] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., hardware: _Optional[bytes] = ..., address_kinds: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class LeaveRequest(_message.Message):
     __slots__ = ("cluster", "successor")
@@ -187,6 +189,16 @@ class LeaveRequest(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., successor: _Optional[str] = ...) -> None: ...
 
 class LeaveReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class UsePathRequest(_message.Message):
+    __slots__ = ("address",)
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    def __init__(self, address: _Optional[str] = ...) -> None: ...
+
+class UsePathReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 

@@ -59,6 +59,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.LeaveRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.LeaveReply.FromString,
                 _registered_method=True)
+        self.UsePath = channel.unary_unary(
+                '/jupiter.v1.Peer/UsePath',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.UsePathRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.UsePathReply.FromString,
+                _registered_method=True)
         self.AskPreVote = channel.unary_unary(
                 '/jupiter.v1.Peer/AskPreVote',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.PreVoteRequest.SerializeToString,
@@ -136,6 +141,13 @@ class PeerServicer:
 
     def Leave(self, request, context):
         """The caller stops; whoever it names leads in its place.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UsePath(self, request, context):
+        """Of two ways between two nodes one is used by both: the smaller node id says which.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -223,6 +235,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.Leave,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.LeaveRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.LeaveReply.SerializeToString,
+            ),
+            'UsePath': grpc.unary_unary_rpc_method_handler(
+                    servicer.UsePath,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.UsePathRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.UsePathReply.SerializeToString,
             ),
             'AskPreVote': grpc.unary_unary_rpc_method_handler(
                     servicer.AskPreVote,
@@ -400,6 +417,33 @@ class Peer:
             '/jupiter.v1.Peer/Leave',
             jupiter_dot_v1_dot_peer__pb2.LeaveRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.LeaveReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UsePath(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/UsePath',
+            jupiter_dot_v1_dot_peer__pb2.UsePathRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.UsePathReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.network.lab import why_there_is_no_lab
-from tests.network.links import FILTER
+from tests.network.links import FILTER, THROTTLE
 
 HERE = Path(__file__).parent
 
@@ -29,4 +29,11 @@ def _namespaces() -> None:
 def packet_filter() -> None:
     """Skip where nothing can drop packets."""
     if reason := why_there_is_no_lab((FILTER,)):
+        pytest.skip(reason)
+
+
+@pytest.fixture
+def traffic_shaper() -> None:
+    """Skip where no link can be made slow."""
+    if reason := why_there_is_no_lab((THROTTLE,)):
         pytest.skip(reason)

@@ -27,6 +27,9 @@ PREFIX_LENGTH = 24
 ELSEWHERE = 9
 """The switch that a separated group hangs on."""
 
+WIRELESS = 2
+"""The switch whose interfaces are called as those of Wi-Fi are."""
+
 # Duplicate address detection would keep an IPv6 address unusable for its first two seconds.
 _HOLD = (
     "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad;"
@@ -173,7 +176,7 @@ def address_of(number: int, switch: int = 0) -> str:
 
 def interface(switch: int) -> str:
     """Return what a machine calls its interface to a switch."""
-    return f"eth{switch}"
+    return f"wlan{switch}" if switch == WIRELESS else f"eth{switch}"
 
 
 def bridge(switch: int) -> str:

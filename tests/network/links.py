@@ -10,6 +10,8 @@ from tests.network.lab import ELSEWHERE, PREFIX_LENGTH, Host, address_of, bridge
 FILTER = "nft"
 """What one-way cuts, loss and deafness need beside `ip`."""
 
+THROTTLE = "tc"
+
 _TABLE = "jupiter"
 
 
@@ -70,6 +72,18 @@ def readdress(host: Host, number: int) -> str:
         f"addr add {address_of(number)}/{mask} brd + dev {device}",
     )
     return address_of(number)
+
+
+def drop_all(host: Host, switch: int) -> None:
+    """Drop whatever comes in from a switch; every address and carrier stays."""
+    device = interface(switch)
+    _filter(host, f'chain heard {{ type filter hook input priority 0; iifname "{device}" drop; }}')
+
+
+def throttle(host: Host, switch: int, rate: str) -> None:
+    """Let no more than that out of the machine to a switch, such as `20mbit`."""
+    shape = ("tbf", "rate", rate, "burst", "16kb", "latency", "50ms")
+    host.inside.run(THROTTLE, "qdisc", "add", "dev", interface(switch), "root", *shape)
 
 
 def forget_ipv4(host: Host, switch: int = 0) -> None:

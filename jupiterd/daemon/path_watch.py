@@ -1,0 +1,106 @@
+"""Which way each peer is reached, where there are several.
+
+Owns the measuring, and moving to another way. Doesn't know the rules (`cluster.links`) or how ways
+are found (`greeter`). Where there is one way to a peer, nothing is measured.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+import grpc
+
+from jupiterd.cluster.links import LOOK_S
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.peers import Peer, Peers
+from jupiterd.daemon.settings import parse_address
+from jupiterd.ids import NodeId, short
+from jupiterd.net.connect_time import connect_time_s
+from jupiterd.net.interfaces import seen_from_here
+from jupiterd.net.scopes import without_scope
+from jupiterd.ports import Address
+from jupiterd.rpc import peer_pb2
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.25
+ANSWER_TIMEOUT_S = 0.8
+TELL_TIMEOUT_S = 2.0
+
+
+class PathWatch:
+    """Keeps every link on the best of its ways."""
+
+    def __init__(
+        self,
+        peers: Peers,
+        port: Callable[[], int],
+        proved_s: Callable[[Peer], float],
+        group: asyncio.TaskGroup,
+    ) -> None:
+        """`proved_s` says when the link to a peer last worked."""
+        self._peers = peers
+        self._port = port
+        self._proved_s = proved_s
+        self._group = group
+        self._told_s: dict[NodeId, float] = {}
+
+    async def run(self) -> None:
+        """Look at every peer that can be reached in more than one way, again and again."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            for peer in self._peers:
+                if len(peer.links) > 1:
+                    self._look_at(peer)
+
+    def hear(self, node: NodeId, text: str) -> None:
+        """Take in where a peer wants to be reached; raises ValueError where that is no address."""
+        peer = self._peers.get(node)
+        if peer is not None:
+            ways = seen_from_here(parse_address(text))
+            peer.links.told(now_s(), map(str, ways))
+            self._look_at(peer)
+
+    def _look_at(self, peer: Peer) -> None:
+        peer.links.carried(self._proved_s(peer))
+        for target in peer.links.due(now_s()):
+            self._group.create_task(self._measure(peer, target), name=f"measure {target}")
+        if peer.links.choose(now_s()):
+            self._move(peer)
+        if peer.links.decides and now_s() - self._told_s.get(peer.node, 0.0) > LOOK_S:
+            self._told_s[peer.node] = now_s()
+            self._group.create_task(self._tell(peer), name=f"tell path {short(peer.node)}")
+
+    async def _measure(self, peer: Peer, target: str) -> None:
+        address = parse_address(target)
+        took_s = await connect_time_s(address, ANSWER_TIMEOUT_S)
+        if took_s is None:
+            peer.links.missed(now_s(), target)
+        else:
+            self._peers.learn(peer, address)
+            peer.links.answered(now_s(), target, took_s)
+
+    def _move(self, peer: Peer) -> None:
+        before, address = peer.address, parse_address(peer.links.active)
+        log.info(
+            "path_changed",
+            extra={
+                "node": short(peer.node),
+                "before": str(before),
+                "after": str(address),
+                "reason": peer.links.reason,
+            },
+        )
+        old = self._peers.move(peer, address)
+        self._group.create_task(old.retire(), name=f"retire {before}")
+        self._told_s.pop(peer.node, None)
+
+    async def _tell(self, peer: Peer) -> None:
+        """Let the other end use the same way; a peer that isn't reached decides by itself."""
+        if not peer.source:
+            return
+        where = Address(without_scope(peer.source), self._port())
+        request = peer_pb2.UsePathRequest(address=str(where))
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            await peer.channels.heartbeat.UsePath(request, timeout=TELL_TIMEOUT_S)

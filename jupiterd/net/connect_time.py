@@ -1,0 +1,33 @@
+"""How long it takes to reach an address: one TCP handshake, and no more.
+
+Owns the socket. Doesn't know who answers there: that was proved when the address was taken up, and
+whoever sends anything over it proves it again.
+"""
+
+import asyncio
+import socket
+import struct
+from typing import Final
+
+from jupiterd.ports import Address
+
+_HANG_UP: Final = struct.pack("ii", 1, 0)
+"""Linger for no time: the connection is reset, and leaves nothing behind at either end."""
+
+
+async def connect_time_s(address: Address, timeout_s: float) -> float | None:
+    """Return the seconds that a TCP handshake took, or None where there was none in time."""
+    loop = asyncio.get_running_loop()
+    try:
+        family, _, _, _, target = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
+        )[0]
+        with socket.socket(family, socket.SOCK_STREAM) as asker:
+            asker.settimeout(0)
+            asker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _HANG_UP)
+            began_s = loop.time()
+            async with asyncio.timeout(timeout_s):
+                await loop.sock_connect(asker, target)
+            return loop.time() - began_s
+    except (OSError, TimeoutError):
+        return None

@@ -1,0 +1,61 @@
+"""Machines that are joined twice: by Ethernet, and by a slower network as Wi-Fi is.
+
+Owns making them, and reading in their status which way they use. Doesn't know what is done to them.
+"""
+
+import contextlib
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.cluster import Document
+from tests.network import links
+from tests.network.lab import WIRELESS, address_of, lab_of
+from tests.network.machines import Machines, Views, machines_of
+
+JOIN_S = 15.0
+BOTH_KNOWN_S = 15.0
+
+
+@contextlib.asynccontextmanager
+async def joined_twice(folder: Path, count: int = 2) -> AsyncGenerator[Machines]:
+    """Run machines that know both ways to each other, and use the better one."""
+    with lab_of(count) as lab:
+        lab.add_switch(WIRELESS)
+        for host in lab.hosts:
+            host.plug_in(WIRELESS)
+            links.throttle(host, WIRELESS, "20mbit")
+        async with machines_of(lab, folder) as machines:
+            await machines.one_cluster(JOIN_S)
+            await machines.until_all(
+                lambda views: None not in views and know_both(views) and all_use(views, 0),
+                "both ways are known, and Ethernet is used",
+                BOTH_KNOWN_S,
+            )
+            yield machines
+
+
+def paths(view: Document) -> list[list[dict[str, Any]]]:
+    """Return the ways to each other machine, as one sees them."""
+    return [node["links"] for node in view["nodes"] if node["id"] != view["node"]["id"]]
+
+
+def all_use(views: Views, switch: int) -> bool:
+    """Say whether all reach each other through this switch."""
+    wanted = address_of(0, switch).rpartition(".")[0]
+    return all(
+        ways and ways[0]["active"] and ways[0]["target"].startswith(f"{wanted}.")
+        for view in views
+        if view is not None
+        for ways in paths(view)
+    )
+
+
+def know_both(views: Views) -> bool:
+    """Say whether all have measured a way to each other over both networks."""
+    return all(
+        {way["kind"] for way in ways if way["rtt_ms"] is not None} == {"Ethernet", "Wi-Fi"}
+        for view in views
+        if view is not None
+        for ways in paths(view)
+    )

@@ -16,6 +16,11 @@ class InterfaceKind(IntEnum):
     CONTAINER = 5
     """Bridges and cables of containers and virtual machines, and whatever else leads nowhere."""
 
+    @classmethod
+    def numbered(cls, number: int) -> "InterfaceKind":
+        """Return the kind that another machine names; one that isn't known is the last."""
+        return next((kind for kind in cls if kind == number), cls.CONTAINER)
+
     @property
     def label(self) -> str:
         """What people read."""

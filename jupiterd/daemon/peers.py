@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 MAX_TOLD_OF_ONE = 4
 MAX_TOLD_BYTES = 4096
 """Of what a peer says of itself at once."""
+BEST_KIND = InterfaceKind.THUNDERBOLT
+"""What the other end of a path is taken for as long as it hasn't told."""
 
 
 @dataclass
@@ -151,9 +153,10 @@ class Peers:
         """Take up another way to a peer, proved to lead there; or look where it leaves from now."""
         source = told_source_toward(address.host)
         interface = interface_of(source) if source else ""
-        there = peer.address_kinds.get(without_scope_in(str(address)), InterfaceKind.THUNDERBOLT)
-        kind = InterfaceKind(max(kind_of(interface) if interface else there, there))
-        peer.links.learn(now_s(), Path(str(address), source, interface, kind))
+        told = peer.address_kinds.get(without_scope_in(str(address)), BEST_KIND)
+        there = InterfaceKind.numbered(told)
+        here = kind_of(interface) if interface else there
+        peer.links.learn(now_s(), Path(str(address), source, interface, max(here, there)))
 
     def move(self, peer: Peer, address: Address) -> PeerChannels:
         """Use another way from now on; return the channels of the old one, for calls under way."""

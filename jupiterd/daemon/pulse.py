@@ -273,7 +273,7 @@ class Pulse:
             self._exchange.request(node)
 
     def proved_s(self, peer: Peer) -> float:
-        """Return when the link to a peer last worked; its calls count between two proofs of ours."""
+        """Return when the link to a peer last worked; its calls count between our proofs."""
         called_s = self._called_s.get(peer.node, -math.inf)
         is_proved = now_s() - peer.answered_s < PROVE_LINK_S + BEAT_TIMEOUT_S
         return max(peer.answered_s, called_s) if is_proved else peer.answered_s

@@ -112,6 +112,11 @@ class Links:
         """The address of ours that the path in use leaves from; empty where it can't be lost."""
         return self._paths[self.active].path.source if self.active in self._paths else ""
 
+    @property
+    def has_another(self) -> bool:
+        """Say whether there is a path beside the one in use that isn't known to be dead."""
+        return any(not seen.is_dead for t, seen in self._paths.items() if t != self.active)
+
     def sources(self) -> frozenset[str]:
         """Return the addresses of ours that paths leave from."""
         return frozenset(seen.path.source for seen in self._paths.values() if seen.path.source)

@@ -187,11 +187,15 @@ class Peers:
         return [*told, *(text for peer in others for text in peer.addresses[:MAX_TOLD_OF_ONE])]
 
     def strand(self, lost: frozenset[str]) -> list[Peer]:
-        """Mark the links that leave from one of these addresses of ours; return those newly so."""
+        """Mark the links that leave from one of these addresses of ours; return those newly so.
+
+        One that has another way left isn't stranded: it is moved there at once.
+        """
         fresh: list[Peer] = []
         for peer in self._links.values():
             peer.links.lose(lost)
-            was_stranded, peer.is_stranded = peer.is_stranded, peer.source in lost
+            is_stranded = peer.source in lost and not peer.links.has_another
+            was_stranded, peer.is_stranded = peer.is_stranded, is_stranded
             if peer.is_stranded and not was_stranded:
                 fresh.append(peer)
         return fresh

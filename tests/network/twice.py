@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.e2e.cluster import Document
 from tests.network import links
-from tests.network.lab import WIRELESS, address_of, lab_of
+from tests.network.lab import WIRELESS, interface, lab_of
 from tests.network.machines import Machines, Views, machines_of
 
 JOIN_S = 15.0
@@ -42,9 +42,8 @@ def paths(view: Document) -> list[list[dict[str, Any]]]:
 
 def all_use(views: Views, switch: int) -> bool:
     """Say whether all reach each other through this switch."""
-    wanted = address_of(0, switch).rpartition(".")[0]
     return all(
-        ways and ways[0]["active"] and ways[0]["target"].startswith(f"{wanted}.")
+        ways and ways[0]["active"] and ways[0]["interface"] == interface(switch)
         for view in views
         if view is not None
         for ways in paths(view)

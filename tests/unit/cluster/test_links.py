@@ -153,8 +153,10 @@ def test_a_way_from_an_address_that_is_gone_is_left_at_once() -> None:
     links = linked(path("a"), path("b"))
     assert links.sources() == {"source-a", "source-b"}
     links.lose(frozenset({"source-a"}))
+    assert links.has_another
     assert links.choose(LATER)
     assert links.active == "b:1"
+    assert not links.has_another
 
 
 def test_where_nothing_answers_the_way_in_use_stays() -> None:

@@ -86,3 +86,12 @@ async def test_a_link_is_kept_when_its_address_has_come_back(peers: Peers, other
     peers.strand(frozenset())
     assert await peers.link(other.node_id, "one", HERE, other.certificate_pem) is first
     await peers.close()
+
+
+async def test_a_link_with_another_way_left_is_not_stranded(peers: Peers, other: Identity) -> None:
+    peer = await peers.link(other.node_id, "one", HERE, other.certificate_pem)
+    peers.learn(peer, THERE)
+    peer.source = "192.0.2.1"
+    assert peers.strand(frozenset({"192.0.2.1"})) == []
+    assert not peer.is_stranded
+    await peers.close()

@@ -14,7 +14,7 @@ from jupiterd.ports import Address
 
 MAX_FILE_BYTES = 64 << 10
 MAX_KEPT = 128
-KEEP_INTERVAL_S = 2.0
+KEEP_INTERVAL_S = 1.0
 
 
 def load_addresses(path: Path) -> list[Address]:

@@ -1,9 +1,11 @@
 """Where multicast is blocked, as in many offices: named addresses do, and then those kept."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from jupiterd.daemon.address_book import load_addresses
 from tests.e2e.cluster import running
 from tests.network import links
 from tests.network.lab import address_of, lab_of
@@ -12,6 +14,12 @@ from tests.network.machines import Machine, Machines
 pytestmark = pytest.mark.timeout(120)
 
 JOIN_S = 20.0
+KEPT_S = 5.0
+
+
+def keeps_an_address(machine: Machine) -> bool:
+    """Say whether it has written down where anybody is."""
+    return bool(load_addresses(machine.state_dir / "peers.json"))
 
 
 async def test_a_named_peer_is_enough_and_after_a_restart_what_was_kept_is(
@@ -25,6 +33,9 @@ async def test_a_named_peer_is_enough_and_after_a_restart_what_was_kept_is(
         async with running(daemons):
             machines = Machines(daemons, lab)
             (view, *_) = await machines.one_cluster(JOIN_S)
+            async with asyncio.timeout(KEPT_S):
+                while not all(map(keeps_an_address, daemons)):  # noqa: ASYNC110 - files are watched
+                    await asyncio.sleep(0.1)
             for machine in daemons:
                 machine.kill()
                 machine.options = ()

@@ -139,11 +139,7 @@ class Node:
 
     async def _serve(self) -> None:
         discovery = merge(
-            *by_mdns(
-                loopback_only=self.settings.local,
-                interfaces=self.settings.interface,
-                scope=self.settings.scope,
-            ),
+            *by_mdns(self.settings.local, self.settings.interface, self.settings.scope),
             StaticDiscovery(self.settings.peer_addresses()),
         )
         await discovery.start(self.outlook.port)

@@ -15,6 +15,7 @@ from jupiterd.cluster.links import LOOK_S
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.daemon.settings import parse_address
+from jupiterd.daemon.told import told_address
 from jupiterd.ids import NodeId, short
 from jupiterd.net.connect_time import connect_time_s
 from jupiterd.net.interfaces import seen_from_here
@@ -58,7 +59,7 @@ class PathWatch:
         """Take in where a peer wants to be reached; raises ValueError where that is no address."""
         peer = self._peers.get(node)
         if peer is not None:
-            ways = seen_from_here(parse_address(text))
+            ways = seen_from_here(told_address(text))
             peer.links.told(now_s(), map(str, ways))
             self._look_at(peer)
 

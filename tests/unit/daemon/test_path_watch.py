@@ -136,13 +136,12 @@ async def test_what_is_no_address_or_no_way_is_no_choice(tmp_path: Path) -> None
 
 async def test_the_other_ends_interface_counts_too(tmp_path: Path) -> None:
     async with reached_twice(tmp_path) as (one, other, peer, _):
-        peer.addresses = (str(address_of(other)),)
-        peer.address_kinds = (int(InterfaceKind.WIFI),)
+        peer.address_kinds = {str(address_of(other)): int(InterfaceKind.WIFI)}
         one.peers.learn(peer, address_of(other))
         kinds = {way["target"]: way["kind"] for way in peer.links.to_plain(now_s())}
         assert kinds[str(address_of(other))] == "Wi-Fi"
         assert kinds[str(peer.address)] != "Wi-Fi"
-        peer.address_kinds = (99,)
+        peer.address_kinds = {str(address_of(other)): 99}
         one.peers.learn(peer, address_of(other))
         kinds = {way["target"]: way["kind"] for way in peer.links.to_plain(now_s())}
         assert kinds[str(address_of(other))] == "container", "a kind that nobody knows"

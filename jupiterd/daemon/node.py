@@ -25,6 +25,7 @@ from jupiterd.daemon.holder import Holder
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.leadership import Leadership
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.ledger_watch import follow_ledger
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
@@ -39,7 +40,7 @@ from jupiterd.daemon.pulse import Pulse
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.work_runner import WorkRunner
-from jupiterd.errors import PeerUnreachableError, RefusedError
+from jupiterd.errors import PeerUnreachableError
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ArtifactId, ClusterId, NodeId, short
 from jupiterd.net.border import Border
@@ -139,7 +140,11 @@ class Node:
 
     async def _serve(self) -> None:
         discovery = merge(
-            *by_mdns(self.settings.local, self.settings.interface, self.settings.scope),
+            *by_mdns(
+                loopback_only=self.settings.local,
+                interfaces=self.settings.interface,
+                scope=self.settings.scope,
+            ),
             StaticDiscovery(self.settings.peer_addresses()),
         )
         await discovery.start(self.outlook.port)
@@ -152,7 +157,7 @@ class Node:
             ("pulse", self.pulse.run()),
             ("paths", self.path_watch.run()),
             ("addresses", keep_addresses(self.state_dir.peers, self.peers.ways)),
-            ("ledger", self._follow_ledger()),
+            ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
             ("models", keeper.run()),
         ):
@@ -235,19 +240,3 @@ class Node:
         self.pulse.reset()
         self.greeter.look_again()
         log.info("moved", extra={"cluster": short(cluster), "leader": short(leader)})
-
-    async def _follow_ledger(self) -> None:
-        """Do what new entries call for on every node: the roster and its addresses."""
-        version = -1
-        while True:
-            version = await self.journal.changed_since(version)
-            self.pulse.roster_changed()
-            if self.is_removed:
-                self.pulse.resign()
-                await self.holder.end_all(RefusedError("this node was removed from the cluster"))
-            else:  # a removal may turn out not to count
-                self.pulse.reinstate()
-            for peer in self.peers:
-                if peer.node not in self.journal.state.members:
-                    await self.exchange.tell(peer.channels.control)
-                    await self.peers.unlink(peer.node)

@@ -1,0 +1,32 @@
+"""What new entries of the ledger call for on every node, whoever leads.
+
+Owns the order in which its parts are told. Doesn't know what entries say (`state` does).
+"""
+
+from typing import TYPE_CHECKING
+
+from jupiterd.errors import RefusedError
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+
+async def follow_ledger(node: "Node") -> None:
+    """Take up who is a member, and part with who isn't, after every change."""
+    version = -1
+    while True:
+        version = await node.journal.changed_since(version)
+        node.pulse.roster_changed()
+        if node.is_removed:
+            node.pulse.resign()
+            await node.holder.end_all(RefusedError("this node was removed from the cluster"))
+        else:  # a removal may turn out not to count
+            node.pulse.reinstate()
+        await _part_with_strangers(node)
+
+
+async def _part_with_strangers(node: "Node") -> None:
+    for peer in node.peers:
+        if peer.node not in node.journal.state.members:
+            await node.exchange.tell(peer.channels.control)
+            await node.peers.unlink(peer.node)

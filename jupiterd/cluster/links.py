@@ -31,8 +31,9 @@ TOLD_S: Final = 60.0
 LOOK_S: Final = 10.0
 """How often the paths are measured where there is a choice between them."""
 
-DOUBT_S: Final = 1.0
-"""After so long without an answer over the path in use, all are asked."""
+DOUBT_S: Final = 1.75
+"""After so long without an answer over the path in use, all are asked; two followers beat once a
+second."""
 
 ASK_AGAIN_S: Final = 0.5
 GIVE_UP_S: Final = 30.0

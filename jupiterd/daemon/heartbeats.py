@@ -9,6 +9,7 @@ beginning of a stream, and again when it has changed.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +20,7 @@ import grpc.aio
 from blake3 import blake3
 
 from jupiterd.cluster.presence import Beat
+from jupiterd.daemon.clock import now_s
 from jupiterd.errors import TimedOutError
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
@@ -87,6 +89,8 @@ class BeatStream:
         self._call: _Call | None = None
         self._told: peer_pb2.About | None = None
         self._is_busy = False
+        self.asked_s = -math.inf
+        """When the last heartbeat was sent."""
         self.on_broken: Callable[[], None] = lambda: None
 
     @property
@@ -101,7 +105,7 @@ class BeatStream:
             AioRpcError: the peer can't be reached, or refuses.
             TimedOutError: it didn't answer in time, or has ended the stream.
         """
-        self._is_busy = True
+        self._is_busy, self.asked_s = True, now_s()
         try:
             async with asyncio.timeout(BEAT_TIMEOUT_S):
                 return await self._ask(beat, about)

@@ -150,10 +150,16 @@ class Pulse:
 
     def _is_due(self, peer: Peer) -> bool:
         """One of two calls and the other answers; that one calls if it isn't called."""
+        interval_s = self._interval_s(peer.node)
         if self._self_id < peer.node:
-            return True
-        is_called = now_s() - self._called_s.get(peer.node, -math.inf) < 2 * LAN.beat_s
+            return now_s() - peer.beats.asked_s > interval_s - LAN.beat_s / 2
+        is_called = now_s() - self._called_s.get(peer.node, -math.inf) < 2 * interval_s
         return not is_called or now_s() - peer.answered_s >= PROVE_LINK_S
+
+    def _interval_s(self, node: NodeId) -> float:
+        """Two followers beat half as often: each of them hears of the other by the leader too."""
+        leader = self.election.leader
+        return LAN.beat_s if leader in (None, node, self._self_id) else 2 * LAN.beat_s
 
     def _start_beat(self, peer: Peer) -> None:
         is_member = peer.node in self._journal.state.members

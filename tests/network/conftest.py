@@ -12,7 +12,8 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in this hook too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    marks = (pytest.mark.net, pytest.mark.root, pytest.mark.slow, pytest.mark.xdist_group("network"))
+    group = pytest.mark.xdist_group("network")
+    marks = (pytest.mark.net, pytest.mark.root, pytest.mark.slow, group)
     for item in items:
         if item.path.is_relative_to(HERE):
             for mark in marks:

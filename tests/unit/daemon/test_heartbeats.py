@@ -6,7 +6,8 @@ import grpc
 import pytest
 
 from jupiterd.cluster.election import Ticked
-from jupiterd.cluster.presence import Beat
+from jupiterd.cluster.presence import Beat, RosterChanged
+from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import from_message, to_message
 from jupiterd.errors import TimedOutError
@@ -105,3 +106,16 @@ async def test_a_beat_whose_link_was_closed_before_ends_no_daemon(tmp_path: Path
         with pytest.raises(TimedOutError):
             await peer.beats.ask(other.pulse.message(), other.outlook.describe().about)
         await other.pulse._beat(peer)
+
+
+async def test_two_followers_beat_half_as_often_as_a_leader_and_a_follower(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        node = other.identity.node_id
+        assert one.pulse._interval_s(node) == LAN.beat_s, "nobody leads yet"
+        one.pulse.roster_changed()
+        beat = Beat(node, 1, NodeId("c" * 32))
+        one.pulse._tell(RosterChanged(frozenset((node, NodeId("c" * 32)))))
+        one.pulse._tell(beat)
+        assert one.pulse._interval_s(node) == 2 * LAN.beat_s
+        assert one.pulse._interval_s(NodeId("c" * 32)) == LAN.beat_s

@@ -83,7 +83,9 @@ class ControlChannel:
             )
         return decoded(reply)
 
-    async def execute(self, verb: str, arguments: Mapping[str, Any]) -> Document:
+    async def execute(
+        self, verb: str, arguments: Mapping[str, Any], timeout_s: float = EXECUTE_TIMEOUT_S
+    ) -> Document:
         """Do a command such as `cycle.start`; return what came of it.
 
         Raises:
@@ -92,7 +94,7 @@ class ControlChannel:
         """
         request = control_pb2.ExecuteRequest(verb=verb, arguments_json=json.dumps(arguments))
         with self.translated():
-            reply = await self._stub.Execute(request, timeout=EXECUTE_TIMEOUT_S)
+            reply = await self._stub.Execute(request, timeout=timeout_s)
         return decoded(reply)
 
     def open_watch(self, noun: str) -> WatchCall:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiterd.client.channel import ControlChannel, Document
+from jupiterd.client.channel import EXECUTE_TIMEOUT_S, ControlChannel, Document
 
 
 def ask(state_dir: Path, noun: str) -> Document:
@@ -21,11 +21,16 @@ def ask(state_dir: Path, noun: str) -> Document:
     return asyncio.run(call())
 
 
-def order(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> Document:
+def order(
+    state_dir: Path,
+    verb: str,
+    arguments: Mapping[str, Any],
+    timeout_s: float = EXECUTE_TIMEOUT_S,
+) -> Document:
     """Have the daemon do `verb`; return what came of it."""
 
     async def call() -> Document:
         async with ControlChannel(state_dir) as channel:
-            return await channel.execute(verb, arguments)
+            return await channel.execute(verb, arguments, timeout_s)
 
     return asyncio.run(call())

@@ -23,6 +23,7 @@ COMMANDS = {
         "jupiterd.ctl.cluster",
         "Who belongs together: show, open, token, branches, switch, ...",
     ),
+    "check": ("jupiterd.ctl.check", "What only a try can tell: links."),
     "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, lint."),
     "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, stop."),
     "version": ("jupiterd.ctl.version", "The version of this program."),

@@ -14,7 +14,7 @@ import grpc
 from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.state import CycleState
-from jupiterd.daemon import line_commands, member_commands
+from jupiterd.daemon import line_commands, link_check, member_commands
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
 from jupiterd.errors import (
@@ -54,9 +54,13 @@ class Commands:
             **line_commands.COMMANDS,
             "cluster.merge": self._node.merging.merge,
         }
+        self._local = {"check.links": link_check.check_links}
+        """What the daemon that was asked does itself: it changes nothing for the cluster."""
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
-        """Carry out a command wherever the leader is; raises JupiterError."""
+        """Carry out a command wherever the leader is, or here; raises JupiterError."""
+        if verb in self._local:
+            return {"schema": SCHEMA, **await self._local[verb](self._node, arguments)}
         if self._node.leading is not None:
             return await self.execute_here(verb, arguments)
         leader = self._node.pulse.election.leader

@@ -27,6 +27,7 @@ from jupiterd.daemon.leadership import Leadership
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.ledger_watch import follow_ledger
 from jupiterd.daemon.library import Library
+from jupiterd.daemon.measuring import Measuring
 from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
 from jupiterd.daemon.obedience import Obedience
@@ -79,6 +80,7 @@ class Node:
         self.holder = Holder(runner.run, Obedience(self.file), group)
         self.board = ProgressBoard()
         self.merging = Merging(self)
+        self.measuring = Measuring()
         self.commands = Commands(self)
         self.probes = Probes(group)
         self.exchange = Exchange(self.journal, self.peers, group)

@@ -7,6 +7,7 @@ are found (`greeter`). Where there is one way to a peer, nothing is measured.
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import Callable
 
 import grpc
@@ -62,6 +63,15 @@ class PathWatch:
             ways = seen_from_here(told_address(text))
             peer.links.told(now_s(), map(str, ways))
             self._look_at(peer)
+
+    def note(self, node: NodeId, text: str, bits_per_s: float) -> None:
+        """Take in how much a way carries that a peer names; raises ValueError for nonsense."""
+        if not 0.0 < bits_per_s < math.inf:
+            raise ValueError("no bandwidth")
+        peer = self._peers.get(node)
+        if peer is not None:
+            for way in seen_from_here(told_address(text)):
+                peer.links.measured(str(way), bits_per_s)
 
     def _look_at(self, peer: Peer) -> None:
         peer.links.carried(self._proved_s(peer))

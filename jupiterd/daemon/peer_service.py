@@ -176,6 +176,33 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             self._node.path_watch.hear(who, request.address)
         return peer_pb2.UsePathReply()
 
+    async def TakeBytes(
+        self, request_iterator: AsyncIterator[peer_pb2.MeasuredBytes], context: Context
+    ) -> peer_pb2.TakenBytes:
+        """Count bytes, so that the caller learns how many a path carries."""
+        await self._member(context)
+        return peer_pb2.TakenBytes(size_bytes=await self._node.measuring.take(request_iterator))
+
+    async def GiveBytes(
+        self,
+        request: peer_pb2.GiveBytesRequest,  # noqa: ARG002 - the signature of all methods
+        context: Context,
+    ) -> AsyncIterator[peer_pb2.MeasuredBytes]:
+        """Send bytes, for the same end."""
+        await self._member(context)
+        async with aclosing(self._node.measuring.give()) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def NotePath(
+        self, request: peer_pb2.NotePathRequest, context: Context
+    ) -> peer_pb2.NotePathReply:
+        """Take in how much a way between us carries."""
+        who = await self._member(context)
+        with contextlib.suppress(ValueError):  # what is no address is none of our ways
+            self._node.path_watch.note(who, request.address, request.bits_per_s)
+        return peer_pb2.NotePathReply()
+
     async def AskPreVote(
         self, request: peer_pb2.PreVoteRequest, context: Context
     ) -> peer_pb2.PreVoteReply:

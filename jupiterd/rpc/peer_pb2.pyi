@@ -202,6 +202,34 @@ class UsePathReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class MeasuredBytes(_message.Message):
+    __slots__ = ("data",)
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    data: bytes
+    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
+
+class TakenBytes(_message.Message):
+    __slots__ = ("size_bytes",)
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    size_bytes: int
+    def __init__(self, size_bytes: _Optional[int] = ...) -> None: ...
+
+class GiveBytesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class NotePathRequest(_message.Message):
+    __slots__ = ("address", "bits_per_s")
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    BITS_PER_S_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    bits_per_s: float
+    def __init__(self, address: _Optional[str] = ..., bits_per_s: _Optional[float] = ...) -> None: ...
+
+class NotePathReply(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class PreVoteRequest(_message.Message):
     __slots__ = ("term", "stability", "cluster")
     TERM_FIELD_NUMBER: _ClassVar[int]

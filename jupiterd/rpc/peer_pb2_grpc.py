@@ -64,6 +64,21 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.UsePathRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.UsePathReply.FromString,
                 _registered_method=True)
+        self.TakeBytes = channel.stream_unary(
+                '/jupiter.v1.Peer/TakeBytes',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.MeasuredBytes.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.TakenBytes.FromString,
+                _registered_method=True)
+        self.GiveBytes = channel.unary_stream(
+                '/jupiter.v1.Peer/GiveBytes',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.GiveBytesRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasuredBytes.FromString,
+                _registered_method=True)
+        self.NotePath = channel.unary_unary(
+                '/jupiter.v1.Peer/NotePath',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.NotePathRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.NotePathReply.FromString,
+                _registered_method=True)
         self.AskPreVote = channel.unary_unary(
                 '/jupiter.v1.Peer/AskPreVote',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.PreVoteRequest.SerializeToString,
@@ -148,6 +163,26 @@ class PeerServicer:
 
     def UsePath(self, request, context):
         """Of two ways between two nodes one is used by both: the smaller node id says which.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TakeBytes(self, request_iterator, context):
+        """How much does this way carry? Takes bytes, or sends some: for a second, and 64 MiB at most.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GiveBytes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def NotePath(self, request, context):
+        """How much one of the ways between the two carries, as the caller has measured.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -240,6 +275,21 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.UsePath,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.UsePathRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.UsePathReply.SerializeToString,
+            ),
+            'TakeBytes': grpc.stream_unary_rpc_method_handler(
+                    servicer.TakeBytes,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasuredBytes.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.TakenBytes.SerializeToString,
+            ),
+            'GiveBytes': grpc.unary_stream_rpc_method_handler(
+                    servicer.GiveBytes,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.GiveBytesRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.MeasuredBytes.SerializeToString,
+            ),
+            'NotePath': grpc.unary_unary_rpc_method_handler(
+                    servicer.NotePath,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.NotePathRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.NotePathReply.SerializeToString,
             ),
             'AskPreVote': grpc.unary_unary_rpc_method_handler(
                     servicer.AskPreVote,
@@ -444,6 +494,87 @@ class Peer:
             '/jupiter.v1.Peer/UsePath',
             jupiter_dot_v1_dot_peer__pb2.UsePathRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.UsePathReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TakeBytes(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_unary(
+            request_iterator,
+            target,
+            '/jupiter.v1.Peer/TakeBytes',
+            jupiter_dot_v1_dot_peer__pb2.MeasuredBytes.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.TakenBytes.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GiveBytes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/jupiter.v1.Peer/GiveBytes',
+            jupiter_dot_v1_dot_peer__pb2.GiveBytesRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.MeasuredBytes.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def NotePath(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/NotePath',
+            jupiter_dot_v1_dot_peer__pb2.NotePathRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.NotePathReply.FromString,
             options,
             channel_credentials,
             insecure,

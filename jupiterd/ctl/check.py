@@ -1,0 +1,95 @@
+"""`jupiterctl check ...`: what only a try can tell."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from jupiterd.ctl.commands import Group
+from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.formats import plain
+
+if TYPE_CHECKING:
+    from jupiterd.ids import NodeId
+
+ONE_NODE_S: Final = 150.0
+"""A way takes two seconds as a rule, and one that hardly works ten; a node has eight at most."""
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Try things out that no status can tell."""
+
+
+@command.command("links")
+@click.argument("node", required=False)
+@click.pass_obj
+def check_links(invocation: Invocation, node: str | None) -> None:
+    """Measure the ways from this machine to NODE, or to every other that is alive.
+
+    Each way is asked for its round trip time, then sent as much as goes in about a second, out and
+    in. A star marks the way in use; what was measured counts from then on in choosing it. Ways
+    between other machines are measured on those.
+
+    \b
+    Examples:
+      jupiterctl check links
+      jupiterctl check links mac-mini -o json | jq '.paths[].out_mbit_per_s'
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.link_rows import hints, link_lines
+
+    console, status = Console.of(invocation), ask(invocation.state_dir, "status")
+    names = _meant(status, node)
+    paths, failed = _measured(invocation, console, names, must_answer=node is not None)
+    document = {
+        "schema": SCHEMA,
+        "from": status["node"],
+        "paths": paths,
+        "hints": [*hints(paths), *failed],
+    }
+    console.show(document, lambda: link_lines(document))
+
+
+def _measured(
+    invocation: Invocation, console: Console, names: Mapping["NodeId", str], *, must_answer: bool
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the ways to these nodes, and why some couldn't be measured."""
+    from jupiterd.ctl.calls import order
+    from jupiterd.errors import PeerUnreachableError
+
+    paths: list[dict[str, Any]] = []
+    failed: list[str] = []
+    for node, name in names.items():
+        if console.is_table:
+            console.notice(f"measuring the ways to {plain(name)}")
+        try:
+            found = order(invocation.state_dir, "check.links", {"node": node}, ONE_NODE_S)
+        except PeerUnreachableError as error:
+            if must_answer:
+                raise
+            failed.append(f"{plain(name)} wasn't measured: {error.message}")
+            continue
+        paths += [{"node": node, "name": name, **path} for path in found["paths"]]
+    return paths, failed
+
+
+def _meant(status: Mapping[str, Any], wanted: str | None) -> "dict[NodeId, str]":
+    """Return the nodes to be measured, with their names."""
+    from jupiterd.cluster.node_names import find_node
+    from jupiterd.errors import NotFoundError, UsageError
+    from jupiterd.ids import NodeId
+
+    own = status["node"]["id"]
+    seen = {NodeId(str(node["id"])): node for node in status.get("nodes", [])}
+    names = {node: str(row["name"]) for node, row in seen.items() if row["state"] != "pending"}
+    if wanted is not None:
+        found = find_node(names, wanted)
+        if found == own:
+            raise UsageError("that is this machine", "name another one; jupiterctl node list")
+        return {found: names[found]}
+    others = {n: name for n, name in names.items() if n != own and seen[n]["state"] == "alive"}
+    if not others:
+        raise NotFoundError("no other machine is alive", "jupiterctl node list shows who is here")
+    return others

@@ -1,0 +1,108 @@
+"""`check.links`: measures every way from this node to one other.
+
+Owns the order of it, and who is told of the result. Doesn't know how bytes are counted
+(`measuring`), or what follows for the choice between the ways (`cluster.links`).
+"""
+
+import contextlib
+import statistics
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc.aio
+
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.measuring import bits_per_s_in, bits_per_s_out
+from jupiterd.daemon.path_watch import ANSWER_TIMEOUT_S
+from jupiterd.daemon.peers import Peer
+from jupiterd.daemon.settings import parse_address
+from jupiterd.failures import from_rpc
+from jupiterd.ids import NodeId
+from jupiterd.net.connect_time import connect_time_s
+from jupiterd.net.scopes import without_scope
+from jupiterd.ports import Address
+from jupiterd.rpc import peer_pb2
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+HANDSHAKES: Final = 10
+LONGEST_S: Final = 120.0
+"""Eight ways, none of which ever says more than it must."""
+
+TELL_TIMEOUT_S: Final = 2.0
+
+Row = dict[str, Any]
+
+
+async def check_links(node: "Node", arguments: Mapping[str, Any]) -> Row:
+    """Measure each way to a node in turn: round trip time, then bytes out and in.
+
+    Raises:
+        PeerUnreachableError: there is no link to it.
+        ConflictError: this node measures already, or is measured.
+    """
+    peer = node.peers.require(NodeId(str(arguments["node"])))
+    with node.measuring.turn(LONGEST_S):
+        rows = [await _measured(node, peer, row) for row in peer.links.to_plain(now_s())]
+    for row in rows:
+        row["active"] = row["target"] == peer.links.active
+    return {"node": peer.node, "name": peer.name, "paths": rows}
+
+
+async def _measured(node: "Node", peer: Peer, known: Mapping[str, Any]) -> Row:
+    row: Row = {key: known[key] for key in ("target", "source", "interface", "kind", "active")}
+    rtt_s = await _round_trip_s(parse_address(row["target"]))
+    row |= {"answers": rtt_s is not None, "rtt_ms": None}
+    row |= {"out_mbit_per_s": None, "in_mbit_per_s": None, "note": ""}
+    if rtt_s is None:
+        peer.links.missed(now_s(), row["target"])
+        return row
+    row["rtt_ms"] = round(rtt_s * 1000, 3)
+    peer.links.answered(now_s(), row["target"], rtt_s)
+    try:
+        await _weigh(node, peer, row)
+    except grpc.aio.AioRpcError as error:
+        row["note"] = from_rpc(error, peer.name).message
+    return row
+
+
+async def _round_trip_s(address: Address) -> float | None:
+    """Return the median of some TCP handshakes, which is what the choice is made by otherwise."""
+    took_s: list[float] = []
+    for _ in range(HANDSHAKES):
+        one_s = await connect_time_s(address, ANSWER_TIMEOUT_S)
+        if one_s is not None:
+            took_s.append(one_s)
+        elif not took_s:
+            return None
+    return statistics.median(took_s)
+
+
+async def _weigh(node: "Node", peer: Peer, row: Row) -> None:
+    """Send bytes over a connection of its own, and let both ends know how many went."""
+    channels = peer.channels.at(parse_address(row["target"]))
+    try:
+        incoming = await bits_per_s_in(channels.control)
+        row["in_mbit_per_s"] = _mbit(incoming)
+        outgoing = await bits_per_s_out(channels.control)
+        row["out_mbit_per_s"] = _mbit(outgoing)
+    finally:
+        await channels.close()
+    if (slower := min(incoming, outgoing)) > 0.0:
+        peer.links.measured(row["target"], slower)
+        await _tell(node, peer, row["source"], slower)
+
+
+async def _tell(node: "Node", peer: Peer, source: str, bits_per_s: float) -> None:
+    """Let the other end know: it may be the one that chooses."""
+    if not source:
+        return
+    where = Address(without_scope(source), node.outlook.port)
+    request = peer_pb2.NotePathRequest(address=str(where), bits_per_s=bits_per_s)
+    with contextlib.suppress(grpc.aio.AioRpcError):
+        await peer.channels.heartbeat.NotePath(request, timeout=TELL_TIMEOUT_S)
+
+
+def _mbit(bits_per_s: float) -> float | None:
+    return round(bits_per_s / 1e6, 1) or None

@@ -28,9 +28,9 @@ def command() -> None:
 def check_links(invocation: Invocation, node: str | None) -> None:
     """Measure the ways from this machine to NODE, or to every other that is alive.
 
-    Each way is asked for its round trip time, then sent as much as goes in about a second, out and
-    in. A star marks the way in use; what was measured counts from then on in choosing it. Ways
-    between other machines are measured on those.
+    Each way is asked for its round trip time, then sent as much as goes in about a second, in and
+    out; a round that trains meanwhile is slower for so long. A star marks the way in use; what was
+    measured counts from then on in choosing it. Ways between other machines are measured on those.
 
     \b
     Examples:

@@ -64,7 +64,7 @@ def _row(path: Row) -> tuple[object, ...]:
         _figure(path["rtt_ms"], "ms"),
         _figure(path["out_mbit_per_s"], "Mbit/s"),
         _figure(path["in_mbit_per_s"], "Mbit/s"),
-        path["note"] if path["answers"] else "doesn't answer",
+        (path["note"] or "measured") if path["answers"] else "doesn't answer",
     )
 
 

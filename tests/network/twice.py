@@ -1,10 +1,10 @@
-"""Machines that are joined twice: by Ethernet, and by a slower network as Wi-Fi is.
+"""Machines that are joined twice: by Ethernet and a slower network as Wi-Fi is, or by two cables.
 
 Owns making them, and reading in their status which way they use. Doesn't know what is done to them.
 """
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ from tests.e2e.cluster import Document
 from tests.network import links
 from tests.network.lab import WIRELESS, interface, lab_of
 from tests.network.machines import Machines, Views, machines_of
+
+SECOND = 1
+"""The switch of the second cable."""
 
 JOIN_S = 15.0
 BOTH_KNOWN_S = 15.0
@@ -33,6 +36,35 @@ async def joined_twice(folder: Path, count: int = 2) -> AsyncGenerator[Machines]
                 BOTH_KNOWN_S,
             )
             yield machines
+
+
+@contextlib.asynccontextmanager
+async def wired_twice(folder: Path) -> AsyncGenerator[Machines]:
+    """Run two machines with two cables between them, which differ in nothing."""
+    with lab_of(2) as lab:
+        lab.add_switch(SECOND)
+        for host in lab.hosts:
+            host.plug_in(SECOND)
+        async with machines_of(lab, folder) as machines:
+            await machines.one_cluster(JOIN_S)
+            await machines.until_all(
+                lambda views: None not in views and use_one_of(views, (0, SECOND)),
+                "both cables are known, and both ends use one of them",
+                BOTH_KNOWN_S,
+            )
+            yield machines
+
+
+def use_one_of(views: Views, switches: Sequence[int]) -> bool:
+    """Say whether all have measured a way through each of these, and all use the same one."""
+    named = {interface(switch) for switch in switches}
+    known = all(
+        {way["interface"] for way in ways if way["rtt_ms"] is not None} == named
+        for view in views
+        if view is not None
+        for ways in paths(view)
+    )
+    return known and any(all_use(views, switch) for switch in switches)
 
 
 def paths(view: Document) -> list[list[dict[str, Any]]]:

@@ -35,6 +35,7 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
             "cycle.start": {"schema": "jupiter/v1", "cycle": cycle()["id"]}
         }
         self.failure: JupiterError | None = None
+        self.refusals: dict[str, JupiterError] = {}
         self.executed: list[tuple[str, dict]] = []
         self.watched: queue.SimpleQueue[dict | None] = queue.SimpleQueue()
 
@@ -43,7 +44,7 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
         return control_pb2.Document(json=json.dumps(self.documents[request.noun.partition("/")[0]]))
 
     def Execute(self, request, context):  # noqa: N802 - gRPC's name
-        self._fail(context)
+        self._fail(context, self.refusals.get(request.verb))
         self.executed.append((request.verb, json.loads(request.arguments_json)))
         done = self.results.get(request.verb, {"schema": "jupiter/v1"})
         return control_pb2.Document(json=json.dumps(done))
@@ -53,11 +54,11 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
             text = json.dumps({"schema": "jupiter/v1", "cycle": document})
             yield control_pb2.WatchEvent(snapshot=control_pb2.Document(json=text))
 
-    def _fail(self, context):
-        if self.failure is not None:
-            pairs = ((CODE_KEY, self.failure.code), (HINT_KEY, self.failure.hint.encode()))
+    def _fail(self, context, refusal=None):
+        if (failure := self.failure or refusal) is not None:
+            pairs = ((CODE_KEY, failure.code), (HINT_KEY, failure.hint.encode()))
             context.set_trailing_metadata(pairs)
-            context.abort(grpc.StatusCode[self.failure.grpc_status], self.failure.message)
+            context.abort(grpc.StatusCode[failure.grpc_status], failure.message)
 
 
 @pytest.fixture

@@ -315,4 +315,6 @@ def _difference(active: _Measured, best: _Measured) -> str:
         return "IPv4 instead of IPv6"
     if best.rtt_s is not None and active.rtt_s is not None and best.rtt_s * GAIN <= active.rtt_s:
         return f"{best.rtt_s * 1000:.1f} ms instead of {active.rtt_s * 1000:.1f} ms"
-    return "it carries more, or loses less"
+    if best.bits_per_s and active.bits_per_s and best.bits_per_s > active.bits_per_s:
+        return f"{best.bits_per_s / 1e6:.0f} Mbit/s instead of {active.bits_per_s / 1e6:.0f}"
+    return "it loses less"

@@ -4,7 +4,6 @@ Owns the order of it, and who is told of the result. Doesn't know how bytes are 
 (`measuring`), or what follows for the choice between the ways (`cluster.links`).
 """
 
-import contextlib
 import statistics
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +21,7 @@ from jupiterd.net.connect_time import connect_time_s
 from jupiterd.net.scopes import without_scope
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
+from jupiterd.rpc.peer_pb2_grpc import PeerStub
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -87,21 +87,19 @@ async def _weigh(node: "Node", peer: Peer, row: Row) -> None:
         row["in_mbit_per_s"] = _mbit(incoming)
         outgoing = await bits_per_s_out(channels.control)
         row["out_mbit_per_s"] = _mbit(outgoing)
+        if (slower := min(incoming, outgoing)) > 0.0:
+            peer.links.measured(row["target"], slower)
+            await _tell(channels.control, row["source"], node.outlook.port, slower)
     finally:
         await channels.close()
-    if (slower := min(incoming, outgoing)) > 0.0:
-        peer.links.measured(row["target"], slower)
-        await _tell(node, peer, row["source"], slower)
 
 
-async def _tell(node: "Node", peer: Peer, source: str, bits_per_s: float) -> None:
+async def _tell(peer: PeerStub, source: str, port: int, bits_per_s: float) -> None:
     """Let the other end know: it may be the one that chooses."""
-    if not source:
-        return
-    where = Address(without_scope(source), node.outlook.port)
-    request = peer_pb2.NotePathRequest(address=str(where), bits_per_s=bits_per_s)
-    with contextlib.suppress(grpc.aio.AioRpcError):
-        await peer.channels.heartbeat.NotePath(request, timeout=TELL_TIMEOUT_S)
+    if source:
+        where = Address(without_scope(source), port)
+        request = peer_pb2.NotePathRequest(address=str(where), bits_per_s=bits_per_s)
+        await peer.NotePath(request, timeout=TELL_TIMEOUT_S)
 
 
 def _mbit(bits_per_s: float) -> float | None:

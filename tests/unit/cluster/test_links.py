@@ -249,7 +249,7 @@ def test_what_was_measured_to_carry_more_is_better() -> None:
     links.measured("a:1", 20e6)
     links.measured("b:1", 900e6)
     assert active_after(links, LATER, HOLD_S + 1, a=0.4, b=0.4) == "b:1"
-    assert links.reason.endswith("it carries more, or loses less")
+    assert links.reason.endswith("900 Mbit/s instead of 20")
 
 
 def test_a_peer_with_many_addresses_fills_no_memory() -> None:

@@ -4,7 +4,6 @@ Owns the stream to a peer. The stream is the lease: closing it ends the work ove
 gang's, which waits for the next leader unless it is ended.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator
 
 import grpc.aio
@@ -64,12 +63,6 @@ class Dispatcher:
                     yield event
             except grpc.aio.AioRpcError as error:
                 raise from_rpc(error, peer.name) from error
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    raise
-                # A channel that is closed under a stream cancels it, and nobody asked for that.
-                raise PeerUnreachableError(f"the link to {peer.name} was closed") from None
             finally:
                 call.cancel()
             if not finished:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-import grpc
 import grpc.aio
 from blake3 import blake3
 
@@ -29,8 +28,7 @@ from jupiterd.rpc.peer_pb2_grpc import PeerStub
 BEAT_TIMEOUT_S: Final = 2.0
 MAX_AGE_MS: Final = 2**32 - 1
 
-_NO_ANSWER: Final = (TimeoutError, asyncio.InvalidStateError, grpc.aio.UsageError)
-"""The last: the link was closed, or moved, before its turn to beat had come."""
+_NO_ANSWER: Final = (TimeoutError, asyncio.InvalidStateError)
 
 _Call = grpc.aio.StreamStreamCall[peer_pb2.Heartbeat, peer_pb2.Heartbeat]
 

@@ -10,15 +10,15 @@ subchannel pool, or gRPC would quietly lay them onto one connection again.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from functools import cached_property
 from typing import Any, Final, Self, cast
 
 import grpc.aio
-from google.protobuf.message import DecodeError
 
 from jupiterd.net.credentials import TARGET_NAME_OPTION, channel_credentials
 from jupiterd.net.identity import Identity
+from jupiterd.net.sturdy_channel import SturdyChannel
 from jupiterd.ports import Address
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
 from jupiterd.rpc.peer_pb2_grpc import PeerStub
@@ -58,6 +58,7 @@ class PeerChannels:
         self._certificate_pem = certificate_pem
         self._credentials = channel_credentials(identity, certificate_pem)
         self._open: list[grpc.aio.Channel] = []
+        self._is_closed = False
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
@@ -102,7 +103,8 @@ class PeerChannels:
             await self.close()
 
     async def close(self) -> None:
-        """Break off every call and close the connections; the stubs are of no use afterwards."""
+        """Break off every call and close the connections; calls after that are told so."""
+        self._is_closed = True
         while self._open:
             await self._open.pop().close()
 
@@ -110,71 +112,7 @@ class PeerChannels:
         options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", max_reply_bytes))
         channel = grpc.aio.secure_channel(_target(self.address), self._credentials, options=options)
         self._open.append(channel)
-        return cast("grpc.aio.Channel", _Readable(channel))
-
-
-class _Readable:
-    """A channel on which a reply that can't be read is an empty one, which means nothing anywhere.
-
-    gRPC for Python would log a traceback for each, and hand None to a caller who expects a reply.
-    """
-
-    def __init__(self, channel: grpc.aio.Channel) -> None:
-        self._channel = channel
-
-    def unary_unary(
-        self,
-        method: str,
-        request_serializer: Callable[[Any], bytes],
-        response_deserializer: Callable[[bytes], Any],
-        **more: Any,
-    ) -> object:
-        """Return a call of one reply; the stubs ask for it."""
-        read = _reader(response_deserializer)
-        return self._channel.unary_unary(method, request_serializer, read, **more)
-
-    def unary_stream(
-        self,
-        method: str,
-        request_serializer: Callable[[Any], bytes],
-        response_deserializer: Callable[[bytes], Any],
-        **more: Any,
-    ) -> object:
-        """Return a call of many replies; the stubs ask for it."""
-        read = _reader(response_deserializer)
-        return self._channel.unary_stream(method, request_serializer, read, **more)
-
-    def stream_unary(
-        self,
-        method: str,
-        request_serializer: Callable[[Any], bytes],
-        response_deserializer: Callable[[bytes], Any],
-        **more: Any,
-    ) -> object:
-        """Return a call of many requests and one reply; the stubs ask for it."""
-        read = _reader(response_deserializer)
-        return self._channel.stream_unary(method, request_serializer, read, **more)
-
-    def stream_stream(
-        self,
-        method: str,
-        request_serializer: Callable[[Any], bytes],
-        response_deserializer: Callable[[bytes], Any],
-        **more: Any,
-    ) -> object:
-        """Return a call of many requests and replies; the stubs ask for it."""
-        read = _reader(response_deserializer)
-        return self._channel.stream_stream(method, request_serializer, read, **more)
-
-
-def _reader(parse: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    def read(raw: bytes) -> object:
-        try:
-            return parse(raw)
-        except DecodeError:
-            return parse(b"")
-
-    return read
+        return cast("grpc.aio.Channel", SturdyChannel(channel, lambda: self._is_closed))
 
 
 def _target(address: Address) -> str:

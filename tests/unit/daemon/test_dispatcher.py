@@ -88,3 +88,13 @@ async def test_a_leader_that_was_replaced_ends_no_epoch(tmp_path: Path) -> None:
         assert workers.running == {RANK.id}
         with pytest.raises(RefusedError, match="another leader follows"):
             await anext(events)
+
+
+async def test_an_order_over_a_link_that_was_closed_says_whom_it_was_for(tmp_path: Path) -> None:
+    async with three(tmp_path) as (old, _, member, _):
+        there = member.identity.node_id
+        await old.peers.require(there).channels.close()
+        with pytest.raises(PeerUnreachableError, match="member can't be reached: the link was"):
+            await anext(dispatcher(old).run(there, RANK))
+        with pytest.raises(PeerUnreachableError, match="member can't be reached: the link was"):
+            await dispatcher(old).end(there, 1, 3)

@@ -10,7 +10,6 @@ from jupiterd.cluster.presence import Beat, RosterChanged
 from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import from_message, to_message
-from jupiterd.errors import TimedOutError
 from jupiterd.ids import NodeId
 from tests.unit.daemon.two_nodes import lead, serving, unite, until
 
@@ -103,7 +102,7 @@ async def test_a_beat_whose_link_was_closed_before_ends_no_daemon(tmp_path: Path
         peer = other.peers.require(one.identity.node_id)
         assert peer.channels.heartbeat
         await other.peers.unlink(one.identity.node_id)
-        with pytest.raises(TimedOutError):
+        with pytest.raises(grpc.aio.AioRpcError, match="the link was closed"):
             await peer.beats.ask(other.pulse.message(), other.outlook.describe().about)
         await other.pulse._beat(peer)
 
@@ -119,3 +118,28 @@ async def test_two_followers_beat_half_as_often_as_a_leader_and_a_follower(tmp_p
         one.pulse._tell(beat)
         assert one.pulse._interval_s(node) == 2 * LAN.beat_s
         assert one.pulse._interval_s(NodeId("c" * 32)) == LAN.beat_s
+
+
+async def test_a_pre_vote_over_a_link_that_was_closed_ends_no_daemon(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        node = other.identity.node_id
+        await one.peers.require(node).channels.close()
+        await one.pulse._ask(node, 7)
+
+
+async def test_a_goodbye_over_a_link_that_was_closed_stops_no_farewell(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        await one.peers.require(other.identity.node_id).channels.close()
+        await one.pulse.say_goodbye()
+
+
+async def test_a_link_that_is_closed_while_a_removed_node_is_told_ends_no_daemon(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        channels = one.peers.require(other.identity.node_id).channels
+        await channels.close()
+        await one.exchange.tell(channels.control)

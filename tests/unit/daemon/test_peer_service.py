@@ -87,7 +87,7 @@ async def test_a_stranger_runs_no_work_and_sees_no_artifact(tmp_path: Path) -> N
         way = channels(stranger, one)
         order = WorkOrder("x", 1, "collect", {}, {})
         with pytest.raises(grpc.aio.AioRpcError) as error:
-            await way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S).read()
+            await anext(aiter(way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S)))
         assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
         with pytest.raises(grpc.aio.AioRpcError) as error:
             await way.bulk.Have(artifact_pb2.HaveRequest(ids=["a" * 64]), timeout=TIMEOUT_S)
@@ -168,7 +168,7 @@ async def test_an_order_of_a_leader_that_was_replaced_is_refused(tmp_path: Path)
         way = one.peers.require(other.identity.node_id).channels
         order = WorkOrder("x", 4, "collect", {}, {})
         call = way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S)
-        message = await call.read()
+        message = await anext(aiter(call))
         assert isinstance(message, peer_pb2.WorkEvent)
         with pytest.raises(RefusedError, match="after term 5"):
             from_proto(message)

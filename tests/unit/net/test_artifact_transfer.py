@@ -207,11 +207,11 @@ async def test_a_fifth_transfer_of_one_peer_waits_for_its_turn(
     # Nobody reads on, so the first four stay in flight: 500 MB don't fit into their windows.
     calls = [bulk.Fetch(request) for _ in range(4)]
     for call in calls:
-        await call.read()
+        await anext(aiter(call))
     fifth = bulk.Fetch(request, timeout=0.3)
     with pytest.raises(Exception, match="Deadline"):
-        await fifth.read()
+        await anext(aiter(fifth))
     calls[0].cancel()
-    assert (await bulk.Fetch(request, timeout=10).read()).offset == 0
+    assert (await anext(aiter(bulk.Fetch(request, timeout=10)))).offset == 0
     for call in calls:
         call.cancel()

@@ -1,13 +1,12 @@
 """From an address to a linked peer: look at its key, say hello, and join or be joined.
 
-Owns the addresses that are known and when each is tried again. Doesn't know how addresses are found
-(`net`) or who may come in (`admission`).
+Owns what follows from whoever answers. Doesn't know when an address is tried (`known_addresses`),
+how addresses are found (`net`) or who may come in (`admission`).
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 
 import grpc
 
@@ -16,11 +15,19 @@ from jupiterd.cluster.sought import still_sought
 from jupiterd.cluster.tokens import Side, Token, is_proved, prove
 from jupiterd.daemon.applying import Applying
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.clusters_seen import (
+    REMEMBERED_S,
+    ClustersSeen,
+    Outsider,
+    from_message,
+    to_message,
+)
 from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.known_addresses import FIRST_RETRY_S, SOON_S, Attempt, KnownAddresses
 from jupiterd.daemon.ledger_transfer import fetch_ledger
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.daemon.told import is_id, told_text, ways_to
-from jupiterd.errors import JupiterError, RefusedError
+from jupiterd.errors import JupiterError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate
@@ -38,41 +45,13 @@ TICK_S = 0.1
 LOOK_AT_LINKS_S = 0.5
 HELLO_TIMEOUT_S = 3.0
 JOIN_TIMEOUT_S = 10.0
-FIRST_RETRY_S = 0.5
-LAST_RETRY_S = 30.0
-LOOK_AT_OTHERS_S = 300.0
-"""Other ways to a peer that is linked are measured by `path_watch`; this is for a new machine."""
-
 SEEN_S = 10.0
-REMEMBERED_S = 2 * LAST_RETRY_S
-"""How long what was seen is told of: an address that is known is looked at every half minute."""
 WORKING_S = 5.0
 MAX_TOLD_ADDRESSES = 4 * 64
-MAX_ADDRESSES = 256
-MAX_ABSORBED = 64
-MAX_OUTSIDERS = 16
 MAX_GREETINGS = 16
 """At once: whoever announces a thousand addresses doesn't get a thousand connections."""
 MAX_QUESTIONS = 2
 """Of one exchange for approval: the commitment, then the nonce."""
-
-
-@dataclass
-class Attempt:
-    """When an address is tried next."""
-
-    due_s: float
-    wait_s: float = FIRST_RETRY_S
-    tried_s: float = float("-inf")
-    is_ours: bool = False
-
-
-@dataclass(frozen=True)
-class Outsider:
-    """Another cluster, as one of its nodes told of it."""
-
-    summary: Summary
-    address: Address
 
 
 class Greeter:
@@ -94,8 +73,8 @@ class Greeter:
         self._summary = summary
         self.moved = moved
         """Called once this node has moved to another cluster."""
-        self._attempts: dict[Address, Attempt] = {}
-        self._seen: dict[ClusterId, tuple[Summary, float]] = {}
+        self.addresses = KnownAddresses(lambda address: peers.linked_at(address) is not None)
+        self.seen = ClustersSeen()
         self._joining = asyncio.Lock()
         self._lost = LostAddresses(lambda: frozenset(addresses_by_interface()))
         self._told: dict[str, float] = {}
@@ -110,8 +89,6 @@ class Greeter:
         self.on_unknown: Callable[[PeerStub], Awaitable[None]] = _say_nothing
         """Called with a node of this cluster that knows us, and we don't know it."""
         self.on_clone: Callable[[], None] = lambda: None
-        self.outsiders: dict[ClusterId, Outsider] = {}
-        """Other clusters that were met, and where."""
         self.on_met: Callable[[NodeId, Summary, PeerChannels], Awaitable[bool]] = _go_on
         """Called first with whoever was met; says whether there is nothing more to be done now."""
         self.token: Token | None = None
@@ -128,58 +105,21 @@ class Greeter:
         """Say whether a request of ours to be let in is under way."""
         return self._joining.locked()
 
-    def note(self, address: Address) -> None:
-        """Take up an address, or look at a known one again at once."""
-        known = self._attempts.get(address)
-        if known is not None:
-            if not known.is_ours:
-                known.due_s = min(known.due_s, now_s() + TICK_S)
-                known.wait_s = FIRST_RETRY_S
-        else:
-            if len(self._attempts) >= MAX_ADDRESSES:
-                self._forget_one()
-            self._attempts[address] = Attempt(now_s())
-
-    def _forget_one(self) -> None:
-        """Make room: the address that nobody uses and that was tried longest ago goes."""
-        idle = [
-            (attempt.tried_s, str(address), address)
-            for address, attempt in self._attempts.items()
-            if self._peers.linked_at(address) is None and not attempt.is_ours
-        ]
-        if idle:
-            del self._attempts[min(idle)[2]]
-
-    def hasten(self, address: Address) -> None:
-        """Greet a known address at once: who answers there has news for us."""
-        if address in self._attempts:
-            self._attempts[address].due_s = now_s()
-
     def note_caller(self, node: NodeId, address: Address, cluster: str) -> None:
         """Take up where somebody who said hello may answer; hasten only where a link is missing.
 
         Two daemons that greet each other must not keep each other busy for ever.
         """
         peer = self._peers.get(node)
-        known = self._attempts.get(address)
-        if known is None:
-            self.note(address)
-        elif (
-            (peer is None or peer.address != address)
-            and cluster == self._journal.cluster
-            and now_s() - known.tried_s > FIRST_RETRY_S / 2
-        ):
-            known.due_s = now_s()
-
-    def look_again(self) -> None:
-        """Greet every known address anew, soon."""
-        for attempt in self._attempts.values():
-            attempt.due_s, attempt.wait_s = now_s(), FIRST_RETRY_S
+        is_missing = peer is None or peer.address != address
+        is_new = self.addresses.note_new(address)
+        if not is_new and is_missing and cluster == self._journal.cluster:
+            self.addresses.hasten(address, unless_tried_within_s=FIRST_RETRY_S / 2)
 
     async def follow(self, discovery: Discovery) -> None:
         """Take up every address that discovery sees."""
         async for address in discovery.sightings():
-            self.note(address)
+            self.addresses.note(address)
 
     async def run(self) -> None:
         """Greet each known address when it is due."""
@@ -192,39 +132,28 @@ class Greeter:
                     look_at_s = now_s() + LOOK_AT_LINKS_S
                     self._look_at_links()
                     self.look_for_wanted()
-                for address, attempt in self._due()[: MAX_GREETINGS - len(running)]:
-                    attempt.tried_s = now_s()
-                    attempt.due_s = now_s() + attempt.wait_s
-                    attempt.wait_s = min(attempt.wait_s * 2, LAST_RETRY_S)
+                for address, attempt in self.addresses.due()[: MAX_GREETINGS - len(running)]:
+                    attempt.begin()
                     task = group.create_task(self._greet(address, attempt), name=f"greet {address}")
                     running.add(task)
                     task.add_done_callback(running.discard)
 
-    def _due(self) -> list[tuple[Address, Attempt]]:
-        """Return the addresses to be tried now, who has waited longest first."""
-        now = now_s()
-        due = [
-            (address, attempt)
-            for address, attempt in self._attempts.items()
-            if not attempt.is_ours and now >= attempt.due_s
-        ]
-        return sorted(due, key=lambda item: item[1].due_s)
-
     def _look_at_links(self) -> None:
         """Where an address of ours is gone, look for other ways to those we reached from it."""
+        self.addresses.recall(lambda node: self._peers.get(node) is not None)
         lost = self._lost.among(self._peers.sources())
         for peer in self._peers.strand(lost):
             log.info("link_stranded", extra={"node": short(peer.node), "source": peer.source})
-            self.note(peer.address)
+            self.addresses.note(peer.address)
             for address in ways_to(peer.addresses):
-                self.note(address)
+                self.addresses.note(address)
 
     def look_for_wanted(self) -> None:
         """Where the cluster of our token isn't in sight, say so, and which is."""
         if self.token is None:
             return
-        seen = [summary for summary, at_s in self._seen.values() if now_s() - at_s < REMEMBERED_S]
         waited_s = now_s() - self._began_s
+        seen = self.seen.within()
         sought = still_sought(self.token.cluster, self._journal.cluster, seen, waited_s)
         if sought and sought != self.sought:
             log.warning("looks_for_cluster", extra={"reason": sought})
@@ -248,6 +177,8 @@ class Greeter:
             log.debug("greeting_failed", extra={"address": str(address), "reason": error.details()})
         except Exception:  # whatever a stranger says, it must not end this daemon
             log.exception("greeting_failed", extra={"address": str(address)})
+        finally:
+            attempt.end()
 
     async def _is_this_daemon(self, address: Address, channels: PeerChannels) -> bool:
         """Say whether the daemon with our key at that address is this one, and not a clone."""
@@ -271,13 +202,12 @@ class Greeter:
         # A stranger's answer isn't believed, nor may it be large: so on the channel for small ones.
         reply = await channels.heartbeat.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
         theirs = from_message(reply.summary)
-        recent = {c: seen for c, seen in self._seen.items() if now_s() - seen[1] < REMEMBERED_S}
-        self._seen = recent | {theirs.cluster: (theirs, now_s())}
+        self.seen.note(theirs)
         known_member = node in self._journal.state.members
         if theirs.cluster != self._journal.cluster:
-            self._note_outsider(Outsider(theirs, address))
+            self.seen.note_outsider(Outsider(theirs, address))
         if await self.on_met(node, theirs, channels):
-            attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
+            attempt.again_in(SOON_S)
             return
         meeting, reason = meet(self._summary(), theirs, known_member)
         if meeting is Meeting.SAME and known_member:
@@ -287,7 +217,7 @@ class Greeter:
                 peer.run_nonce = reply.run_nonce
             else:
                 self._peers.learn(working, address)
-                attempt.due_s = now_s() + LOOK_AT_OTHERS_S
+                attempt.put_off(node)
             self.pending_reason = ""
             self._note_told(reply.member_addresses)
         elif meeting is Meeting.SAME:
@@ -295,21 +225,13 @@ class Greeter:
         elif self.token is not None and theirs.cluster != self._journal.cluster:
             if theirs.cluster == self.token.cluster:
                 await self._use_token(node, theirs, channels)
-                attempt.due_s, attempt.wait_s = now_s() + TICK_S, FIRST_RETRY_S
+                attempt.again_in(SOON_S)
         elif meeting in (Meeting.JOIN_THEIRS, Meeting.PENDING):
             if meeting is Meeting.PENDING and not self.applying.words:
                 self._set_pending(reason)
             wait_s = await self._ask_at(node, address, theirs, channels)
-            attempt.due_s, attempt.wait_s = now_s() + wait_s, FIRST_RETRY_S
+            attempt.again_in(wait_s)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
-
-    def _note_outsider(self, outsider: Outsider) -> None:
-        """Remember the cluster met last; of too many the one met longest ago is forgotten."""
-        cluster = outsider.summary.cluster
-        self.outsiders.pop(cluster, None)
-        self.outsiders[cluster] = outsider
-        if len(self.outsiders) > MAX_OUTSIDERS:
-            del self.outsiders[next(iter(self.outsiders))]
 
     async def _meet_stranger(self, node: NodeId, channels: PeerChannels, *, knows_us: bool) -> None:
         """Deal with a node of our own cluster that is no member, as far as we know."""
@@ -323,8 +245,7 @@ class Greeter:
         if all(self._peers.get(node) for node in self._others()):
             return
         for address in ways_to(addresses, MAX_TOLD_ADDRESSES):
-            if address not in self._attempts:
-                self.note(address)
+            self.addresses.note_new(address)
 
     def _others(self) -> frozenset[NodeId]:
         return frozenset(self._journal.state.members) - {self._identity.node_id}
@@ -352,11 +273,10 @@ class Greeter:
             await self._join(node, theirs, channels)
         is_closed = self.applying.is_with(node) or not theirs.open
         is_outside = is_closed and self._journal.cluster != theirs.cluster
-        return self.applying.wait_s(node, address) if is_outside else TICK_S
+        return self.applying.wait_s(node, address) if is_outside else SOON_S
 
     async def _join(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
-        recent = [summary for summary, at_s in self._seen.values() if now_s() - at_s < SEEN_S]
-        chosen, reason = choose(self._summary(), recent)
+        chosen, reason = choose(self._summary(), self.seen.within(SEEN_S))
         if chosen is None:
             self._set_pending(reason)
             return
@@ -409,7 +329,7 @@ class Greeter:
                 await self._move(node, reply, channels)
         elif reply.decision == decisions.ASK_LEADER:
             for address in ways_to(reply.leader_addresses):
-                self.note(address)
+                self.addresses.note(address)
         else:
             self._set_pending(self.applying.reason(theirs, reply))
 
@@ -456,35 +376,3 @@ async def _say_nothing(_peer: PeerStub) -> None:
 async def _go_on(_node: NodeId, _theirs: Summary, _channels: PeerChannels) -> bool:
     """Leave it to the greeter; until the daemon is put together."""
     return False
-
-
-def to_message(summary: Summary) -> peer_pb2.ClusterSummary:
-    """Return a cluster's summary for the wire."""
-    return peer_pb2.ClusterSummary(
-        cluster=summary.cluster,
-        label=summary.label,
-        blank=summary.blank,
-        open=summary.open,
-        leader=summary.leader or "",
-        term=summary.term,
-        members=summary.members,
-        absorbed=sorted(summary.absorbed),
-    )
-
-
-def from_message(message: peer_pb2.ClusterSummary) -> Summary:
-    """Rebuild a cluster's summary; raises RefusedError where it isn't one."""
-    absorbed = message.absorbed[:MAX_ABSORBED]
-    named = [message.cluster, *absorbed, *([message.leader] if message.leader else [])]
-    if not all(map(is_id, named)):
-        raise RefusedError("a stranger named a cluster or a leader that can't be one")
-    return Summary(
-        cluster=ClusterId(message.cluster),
-        label=told_text(message.label),
-        blank=message.blank,
-        open=message.open,
-        leader=NodeId(message.leader) if message.leader else None,
-        term=message.term,
-        members=message.members,
-        absorbed=frozenset(map(ClusterId, absorbed)),
-    )

@@ -28,7 +28,8 @@ from jupiterd.cluster.merge_plan import Brief, brief, notes, obstacles, read_bri
 from jupiterd.cluster.merging import absorbed_by, has_agreed, in_entries, leads_us, owed
 from jupiterd.cluster.snapshot import MAX_SNAPSHOT_BYTES
 from jupiterd.cluster.tokens import Side, Token, is_proved, parse_token, prove
-from jupiterd.daemon.greeter import HELLO_TIMEOUT_S, Outsider
+from jupiterd.daemon.clusters_seen import Outsider
+from jupiterd.daemon.greeter import HELLO_TIMEOUT_S
 from jupiterd.daemon.ledger_transfer import SNAPSHOT_TIMEOUT_S, chunks_of, fetch_ledger
 from jupiterd.daemon.settings import parse_address
 from jupiterd.daemon.verification import adopt, verified_snapshot
@@ -101,7 +102,7 @@ class Merging:
         if not has_agreed(leading.journal.state, ours, into):
             await leading.record(ClusterMerged(ours, into))
         await self._bring(target, token, await leading.journal.in_short())
-        self._node.greeter.look_again()
+        self._node.greeter.addresses.look_again()
 
     def _target(self, wanted: str) -> Outsider:
         """Return the other cluster that is meant: by its id, the beginning of one, or its name."""
@@ -112,7 +113,7 @@ class Merging:
             )
         seen = {
             cluster: outsider
-            for cluster, outsider in self._node.greeter.outsiders.items()
+            for cluster, outsider in self._node.greeter.seen.outsiders.items()
             if cluster != self._node.journal.cluster
         }
         found = [
@@ -244,7 +245,7 @@ class Merging:
             await leading.record(*chosen)
         if facts:
             log.info("united", extra={"cluster": short(brought.cluster), "facts": len(facts)})
-            self._node.greeter.look_again()
+            self._node.greeter.addresses.look_again()
 
     async def follow(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> bool:
         """Move to the cluster that goes on in place of ours; say whether that was begun.
@@ -272,7 +273,7 @@ class Merging:
         journal = self._node.journal
         fetched = await fetch_ledger(channels.control, node, theirs.cluster)
         if owed(fetched.ledger, journal.ledger):
-            target = self._node.greeter.outsiders[theirs.cluster]
+            target = self._node.greeter.seen.outsiders[theirs.cluster]
             await self._bring(target, None, await journal.in_short())
             return
         before = journal.cluster

@@ -151,7 +151,7 @@ class Node:
         )
         await discovery.start(self.outlook.port)
         for address in load_addresses(self.state_dir.peers):
-            self.greeter.note(address)
+            self.greeter.addresses.note(address)
         keeper = ModelKeeper(self.journal, self.library, self.exports)
         for name, task in (
             ("discovery", self.greeter.follow(discovery)),
@@ -240,5 +240,5 @@ class Node:
         """Take up another cluster: nothing of the old one's term or roster goes on."""
         self.leadership.on_step_down(f"joined cluster {short(cluster)}")
         self.pulse.reset()
-        self.greeter.look_again()
+        self.greeter.addresses.look_again()
         log.info("moved", extra={"cluster": short(cluster), "leader": short(leader)})

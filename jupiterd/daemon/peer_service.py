@@ -18,7 +18,8 @@ import grpc.aio
 from jupiterd.cluster.admission import Admission, admit
 from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.tokens import Side, is_proved, prove
-from jupiterd.daemon.greeter import PROTOCOL, to_message
+from jupiterd.daemon.clusters_seen import to_message
+from jupiterd.daemon.greeter import PROTOCOL
 from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.reception import receive
 from jupiterd.daemon.told import told_text
@@ -58,7 +59,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         if address := _caller_address(context, request.port):
             self._node.greeter.note_caller(who, address, request.summary.cluster)
             if self._node.journal.cluster in request.summary.absorbed:
-                self._node.greeter.hasten(address)
+                self._node.greeter.addresses.hasten(address)
         is_member = who in self._node.journal.state.members
         return peer_pb2.HelloReply(
             protocol=PROTOCOL,
@@ -98,7 +99,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             node.refusals.count("not-let-in", short(who), reason)
             return peer_pb2.JoinReply(decision=decisions.REFUSED, reason=reason)
         if address is not None:
-            node.greeter.note(address)
+            node.greeter.addresses.note(address)
         return peer_pb2.JoinReply(
             decision=decisions.ADMITTED,
             reason=reason,

@@ -43,7 +43,8 @@ from zeroconf.asyncio import AsyncZeroconf
 from jupiterd.cluster.rates import Rate
 from jupiterd.daemon.address_book import load_addresses
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.greeter import Attempt, from_message
+from jupiterd.daemon.clusters_seen import ClustersSeen, from_message
+from jupiterd.daemon.known_addresses import Attempt
 from jupiterd.daemon.logs import MAX_CHARACTERS, KeyValueFormatter
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.settings import parse_address
@@ -206,7 +207,7 @@ async def test_odd_requests_of_strangers_are_refused_or_answered(tmp_path: Path,
         await fuzz(150, st.one_of(odd), ask)
         assert set(one.refusals.to_plain()) <= KINDS
         assert list(one.journal.state.members) == [one.identity.node_id]
-        assert len(one.greeter._attempts) <= 256
+        assert len(one.greeter.addresses) <= 256
         await way.close()
 
 
@@ -260,7 +261,7 @@ def assert_untouched(node: Node, cluster: str) -> None:
     assert list(node.peers) == []
     assert node.greeter.pending_reason.isprintable()
     assert len(node.greeter.pending_reason) <= 400
-    assert len(node.greeter._attempts) <= 256
+    assert len(node.greeter.addresses) <= 256
 
 
 async def test_a_server_that_answers_oddly_moves_nobody(
@@ -291,7 +292,7 @@ async def test_a_server_that_answers_oddly_moves_nobody(
 
         async def greet(said: dict[str, bytes]) -> None:
             fake.replies = {verb: [reply] for verb, reply in said.items()}
-            one.greeter._seen.clear()
+            one.greeter.seen = ClustersSeen()
             await one.greeter._greet(address, Attempt(now_s()))
             assert_untouched(one, cluster)
 
@@ -310,7 +311,7 @@ async def test_a_server_that_talks_without_end_is_cut_off(tmp_path: Path) -> Non
         fake.replies = {"Hello": [long.SerializeToString()]}
         await one.greeter._greet(address, Attempt(now_s()))
         assert_untouched(one, cluster)
-        assert one.greeter._seen == {}
+        assert one.greeter.seen.within() == []
 
 
 HARDWARE = ("system", "machine", "cpu", "cores", "ram_bytes", "engines", "on_mains")

@@ -10,7 +10,7 @@ from jupiterd.cluster.waiting import MAX_TRIES
 from jupiterd.daemon.applying import ASK_LEADER_S, ASK_OTHERS_S
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled, typed, word_list
-from jupiterd.daemon.greeter import Attempt
+from jupiterd.daemon.known_addresses import Attempt
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.status_document import status_document
 from jupiterd.errors import NotFoundError, RefusedError, UsageError

@@ -10,7 +10,7 @@ from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
 from jupiterd.daemon import greeter
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.greeter import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
+from jupiterd.daemon.known_addresses import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
 from jupiterd.daemon.node import Node
 from jupiterd.ids import CycleId
 from jupiterd.net.channels import PeerChannels
@@ -23,6 +23,7 @@ from tests.unit.daemon.two_nodes import (
     lead,
     link,
     serving,
+    unite,
     whole_ledger,
 )
 
@@ -100,7 +101,7 @@ async def test_a_node_that_sees_two_clusters_with_work_joins_neither(tmp_path: P
     ):
         for node in (one, other):
             await found(node, facts=(WORK, OPEN))
-        blank.greeter._seen[one.journal.cluster] = (one.summary(), now_s())
+        blank.greeter.seen.note(one.summary())
         await greet(blank, other)
         assert "are both in sight" in blank.greeter.pending_reason
         assert blank.journal.cluster not in (one.journal.cluster, other.journal.cluster)
@@ -140,10 +141,10 @@ async def test_a_known_address_is_looked_at_again_at_once_when_it_is_seen_again(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         address = Address("127.0.0.1", 4000)
-        one.greeter.note(address)
-        attempt = one.greeter._attempts[address]
+        one.greeter.addresses.note(address)
+        attempt = one.greeter.addresses[address]
         attempt.due_s, attempt.wait_s = now_s() + 30.0, 30.0
-        one.greeter.note(address)
+        one.greeter.addresses.note(address)
         assert attempt.due_s < now_s() + 1.0
         assert attempt.wait_s == FIRST_RETRY_S
 
@@ -151,8 +152,8 @@ async def test_a_known_address_is_looked_at_again_at_once_when_it_is_seen_again(
 async def test_a_network_that_shouts_fills_no_memory(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         for port in range(1, 2 * MAX_ADDRESSES):
-            one.greeter.note(Address("127.0.0.1", port))
-        assert len(one.greeter._attempts) == MAX_ADDRESSES
+            one.greeter.addresses.note(Address("127.0.0.1", port))
+        assert len(one.greeter.addresses) == MAX_ADDRESSES
 
 
 async def test_an_answer_with_addresses_that_are_none_is_survived(tmp_path: Path) -> None:
@@ -163,7 +164,7 @@ async def test_an_answer_with_addresses_that_are_none_is_survived(tmp_path: Path
         )
         way = PeerChannels(one.identity, address_of(one), one.identity.certificate_pem)
         await one.greeter._take_answer(one.identity.node_id, one.summary(), reply, way)
-        assert [str(address) for address in one.greeter._attempts] == ["[::1]:47470"]
+        assert [str(address) for address in one.greeter.addresses] == ["[::1]:47470"]
 
 
 async def test_a_link_that_works_is_left_alone_when_another_address_is_seen(tmp_path: Path) -> None:
@@ -182,6 +183,24 @@ async def test_a_link_that_works_is_left_alone_when_another_address_is_seen(tmp_
         assert dissolves.peers.require(stays.identity.node_id).address == second
 
 
+async def test_another_address_of_a_peer_whose_link_is_no_more_is_looked_at_at_once(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        peer = one.peers.require(other.identity.node_id)
+        peer.answered_s, peer.run_nonce = now_s(), other.outlook.run_nonce
+        second = Address("localhost", address_of(other).port)
+        one.greeter.addresses.note(second)
+        attempt = one.greeter.addresses[second]
+        await one.greeter._greet(second, attempt)
+        one.greeter._look_at_links()
+        assert attempt.due_s > now_s() + 60.0
+        await one.peers.unlink(other.identity.node_id)
+        one.greeter._look_at_links()
+        assert attempt.due_s <= now_s()
+
+
 async def test_peers_reached_from_an_address_that_is_gone_are_looked_for_at_all_of_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +214,7 @@ async def test_peers_reached_from_an_address_that_is_gone_are_looked_for_at_all_
         first.answered_s = now_s()
         monkeypatch.setattr(one.greeter._lost, "among", lambda _: frozenset({"192.0.2.1"}))
         one.greeter._look_at_links()
-        assert set(one.greeter._attempts) == {address_of(other), Address("198.51.100.2", 47470)}
+        assert set(one.greeter.addresses) == {address_of(other), Address("198.51.100.2", 47470)}
         await greet(one, other)
         assert one.peers.require(other.identity.node_id) is not first
 
@@ -249,9 +268,9 @@ async def test_a_member_tells_where_the_others_answer_and_a_stranger_is_told_not
         await one.journal.move_to(whole_ledger(named.journal))
         await link(named, other)
         await greet(one, named)
-        assert address_of(other) in one.greeter._attempts
+        assert address_of(other) in one.greeter.addresses
         await greet(stranger, named)
-        assert address_of(other) not in stranger.greeter._attempts
+        assert address_of(other) not in stranger.greeter.addresses
 
 
 async def test_reasons_that_take_turns_are_logged_once_each(

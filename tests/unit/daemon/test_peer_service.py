@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from jupiterd.cluster.facts import WindowSet
-from jupiterd.daemon.greeter import from_message
+from jupiterd.daemon.clusters_seen import from_message
 from jupiterd.daemon.heartbeats import BeatStream
 from jupiterd.daemon.ledger_transfer import fetch_ledger, fetch_snapshot
 from jupiterd.daemon.node import Node

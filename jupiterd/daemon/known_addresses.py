@@ -1,0 +1,126 @@
+"""The addresses where somebody may answer, and when each is tried again.
+
+Owns both, and their bound. Doesn't know what is said there (`greeter`), or how addresses are found
+(`net`).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from jupiterd.daemon.clock import now_s
+from jupiterd.ids import NodeId
+from jupiterd.ports import Address
+
+SOON_S = 0.1
+FIRST_RETRY_S = 0.5
+LAST_RETRY_S = 30.0
+LOOK_AT_OTHERS_S = 300.0
+"""Other ways to a peer that is linked are measured by `path_watch`; this is for a new machine."""
+
+MAX_ADDRESSES = 256
+
+
+@dataclass
+class Attempt:
+    """When an address is tried next."""
+
+    due_s: float
+    wait_s: float = FIRST_RETRY_S
+    tried_s: float = float("-inf")
+    is_ours: bool = False
+    is_under_way: bool = False
+    other_way_to: NodeId | None = None
+    """Who answered there and is linked at another address: as long as it is, there is no hurry."""
+
+    def begin(self) -> None:
+        """Take note that the address is tried now, and let each wait be longer than the last."""
+        self.is_under_way, self.other_way_to = True, None
+        self.tried_s = now_s()
+        self.due_s = now_s() + self.wait_s
+        self.wait_s = min(self.wait_s * 2, LAST_RETRY_S)
+
+    def end(self) -> None:
+        """Take note that nobody waits for an answer any more."""
+        self.is_under_way = False
+
+    def again_in(self, wait_s: float) -> None:
+        """Have it tried in so many seconds: there is something to be said."""
+        self.due_s, self.wait_s = now_s() + wait_s, FIRST_RETRY_S
+
+    def put_off(self, node: NodeId) -> None:
+        """Have it tried much later, for this node is linked elsewhere."""
+        self.due_s, self.other_way_to = now_s() + LOOK_AT_OTHERS_S, node
+
+
+class KnownAddresses:
+    """Every address that was seen, told or kept, up to a bound."""
+
+    def __init__(self, is_in_use: Callable[[Address], bool]) -> None:
+        """`is_in_use` says whether a link uses an address; such a one isn't forgotten."""
+        self._is_in_use = is_in_use
+        self._attempts: dict[Address, Attempt] = {}
+
+    def __iter__(self) -> Iterator[Address]:
+        return iter(tuple(self._attempts))
+
+    def __len__(self) -> int:
+        return len(self._attempts)
+
+    def __getitem__(self, address: Address) -> Attempt:
+        return self._attempts[address]
+
+    def note(self, address: Address) -> None:
+        """Take up an address, or look at a known one again at once."""
+        known = self._attempts.get(address)
+        if known is None:
+            self.note_new(address)
+        elif not known.is_ours:
+            known.due_s = min(known.due_s, now_s() + SOON_S)
+            known.wait_s = FIRST_RETRY_S
+
+    def note_new(self, address: Address) -> bool:
+        """Take up an address unless it is known; say whether it is new."""
+        if address in self._attempts:
+            return False
+        if len(self._attempts) >= MAX_ADDRESSES:
+            self._forget_one()
+        self._attempts[address] = Attempt(now_s())
+        return True
+
+    def hasten(self, address: Address, unless_tried_within_s: float = 0.0) -> None:
+        """Have a known address tried at once."""
+        known = self._attempts.get(address)
+        if known is not None and now_s() - known.tried_s > unless_tried_within_s:
+            known.due_s = now_s()
+
+    def look_again(self) -> None:
+        """Have every address tried anew, soon."""
+        for attempt in self._attempts.values():
+            attempt.again_in(0.0)
+
+    def recall(self, is_linked: Callable[[NodeId], bool]) -> None:
+        """Have those tried at once that were put off for a link which is no more."""
+        for attempt in self._attempts.values():
+            if attempt.other_way_to is not None and not is_linked(attempt.other_way_to):
+                attempt.other_way_to = None
+                attempt.again_in(0.0)
+
+    def due(self) -> list[tuple[Address, Attempt]]:
+        """Return the addresses to be tried now, who has waited longest first."""
+        now = now_s()
+        due = [
+            (address, attempt)
+            for address, attempt in self._attempts.items()
+            if not (attempt.is_ours or attempt.is_under_way) and now >= attempt.due_s
+        ]
+        return sorted(due, key=lambda item: item[1].due_s)
+
+    def _forget_one(self) -> None:
+        """Make room: the address that nobody uses and that was tried longest ago goes."""
+        idle = [
+            (attempt.tried_s, str(address), address)
+            for address, attempt in self._attempts.items()
+            if not (self._is_in_use(address) or attempt.is_ours)
+        ]
+        if idle:
+            del self._attempts[min(idle)[2]]

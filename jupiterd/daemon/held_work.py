@@ -84,13 +84,14 @@ class HeldWork:
                     self._told.keep(event)
                     self._tell()
         except JupiterError as error:
-            self._error = error
+            self._error = self._error or error
         except Exception as error:  # ours: whoever follows it is told, and the daemon goes on
             log.exception("held_work_failed", extra={"order": self.order.id})
-            self._error = error
+            self._error = self._error or error
         self._is_over = True
         self._tell()
-        await asyncio.Event().wait()
+        if self.task is None or not self.task.cancelling():  # or ending it has only failed
+            await asyncio.Event().wait()
 
     async def follow(self) -> AsyncGenerator[WorkEvent]:
         """Yield what it said so far and says from now on; whoever followed it before is sent off.

@@ -31,7 +31,7 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import ArtifactId
 from jupiterd.store.ledger_file import LedgerFile
-from tests.unit.daemon.by_hand import Workers
+from tests.unit.daemon.by_hand import PID, Workers
 
 TERM, EPOCH = 4, 3
 RANK = WorkOrder("c/r1/train/3/0", TERM, "train", {}, {}, EPOCH)
@@ -303,3 +303,19 @@ async def test_whoever_comes_while_the_worker_is_being_ended_is_told_so(tmp_path
         ended.set()
         with pytest.raises(RefusedError, match="nobody followed it"):
             await anext(followed)
+
+
+async def test_a_worker_whose_ending_fails_is_ended_all_the_same(tmp_path: Path) -> None:
+    async def run(order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        try:
+            yield Started(PID, "cpu")
+            await asyncio.Event().wait()
+        finally:
+            raise WorkFailedError(f"the folder of {order.id} can't be removed")
+
+    async with holding(tmp_path) as (holder, _):
+        holder._run = run
+        (events,) = await begin(holder, RANK)
+        await holder.end(TERM, EPOCH)
+        with pytest.raises(RefusedError, match="epoch 3 was ended"):
+            await anext(events)

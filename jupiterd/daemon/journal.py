@@ -25,7 +25,7 @@ from jupiterd.cluster.state import State
 from jupiterd.daemon.collector import collector_paused
 from jupiterd.daemon.ledger_transfer import FetchedLedger
 from jupiterd.daemon.verification import add_verified, adopt, verified_snapshot
-from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError
+from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError, NoLeaderError
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.net.identity import Identity
 from jupiterd.store.ledger_file import LedgerFile
@@ -87,11 +87,16 @@ class Journal:
 
         Once begun it is finished, even if the caller is cancelled: an entry that is on disk and not
         in memory would fork our own chain.
-        """
-        return await asyncio.shield(self._append(term, facts))
 
-    async def _append(self, term: int, facts: Sequence[Fact]) -> Entry:
+        Raises:
+            NoLeaderError: this node has moved to another cluster since it was asked to.
+        """
+        return await asyncio.shield(self._append(self._ledger, term, facts))
+
+    async def _append(self, meant: Ledger, term: int, facts: Sequence[Fact]) -> Entry:
         async with self._writing:
+            if meant is not self._ledger:
+                raise NoLeaderError("this node has moved to another cluster")
             index, previous = self._ledger.chain_end(self._writer)
             body = compose(self.cluster, term, self._writer, index, previous, tuple(facts))
             entry = parse(seal(body, self._identity.sign(body)))

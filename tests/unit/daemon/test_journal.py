@@ -11,7 +11,7 @@ from jupiterd.cluster.facts import ClusterFounded, ClusterRenamed, NodeAdmitted,
 from jupiterd.cluster.ledger import Entry, Writer, compose, parse, seal
 from jupiterd.cluster.snapshot import parse_snapshot
 from jupiterd.daemon.journal import Journal
-from jupiterd.errors import CorruptLedgerError, DiskFullError
+from jupiterd.errors import CorruptLedgerError, DiskFullError, NoLeaderError
 from jupiterd.net.identity import Identity
 from jupiterd.store.ledger_file import LedgerFile
 from tests.unit.daemon.two_nodes import whole_ledger
@@ -321,3 +321,16 @@ async def test_a_snapshot_on_disk_that_cannot_be_read_is_told_and_not_passed_ove
     ours.file().compact(raw[:-1] + bytes([raw[-1] ^ 1]), [])
     with pytest.raises(CorruptLedgerError, match="the ledger on disk can't be read"):
         ours.journal()
+
+
+async def test_what_was_meant_for_one_cluster_is_not_written_into_another(
+    ours: Disk, theirs: Disk
+) -> None:
+    journal, other = await founded(ours), await founded(theirs, ours)
+    moving = asyncio.ensure_future(journal.move_to(whole_ledger(other)))
+    await asyncio.sleep(0)
+    late = asyncio.ensure_future(journal.append(1, [WindowSet(is_open=True, edit=9)]))
+    await moving
+    with pytest.raises(NoLeaderError, match="moved to another cluster"):
+        await late
+    assert journal.ledger.tips() == other.ledger.tips()

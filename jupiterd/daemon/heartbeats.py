@@ -96,6 +96,11 @@ class BeatStream:
         """Say whether a heartbeat waits for its answer."""
         return self._is_busy
 
+    def begin(self) -> bool:
+        """Say whether to send a heartbeat now; the next one waits until that is answered."""
+        is_free, self._is_busy = not self._is_busy, True
+        return is_free
+
     async def ask(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> peer_pb2.Heartbeat:
         """Send a heartbeat and return the peer's.
 

@@ -112,12 +112,14 @@ class Pulse:
         return self._presence.election
 
     def reset(self) -> None:
-        """Start anew with the cluster the journal is in now."""
+        """Start anew with the cluster the journal is in now; who fell silent stays so."""
         term = max(int(self._file.get("term") or 0), self._journal.ledger.highest_term())
         rng = random.Random()  # noqa: S311 - spreads waits
         self._presence = Presence(self._self_id, term, now_s(), rng)
         self.set_stability(self._stability)
         self.roster_changed()
+        if self._is_silent:
+            self.resign()
 
     def roster_changed(self) -> None:
         """Take up who is a member from the ledger."""
@@ -163,7 +165,7 @@ class Pulse:
 
     def _start_beat(self, peer: Peer) -> None:
         is_member = peer.node in self._journal.state.members
-        if is_member and not peer.beats.is_busy and not self._is_silent:
+        if is_member and not self._is_silent and peer.beats.begin():
             self._group.create_task(self._beat(peer), name=f"beat {short(peer.node)}")
 
     def _hasten(self, node: NodeId) -> None:

@@ -13,7 +13,7 @@ from jupiterd.daemon.node import Node
 from jupiterd.errors import DiskFullError
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.test_greeter import by_precedence, greet
-from tests.unit.daemon.two_nodes import lead, link, serving
+from tests.unit.daemon.two_nodes import lead, link, serving, unite, until
 
 READING = {"load": {"cpu_percent": 7.0}}
 
@@ -116,3 +116,34 @@ async def test_a_leader_whose_machine_slept_steps_down_at_the_first_thing_it_hea
         monkeypatch.setattr("jupiterd.daemon.pulse.now_s", lambda: now_s() + 60.0)
         assert node.pulse.answer_pre_vote(node.identity.node_id, 1, 0)[0]
         assert node.leading is None
+
+
+async def test_a_node_that_fell_silent_stays_so_when_it_moves(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as node:
+        node.pulse.fall_silent()
+        node.pulse.reset()
+        node.pulse.reinstate()
+        assert node.pulse.election.step(now_s() + 10, Ticked()) == []
+
+
+async def test_no_second_beat_begins_before_the_first_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        one.pulse.roster_changed()
+        peer = one.peers.require(other.identity.node_id)
+        beats: list[peer_pb2.Heartbeat] = []
+        ask = peer.beats._ask
+
+        async def count(beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> peer_pb2.Heartbeat:
+            beats.append(beat)
+            return await ask(beat, about)
+
+        monkeypatch.setattr(peer.beats, "_ask", count)
+        for _ in range(2):
+            one.pulse._start_beat(peer)
+        await until(lambda: peer.answered_s > 0 and not peer.beats.is_busy)
+        assert len(beats) == 1
+        one.pulse._start_beat(peer)
+        await until(lambda: len(beats) == 2 and not peer.beats.is_busy)

@@ -101,6 +101,10 @@ class BeatStream:
         is_free, self._is_busy = not self._is_busy, True
         return is_free
 
+    def end(self) -> None:
+        """Take note that nobody waits for an answer any more."""
+        self._is_busy = False
+
     async def ask(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> peer_pb2.Heartbeat:
         """Send a heartbeat and return the peer's.
 
@@ -108,7 +112,7 @@ class BeatStream:
             AioRpcError: the peer can't be reached, or refuses.
             TimedOutError: it didn't answer in time, or has ended the stream.
         """
-        self._is_busy, self.asked_s = True, now_s()
+        self.asked_s = now_s()
         try:
             async with asyncio.timeout(BEAT_TIMEOUT_S):
                 return await self._ask(beat, about)
@@ -117,8 +121,6 @@ class BeatStream:
             if isinstance(error, _NO_ANSWER):
                 raise TimedOutError("a heartbeat wasn't answered") from error
             raise
-        finally:
-            self._is_busy = False
 
     async def _ask(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> peer_pb2.Heartbeat:
         is_new = self._call is None

@@ -310,6 +310,8 @@ class Pulse:
             log.debug("beat_unanswered", extra={"node": short(peer.node), "reason": error.message})
         except Exception:  # whatever a peer says, it must not end this daemon
             log.exception("beat_failed", extra={"node": short(peer.node)})
+        finally:
+            peer.beats.end()
 
     def message(self) -> peer_pb2.Heartbeat:
         """Return what we say just now."""

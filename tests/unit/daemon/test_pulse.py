@@ -9,6 +9,7 @@ from jupiterd.cluster.election import ElectionRole, Ticked
 from jupiterd.cluster.presence import BecomeLeader, PersistTerm, StepDown
 from jupiterd.cluster.presence import Ticked as PresenceTicked
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.node import Node
 from jupiterd.errors import DiskFullError
 from jupiterd.rpc import peer_pb2
@@ -147,3 +148,22 @@ async def test_no_second_beat_begins_before_the_first_is_answered(
         assert len(beats) == 1
         one.pulse._start_beat(peer)
         await until(lambda: len(beats) == 2 and not peer.beats.is_busy)
+
+
+async def test_a_beat_that_cannot_be_made_stands_in_no_other_ones_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> Description:
+        raise OSError("too many open files")
+
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        one.pulse.roster_changed()
+        peer = one.peers.require(other.identity.node_id)
+        with monkeypatch.context() as trouble:
+            trouble.setattr(one.pulse, "describe", broken)
+            one.pulse._start_beat(peer)
+            await until(lambda: not peer.beats.is_busy)
+        one.pulse._described_s = float("-inf")
+        one.pulse._start_beat(peer)
+        await until(lambda: peer.answered_s > 0)

@@ -27,7 +27,10 @@ class InterfaceWatch:
 
     def has_changed(self) -> bool:
         """Take a reading; say whether there was a change and it has lasted since the last one."""
-        reading = self._read()
+        try:
+            reading = self._read()
+        except OSError:  # no file may be left to ask the system with
+            return False
         is_settled = reading == self._last
         has_changed = self._is_restless and is_settled
         self._is_restless = not is_settled
@@ -44,7 +47,10 @@ class LostAddresses:
 
     def among(self, addresses: Iterable[str]) -> frozenset[str]:
         """Take a reading; return those of these addresses that are gone."""
-        here = {address for _, address in self._read()}
+        try:
+            here = {address for _, address in self._read()}
+        except OSError:  # what can't be seen isn't gone
+            return frozenset()
         missing = frozenset(addresses) - here
         lost = missing & self._missing
         self._missing = missing

@@ -7,6 +7,7 @@ A link-local IPv6 address always carries the name of its interface here: `fe80::
 
 import ipaddress
 import socket
+from contextlib import suppress
 from itertools import groupby
 
 import psutil
@@ -45,15 +46,16 @@ def source_address_toward(host: str) -> tuple[str, str]:
 
 
 def interface_of(address: str) -> str:
-    """Return the name of the interface that has this address, or an empty string."""
+    """Return the name of the interface that has this address; empty where it can't be told."""
     wanted, _, scope = address.partition("%")
     if scope:
         return scope
-    for name, entries in psutil.net_if_addrs().items():
-        if any(
-            _is_ip(entry.family) and without_scope(entry.address) == wanted for entry in entries
-        ):
-            return name
+    with suppress(OSError):  # no file may be left to ask the system with
+        for name, entries in psutil.net_if_addrs().items():
+            if any(
+                _is_ip(seen.family) and without_scope(seen.address) == wanted for seen in entries
+            ):
+                return name
     return ""
 
 
@@ -75,13 +77,18 @@ def local_addresses(*, loopback_only: bool, interfaces: tuple[str, ...] = ()) ->
 
 
 def link_scopes(interfaces: tuple[str, ...] = ()) -> list[str]:
-    """Return the interfaces with a link-local IPv6 address that may lead to a peer, best first."""
-    found = [
-        name
-        for name, address in _ranked(interfaces)
-        if is_link_local(address) and kind_of(name).is_physical
-    ]
-    return list(dict.fromkeys(found))
+    """Return the interfaces with a link-local IPv6 address that may lead to a peer, best first.
+
+    None where the system can't say.
+    """
+    with suppress(OSError):
+        found = [
+            name
+            for name, address in _ranked(interfaces)
+            if is_link_local(address) and kind_of(name).is_physical
+        ]
+        return list(dict.fromkeys(found))
+    return []
 
 
 def seen_from_here(address: Address) -> list[Address]:

@@ -103,7 +103,8 @@ class MdnsDiscovery:
                 return
             if loop.time() >= look_at_s:
                 look_at_s = loop.time() + LOOK_INTERVAL_S
-                await self._follow_interfaces()
+                with contextlib.suppress(OSError):  # no file may be left to ask the system with
+                    await self._follow_interfaces()
             for address in await self._resolve(name) if name else ():
                 yield address
 

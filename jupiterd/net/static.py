@@ -49,7 +49,7 @@ async def _resolved(address: Address) -> list[Address]:
     loop = asyncio.get_running_loop()
     found: list[Address] = []
     for seen in seen_from_here(address):
-        with suppress(OSError):
+        with suppress(OSError, UnicodeError):  # the latter where it can't be a name at all
             rows = await loop.getaddrinfo(seen.host, seen.port, type=socket.SOCK_STREAM)
             found += [Address(_host(seen, str(row[4][0])), seen.port) for row in rows]
     return list(dict.fromkeys(found))

@@ -9,7 +9,7 @@ import pytest
 
 from jupiterd.net.discoveries import merge
 from jupiterd.net.mdns import MdnsDiscovery
-from jupiterd.net.static import StaticDiscovery
+from jupiterd.net.static import StaticDiscovery, _resolved
 from jupiterd.ports import Address
 
 ONE, TWO = Address("192.0.2.1", 1), Address("192.0.2.2", 2)
@@ -218,3 +218,8 @@ async def test_merged_discoveries_yield_what_any_of_them_sees() -> None:
 async def test_merging_one_discovery_is_that_discovery() -> None:
     alone = StaticDiscovery([ONE])
     assert merge(alone) is alone
+
+
+async def test_a_name_that_cannot_be_one_is_no_address() -> None:
+    assert await _resolved(Address(f"{'a' * 64}.example", 1)) == []
+    assert await _resolved(Address("a..b", 1)) == []

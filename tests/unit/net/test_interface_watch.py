@@ -44,3 +44,18 @@ def test_an_address_is_lost_when_it_is_missing_twice() -> None:
 def test_an_address_that_blinks_is_not_lost() -> None:
     lost = LostAddresses(readings((SECOND,), (HOME, SECOND), (SECOND,)))
     assert not any(lost.among([HOME[1]]) for _ in range(3))
+
+
+def unreadable() -> Reading:
+    raise OSError("too many open files")
+
+
+def test_a_reading_that_fails_is_no_change() -> None:
+    watch = InterfaceWatch(lambda: frozenset({HOME}))
+    watch._read = unreadable
+    assert not watch.has_changed()
+
+
+def test_a_reading_that_fails_loses_no_address() -> None:
+    lost = LostAddresses(unreadable)
+    assert [lost.among({HOME[1]}) for _ in range(3)] == [frozenset()] * 3

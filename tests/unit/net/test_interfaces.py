@@ -4,10 +4,13 @@ from jupiterd.errors import BadRouteError
 from jupiterd.net.interfaces import (
     addresses_by_interface,
     interface_of,
+    link_scopes,
     local_addresses,
+    seen_from_here,
     source_address_toward,
     told_source_toward,
 )
+from jupiterd.ports import Address
 
 
 def test_the_way_to_loopback_leaves_from_loopback() -> None:
@@ -47,3 +50,13 @@ def test_loopback_and_names_have_no_source_that_is_told() -> None:
 
 def test_what_is_told_lies_on_an_interface_that_is_up() -> None:
     assert all(interface_of(address) == name for name, address in addresses_by_interface())
+
+
+def test_interfaces_that_cannot_be_read_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreadable() -> None:
+        raise OSError("too many open files")
+
+    monkeypatch.setattr("psutil.net_if_addrs", unreadable)
+    assert interface_of("127.0.0.1") == ""
+    assert link_scopes() == []
+    assert seen_from_here(Address("fe80::1", 1)) == []

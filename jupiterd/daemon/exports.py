@@ -42,9 +42,11 @@ class Exports:
 
 
 def _model_in(folder: Path) -> str:
-    """Return whose files an export has; empty where that was never written down."""
-    label = _label(folder)
-    return label.read_text() if label.is_file() else ""
+    """Return whose files an export has; empty where that can't be read: the folder is people's."""
+    try:
+        return _label(folder).read_text()
+    except (OSError, ValueError):
+        return ""
 
 
 def _label(folder: Path) -> Path:

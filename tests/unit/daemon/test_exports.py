@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.daemon.exports import Exports
+from jupiterd.daemon.exports import Exports, _label
 from jupiterd.ids import ArtifactId
 from tests.unit.cluster.building import CYCLE, NODES, started
 
@@ -66,3 +66,13 @@ def test_a_model_of_another_line_has_a_folder_of_its_own(tmp_path: Path) -> None
     assert (second / "model.safetensors").read_text() == "others"
     assert exports.folder(cycle(), 1, MODEL) == first
     assert exports.folder(cycle(), 1, OTHER) == second
+
+
+def test_a_label_that_cannot_be_read_is_of_another_model(tmp_path: Path) -> None:
+    exports = Exports(tmp_path / "runs")
+    first = exports.export(cycle(), 1, MODEL, artifact(tmp_path / "one"))
+    _label(first).write_bytes(b"\xff\xfe")
+    assert exports.folder(cycle(), 1, MODEL).name == f"round-1-{MODEL[:8]}"
+    _label(first).unlink()
+    _label(first).mkdir()
+    assert exports.folder(cycle(), 1, MODEL).name == f"round-1-{MODEL[:8]}"

@@ -31,7 +31,7 @@ from jupiterd.cluster.tokens import Side, Token, is_proved, parse_token, prove
 from jupiterd.daemon.clusters_seen import Outsider
 from jupiterd.daemon.greeter import HELLO_TIMEOUT_S
 from jupiterd.daemon.ledger_transfer import SNAPSHOT_TIMEOUT_S, chunks_of, fetch_ledger
-from jupiterd.daemon.settings import parse_address
+from jupiterd.daemon.told import ways_to
 from jupiterd.daemon.verification import adopt, verified_snapshot
 from jupiterd.errors import (
     ConflictError,
@@ -41,6 +41,7 @@ from jupiterd.errors import (
     NotFoundError,
     PeerUnreachableError,
     RefusedError,
+    TimedOutError,
     UsageError,
     from_wire,
 )
@@ -148,9 +149,7 @@ class Merging:
                     raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
                 if reply.brief_json:
                     return _brief_in(reply, target.summary.cluster)
-                for text in reply.leader_addresses[:MAX_TRIED]:
-                    with suppress(ValueError):
-                        waiting.append(parse_address(text))
+                waiting += ways_to(reply.leader_addresses)
         raise NoLeaderError(f"the leader of {target.summary.title} can't be reached")
 
     async def _bring_to(
@@ -183,9 +182,10 @@ class Merging:
         try:
             async with asyncio.timeout(SNAPSHOT_TIMEOUT_S):
                 return await self._take(leading, who, messages)
+        except TimeoutError:
+            return _refusal(TimedOutError("the ledger that was brought took too long"))
         except JupiterError as error:
-            failure = peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
-            return peer_pb2.BringReply(failure=failure)
+            return _refusal(error)
 
     async def _take(
         self, leading: "Leading", who: NodeId, messages: Messages
@@ -273,13 +273,18 @@ class Merging:
         journal = self._node.journal
         fetched = await fetch_ledger(channels.control, node, theirs.cluster)
         if owed(fetched.ledger, journal.ledger):
-            target = self._node.greeter.seen.outsiders[theirs.cluster]
+            target = Outsider(theirs, channels.address)
             await self._bring(target, None, await journal.in_short())
             return
         before = journal.cluster
         await journal.move_to(fetched)
         log.info("moved_over", extra={"cluster": theirs.title, "before": short(before)})
         self._node.greeter.moved(theirs.leader or node, theirs.cluster)
+
+
+def _refusal(error: JupiterError) -> peer_pb2.BringReply:
+    failure = peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
+    return peer_pb2.BringReply(failure=failure)
 
 
 def _token_of(target: Outsider, text: str) -> Token | None:

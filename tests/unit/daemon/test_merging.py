@@ -10,16 +10,18 @@ import pytest
 
 from jupiterd.cluster.facts import Fact, RolePinned, WindowSet
 from jupiterd.cluster.merging import has_agreed
+from jupiterd.daemon.clusters_seen import Outsider
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.node import Node
-from jupiterd.errors import ConflictError, NotFoundError, RefusedError, UsageError
+from jupiterd.errors import ConflictError, NoLeaderError, NotFoundError, RefusedError, UsageError
 from jupiterd.ids import CycleId, NodeId
+from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.ledger_file import LedgerFile
 from tests.unit.cluster.building import checkpoint, commanded, started, work_done
 from tests.unit.daemon.test_greeter import greet
 from tests.unit.daemon.test_peer_service import channels
-from tests.unit.daemon.two_nodes import TIMEOUT_S, admission_of, lead, serving, unite
+from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, admission_of, lead, serving, unite
 
 OPEN = WindowSet(is_open=True, edit=5)
 CLOSED = WindowSet(is_open=False, edit=5)
@@ -269,3 +271,50 @@ async def test_a_removed_node_does_not_come_back_with_a_cluster_that_has_it(tmp_
         await greet(gone, other)
         assert gone.journal.cluster != one.journal.cluster
         assert gone.identity.node_id not in one.journal.state.members
+
+
+async def test_whoever_brings_nothing_for_long_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await working(one, facts=(pin("1"), OPEN))
+        monkeypatch.setattr("jupiterd.daemon.merging.SNAPSHOT_TIMEOUT_S", 0.1)
+
+        async def told() -> AsyncIterator[peer_pb2.BroughtLedger]:
+            yield peer_pb2.BroughtLedger(cluster="f" * 32)
+            await asyncio.sleep(TIMEOUT_S)
+
+        reply = await channels(other, one).control.Bring(told(), timeout=TIMEOUT_S)
+        assert reply.failure.code == "timed-out"
+        assert [record for record in caplog.records if record.exc_info] == []
+
+
+async def test_a_leader_is_looked_for_at_addresses_alone_and_not_by_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await working(one, facts=OURS)
+        there = Address("192.0.2.7", 1)
+        tried: list[Address] = []
+
+        async def ask(address: Address, *_: object) -> peer_pb2.BringReply:
+            tried.append(address)
+            return peer_pb2.BringReply(leader_addresses=["a-name-to-look-up:1", str(there)])
+
+        monkeypatch.setattr(one.merging, "_bring_to", ask)
+        target = Outsider(other.summary(), address_of(other))
+        with pytest.raises(NoLeaderError):
+            await one.merging._bring(target, None, b"")
+        assert tried == [address_of(other), there]
+
+
+async def test_a_crowd_of_clusters_keeps_nobody_from_moving(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await working(one, facts=(*OURS, OPEN))
+        await working(other, facts=(pin("2"),))
+        await merge(other, one)
+        await other.journal.append(1, [pin("3")])
+        way = channels(other, one)
+        other.greeter.seen.outsiders.clear()
+        assert await other.merging.follow(one.identity.node_id, one.summary(), way)
+        await way.close()

@@ -78,7 +78,6 @@ class Node:
         self.exports = Exports(state_dir.runs)
         runner = WorkRunner(state_dir, self.library, settings.threads)
         self.holder = Holder(runner.run, Obedience(self.file), group)
-        self.board = ProgressBoard()
         self.merging = Merging(self)
         self.measuring = Measuring()
         self.commands = Commands(self)
@@ -221,7 +220,7 @@ class Node:
             dispatcher=Dispatcher(self.identity.node_id, self.holder, self.peers),
             library=self.library,
             peers=self.peers,
-            board=self.board,
+            board=ProgressBoard(),
             probes=self.probes,
             alive=self.alive,
             hardware_of=self.outlook.hardware_of,

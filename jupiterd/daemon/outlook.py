@@ -68,8 +68,9 @@ class Outlook:
 
     def live_progress(self, cycle: str) -> dict[str, Any] | None:
         """Return the leader's telemetry of a cycle's running phase."""
-        if self._node.leadership.leading is not None:
-            running = self._node.board.to_plain(now_s())
+        leading = self._node.leadership.leading
+        if leading is not None:
+            running = leading.board.to_plain(now_s())
         else:
             leader = self._node.pulse.election.leader
             peer = None if leader is None else self._node.peers.get(leader)
@@ -133,7 +134,7 @@ class Outlook:
         if leading is not None:
             if waiting := leading.waiting.shown(now_s()):
                 told["waiting"] = to_plain(waiting)
-            told["live"] = self._node.board.to_plain(now_s())
+            told["live"] = leading.board.to_plain(now_s())
             told["door"] = leaders_word(self._node, leading)
             runs_gang = any(live["gang"] for live in told["live"])
         return Description(self._about(), _packed(told), runs_gang)

@@ -10,23 +10,19 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import grpc
 
-from jupiterd.cluster.admission import Meeting, Summary, choose, meet
-from jupiterd.cluster.sought import still_sought
-from jupiterd.cluster.tokens import Side, Token, is_proved, prove
-from jupiterd.daemon.applying import Applying
+from jupiterd.cluster.admission import Meeting, Summary, meet
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.clusters_seen import (
-    REMEMBERED_S,
     ClustersSeen,
     Outsider,
     from_message,
     to_message,
 )
+from jupiterd.daemon.joining import Joining
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.known_addresses import FIRST_RETRY_S, SOON_S, Attempt, KnownAddresses
-from jupiterd.daemon.ledger_transfer import fetch_ledger
 from jupiterd.daemon.peers import Peer, Peers
-from jupiterd.daemon.told import is_id, told_text, ways_to
+from jupiterd.daemon.told import told_text, ways_to
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.channels import PeerChannels
@@ -44,14 +40,10 @@ PROTOCOL = 1
 TICK_S = 0.1
 LOOK_AT_LINKS_S = 0.5
 HELLO_TIMEOUT_S = 3.0
-JOIN_TIMEOUT_S = 10.0
-SEEN_S = 10.0
 WORKING_S = 5.0
 MAX_TOLD_ADDRESSES = 4 * 64
 MAX_GREETINGS = 16
 """At once: whoever announces a thousand addresses doesn't get a thousand connections."""
-MAX_QUESTIONS = 2
-"""Of one exchange for approval: the commitment, then the nonce."""
 
 
 class Greeter:
@@ -71,15 +63,11 @@ class Greeter:
         self._peers = peers
         self._name = name
         self._summary = summary
-        self.moved = moved
-        """Called once this node has moved to another cluster."""
         self.addresses = KnownAddresses(lambda address: peers.linked_at(address) is not None)
         self.seen = ClustersSeen()
-        self._joining = asyncio.Lock()
+        self.joining = Joining(identity, journal, self.addresses, self.seen, name, summary)
+        self.joining.moved = moved
         self._lost = LostAddresses(lambda: frozenset(addresses_by_interface()))
-        self._told: dict[str, float] = {}
-        self._began_s = now_s()
-        self.port = 0
         self.run_nonce = ""
         """Drawn at each start of the daemon, so that it knows itself."""
         self.clone_at = ""
@@ -91,19 +79,6 @@ class Greeter:
         self.on_clone: Callable[[], None] = lambda: None
         self.on_met: Callable[[NodeId, Summary, PeerChannels], Awaitable[bool]] = _go_on
         """Called first with whoever was met; says whether there is nothing more to be done now."""
-        self.token: Token | None = None
-        """Of the only cluster that this node may join, where it has one."""
-        self.applying = Applying(identity.node_id, name)
-        """Our wait for approval by a closed cluster."""
-        self.pending_reason = ""
-        """Why this node waits outside a cluster that it sees; empty when it doesn't."""
-        self.sought = ""
-        """Which cluster is looked for in vain, and what is seen instead; empty where none is."""
-
-    @property
-    def is_joining(self) -> bool:
-        """Say whether a request of ours to be let in is under way."""
-        return self._joining.locked()
 
     def note_caller(self, node: NodeId, address: Address, cluster: str) -> None:
         """Take up where somebody who said hello may answer; hasten only where a link is missing.
@@ -131,7 +106,7 @@ class Greeter:
                 if now_s() >= look_at_s:
                     look_at_s = now_s() + LOOK_AT_LINKS_S
                     self._look_at_links()
-                    self.look_for_wanted()
+                    self.joining.look_for_wanted()
                 for address, attempt in self.addresses.due()[: MAX_GREETINGS - len(running)]:
                     attempt.begin()
                     task = group.create_task(self._greet(address, attempt), name=f"greet {address}")
@@ -147,17 +122,6 @@ class Greeter:
             self.addresses.note(peer.address)
             for address in ways_to(peer.addresses):
                 self.addresses.note(address)
-
-    def look_for_wanted(self) -> None:
-        """Where the cluster of our token isn't in sight, say so, and which is."""
-        if self.token is None:
-            return
-        waited_s = now_s() - self._began_s
-        seen = self.seen.within()
-        sought = still_sought(self.token.cluster, self._journal.cluster, seen, waited_s)
-        if sought and sought != self.sought:
-            log.warning("looks_for_cluster", extra={"reason": sought})
-        self.sought = sought
 
     async def _greet(self, address: Address, attempt: Attempt) -> None:
         try:
@@ -218,18 +182,18 @@ class Greeter:
             else:
                 self._peers.learn(working, address)
                 attempt.put_off(node)
-            self.pending_reason = ""
+            self.joining.pending_reason = ""
             self._note_told(reply.member_addresses)
         elif meeting is Meeting.SAME:
             await self._meet_stranger(node, channels, knows_us=reply.member)
-        elif self.token is not None and theirs.cluster != self._journal.cluster:
-            if theirs.cluster == self.token.cluster:
-                await self._use_token(node, theirs, channels)
+        elif self.joining.token is not None and theirs.cluster != self._journal.cluster:
+            if theirs.cluster == self.joining.token.cluster:
+                await self.joining.use_token(node, theirs, channels)
                 attempt.again_in(SOON_S)
         elif meeting in (Meeting.JOIN_THEIRS, Meeting.PENDING):
-            if meeting is Meeting.PENDING and not self.applying.words:
-                self._set_pending(reason)
-            wait_s = await self._ask_at(node, address, theirs, channels)
+            if meeting is Meeting.PENDING and not self.joining.applying.words:
+                self.joining.set_pending(reason)
+            wait_s = await self.joining.ask_at(node, address, theirs, channels)
             attempt.again_in(wait_s)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
 
@@ -265,108 +229,14 @@ class Greeter:
         )
         return peer if works else None
 
-    async def _ask_at(
-        self, node: NodeId, address: Address, theirs: Summary, channels: PeerChannels
-    ) -> float:
-        """Ask to be let in; return in how many seconds this address is due again."""
-        if not self.applying.asks_elsewhere(node, address):
-            await self._join(node, theirs, channels)
-        is_closed = self.applying.is_with(node) or not theirs.open
-        is_outside = is_closed and self._journal.cluster != theirs.cluster
-        return self.applying.wait_s(node, address) if is_outside else SOON_S
-
-    async def _join(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
-        chosen, reason = choose(self._summary(), self.seen.within(SEEN_S))
-        if chosen is None:
-            self._set_pending(reason)
-            return
-        if chosen == theirs.cluster:
-            await self._ask_to_join(node, theirs, channels)
-
-    async def _use_token(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
-        if self._summary().blank:
-            await self._ask_to_join(node, theirs, channels)
-        else:
-            self._set_pending(
-                "this node's own cluster has work, which joining would drop; "
-                "to join all the same, start it with a new state folder: jupiterd --state-dir DIR"
-            )
-
-    async def _ask_to_join(self, node: NodeId, theirs: Summary, channels: PeerChannels) -> None:
-        if self._joining.locked():
-            return
-        async with self._joining:
-            for _ in range(MAX_QUESTIONS):
-                request = self._join_request(node, theirs)
-                if request is None:
-                    return
-                reply = await channels.control.Join(request, timeout=JOIN_TIMEOUT_S)
-                if not self.applying.take(node, reply):
-                    await self._take_answer(node, theirs, reply, channels)
-                    return
-
-    def _join_request(self, node: NodeId, theirs: Summary) -> peer_pb2.JoinRequest | None:
-        """Return what to ask a member; None where its leader has answered just now."""
-        request = peer_pb2.JoinRequest(
-            name=self._name, port=self.port, certificate_pem=self._identity.certificate_pem
-        )
-        if self.token is not None:
-            request.token_id = self.token.id
-            request.proof = self._proof(self.token, Side.NEWCOMER, node)
-        elif not self.applying.fill(request, node, theirs):
-            return None
-        return request
-
-    def _proof(self, token: Token, side: Side, member: NodeId) -> bytes:
-        return prove(token.secret, side, token.cluster, self._identity.node_id, member)
-
-    async def _take_answer(
-        self, node: NodeId, theirs: Summary, reply: peer_pb2.JoinReply, channels: PeerChannels
-    ) -> None:
-        decisions = peer_pb2.JoinReply.Decision
-        if reply.decision == decisions.ADMITTED and is_id(reply.cluster) and is_id(reply.leader):
-            if self._summary().blank and reply.cluster == theirs.cluster:
-                await self._move(node, reply, channels)
-        elif reply.decision == decisions.ASK_LEADER:
-            for address in ways_to(reply.leader_addresses):
-                self.addresses.note(address)
-        else:
-            self._set_pending(self.applying.reason(theirs, reply))
-
-    async def _move(self, node: NodeId, reply: peer_pb2.JoinReply, channels: PeerChannels) -> None:
-        if self.token is not None and not (
-            reply.cluster == self.token.cluster
-            and is_proved(self._proof(self.token, Side.MEMBER, node), reply.proof)
-        ):
-            self._set_pending("the cluster in sight doesn't know the join token, or it is used up")
-            return
-        cluster, began_s = ClusterId(reply.cluster), now_s()
-        await self._journal.move_to(await fetch_ledger(channels.control, node, cluster))
-        self.pending_reason = ""
-        self.applying.end()
-        log.info(
-            "joined",
-            extra={
-                "cluster": short(cluster),
-                "through": short(node),
-                "elapsed_s": round(now_s() - began_s, 3),
-            },
-        )
-        self.moved(NodeId(reply.leader), cluster)
-
     def hello(self) -> peer_pb2.HelloRequest:
         """Return what we say to a stranger."""
         return peer_pb2.HelloRequest(
-            protocol=PROTOCOL, summary=to_message(self._summary()), name=self._name, port=self.port
+            protocol=PROTOCOL,
+            summary=to_message(self._summary()),
+            name=self._name,
+            port=self.joining.port,
         )
-
-    def _set_pending(self, reason: str) -> None:
-        """Keep the latest reason; a reason that comes and goes among others is logged once."""
-        told = {r: at_s for r, at_s in self._told.items() if now_s() - at_s < REMEMBERED_S}
-        if reason not in told:
-            log.warning("waits_outside", extra={"reason": reason})
-        self._told = told | {reason: now_s()}
-        self.pending_reason = reason
 
 
 async def _say_nothing(_peer: PeerStub) -> None:

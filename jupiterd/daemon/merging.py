@@ -279,7 +279,7 @@ class Merging:
         before = journal.cluster
         await journal.move_to(fetched)
         log.info("moved_over", extra={"cluster": theirs.title, "before": short(before)})
-        self._node.greeter.moved(theirs.leader or node, theirs.cluster)
+        self._node.greeter.joining.moved(theirs.leader or node, theirs.cluster)
 
 
 def _refusal(error: JupiterError) -> peer_pb2.BringReply:

@@ -86,7 +86,7 @@ class Node:
         self.greeter = Greeter(
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )
-        self.greeter.token = parse_token(settings.join) if settings.join else None
+        self.greeter.joining.token = parse_token(settings.join) if settings.join else None
         self.leadership = Leadership(self._founding(), self._begin_reign, group)
         self.pulse = Pulse(
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group
@@ -131,7 +131,7 @@ class Node:
             PortInUseError: another program has the port.
         """
         server = self._make_server()
-        self.outlook.port = self.greeter.port = await server.start()
+        self.outlook.port = self.greeter.joining.port = await server.start()
         control = await serve_control(self)
         try:
             await self._serve()

@@ -110,12 +110,12 @@ class Outlook:
             )
             for node, admitted in self._node.journal.state.members.items()
         )
-        applying = self._node.greeter.applying
+        applying = self._node.greeter.joining.applying
         return ClusterView(
             leader=self._node.pulse.election.leader,
             nodes=nodes,
-            pending_reason=self._node.greeter.pending_reason,
-            sought=self._node.greeter.sought,
+            pending_reason=self._node.greeter.joining.pending_reason,
+            sought=self._node.greeter.joining.sought,
             clone_at=self._node.greeter.clone_at,
             is_removed=self._node.is_removed,
             trusts_lan=self._node.settings.trust_lan,

@@ -75,7 +75,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         who = caller(context)
         decisions = peer_pb2.JoinReply.Decision
         node = self._node
-        if node.greeter.is_joining:
+        if node.greeter.joining.is_under_way:
             return peer_pb2.JoinReply(
                 decision=decisions.PENDING, reason="it is joining another cluster"
             )

@@ -33,7 +33,7 @@ def status_document(node: "Node") -> dict[str, Any]:
         "node": {
             "id": node.identity.node_id,
             "name": node.settings.name,
-            "words": node.greeter.applying.words or None,
+            "words": node.greeter.joining.applying.words or None,
         },
         "cluster": {
             "id": node.journal.cluster,

@@ -259,8 +259,8 @@ async def impostor(folder: Path) -> AsyncIterator[tuple[Impostor, Address]]:
 def assert_untouched(node: Node, cluster: str) -> None:
     assert node.journal.cluster == cluster
     assert list(node.peers) == []
-    assert node.greeter.pending_reason.isprintable()
-    assert len(node.greeter.pending_reason) <= 400
+    assert node.greeter.joining.pending_reason.isprintable()
+    assert len(node.greeter.joining.pending_reason) <= 400
     assert len(node.greeter.addresses) <= 256
 
 

@@ -82,7 +82,7 @@ async def test_who_is_approved_with_its_words_is_a_member_with_the_next_question
         assert new.journal.cluster == one.journal.cluster
         admitted = new.journal.state.members[new.identity.node_id]
         assert admitted.reason == "approved by a person who compared the words"
-        assert new.greeter.pending_reason == new.greeter.applying.words == ""
+        assert new.greeter.joining.pending_reason == new.greeter.joining.applying.words == ""
 
 
 async def test_who_is_approved_unseen_is_recorded_so(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ async def test_other_words_let_in_nobody_and_end_in_a_pause(tmp_path: Path) -> N
             with pytest.raises(RefusedError, match="aren't the words of new"):
                 await one.commands.execute_here("node.approve", order)
         await greet(new, one)
-        assert "ten minutes" in new.greeter.pending_reason
-        assert new.greeter.applying.words == ""
+        assert "ten minutes" in new.greeter.joining.pending_reason
+        assert new.greeter.joining.applying.words == ""
         with pytest.raises(NotFoundError):
             await one.commands.execute_here("node.approve", {"node": "new", "words": right})
         assert new.identity.node_id not in one.journal.state.members
@@ -153,7 +153,7 @@ async def test_a_removed_key_waits_nowhere(tmp_path: Path) -> None:
         await one.commands.execute_here("node.remove", {"node": "new"})
         await greet(new, one)
         assert one.outlook.waiting() == []
-        assert new.greeter.pending_reason == "it was removed from the cluster"
+        assert new.greeter.joining.pending_reason == "it was removed from the cluster"
         with pytest.raises(NotFoundError):
             await one.commands.execute_here("node.approve", {"node": "new"})
 
@@ -176,10 +176,10 @@ async def test_in_a_new_reign_the_newcomer_does_the_exchange_again(tmp_path: Pat
         one.leadership.on_step_down("somebody else leads")
         assert one.outlook.waiting() == []
         await greet(new, one)
-        assert new.greeter.applying.words == ""
+        assert new.greeter.joining.applying.words == ""
         await lead(one)
         await greet(new, one)
-        assert new.greeter.applying.words == words_at(one) != before
+        assert new.greeter.joining.applying.words == words_at(one) != before
 
 
 async def test_a_leader_is_asked_every_second_at_one_of_its_addresses_alone(tmp_path: Path) -> None:
@@ -218,14 +218,14 @@ async def test_a_nonce_of_somebody_else_is_refused(tmp_path: Path) -> None:
     ):
         await closed(one)
         asked = join_request(new)
-        assert new.greeter.applying.fill(asked, one.identity.node_id, one.summary())
+        assert new.greeter.joining.applying.fill(asked, one.identity.node_id, one.summary())
         way = channels(thief, one)
         request = join_request(thief)
         request.commitment = asked.commitment
         reply = await way.control.Join(request, timeout=TIMEOUT_S)
         assert (reply.decision, reply.revealed) == (DECISIONS.PENDING, False)
-        new.greeter.applying.take(one.identity.node_id, reply)
-        new.greeter.applying.fill(asked, one.identity.node_id, one.summary())
+        new.greeter.joining.applying.take(one.identity.node_id, reply)
+        new.greeter.joining.applying.fill(asked, one.identity.node_id, one.summary())
         request.nonce = asked.nonce
         reply = await way.control.Join(request, timeout=TIMEOUT_S)
         assert (reply.nonce, reply.revealed) == (b"", False)

@@ -15,7 +15,7 @@ async def test_a_cluster_that_was_founded_closed_lets_nobody_in(tmp_path: Path) 
         await lead(one)
         await greet(new, one)
         assert list(one.journal.state.members) == [one.identity.node_id]
-        assert "is closed" in new.greeter.pending_reason
+        assert "is closed" in new.greeter.joining.pending_reason
         await one.commands.execute_here("cluster.open", {})
         await greet(new, one)
         assert new.journal.cluster == one.journal.cluster

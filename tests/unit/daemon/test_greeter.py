@@ -8,7 +8,7 @@ import pytest
 
 from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
-from jupiterd.daemon import greeter
+from jupiterd.daemon import joining
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.known_addresses import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
 from jupiterd.daemon.node import Node
@@ -76,10 +76,10 @@ async def test_a_closed_cluster_leaves_a_newcomer_waiting_with_the_command(tmp_p
     async with serving(tmp_path, "works") as works, serving(tmp_path, "blank") as blank:
         await found(works, facts=(WORK,))
         await greet(blank, works)
-        assert "jupiterctl cluster open" in blank.greeter.pending_reason
+        assert "jupiterctl cluster open" in blank.greeter.joining.pending_reason
         assert blank.journal.cluster != works.journal.cluster
         warnings = blank.outlook.cluster_view().pending_reason
-        assert warnings == blank.greeter.pending_reason
+        assert warnings == blank.greeter.joining.pending_reason
 
 
 async def test_two_clusters_with_work_stay_apart(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ async def test_two_clusters_with_work_stay_apart(tmp_path: Path) -> None:
         await greet(one, other)
         await greet(other, one)
         assert (one.journal.cluster, other.journal.cluster) == before
-        assert one.greeter.pending_reason == other.greeter.pending_reason == ""
+        assert one.greeter.joining.pending_reason == other.greeter.joining.pending_reason == ""
 
 
 async def test_a_node_that_sees_two_clusters_with_work_joins_neither(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ async def test_a_node_that_sees_two_clusters_with_work_joins_neither(tmp_path: P
             await found(node, facts=(WORK, OPEN))
         blank.greeter.seen.note(one.summary())
         await greet(blank, other)
-        assert "are both in sight" in blank.greeter.pending_reason
+        assert "are both in sight" in blank.greeter.joining.pending_reason
         assert blank.journal.cluster not in (one.journal.cluster, other.journal.cluster)
 
 
@@ -121,7 +121,7 @@ async def test_an_address_where_nobody_answers_costs_one_look(tmp_path: Path) ->
             address = Address("127.0.0.1", taken.getsockname()[1])
             await one.greeter._greet(address, Attempt(now_s()))
         assert list(one.peers) == []
-        assert one.greeter.pending_reason == ""
+        assert one.greeter.joining.pending_reason == ""
 
 
 async def test_a_member_that_moved_is_linked_where_it_answers_now(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ async def test_an_answer_with_addresses_that_are_none_is_survived(tmp_path: Path
             leader_addresses=["x:y:z", "h:99999", "::1", "a-name-to-look-up:1"],
         )
         way = PeerChannels(one.identity, address_of(one), one.identity.certificate_pem)
-        await one.greeter._take_answer(one.identity.node_id, one.summary(), reply, way)
+        await one.greeter.joining._take_answer(one.identity.node_id, one.summary(), reply, way)
         assert [str(address) for address in one.greeter.addresses] == ["[::1]:47470"]
 
 
@@ -279,13 +279,13 @@ async def test_reasons_that_take_turns_are_logged_once_each(
     async with serving(tmp_path, "one") as one:
         began_s = now_s()
         for turn in range(6):
-            monkeypatch.setattr(greeter, "now_s", lambda turn=turn: began_s + 5 * turn)
-            one.greeter._set_pending("attic is closed")
-            one.greeter._set_pending("attic and cellar are both in sight")
+            monkeypatch.setattr(joining, "now_s", lambda turn=turn: began_s + 5 * turn)
+            one.greeter.joining.set_pending("attic is closed")
+            one.greeter.joining.set_pending("attic and cellar are both in sight")
         logged = [r for r in caplog.records if r.message == "waits_outside"]
         assert len(logged) == 2
-        assert "both in sight" in one.greeter.pending_reason
-        monkeypatch.setattr(greeter, "now_s", lambda: began_s + 25 + greeter.REMEMBERED_S)
-        one.greeter._set_pending("attic is closed")
+        assert "both in sight" in one.greeter.joining.pending_reason
+        monkeypatch.setattr(joining, "now_s", lambda: began_s + 25 + joining.REMEMBERED_S)
+        one.greeter.joining.set_pending("attic is closed")
         logged = [r for r in caplog.records if r.message == "waits_outside"]
         assert len(logged) == 3, "it was over, and has come back"

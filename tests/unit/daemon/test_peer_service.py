@@ -196,7 +196,7 @@ async def test_a_node_that_joins_elsewhere_admits_nobody_meanwhile(tmp_path: Pat
     async with serving(tmp_path, "one") as one, serving(tmp_path, "new") as new:
         await lead(one)
         way = channels(new, one)
-        async with one.greeter._joining, asyncio.timeout(TIMEOUT_S):
+        async with one.greeter.joining._asking, asyncio.timeout(TIMEOUT_S):
             reply = await way.control.Join(join_request(new))
         assert reply.decision == DECISIONS.PENDING
         await way.close()

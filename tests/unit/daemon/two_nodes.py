@@ -36,7 +36,7 @@ async def serving(folder: Path, name: str, **told: bool) -> AsyncGenerator[Node]
         async with asyncio.TaskGroup() as group:
             node = Node(settings, state_dir, group)
             server = node._make_server()
-            node.outlook.port = node.greeter.port = await server.start()
+            node.outlook.port = node.greeter.joining.port = await server.start()
             try:
                 yield node
             finally:

@@ -93,9 +93,10 @@ class Exchange:
 
     async def answer(self, request: peer_pb2.ExchangeRequest) -> peer_pb2.ExchangeReply:
         """Take in what a peer sent and return what it lacks."""
-        if request.cluster != self._journal.cluster:
+        if request.cluster == self._journal.cluster:
+            await self._journal.absorb(list(request.entries))
+        if request.cluster != self._journal.cluster:  # perhaps since just now: we may have moved
             return peer_pb2.ExchangeReply()
-        await self._journal.absorb(list(request.entries))
         have = {tip.writer: tip.index for tip in request.have}
         entries, more = self._journal.lacking(have, BATCH_BYTES)
         return peer_pb2.ExchangeReply(

@@ -389,11 +389,11 @@ class Pulse:
             term=term, stability=self._stability, cluster=self._journal.cluster
         )
         try:
-            call = peer.channels.heartbeat.AskPreVote(request, timeout=PRE_VOTE_TIMEOUT_S)
-            reply = await call
+            reply = await peer.channels.heartbeat.AskPreVote(request, timeout=PRE_VOTE_TIMEOUT_S)
         except grpc.aio.AioRpcError:
             return
-        self._tell(PreVoteAnswered(node, reply.granted, reply.term))
+        if request.cluster == self._journal.cluster:  # or we have moved meanwhile
+            self._tell(PreVoteAnswered(node, reply.granted, reply.term))
 
 
 def _log(effect: Follow | Changed) -> None:

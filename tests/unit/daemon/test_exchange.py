@@ -9,7 +9,14 @@ from jupiterd.cluster.facts import CycleStarted, WindowSet
 from jupiterd.daemon.node import Node
 from jupiterd.ids import ClusterId, CycleId
 from jupiterd.rpc import peer_pb2
-from tests.unit.daemon.two_nodes import TIMEOUT_S, admission_of, found, serving, unite
+from tests.unit.daemon.two_nodes import (
+    TIMEOUT_S,
+    admission_of,
+    found,
+    serving,
+    unite,
+    whole_ledger,
+)
 
 
 def long_fact(number: int) -> CycleStarted:
@@ -132,3 +139,20 @@ async def test_who_was_away_longer_than_entries_are_held_takes_a_snapshot(
                 await asyncio.sleep(0.01)
         assert other.journal.state == one.journal.state
         assert other.journal.state.window_edit == 11
+
+
+async def test_who_moves_while_it_answers_tells_nothing_of_its_new_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "far") as far:
+        await found(one)
+        await found(far, one)
+        before = one.journal.cluster
+
+        async def move(_: object) -> int:
+            one.journal._take(whole_ledger(far.journal).ledger)
+            return 0
+
+        monkeypatch.setattr(one.journal, "absorb", move)
+        reply = await one.exchange.answer(peer_pb2.ExchangeRequest(cluster=before))
+        assert reply == peer_pb2.ExchangeReply()

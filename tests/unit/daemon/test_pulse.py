@@ -14,7 +14,15 @@ from jupiterd.daemon.node import Node
 from jupiterd.errors import DiskFullError
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.test_greeter import by_precedence, greet
-from tests.unit.daemon.two_nodes import lead, link, serving, unite, until
+from tests.unit.daemon.two_nodes import (
+    found,
+    lead,
+    link,
+    serving,
+    unite,
+    until,
+    whole_ledger,
+)
 
 READING = {"load": {"cpu_percent": 7.0}}
 
@@ -167,3 +175,25 @@ async def test_a_beat_that_cannot_be_made_stands_in_no_other_ones_way(
         one.pulse._described_s = float("-inf")
         one.pulse._start_beat(peer)
         await until(lambda: peer.answered_s > 0)
+
+
+async def test_an_answer_that_was_meant_for_the_cluster_before_counts_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "other") as other,
+        serving(tmp_path, "far") as far,
+    ):
+        await unite(one, other)
+        await found(far, one)
+
+        def granted_late(*_: object) -> tuple[bool, str]:
+            one.journal._take(whole_ledger(far.journal).ledger)
+            return True, "nobody leads"
+
+        monkeypatch.setattr(other.pulse, "answer_pre_vote", granted_late)
+        told: list[object] = []
+        monkeypatch.setattr(one.pulse, "_tell", told.append)
+        await one.pulse._ask(other.identity.node_id, 7)
+        assert told == []

@@ -39,8 +39,9 @@ EACH_STRANGER = Rate(per_s=5.0, burst=50.0)
 ALL_STRANGERS = Rate(per_s=50.0, burst=200.0)
 """Calls of nodes that aren't members: a daemon that looks for others calls twice a second."""
 
-EACH_MEMBER = Rate(per_s=200.0, burst=400.0)
-ALL_MEMBERS = Rate(per_s=64 * 200.0, burst=64 * 400.0)
+EACH_MEMBER = Rate(per_s=200.0, burst=600.0)
+ALL_MEMBERS = Rate(per_s=64 * 200.0, burst=64 * 600.0)
+"""Messages of a stream count too: the largest ledger that is brought comes in 512 of them."""
 
 MAX_CALLS_OF_A_STRANGER = 4
 MAX_CALLS_OF_STRANGERS = 16

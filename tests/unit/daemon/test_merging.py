@@ -10,11 +10,14 @@ import pytest
 
 from jupiterd.cluster.facts import Fact, RolePinned, WindowSet
 from jupiterd.cluster.merging import has_agreed
+from jupiterd.cluster.snapshot import MAX_SNAPSHOT_BYTES
 from jupiterd.daemon.clusters_seen import Outsider
 from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.ledger_transfer import CHUNK_BYTES
 from jupiterd.daemon.node import Node
 from jupiterd.errors import ConflictError, NoLeaderError, NotFoundError, RefusedError, UsageError
 from jupiterd.ids import CycleId, NodeId
+from jupiterd.net.border import EACH_MEMBER
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.ledger_file import LedgerFile
@@ -318,3 +321,7 @@ async def test_a_crowd_of_clusters_keeps_nobody_from_moving(tmp_path: Path) -> N
         other.greeter.seen.outsiders.clear()
         assert await other.merging.follow(one.identity.node_id, one.summary(), way)
         await way.close()
+
+
+def test_the_largest_ledger_passes_the_border_at_once() -> None:
+    assert EACH_MEMBER.burst > MAX_SNAPSHOT_BYTES / CHUNK_BYTES + 2

@@ -1,40 +1,55 @@
 """Which orders a node still obeys: none of a leader, or of a gang, that it knows to be over.
 
 Owns the rule. Doesn't know orders, or what is on disk: whoever obeys saves the new highest first.
+
+Groups that didn't see each other may have elected leaders with the same number: a term is a number
+and its leader, so who has obeyed one in it refuses the other until that one takes a higher term.
 """
 
 from dataclasses import dataclass
 
 from jupiterd.errors import RefusedError
+from jupiterd.ids import NodeId, short
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Obeyed:
-    """The highest (term, epoch) that a node has obeyed."""
+    """The highest (term, epoch) that a node has obeyed, and who led in that term."""
 
     term: int = 0
     epoch: int = 0
+    leader: NodeId | None = None
+    """None where nothing was obeyed yet, or by a version that didn't write it down."""
 
-    def after(self, term: int, epoch: int) -> "Obeyed":
+    def after(self, leader: NodeId, term: int, epoch: int) -> "Obeyed":
         """Return the highest once an order is obeyed; epoch 0 is of no gang.
 
         Raises:
-            RefusedError: a higher term or epoch has been obeyed before.
+            RefusedError: a higher term or epoch, or another leader in this term, has been obeyed.
         """
-        wanted = Obeyed(term, epoch or self.epoch)
-        if wanted < self:
+        is_outdated = term == self.term and 0 < epoch < self.epoch
+        if is_outdated or term < self.least_term(leader):
             raise RefusedError(
-                f"an order of term {term}, epoch {epoch} came after term {self.term}, "
-                f"epoch {self.epoch}",
+                f"an order of {short(leader)}'s term {term}, epoch {epoch} came after {self.words}",
                 "the leader it came from has been replaced; nothing needs doing",
             )
-        return wanted
+        return Obeyed(term, epoch or self.epoch, leader)
+
+    def least_term(self, leader: NodeId) -> int:
+        """Return the lowest term in which orders of this leader are obeyed."""
+        return self.term if self.leader in (None, leader) else self.term + 1
+
+    @property
+    def words(self) -> str:
+        """What people read."""
+        whose = "" if self.leader is None else f" of {short(self.leader)}"
+        return f"term {self.term}, epoch {self.epoch}{whose}"
 
     def __str__(self) -> str:
-        return f"{self.term}/{self.epoch}"
+        return f"{self.term}/{self.epoch}/{self.leader or ''}"
 
     @classmethod
     def parse(cls, text: str) -> "Obeyed":
-        """Read what `str` wrote; nothing has been obeyed where it is empty."""
-        term, _, epoch = (text or "0/0").partition("/")
-        return cls(int(term), int(epoch))
+        """Read what `str` wrote, now or without a leader; nothing has been obeyed where empty."""
+        term, epoch, *leader = (text or "0/0").split("/")
+        return cls(int(term), int(epoch), NodeId(leader[0]) if leader and leader[0] else None)

@@ -34,7 +34,9 @@ class Dispatcher:
             PeerUnreachableError: the node has gone, or its stream broke off.
             JupiterError: whatever the worker said.
         """
-        return self._holder.run(order) if node == self._self_id else self._run_remote(node, order)
+        if node == self._self_id:
+            return self._holder.run(self._self_id, order)
+        return self._run_remote(node, order)
 
     async def end(self, node: NodeId, term: int, epoch: int) -> None:
         """End a gang's work on a node; return when none of it runs there any more.
@@ -43,7 +45,7 @@ class Dispatcher:
             JupiterError: the node doesn't answer, or obeys somebody else.
         """
         if node == self._self_id:
-            return await self._holder.end(term, epoch)
+            return await self._holder.end(self._self_id, term, epoch)
         peer = self._peers.require(node)
         request = peer_pb2.EndEpochRequest(term=term, epoch=epoch)
         try:

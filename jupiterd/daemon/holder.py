@@ -14,6 +14,7 @@ from jupiterd.daemon.held_work import HeldWork
 from jupiterd.daemon.obedience import Obedience
 from jupiterd.daemon.work_events import WorkEvent, WorkOrder
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, RefusedError
+from jupiterd.ids import NodeId
 
 log = logging.getLogger(__name__)
 
@@ -42,25 +43,29 @@ class Holder:
         self._ended = (0, 0)
         """The last (term, epoch) that a leader ended: its orders may arrive after that."""
 
-    async def run(self, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+    async def run(self, leader: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         """Yield the events of the work, `Finished` last; closing the iterator leaves or ends it.
 
         Raises:
             JupiterError: whatever the worker said, or the order is outdated.
         """
-        work = (await self._held_for(order)).follow() if order.epoch else await self._once(order)
+        if order.epoch:
+            work = (await self._held_for(leader, order)).follow()
+        else:
+            await self._obedience.check(leader, order.term, order.epoch)
+            work = self._run(order)
         async with aclosing(work) as events:
             async for event in events:
                 yield event
 
-    async def end(self, term: int, epoch: int) -> None:
+    async def end(self, leader: NodeId, term: int, epoch: int) -> None:
         """End the work of an epoch; return when none of it runs any more.
 
         Raises:
-            RefusedError: a later leader has been obeyed.
+            RefusedError: another leader has been obeyed in this term, or a later one.
         """
         async with self._changing:
-            await self._obedience.check(term, 0)
+            await self._obedience.check(leader, term, 0)
             self._ended = max(self._ended, (term, epoch))
             ended = [held for held in self._held.values() if held.order.epoch == epoch]
             await self._end(ended, RefusedError(f"epoch {epoch} was ended here"))
@@ -69,18 +74,13 @@ class Holder:
         """End all that is held."""
         await self._end(list(self._held.values()), why)
 
-    async def _held_for(self, order: WorkOrder) -> HeldWork:
+    async def _held_for(self, leader: NodeId, order: WorkOrder) -> HeldWork:
         """Return the work that an order means; what another gang left here is ended before."""
         async with self._changing:
-            await self._obedience.check(order.term, order.epoch)
+            await self._obedience.check(leader, order.term, order.epoch)
             outdated = [held for held in self._held.values() if held.is_outdated_by(order)]
             await self._end(outdated, RefusedError(f"epoch {order.epoch} has begun here"))
             return self._attach(order) if order.is_attach else self._begin(order)
-
-    async def _once(self, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
-        """Return the events of work that ends with whoever follows it."""
-        await self._obedience.check(order.term, order.epoch)
-        return self._run(order)
 
     def _attach(self, order: WorkOrder) -> HeldWork:
         held = self._held.get(order.id)

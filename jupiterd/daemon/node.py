@@ -77,7 +77,8 @@ class Node:
         self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive)
         self.exports = Exports(state_dir.runs)
         runner = WorkRunner(state_dir, self.library, settings.threads)
-        self.holder = Holder(runner.run, Obedience(self.file), group)
+        obedience = Obedience(self.file)
+        self.holder = Holder(runner.run, obedience, group)
         self.merging = Merging(self)
         self.measuring = Measuring()
         self.commands = Commands(self)
@@ -100,6 +101,7 @@ class Node:
         self.greeter.run_nonce = self.outlook.run_nonce
         self.greeter.on_clone = self.pulse.fall_silent
         self.pulse.describe = self.outlook.describe
+        obedience.on_outranked = self.pulse.ask_for_term
         self.pulse.on_lead = self.leadership.on_lead
         self.pulse.on_step_down = self.leadership.on_step_down
         self.pulse.set_stability(2 if self.hardware.on_mains else 1)

@@ -262,9 +262,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self, request: peer_pb2.WorkRequest, context: Context
     ) -> AsyncIterator[peer_pb2.WorkEvent]:
         """Do a piece of work; it ends with the stream, but for a gang's."""
-        await self._member(context)
+        leader = await self._member(context)
         try:
-            async with aclosing(self._node.holder.run(WorkOrder.from_proto(request))) as events:
+            work = self._node.holder.run(leader, WorkOrder.from_proto(request))
+            async with aclosing(work) as events:
                 async for event in events:
                     yield to_proto(event)
         except JupiterError as error:
@@ -274,8 +275,8 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         self, request: peer_pb2.EndEpochRequest, context: Context
     ) -> peer_pb2.EndEpochReply:
         """End what a gang does here."""
-        await self._member(context)
-        await self._node.holder.end(request.term, request.epoch)
+        leader = await self._member(context)
+        await self._node.holder.end(leader, request.term, request.epoch)
         return peer_pb2.EndEpochReply()
 
     def _answers(self, who: NodeId) -> bool:

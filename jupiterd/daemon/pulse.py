@@ -292,6 +292,11 @@ class Pulse:
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
         return answer.granted, answer.reason
 
+    def ask_for_term(self, leader: NodeId, least: int) -> None:
+        """Let the leader we follow take a term above this one: its own is too low to be obeyed."""
+        if leader == self.election.leader:
+            self._tell(TermSeen(least))
+
     def set_stability(self, stability: int) -> None:
         """Take up how steady this machine is."""
         self._stability = stability

@@ -10,6 +10,7 @@ from typing import Any
 from jupiterd.cluster.facts import WindowSet
 from jupiterd.cluster.obedience import Obeyed
 from jupiterd.cluster.registers import ONLY
+from jupiterd.ids import NodeId
 
 
 def admit_whatever_the_window(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,5 +35,9 @@ def opening_beats_closing(original: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def obey_anybody(obeyed: Obeyed, term: int, epoch: int) -> Obeyed:
-    return Obeyed(term, epoch or obeyed.epoch)
+def obey_anybody(obeyed: Obeyed, leader: NodeId, term: int, epoch: int) -> Obeyed:
+    return Obeyed(term, epoch or obeyed.epoch, leader)
+
+
+def obey_two_in_one_term(obeyed: Obeyed, _leader: NodeId) -> int:
+    return obeyed.term

@@ -13,6 +13,7 @@ from tests.simulation.checks import content_of, line_of, true_head
 from tests.simulation.disk import Content
 from tests.simulation.in_force import what_is_not_in_force
 from tests.simulation.journal import CLUSTER, load
+from tests.simulation.obedience import order
 from tests.simulation.recording import work
 from tests.simulation.signing import add_verified
 from tests.simulation.troubles import mend_everything
@@ -26,6 +27,9 @@ HEALED_S = 30.0
 LOOK_EVERY_S = 1.0
 FULL_EVERY = 8
 """Each eighth seed goes on to the end of the time for healing even if all is well before."""
+
+OBEYED_S = 10.0
+"""An order or two, a heartbeat of a slow clock that tells the term wanted, and orders in that."""
 
 COPIED_S = 25.0
 """A call that was lost before the healing holds up the next one for ten seconds of a slow clock."""
@@ -42,6 +46,7 @@ def heal(world: "World") -> None:
         in_order = 0 if what_is_wrong(world) else in_order + 1
     _must(what_is_wrong(world))
     _check_that_it_works(world)
+    _check_that_leaders_are_obeyed(world)
     _must(what_is_lost(world))
     for process in (process for camp in camps(world) for process in camp):
         world.door.check_the_removed(process)
@@ -137,6 +142,26 @@ def _check_that_it_works(world: "World") -> None:
     while world.now < ends_at and what_is_wrong(world):
         world.run(LOOK_EVERY_S)
     _must(what_is_wrong(world))
+
+
+def _check_that_leaders_are_obeyed(world: "World") -> None:
+    """Whatever was obeyed before, it bars nobody for good: at most, the leader's term rises."""
+    ends_at = world.now + OBEYED_S
+    while (trouble := what_is_wrong(world) or _who_disobeys(world)) and world.now < ends_at:
+        for process in (process for camp in camps(world) for process in camp):
+            process.machine.deliver(order)
+        world.run(LOOK_EVERY_S)
+    _must(trouble)
+
+
+def _who_disobeys(world: "World") -> str:
+    for camp in camps(world):
+        leader = next(process for process in camp if process.reign is not None)
+        term = leader.presence.election.term
+        for process in camp:
+            if process is not leader and not process.obedience.obeys(leader.node, term):
+                return f"{process.node[:2]} doesn't obey {leader.node[:2]} in term {term}"
+    return ""
 
 
 def what_is_lost(world: "World") -> str:

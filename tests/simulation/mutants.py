@@ -27,6 +27,7 @@ from tests.simulation import profiles
 from tests.simulation.disk import Disk
 from tests.simulation.exchange import Exchange
 from tests.simulation.journal import Journal
+from tests.simulation.obedience import Obedience
 from tests.simulation.profiles import Profile
 from tests.simulation.strangers import Strangers
 
@@ -234,6 +235,16 @@ MUTANTS = (
     Mutant(
         "orders of the past are obeyed",
         _instead(Obeyed, "after", bad_belonging.obey_anybody),
+        profiles.LAGGARDS,
+    ),
+    Mutant(
+        "two leaders of one term are obeyed",
+        _instead(Obeyed, "least_term", bad_belonging.obey_two_in_one_term),
+        profiles.SPLIT,
+    ),
+    Mutant(
+        "nobody asks its leader for a term that it may obey",
+        _instead(Obedience, "_ask_for_term", lambda *_: None),
         profiles.LAGGARDS,
     ),
     Mutant(

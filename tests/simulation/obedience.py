@@ -1,11 +1,13 @@
 """Orders of leaders, and who obeys them.
 
-Real: `obedience` of the core. Imitates `daemon.work_runner`: what is obeyed is on disk before.
+Real: `obedience` of the core. Imitates `daemon.obedience`: what is obeyed is on disk before, and
+the leader that is followed is asked for a higher term where its own is too low to be obeyed.
 """
 
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.obedience import Obeyed
+from jupiterd.cluster.presence import TermSeen
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.ids import NodeId
 from tests.simulation.recording import CYCLE
@@ -30,27 +32,39 @@ class Obedience:
         if not process.knows(leader):
             return
         try:
-            wanted = self._highest.after(term, epoch)
-            if wanted > self._highest:
+            wanted = self._highest.after(leader, term, epoch)
+            if wanted != self._highest:
                 process.machine.disk.save_obeyed(str(wanted))
         except RefusedError:
-            process.world.met["an old order is refused"] += 1
+            self._ask_for_term(leader, term)
             return
         except DiskFullError:
             return
         self._highest = wanted
         process.world.witness.obeyed(process, wanted)
 
+    def obeys(self, leader: NodeId, term: int) -> bool:
+        """Say whether the last order obeyed was of this leader in this term."""
+        return (self._highest.leader, self._highest.term) == (leader, term)
+
+    def _ask_for_term(self, leader: NodeId, term: int) -> None:
+        process, least = self._process, self._highest.least_term(leader)
+        is_rival = term == self._highest.term < least
+        process.world.met[f"{'a rival' if is_rival else 'an old'} order is refused"] += 1
+        if term < least and process.presence.election.leader == leader:
+            process.tell(TermSeen(least))
+
 
 def keep_ordering(world: "World") -> None:
     """Let whoever leads order something now and then."""
     if not world.is_healed:
         for machine in world.machines.values():
-            machine.deliver(_order)
+            machine.deliver(order)
         world.at(world.rng.expovariate(1.0 / ORDER_EVERY_S), lambda: keep_ordering(world))
 
 
-def _order(process: "Process") -> None:
+def order(process: "Process") -> None:
+    """Order something of everybody, where this node leads."""
     process.check_awake()
     others = process.others()
     if process.reign is None or not process.reign.is_open or not others:

@@ -9,7 +9,7 @@ from tests.simulation.profiles import BY_NAME
 from tests.simulation.seeds import found, run_world
 
 WANTED: Mapping[tuple[str, int], set[str]] = {
-    ("split", 3000): {"two leaders in one term"},
+    ("split", 3000): {"two leaders in one term", "a rival order is refused"},
     ("sleepers", 3000): {"an old order is refused"},
     ("writes", 3000): {"the power goes out in a write"},
     ("backups", 3000): {"a member is learnt from itself"},

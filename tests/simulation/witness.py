@@ -192,10 +192,13 @@ class Witness:
     # --- obeying ---
 
     def obeyed(self, process: "Process", order: Obeyed) -> None:
-        """No node obeys a lower term or epoch than before, and what it obeys is on its disk."""
+        """Nobody obeys a lower term or epoch, or a second leader of a term; its disk knows it."""
         node = process.node
         highest = self._obeyed.get(node, Obeyed())
-        self._must(order >= highest, f"{node[:2]} obeys {order} after {highest}")
+        is_lower = (order.term, order.epoch) < (highest.term, highest.epoch)
+        is_rival = order.term == highest.term and order.leader != highest.leader
+        is_fine = highest == Obeyed() or not (is_lower or is_rival)
+        self._must(is_fine, f"{node[:2]} obeys {order} after {highest}")
         is_saved = process.machine.disk.content.obeyed == str(order)
         self._must(is_saved, f"{node[:2]} obeys {order}, which isn't on its disk")
         self._obeyed[node] = order

@@ -29,10 +29,11 @@ from jupiterd.errors import (
     RefusedError,
     WorkFailedError,
 )
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.store.ledger_file import LedgerFile
 from tests.unit.daemon.by_hand import PID, Workers
 
+LEADER = NodeId("a" * 32)
 TERM, EPOCH = 4, 3
 RANK = WorkOrder("c/r1/train/3/0", TERM, "train", {}, {}, EPOCH)
 STORE = replace(RANK, id="c/r1/train/3", task="store")
@@ -86,7 +87,7 @@ async def heard(
 
 async def begin(holder: Holder, *orders: WorkOrder) -> list[AsyncGenerator[WorkEvent]]:
     """Let a leader order work and hear that it has begun."""
-    streams = [holder.run(order) for order in orders]
+    streams = [holder.run(LEADER, order) for order in orders]
     for stream in streams:
         await heard(stream, is_start)
     return streams
@@ -102,7 +103,7 @@ async def test_a_rank_goes_on_when_its_leader_leaves_and_the_next_one_is_told_al
         await heard(events, lambda event: event == step(2))
         await events.aclose()
         workers.say(RANK.id, step(3), saved(3), step(4))
-        async with aclosing(holder.run(NEXT_LEADER)) as followed:
+        async with aclosing(holder.run(LEADER, NEXT_LEADER)) as followed:
             told = await heard(followed, lambda event: event == step(4))
             assert is_start(told[0])
             assert told[1:] == [said[0], saved(1), saved(3), step(4)]
@@ -127,14 +128,14 @@ async def test_a_rank_that_nobody_follows_is_ended_after_a_while(tmp_path: Path)
         await workers.all_ended()
         assert asyncio.get_running_loop().time() - began_s >= SHORT_S
         with pytest.raises(NotFoundError):
-            await anext(holder.run(NEXT_LEADER))
+            await anext(holder.run(LEADER, NEXT_LEADER))
 
 
 async def test_a_rank_that_is_followed_again_is_not_ended(tmp_path: Path) -> None:
     async with holding(tmp_path, SHORT_S) as (holder, workers):
         (events,) = await begin(holder, RANK)
         await events.aclose()
-        async with aclosing(holder.run(NEXT_LEADER)) as followed:
+        async with aclosing(holder.run(LEADER, NEXT_LEADER)) as followed:
             await heard(followed, is_start)
             silent = asyncio.ensure_future(anext(followed))
             done, _ = await asyncio.wait([silent], timeout=3 * SHORT_S)
@@ -148,7 +149,7 @@ async def test_the_next_leader_is_told_for_how_long_it_has_been_running(tmp_path
     async with holding(tmp_path) as (holder, _):
         (events,) = await begin(holder, RANK)
         await events.aclose()
-        async with aclosing(holder.run(NEXT_LEADER)) as followed:
+        async with aclosing(holder.run(LEADER, NEXT_LEADER)) as followed:
             (started,) = await heard(followed, is_start)
             assert isinstance(started, Started)
             assert 0.0 < started.running_s < TIMEOUT_S
@@ -161,11 +162,12 @@ async def test_how_it_ended_while_nobody_led_is_told(tmp_path: Path) -> None:
         workers.say(RANK.id, saved(100), DONE)
         workers.say(STORE.id, WorkFailedError("it was killed"))
         await workers.all_ended()
-        told = [event async for event in holder.run(NEXT_LEADER)]
+        told = [event async for event in holder.run(LEADER, NEXT_LEADER)]
         assert told[1:] == [saved(100), DONE]
         with pytest.raises(WorkFailedError, match="it was killed"):
             await heard(
-                holder.run(replace(NEXT_LEADER, id=STORE.id)), lambda event: not is_start(event)
+                holder.run(LEADER, replace(NEXT_LEADER, id=STORE.id)),
+                lambda event: not is_start(event),
             )
 
 
@@ -174,26 +176,26 @@ async def test_a_leader_may_die_with_the_end_in_its_hands(tmp_path: Path) -> Non
         (events,) = await begin(holder, RANK)
         workers.say(RANK.id, saved(100), DONE)
         assert [event async for event in events] == [saved(100), DONE]
-        assert [event async for event in holder.run(NEXT_LEADER)][1:] == [saved(100), DONE]
+        assert [event async for event in holder.run(LEADER, NEXT_LEADER)][1:] == [saved(100), DONE]
 
 
 async def test_a_leader_ends_an_epoch_at_once(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         followed, left = await begin(holder, RANK, STORE)
         await left.aclose()
-        await holder.end(TERM, EPOCH)
+        await holder.end(LEADER, TERM, EPOCH)
         assert workers.running == set()
         with pytest.raises(RefusedError, match="epoch 3 was ended"):
             await anext(followed)
         with pytest.raises(NotFoundError):
-            await anext(holder.run(NEXT_LEADER))
+            await anext(holder.run(LEADER, NEXT_LEADER))
 
 
 async def test_an_order_that_comes_after_the_end_of_its_epoch_is_refused(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
-        await holder.end(TERM, EPOCH)
+        await holder.end(LEADER, TERM, EPOCH)
         with pytest.raises(RefusedError, match="epoch 3 has been ended"):
-            await anext(holder.run(RANK))
+            await anext(holder.run(LEADER, RANK))
         assert workers.running == set()
         await begin(holder, replace(RANK, epoch=EPOCH + 1))
 
@@ -205,7 +207,7 @@ async def test_a_leader_that_was_replaced_ends_nothing(tmp_path: Path) -> None:
         with pytest.raises(RefusedError, match="another leader follows"):
             await anext(old)
         with pytest.raises(RefusedError, match="after term 5"):
-            await holder.end(TERM, EPOCH)
+            await holder.end(LEADER, TERM, EPOCH)
         workers.say(RANK.id, step(1))
         assert await anext(new) == step(1)
 
@@ -215,7 +217,7 @@ async def test_of_two_leaders_of_one_term_only_one_is_served(tmp_path: Path) -> 
         (first,) = await begin(holder, RANK)
         same_term = replace(RANK, is_attach=True)
         with pytest.raises(RefusedError, match="a leader of term 4 follows"):
-            await anext(holder.run(same_term))
+            await anext(holder.run(LEADER, same_term))
         await first.aclose()
         await begin(holder, same_term)
 
@@ -228,7 +230,7 @@ async def test_another_gang_ends_what_the_one_before_left_here(tmp_path: Path) -
         await begin(holder, later)
         assert workers.running == {later.id}
         with pytest.raises(RefusedError, match="after term 4, epoch 4"):
-            await anext(holder.run(RANK))
+            await anext(holder.run(LEADER, RANK))
 
 
 async def test_two_cycles_of_one_leader_leave_each_other_alone(tmp_path: Path) -> None:
@@ -236,7 +238,7 @@ async def test_two_cycles_of_one_leader_leave_each_other_alone(tmp_path: Path) -
         other = replace(RANK, id="d/r1/train/4/0", epoch=EPOCH + 1)
         followed = [*await begin(holder, RANK), *await begin(holder, other)]
         assert workers.running == {RANK.id, other.id}
-        await holder.end(TERM, EPOCH)
+        await holder.end(LEADER, TERM, EPOCH)
         assert workers.running == {other.id}
         assert len(followed) == 2, "they were followed all the time"
 
@@ -255,7 +257,7 @@ async def test_the_same_work_does_not_begin_twice(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, _):
         await begin(holder, RANK)
         with pytest.raises(ConflictError):
-            await anext(holder.run(RANK))
+            await anext(holder.run(LEADER, RANK))
 
 
 async def test_a_daemon_that_stops_says_so_to_the_leader(tmp_path: Path) -> None:

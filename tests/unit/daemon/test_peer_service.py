@@ -10,13 +10,14 @@ import pytest
 
 from jupiterd.cluster.facts import WindowSet
 from jupiterd.daemon.clusters_seen import from_message
+from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.heartbeats import BeatStream
 from jupiterd.daemon.ledger_transfer import fetch_ledger, fetch_snapshot
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import WorkOrder, from_proto
 from jupiterd.errors import DiskFullError, RefusedError
 from jupiterd.failures import from_rpc
-from jupiterd.ids import ClusterId
+from jupiterd.ids import ClusterId, NodeId
 from jupiterd.net.channels import PeerChannels
 from jupiterd.rpc import artifact_pb2, peer_pb2
 from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, found, lead, serving, unite
@@ -164,7 +165,7 @@ async def test_a_command_is_done_by_the_leader_alone(tmp_path: Path) -> None:
 async def test_an_order_of_a_leader_that_was_replaced_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
-        await other.holder._obedience.check(5, 0)
+        await other.holder._obedience.check(one.identity.node_id, 5, 0)
         way = one.peers.require(other.identity.node_id).channels
         order = WorkOrder("x", 4, "collect", {}, {})
         call = way.control.RunWork(order.to_proto(), timeout=TIMEOUT_S)
@@ -173,6 +174,21 @@ async def test_an_order_of_a_leader_that_was_replaced_is_refused(tmp_path: Path)
         with pytest.raises(RefusedError, match="after term 5"):
             from_proto(message)
         assert list(other.state_dir.spool.iterdir()) == []
+
+
+async def test_a_second_leader_of_one_term_is_obeyed_in_the_next(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        leader, follower = one.identity.node_id, other.identity.node_id
+        dispatcher = Dispatcher(leader, one.holder, one.peers)
+        one.pulse._act(one.pulse.election._lead(2, "nobody else is here"))
+        other.pulse.heard(leader, one.pulse.message())
+        await other.holder._obedience.check(NodeId("e" * 32), 2, 0)
+        with pytest.raises(RefusedError, match="of eeeeeeee"):
+            await dispatcher.end(follower, 2, 1)
+        one.pulse.heard(follower, other.pulse.message())
+        assert one.pulse.election.term > 2
+        await dispatcher.end(follower, one.pulse.election.term, 1)
 
 
 async def test_routes_between_two_nodes_are_proved_by_connecting(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def switch(invocation: Invocation, branch: str | None, auto: str | None) -> None
     """Let a cycle's line lead through BRANCH; the others stay as branches.
 
     BRANCH is a name that `jupiterctl cluster branches` shows, or its beginning. The cycle mustn't
-    be running, and isn't started by this.
+    be running, and isn't started by this: `jupiterctl cycle resume` goes on with it.
 
     \b
     Examples:

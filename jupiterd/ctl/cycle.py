@@ -53,10 +53,10 @@ def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given:
     console = Console.of(invocation)
     started = order(invocation.state_dir, "cycle.start", arguments)
     if not wait:
-        console.show(started, lambda: _started(started))
+        console.show(started, lambda: _begun(started, "started"))
         return
     if console.is_table:
-        console.line(_started(started)[0])
+        console.line(_begun(started, "started")[0])
     _follow_to_the_end(invocation, str(started["cycle"]), timeout)
 
 
@@ -94,7 +94,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @click.pass_obj
 def stop(invocation: Invocation, cycle: str | None) -> None:
-    """Stop a cycle; what it has made stays.
+    """Stop a cycle; what it has made stays, and `jupiterctl cycle resume` goes on with it.
 
     \b
     Examples:
@@ -107,6 +107,26 @@ def stop(invocation: Invocation, cycle: str | None) -> None:
     console.confirm(f"stop {f'cycle {cycle}' if cycle else 'the running cycle'}?", invocation)
     stopped = order(invocation.state_dir, "cycle.stop", {"cycle": cycle} if cycle else {})
     console.show(stopped, lambda: ["stopped; what it has made stays"])
+
+
+@command.command()
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.pass_obj
+def resume(invocation: Invocation, cycle: str | None) -> None:
+    """Go on with a cycle that was stopped, from what it has made.
+
+    CYCLE is an id or the beginning of one; without it the cycle that was started last goes on. It
+    follows the line that `jupiterctl cluster branches` calls canonical.
+
+    \b
+    Examples:
+      jupiterctl cycle resume
+      jupiterctl cycle resume 3f2a91bc
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    resumed = order(invocation.state_dir, "cycle.resume", {"cycle": cycle} if cycle else {})
+    Console.of(invocation).show(resumed, lambda: _begun(resumed, "goes on"))
 
 
 def start_arguments(
@@ -138,9 +158,9 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     return lines + (final_lines(cycle) if cycle.get("state") in ENDED_STATES else [])
 
 
-def _started(started: Mapping[str, Any]) -> list[str]:
-    cycle = str(started["cycle"])
-    return [f"cycle {short(cycle)} started", "follow it with: jupiterctl cycle watch"]
+def _begun(done: Mapping[str, Any], how: str) -> list[str]:
+    cycle = str(done["cycle"])
+    return [f"cycle {short(cycle)} {how}", "follow it with: jupiterctl cycle watch"]
 
 
 def _follow_to_the_end(

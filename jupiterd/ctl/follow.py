@@ -62,7 +62,7 @@ def conclude(cycle: Mapping[str, Any], console: Console) -> None:
     if cycle["state"] == "stopped":
         raise JupiterError(
             f"cycle {short(cycle['id'])} was stopped",
-            "jupiterctl cycle status shows how far it came",
+            "jupiterctl cycle status shows how far it came; cycle resume goes on with it",
         )
     if console.is_table:
         for line in final_lines(cycle):

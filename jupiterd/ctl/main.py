@@ -25,7 +25,7 @@ COMMANDS = {
     ),
     "check": ("jupiterd.ctl.check", "What only a try can tell: links."),
     "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, lint."),
-    "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, stop."),
+    "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, stop, resume."),
     "version": ("jupiterd.ctl.version", "The version of this program."),
 }
 """Name of a command -> its module and one line of help."""

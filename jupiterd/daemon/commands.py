@@ -14,7 +14,7 @@ import grpc
 from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.state import CycleState
-from jupiterd.daemon import line_commands, link_check, member_commands
+from jupiterd.daemon import cycle_commands, line_commands, link_check, member_commands
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
 from jupiterd.errors import (
@@ -52,6 +52,7 @@ class Commands:
             "cycle.stop": self._stop_cycle,
             **member_commands.COMMANDS,
             **line_commands.COMMANDS,
+            **cycle_commands.COMMANDS,
             "cluster.merge": self._node.merging.merge,
         }
         self._local = {"check.links": link_check.check_links}
@@ -117,20 +118,25 @@ class Commands:
         return {"cycle": started.cycle, "domain": domain.domain}
 
     async def _stop_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        running = self._running()
-        if running is None or running.started is None:
+        wanted = str(arguments.get("cycle") or "")
+        if self._running() is None:
             raise NotFoundError("no cycle is running", "jupiterctl cycle start --domain NAME")
-        wanted = str(arguments.get("cycle") or running.started.cycle)
-        if not running.started.cycle.startswith(wanted):
+        running = self._running(wanted)
+        if running is None or running.started is None:
             raise NotFoundError(f"no running cycle is called {wanted}", "jupiterctl cycle status")
         edit = running.wanted_edit + 1
         cycle = running.started.cycle
         await leading.record(CycleStateSet(cycle, "stopped", "stopped by a person", edit))
         return {"cycle": cycle}
 
-    def _running(self) -> CycleState | None:
-        cycles = self._node.journal.state.cycles.values()
-        return next((cycle for cycle in cycles if cycle.started and not cycle.finished), None)
+    def _running(self, wanted: str = "") -> CycleState | None:
+        """Return a cycle that is running and whose id begins so; groups apart may each have one."""
+        running = (
+            cycle
+            for cycle in self._node.journal.state.cycles.values()
+            if cycle.started and not cycle.finished and cycle.started.cycle.startswith(wanted)
+        )
+        return next(running, None)
 
 
 def _check_engine(leading: "Leading", wanted: str) -> None:

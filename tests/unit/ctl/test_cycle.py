@@ -139,6 +139,20 @@ def test_status_for_scripts_is_the_document_of_the_daemon(daemon, ctl):
 
 
 @pytest.mark.parametrize(("given", "sent"), [((), {}), (("c0ffee",), {"cycle": "c0ffee"})])
+def test_resume_goes_on_with_a_cycle_and_says_how_to_follow_it(daemon, ctl, given, sent):
+    daemon.results["cycle.resume"] = {"schema": "jupiter/v1", "cycle": cycle()["id"]}
+    ran = ctl("cycle", "resume", *given)
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out == "cycle c0ffee00 goes on\nfollow it with: jupiterctl cycle watch\n"
+    assert daemon.executed == [("cycle.resume", sent)]
+
+
+@pytest.mark.parametrize("verb", ["stop", "resume"])
+def test_the_help_of_what_is_seldom_used_is_as_people_read_it(ctl, golden, verb):
+    golden(f"cycle_{verb}_help.txt", ctl("cycle", verb, "--help").out)
+
+
+@pytest.mark.parametrize(("given", "sent"), [((), {}), (("c0ffee",), {"cycle": "c0ffee"})])
 def test_stop_asks_nothing_without_a_terminal(daemon, ctl, given, sent):
     assert ctl("cycle", "stop", *given).exit_code == 0
     assert daemon.executed == [("cycle.stop", sent)]

@@ -1,0 +1,91 @@
+"""Going on with a cycle that was stopped, and stopping the one that is meant."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import CycleFailed, CycleStarted, CycleStateSet, Fact
+from jupiterd.daemon.cycle_commands import resume_cycle
+from jupiterd.daemon.node import Node
+from jupiterd.errors import ConflictError, JupiterError, NotFoundError, UsageError
+from jupiterd.ids import CycleId
+from tests.unit.cluster.building import CYCLE, checkpoint, commanded, round_over, started
+from tests.unit.daemon.two_nodes import found, serving
+
+OLDER, LATER = CycleId("d1" * 8), CycleId("e" * 16)
+STOPPED = commanded("stopped", 1)
+FAILED = CycleFailed(CYCLE, "failed", "out of ideas", "")
+ONE_ROUND = (checkpoint("k1", is_final=True), round_over("k1"))
+
+
+def begun(cycle: CycleId, day: int) -> CycleStarted:
+    return replace(started(), cycle=cycle, started_at=f"2026-01-{day:02}T00:00:00Z")
+
+
+def stopped(cycle: CycleId) -> CycleStateSet:
+    return replace(STOPPED, cycle=cycle)
+
+
+async def resume(node: Node, wanted: str = "") -> str:
+    done = await resume_cycle(node._begin_reign(1), {"cycle": wanted} if wanted else {})
+    return str(done["cycle"])
+
+
+async def test_a_stopped_cycle_goes_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(), STOPPED))
+        cycle = one.journal.state.cycles[CYCLE]
+        assert cycle.finished
+        assert await resume(one) == CYCLE
+        assert not cycle.finished
+
+
+async def test_without_a_name_the_stopped_cycle_that_was_started_last_goes_on(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        both = (begun(OLDER, 1), stopped(OLDER), begun(CYCLE, 2), STOPPED)
+        done = replace(begun(LATER, 3), rounds=0)
+        await found(one, facts=(*both, done))
+        assert await resume(one) == CYCLE
+
+
+async def test_a_cycle_is_named_by_the_beginning_of_its_id(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(OLDER, 1), stopped(OLDER), begun(CYCLE, 2), STOPPED))
+        with pytest.raises(UsageError, match="d could be any of"):
+            await resume(one, "d")
+        assert await resume(one, "d1") == OLDER
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted", "kind", "why"),
+    [
+        ((), "", NotFoundError, "no cycle has been stopped"),
+        ((started(), STOPPED), "f", NotFoundError, "no cycle is called f"),
+        ((started(), FAILED), "", NotFoundError, "no cycle has been stopped"),
+        ((started(), FAILED), "d", ConflictError, "it failed: out of ideas"),
+        ((started(1), *ONE_ROUND), "d", ConflictError, "all of its rounds are done"),
+        ((started(),), "d", ConflictError, "is running already"),
+        ((begun(LATER, 3), started(), STOPPED), "d", ConflictError, "eeeeeeee on python is run"),
+    ],
+)
+async def test_what_cannot_go_on_is_refused_with_a_reason(
+    tmp_path: Path, facts: tuple[Fact, ...], wanted: str, kind: type[JupiterError], why: str
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=facts)
+        with pytest.raises(kind, match=why) as refused:
+            await resume(one, wanted)
+        assert "jupiterctl" in refused.value.hint
+
+
+async def test_of_two_running_cycles_the_one_that_is_named_is_stopped(tmp_path: Path) -> None:
+    """Two that ran in groups apart may go on side by side once those are one."""
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(CYCLE, 1), begun(LATER, 2)))
+        one.leadership.leading = one._begin_reign(1)
+        for cycle in (LATER, CYCLE):
+            done = await one.commands.execute("cycle.stop", {"cycle": cycle[:8]})
+            assert done["cycle"] == cycle

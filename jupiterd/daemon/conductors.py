@@ -16,6 +16,7 @@ from jupiterd.cluster.facts import (
     WindowSet,
 )
 from jupiterd.cluster.roles import Candidate, assign
+from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError
@@ -24,6 +25,7 @@ from jupiterd.ids import CycleId
 log = logging.getLogger(__name__)
 
 LOOK_S = 0.5
+UNREADABLE_S = 30.0
 CLUSTER_LABEL = "jupiter"
 
 
@@ -65,7 +67,24 @@ async def lead(leading: Leading) -> None:
 async def _conduct(leading: Leading, cycle: CycleId) -> None:
     from jupiterd.daemon.conductor import CycleConductor  # an idle daemon does without its 10 MB
 
-    await CycleConductor(leading, cycle).conduct()
+    try:
+        conductor = CycleConductor(leading, cycle)
+    except JupiterError as error:  # its domain is of another version, whose node may lead later
+        await _leave_to_others(leading, cycle, error.message)
+    else:
+        await conductor.conduct()
+
+
+async def _leave_to_others(leading: Leading, cycle: CycleId, reason: str) -> None:
+    """Say why a cycle doesn't go on here, and look again much later."""
+    log.warning("cycle_unreadable", extra={"cycle": cycle, "reason": reason})
+    current = leading.cycle(cycle).rounds_committed + 1
+    leading.board.begin(cycle, current, Phase.COLLECT, now_s())
+    leading.board.explain(cycle, f"this version can't go on with it: {reason}")
+    try:
+        await asyncio.sleep(UNREADABLE_S)
+    finally:
+        leading.board.end(cycle)
 
 
 async def _news(leading: Leading) -> None:

@@ -20,6 +20,7 @@ from jupiterd.cluster.facts import (
     CycleFailed,
     CycleStarted,
     CycleStateSet,
+    EpochAdopted,
     EpochClosed,
     EpochOpened,
     Fact,
@@ -64,6 +65,7 @@ _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     WorkCompleted: ("cycle", "round", "item"),
     ManifestFrozen: ("cycle", "round"),
     EpochOpened: ("cycle", "epoch"),
+    EpochAdopted: ("cycle", "epoch"),
     EpochClosed: ("cycle", "epoch"),
     CheckpointCommitted: ("cycle", "artifact"),
     VerdictReached: ("cycle", "round", "candidate"),
@@ -165,9 +167,22 @@ def _missing(state: State, brought: State) -> list[Fact]:
     found: list[Fact] = []
     for _, fact in sorted(brought.placed(), key=lambda placed: placed[0]):
         key, rank = _place_of(fact)
-        if not isinstance(fact, _OF_ITS_CLUSTER) and held.get(key, -1) < rank:
+        is_bound = isinstance(fact, _OF_ITS_CLUSTER) or _is_outlived(fact, state, brought)
+        if not is_bound and held.get(key, -1) < rank:
             found.append(fact)
     return found
+
+
+def _is_outlived(fact: Fact, state: State, brought: State) -> bool:
+    """Say whether an epoch's adoption or end counts no more: recorded anew it would be the last."""
+    match fact:
+        case EpochAdopted(cycle, epoch):
+            known = (side.cycles[cycle] for side in (state, brought) if cycle in side.cycles)
+            return any(epoch in side.epochs_closed for side in known)
+        case EpochClosed(cycle, epoch):
+            return epoch not in brought.cycles[cycle].epochs_closed
+        case _:
+            return False
 
 
 def _place_of(fact: Fact) -> tuple[object, int]:

@@ -30,9 +30,12 @@ from jupiterd.ids import ClusterId, NodeId
 from tests.unit.cluster.building import (
     CYCLE,
     admitted,
+    adopted,
     checkpoint,
+    closed,
     commanded,
     make_entry,
+    opened,
     round_over,
     sample_facts,
     started,
@@ -107,6 +110,19 @@ def test_the_work_of_both_is_there_afterwards() -> None:
     cycle = one.state.cycles[CYCLE]
     assert (cycle.generator, cycle.rounds_committed, len(cycle.completed)) == ("k1", 1, 1)
     assert (one.state.label, one.state.window_open) == (ONE[:4], False)
+
+
+def test_an_epoch_that_has_ended_in_one_half_is_not_opened_by_its_adoption_in_the_other() -> None:
+    one = merge(cluster(ONE, OF_A), OF_A, cluster(OTHER, OF_C, opened(1), closed(1)))
+    late = cluster(OTHER, OF_C, opened(1), adopted(1), closed(1))
+    assert merge(one, OF_A, late).state.cycles[CYCLE].open_epochs == ()
+
+
+def test_an_epoch_that_was_adopted_after_its_end_comes_open() -> None:
+    other = cluster(OTHER, OF_C, opened(1), closed(1), adopted(1))
+    assert other.state.cycles[CYCLE].open_epochs == (opened(1),)
+    one = merge(cluster(ONE, OF_A), OF_A, other)
+    assert one.state.cycles[CYCLE].open_epochs == (opened(1),)
 
 
 def test_a_crash_in_the_middle_leaves_the_rest_owed() -> None:

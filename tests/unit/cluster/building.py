@@ -8,6 +8,7 @@ from jupiterd.cluster.facts import (
     ClusterFounded,
     ClusterMerged,
     ClusterRenamed,
+    CycleFailed,
     CycleStarted,
     CycleStateSet,
     EpochAdopted,
@@ -96,6 +97,13 @@ def closed(epoch: int) -> EpochClosed:
     return EpochClosed(CYCLE, epoch, "a rank died")
 
 
+def judged(verdict: str, candidate: str, round_number: int = 1) -> VerdictReached:
+    folder = ArtifactId("4" * 64)
+    return VerdictReached(
+        CYCLE, round_number, verdict, "by much", 2.5, folder, ArtifactId(candidate), ""
+    )
+
+
 def work_done(item: str, node: NodeId = NODES[0], round_number: int = 1) -> WorkCompleted:
     return WorkCompleted(
         CYCLE, round_number, "filter", item, node, {"samples": ArtifactId("f" * 64)}, {"kept": 3.0}
@@ -139,7 +147,10 @@ def sample_facts() -> list[Fact]:
         opened(1),
         opened(2),
         adopted(1),
+        adopted(2),
         closed(1),
+        CycleFailed(CYCLE, "failed", "out of ideas", "start another"),
+        CycleFailed(CYCLE, "disk-full", "no room", "make some"),
         EpochClosed(CYCLE, 1, "closed twice"),
         checkpoint("k1"),
         checkpoint("k2", "k1", tokens=200),
@@ -149,9 +160,9 @@ def sample_facts() -> list[Fact]:
         round_over("k2"),
         round_over("x2"),
         checkpoint("k3", "k2", round_number=2, tokens=400),
-        VerdictReached(
-            CYCLE, 1, "HOLD", "too close", 2.5, ArtifactId("4" * 64), ArtifactId("5" * 64), ""
-        ),
+        judged("HOLD", "k2"),
+        judged("PROMOTE", "k2"),
+        judged("REJECT", "x2"),
         pinned("x2"),
         pinned("k9"),
         pinned(fact_hash(round_over("k2")), 2),

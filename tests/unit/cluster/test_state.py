@@ -1,4 +1,5 @@
 import random
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
@@ -35,6 +36,10 @@ def at(term: int, node: int = 0, index: int = 1) -> Order:
     return term, NODES[node], "u", index
 
 
+def test_the_facts_that_the_next_tests_draw_from_are_of_every_kind() -> None:
+    assert {type(fact) for fact in sample_facts()} == set(get_args(Fact))
+
+
 @given(placed_facts, st.randoms(use_true_random=False))
 @settings(max_examples=300, deadline=None)
 def test_any_order_and_any_repetition_give_the_same_state(
@@ -50,6 +55,8 @@ def test_any_order_and_any_repetition_give_the_same_state(
         assert actual.cycles[cycle].branches() == state.branches()
         assert actual.cycles[cycle].leaves() == state.leaves()
         assert actual.cycles[cycle].finished == state.finished
+        assert actual.cycles[cycle].verdicts == state.verdicts
+        assert actual.cycles[cycle].open_epochs == state.open_epochs
 
 
 @given(placed_facts, placed_facts)

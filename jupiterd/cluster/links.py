@@ -257,17 +257,17 @@ class Links:
     def _cheaper(
         self, now: float, active: _Measured, answering: Iterable[_Measured]
     ) -> tuple[str, str]:
-        best = self._best(answering)
-        gain = self._cost(active) / self._cost(best)
-        if best is active or gain < GAIN:
-            self._hold_none()
-            return self._kept
-        if best.cheaper_since_s is None:
-            self._hold_none()
-            best.cheaper_since_s = now
         is_new = self._began_s is None or now - self._began_s < SETTLING_S
-        if not is_new and now - best.cheaper_since_s < HOLD_S:
+        since_s = now if is_new else now - HOLD_S
+        proved: list[_Measured] = []
+        for seen in answering:
+            is_cheaper = self._cost(active) >= GAIN * self._cost(seen)
+            began_s = now if seen.cheaper_since_s is None else seen.cheaper_since_s
+            seen.cheaper_since_s = began_s if is_cheaper else None
+            proved += [seen] if is_cheaper and began_s <= since_s else []
+        if not proved:
             return self._kept
+        best = self._best(proved)
         return best.path.target, f"better than {self.active}: {_difference(active, best)}"
 
     def _cost(self, seen: _Measured) -> float:
@@ -294,12 +294,9 @@ class Links:
         )
         return is_other_wire or (active.path.is_ipv6 and not seen.path.is_ipv6)
 
-    def _hold_none(self) -> None:
+    def _set_active(self, target: str, reason: str) -> None:
         for seen in self._paths.values():
             seen.cheaper_since_s = None
-
-    def _set_active(self, target: str, reason: str) -> None:
-        self._hold_none()
         self.active, self.reason = target, reason
 
     def _forget_one(self) -> None:

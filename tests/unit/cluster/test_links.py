@@ -98,6 +98,15 @@ def test_a_gain_that_does_not_last_changes_nothing() -> None:
     assert links.active == "a:1"
 
 
+def test_two_better_ones_that_take_turns_to_be_the_best_hold_nothing_up() -> None:
+    links = linked(path("a", InterfaceKind.WIFI), path("b"), path("c"))
+    for second in range(int(HOLD_S) + 2):
+        is_odd = second % 2
+        measure(links, LATER + second, a=4.0, b=1.2 + is_odd, c=2.2 - is_odd)
+        links.choose(LATER + second)
+    assert links.active != "a:1"
+
+
 def test_a_better_kind_of_network_wins_at_a_similar_round_trip() -> None:
     kinds = sorted(InterfaceKind)
     for worse, better in zip(kinds[1:], kinds, strict=False):
@@ -250,6 +259,18 @@ def test_what_was_measured_to_carry_more_is_better() -> None:
     links.measured("b:1", 900e6)
     assert active_after(links, LATER, HOLD_S + 1, a=0.4, b=0.4) == "b:1"
     assert links.reason.endswith("900 Mbit/s instead of 20")
+
+
+def test_what_loses_less_is_better() -> None:
+    links = linked(path("a"), path("b"))
+    for second in range(int(HOLD_S) + 10):
+        now = LATER + second
+        links.carried(now)  # heartbeats get through: it is no dead way, but a bad one
+        links.missed(now, "a:1")
+        measure(links, now, b=0.4)
+        links.choose(now)
+    assert links.active == "b:1"
+    assert links.reason.endswith("it loses less")
 
 
 def test_a_peer_with_many_addresses_fills_no_memory() -> None:

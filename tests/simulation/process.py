@@ -16,6 +16,7 @@ from jupiterd.cluster.presence import (
     BecomeLeader,
     Changed,
     Effect,
+    HandedOver,
     Input,
     PersistTerm,
     Presence,
@@ -156,14 +157,21 @@ class Process:
         return self.exchange.answer(have, raws)
 
     def say_goodbye(self) -> None:
-        """Resign, and tell everybody."""
+        """Resign, and tell everybody, with who is to lead next; that one last."""
+        election, alive = self.presence.election, self.presence.membership.alive() - {self.node}
+        successor = election.steadiest(alive) if election.leader == self.node else None
         self.tell(Resigned())
-        for node in self.others():
-            self.world.network.send(self.node, node, lambda peer: peer.hear_goodbye(self.node))
+        for node in sorted(self.others(), key=lambda node: node == successor):
+            self.world.network.send(
+                self.node, node, lambda peer: peer.hear_goodbye(self.node, successor)
+            )
 
-    def hear_goodbye(self, node: NodeId) -> None:
-        """Take in that a node stops."""
+    def hear_goodbye(self, node: NodeId, successor: NodeId | None) -> None:
+        """Take in that a node stops, and who is to lead in its place."""
         self.tell(SaidGoodbye(node))
+        if successor is not None:
+            self.world.met["a leader that leaves names another"] += 1
+            self.tell(HandedOver(successor))
 
     def take_up_ledger(self) -> None:
         """Do what new entries call for."""

@@ -9,6 +9,7 @@ from tests.simulation.profiles import BY_NAME
 from tests.simulation.seeds import found, run_world
 
 WANTED: Mapping[tuple[str, int], set[str]] = {
+    ("calm", 3000): {"a leader that leaves names another"},
     ("split", 3000): {"two leaders in one term", "a rival order is refused"},
     ("sleepers", 3000): {"an old order is refused"},
     ("writes", 3000): {"the power goes out in a write"},

@@ -16,6 +16,7 @@ from jupiterd.formats import plain
 from jupiterd.ids import short
 
 NOTHING_DONE = "nothing was changed; add --yes to merge them"
+IN_THE_WAY = "nothing was changed, and nothing can be while that is in the way"
 
 Document = Mapping[str, Any]
 
@@ -44,7 +45,8 @@ def merge(invocation: Invocation, cluster: str, token: str | None, *, dry_run: b
     if not invocation.is_confirmed or dry_run:
         plan = order(invocation.state_dir, "cluster.merge", {**arguments, "dry_run": True})
         if dry_run or plan["obstacles"] or not sys.stdin.isatty():
-            console.show(plan, lambda: [*plan_lines(plan), "", NOTHING_DONE])
+            end = IN_THE_WAY if plan["obstacles"] else NOTHING_DONE
+            console.show(plan, lambda: [*plan_lines(plan), "", end])
             return
         for line in plan_lines(plan):
             console.notice(line)

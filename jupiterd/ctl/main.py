@@ -18,10 +18,10 @@ from jupiterd.errors import ExitCode, JupiterError, UsageError
 
 COMMANDS = {
     "status": ("jupiterd.ctl.status", "The cluster, its nodes and its cycle on one screen."),
-    "node": ("jupiterd.ctl.node", "The machines: list, remove, role."),
+    "node": ("jupiterd.ctl.node", "The machines: list, approve, remove, role."),
     "cluster": (
         "jupiterd.ctl.cluster",
-        "Who belongs together: show, open, token, branches, switch, ...",
+        "Who belongs together: show, open, token, merge, branches, ...",
     ),
     "check": ("jupiterd.ctl.check", "What only a try can tell: links."),
     "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, lint."),

@@ -86,7 +86,7 @@ def remove_node(invocation: Invocation, node: str) -> None:
         f"Remove {plain(names[found])} ({found[:8]}) from the cluster?", invocation
     )
     done = order(invocation.state_dir, "node.remove", {"node": found})
-    console.show(done, lambda: [f"{done['name']} is no longer a member"])
+    console.show(done, lambda: [f"{plain(done['name'])} is no longer a member"])
 
 
 @command.command("role")
@@ -104,7 +104,7 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
     from jupiterd.ctl.calls import order
 
     done = order(invocation.state_dir, "node.role", {"node": node, "role": role})
-    Console.of(invocation).show(done, lambda: [_pinned(str(done["name"]), role)])
+    Console.of(invocation).show(done, lambda: [_pinned(plain(done["name"]), role)])
 
 
 def _seen_waiting(status: Mapping[str, Any], wanted: str) -> tuple[str, str, str]:

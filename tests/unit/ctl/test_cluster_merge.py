@@ -70,6 +70,7 @@ def test_what_stands_in_the_way_is_shown_with_what_to_do(planned, ctl):
     planned.results["cluster.merge"] = PLAN | {"obstacles": [obstacle]}
     lines = ctl("cluster", "merge", "attic").out.splitlines()
     assert lines[-4:-2] == ["in the way: cycle c0ffee00 is running", "  hint: stop it first"]
+    assert lines[-1] == "nothing was changed, and nothing can be while that is in the way"
 
 
 def test_a_refusal_exits_with_5(planned, ctl):

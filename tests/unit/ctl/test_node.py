@@ -27,6 +27,13 @@ def test_a_node_that_nobody_is_called_is_not_removed(daemon, ctl):
     assert (ran.exit_code, daemon.executed) == (6, [])
 
 
+@pytest.mark.parametrize("change", [("remove", BETA[:8], "--yes"), ("role", "beta", "idle")])
+def test_no_name_steers_the_terminal_of_who_changes_something(daemon, ctl, change):
+    answer = {"schema": "jupiter/v1", "node": "b" * 32, "name": "be\x1b[2Jta", "role": "idle"}
+    daemon.results[f"node.{change[0]}"] = answer
+    assert "\x1b" not in ctl("node", *change).out
+
+
 def test_a_role_is_pinned_and_given_back(daemon, ctl):
     daemon.results["node.role"] = {
         "schema": "jupiter/v1",

@@ -18,7 +18,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.door_document import leaders_word
 from jupiterd.daemon.heartbeats import Description
-from jupiterd.daemon.peers import MAX_TOLD_BYTES
+from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import interface_of, local_addresses

@@ -10,9 +10,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, cast
-
-import msgpack
+from typing import Any
 
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.interface_kind import InterfaceKind
@@ -20,6 +18,7 @@ from jupiterd.cluster.links import Links, Path
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import BeatStream
 from jupiterd.daemon.settings import parse_address
+from jupiterd.daemon.telemetry import read_telemetry, unpacked
 from jupiterd.daemon.told import MAX_ADDRESSES_OF_ONE, told_addresses, told_text
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.ids import NodeId, short
@@ -34,8 +33,6 @@ from jupiterd.rpc.peer_pb2 import About
 log = logging.getLogger(__name__)
 
 MAX_TOLD_OF_ONE = 4
-MAX_TOLD_BYTES = 4096
-"""Of what a peer says of itself at once."""
 BEST_KIND = InterfaceKind.THUNDERBOLT
 """What the other end of a path is taken for as long as it hasn't told."""
 
@@ -80,7 +77,7 @@ class Peer:
             if about is not None and about is not self.about:
                 self._take_up_about(about)
             if telemetry:
-                self.telemetry = _unpacked(telemetry)
+                self.telemetry = read_telemetry(telemetry)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             log.debug("telemetry_refused", extra={"node": short(self.node), "reason": str(error)})
 
@@ -96,7 +93,7 @@ class Peer:
             )
             for address in told_addresses([text])
         }
-        self.hardware = Hardware.from_plain(_unpacked(about.hardware))
+        self.hardware = Hardware.from_plain(unpacked(about.hardware))
 
     def shown_addresses(self) -> list[str]:
         """Return where it answers: as used by us, then as it says, where that means something."""
@@ -212,12 +209,3 @@ class Peers:
         for node in tuple(self._links):
             with contextlib.suppress(OSError):
                 await self.unlink(node)
-
-
-def _unpacked(told: bytes) -> dict[str, Any]:
-    if len(told) > MAX_TOLD_BYTES:
-        raise ValueError("it is too large")
-    plain = msgpack.unpackb(told, raw=False, strict_map_key=True)
-    if not isinstance(plain, dict):
-        raise TypeError("it is no map")
-    return cast("dict[str, Any]", plain)

@@ -7,8 +7,8 @@ from jupiterd.cluster.tokens import LIFETIME_S, parse_token
 from jupiterd.cluster.window import OPEN_S
 from jupiterd.daemon.door_document import MAX_TOLD_TOKENS
 from jupiterd.daemon.node import Node
-from jupiterd.daemon.peers import MAX_TOLD_BYTES
 from jupiterd.daemon.status_document import status_document
+from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 from tests.unit.daemon.test_greeter import OPEN, STOPPED, WORK
 from tests.unit.daemon.two_nodes import lead, serving, unite
 

@@ -1,0 +1,62 @@
+"""What one member tells of itself never breaks the status of others."""
+
+import json
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from jupiterd.cluster.registers import canonical_bytes
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.progress import PhaseProgress
+from jupiterd.daemon.status_document import status_document
+from jupiterd.daemon.telemetry import read_telemetry
+from tests.unit.cluster.building import CYCLE, started
+from tests.unit.daemon.two_nodes import found, link, serving, whole_ledger
+
+LIVE = PhaseProgress(CYCLE, 1, Phase.TRAIN, 0.0).to_plain(7.0)
+NO_NUMBER = float("nan")
+
+deep: list[object] = []
+for _ in range(500):
+    deep = [deep]
+
+
+def test_what_a_leader_tells_of_a_running_phase_is_read_as_it_is() -> None:
+    told = {"load": {"cpu_percent": 7.0}, "live": [LIVE], "door": {"trusts_lan": False}}
+    assert read_telemetry(canonical_bytes(told)) == told
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"load": 5},
+        {"load": [1]},
+        {"load": {"cpu_percent": "much"}},
+        {"load": {"cpu_percent": NO_NUMBER}},
+        {"door": {"closes_in_s": float("inf")}},
+        {"live": 5},
+        {"live": [5]},
+        {"live": [{"cycle": CYCLE}]},
+        {"live": [LIVE | {"phase": "dream"}]},
+        {"live": [LIVE | {"values": 5}]},
+        {"live": [LIVE | {"gang": [5]}]},
+        {"live": [LIVE | {"gang": [{"pid": deep}]}]},
+        {"live": [LIVE | {"elapsed_s": "long"}]},
+    ],
+)
+async def test_status_is_told_whatever_the_leader_says(
+    tmp_path: Path, told: dict[str, object]
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await found(one, other, facts=(started(),))
+        await other.journal.move_to(whole_ledger(one.journal))
+        await link(one, other)
+        one.pulse.roster_changed()
+        leader = other.identity.node_id
+        beat = other.pulse.message()
+        beat.leader, beat.telemetry = leader, msgpack.packb(told)
+        one.pulse.heard(leader, beat)
+        document = status_document(one)
+        assert document["cluster"]["leader"] == leader
+        json.dumps(document, allow_nan=False)

@@ -109,6 +109,7 @@ def _newcomer(seen: Waiting) -> dict[str, Any]:
         "reason": f"waits to be let in: {words}",
         "words": words,
         "addresses": [],
+        "links": [],
         "last_heard_s": None,
         "hardware": {},
         "load": {},

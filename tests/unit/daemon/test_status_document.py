@@ -1,8 +1,9 @@
-"""What status says of a member that has gone."""
+"""What status says of a member that has gone, and of one who waits to be one."""
 
 import asyncio
 from pathlib import Path
 
+from jupiterd.cluster.registers import canonical_bytes
 from jupiterd.daemon.status_document import status_document
 from tests.unit.daemon.two_nodes import TIMEOUT_S, lead, serving, unite
 
@@ -26,3 +27,16 @@ async def test_a_node_that_went_keeps_its_role_and_it_is_said_to_be_past(tmp_pat
         (row,) = [node for node in status_document(one)["nodes"] if node["id"] == gone]
         assert (row["state"], row["role"]) == ("gone", "generator")
         assert row["reason"] == "the role that it had before it went"
+
+
+async def test_who_waits_to_be_let_in_is_told_of_under_the_keys_of_a_member(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await unite(one, two)
+        one.pulse.roster_changed()
+        beat = two.pulse.message()
+        beat.leader = two.identity.node_id
+        beat.telemetry = canonical_bytes({"waiting": [["e" * 32, "laptop", [1, 2, 3, 4]]]})
+        one.pulse.heard(two.identity.node_id, beat)
+        *members, newcomer = status_document(one)["nodes"]
+        assert newcomer["state"] == "pending"
+        assert set(newcomer) == set(members[0]) | {"words"}

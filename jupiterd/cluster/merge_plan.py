@@ -14,6 +14,7 @@ from jupiterd.cluster.merging import removed_there
 from jupiterd.errors import RefusedError
 from jupiterd.ids import ClusterId, CycleId, NodeId, short
 
+SAME_VERSION = "install the same version of jupiterd on both sides"
 MAX_TOLD = 1024
 """Nodes, keys and cycles that are believed of another cluster, each."""
 
@@ -97,7 +98,7 @@ def read_brief(told: object) -> Brief:
                 tuple(_read_cycle(cycle) for cycle in cycles),  # pyright: ignore[reportUnknownVariableType]
             )
         case _:
-            raise RefusedError("the other cluster's answer can't be read")
+            raise RefusedError("the other cluster's answer can't be read", SAME_VERSION)
 
 
 def _read_cycle(told: object) -> CycleBrief:
@@ -112,7 +113,7 @@ def _read_cycle(told: object) -> CycleBrief:
         }:
             return CycleBrief(CycleId(cycle), domain, rounds, running, generator, started_at)
         case _:
-            raise RefusedError("the other cluster's answer can't be read")
+            raise RefusedError("the other cluster's answer can't be read", SAME_VERSION)
 
 
 def obstacles(ours: Brief, theirs: Brief) -> list[tuple[str, str]]:

@@ -106,7 +106,11 @@ async def approve_node(leading: "Leading", arguments: Arguments) -> dict[str, An
     applicant = leading.waiting.check(now_s(), node, words)
     decision, reason = admit(leading.journal.state, is_open=False, node=node)
     if decision is Admission.REFUSED:
-        raise RefusedError(f"{applicant.name} can't be let in: {reason}")
+        raise RefusedError(
+            f"{applicant.name} can't be let in: {reason}",
+            "jupiterctl node list shows the members; a machine that was removed can come back "
+            "with a new state folder",
+        )
     how = "who compared the words" if words else "without comparing the words"
     reason = f"approved by a person {how}"
     await leading.record(NodeAdmitted(node, applicant.name, applicant.certificate_pem, reason))

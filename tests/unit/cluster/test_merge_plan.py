@@ -23,8 +23,9 @@ def test_a_brief_survives_the_wire() -> None:
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda v: st.lists(v) | st.dictionaries(
     st.sampled_from(["id", "name", "nodes", "removed", "cycles"]), v)))  # fmt: skip
 def test_what_is_no_brief_is_refused(told: object) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(RefusedError) as refused:
         read_brief(told)
+    assert "same version" in refused.value.hint
 
 
 def test_a_running_cycle_of_the_absorbed_stands_in_the_way_and_one_of_the_other_does_not() -> None:

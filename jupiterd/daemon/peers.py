@@ -134,7 +134,8 @@ class Peers:
             return known
         channels = PeerChannels(self._identity, address, certificate_pem)
         links = known.links if known else Links(decides=self._identity.node_id < node)
-        peer = Peer(node, name, address, channels, links)
+        # It has just been greeted there: until it is beaten to, that is as good as an answer.
+        peer = Peer(node, name, address, channels, links, answered_s=now_s())
         if known is not None:
             peer.hardware, peer.addresses = known.hardware, known.addresses
             peer.address_kinds = known.address_kinds

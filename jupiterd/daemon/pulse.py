@@ -58,6 +58,8 @@ PRE_VOTE_TIMEOUT_S = 1.0
 LEAVE_TIMEOUT_S = 0.5
 PROVE_LINK_S = 2.0
 """A node that is beaten to proves its own way to the other so often."""
+MAX_TERM = 2**53
+"""Nobody comes so far by electing; a greater one would leave no room for the next."""
 HASTEN_S = 0.1
 """A stream that breaks is opened anew at once, but not more often than this."""
 
@@ -266,7 +268,7 @@ class Pulse:
 
     def heard(self, node: NodeId, message: peer_pb2.Heartbeat) -> None:
         """Take in a heartbeat, whichever side opened the stream."""
-        if message.cluster != self._journal.cluster:
+        if message.cluster != self._journal.cluster or message.term > MAX_TERM:
             return
         if message.goodbye:
             self._tell(SaidGoodbye(node))

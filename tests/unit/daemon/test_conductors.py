@@ -14,8 +14,9 @@ async def test_a_cycle_of_another_version_waits_with_a_reason_and_holds_up_nothi
     async with serving(tmp_path, "one") as one:
         await lead(one)
         assert one.leading is not None
+        board = one.leading.board
         await one.leading.record(started())  # of its domain this version understands nothing
-        await until(lambda: "can't go on with it" in str(one.board.to_plain(now_s())))
+        await until(lambda: "can't go on with it" in str(board.to_plain(now_s())))
         assert not one.journal.state.cycles[CYCLE].finished
         await one.leading.record(commanded("stopped", 1), WindowSet(is_open=True, edit=1))
-        await until(lambda: one.board.to_plain(now_s()) == [])
+        await until(lambda: board.to_plain(now_s()) == [])

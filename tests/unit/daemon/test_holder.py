@@ -318,6 +318,6 @@ async def test_a_worker_whose_ending_fails_is_ended_all_the_same(tmp_path: Path)
     async with holding(tmp_path) as (holder, _):
         holder._run = run
         (events,) = await begin(holder, RANK)
-        await holder.end(TERM, EPOCH)
+        await holder.end(LEADER, TERM, EPOCH)
         with pytest.raises(RefusedError, match="epoch 3 was ended"):
             await anext(events)

@@ -197,3 +197,13 @@ async def test_an_answer_that_was_meant_for_the_cluster_before_counts_no_more(
         monkeypatch.setattr(one.pulse, "_tell", told.append)
         await one.pulse._ask(other.identity.node_id, 7)
         assert told == []
+
+
+async def test_a_term_that_leaves_no_room_for_the_next_is_not_believed(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        stays, dissolves = await linked(one, other)
+        node, cluster = stays.identity.node_id, dissolves.journal.cluster
+        before = dissolves.pulse.election.term
+        beat = peer_pb2.Heartbeat(cluster=cluster, term=2**64 - 1, leader=node)
+        dissolves.pulse.heard(node, beat)
+        assert dissolves.pulse.election.term == before

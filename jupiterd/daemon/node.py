@@ -40,6 +40,7 @@ from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.pulse import Pulse
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
+from jupiterd.daemon.steadiness import has_wire, watch_steadiness
 from jupiterd.daemon.work_runner import WorkRunner
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.hardware.probe import probe
@@ -104,7 +105,6 @@ class Node:
         obedience.on_outranked = self.pulse.ask_for_term
         self.pulse.on_lead = self.leadership.on_lead
         self.pulse.on_step_down = self.leadership.on_step_down
-        self.pulse.set_stability(2 if self.hardware.on_mains else 1)
 
     @property
     def leading(self) -> Leading | None:
@@ -159,6 +159,7 @@ class Node:
             ("greeter", self.greeter.run()),
             ("pulse", self.pulse.run()),
             ("paths", self.path_watch.run()),
+            ("steadiness", watch_steadiness(self.pulse, self._is_wired)),
             ("addresses", keep_addresses(self.state_dir.peers, self.peers.ways)),
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
@@ -230,6 +231,9 @@ class Node:
             waiting=WaitingList(self.journal.cluster, self.identity.node_id, now_s()),
             check_awake=self.pulse.check_awake,
         )
+
+    def _is_wired(self) -> bool:
+        return self.settings.local or has_wire(self.settings.interface)
 
     def _is_member(self, node: NodeId) -> bool:
         return node in self.journal.state.members

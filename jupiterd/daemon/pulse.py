@@ -60,6 +60,8 @@ PROVE_LINK_S = 2.0
 """A node that is beaten to proves its own way to the other so often."""
 MAX_TERM = 2**53
 """Nobody comes so far by electing; a greater one would leave no room for the next."""
+LAG_KEPT = 0.98
+"""Of the worst lag at each tick: after a minute a tenth is left of it."""
 HASTEN_S = 0.1
 """A stream that breaks is opened anew at once, but not more often than this."""
 
@@ -84,6 +86,8 @@ class Pulse:
         self._group = group
         self._stability = 0
         self._lag_s = 0.0
+        self.worst_lag_s = 0.0
+        """By how much our loop came too late of late."""
         self._called_s: dict[NodeId, float] = {}
         """When each node last beat to us on a stream of its own."""
         self._hastened_s: dict[NodeId, float] = {}
@@ -145,6 +149,7 @@ class Pulse:
             due_s = max(due_s + LAN.beat_s, now_s())
             await asyncio.sleep(max(0.0, due_s - now_s()))
             self._lag_s = max(0.0, now_s() - due_s)
+            self.worst_lag_s = max(self._lag_s, self.worst_lag_s * LAG_KEPT)
             self.check_awake()
             self._save_again()
             self._tell(Ticked(self._lag_s))

@@ -37,7 +37,7 @@ def probe_host() -> Host:
         cpu=_cpu(),
         cores=_cores(),
         ram_bytes=psutil.virtual_memory().total,
-        on_mains=_is_on_mains(),
+        on_mains=is_on_mains(),
     )
 
 
@@ -62,7 +62,7 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def _is_on_mains() -> bool:
+def is_on_mains() -> bool:
     """Machines without a battery, or that don't know, count as plugged in."""
     try:
         battery = psutil.sensors_battery()

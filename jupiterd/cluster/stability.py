@@ -1,0 +1,21 @@
+"""How steady a machine is: whom an election prefers, of those that may lead.
+
+Owns the order of what counts. Doesn't know how any of it is measured. Speed isn't asked for: a
+leader that goes away costs everybody more than a slow one.
+"""
+
+STEADY_LAG_S = 0.25
+"""A loop that comes later than this is kept busy by something else."""
+
+SETTLED_S = 600.0
+"""Who has been up for so long is likely to stay."""
+
+
+def stability(*, on_mains: bool, is_wired: bool, lag_s: float, uptime_s: float) -> int:
+    """Return a number that is greater for a steadier machine.
+
+    Mains power counts before a wire, that before a loop in time, and that before time since the
+    start: each outweighs all that come after it.
+    """
+    marks = (on_mains, is_wired, lag_s <= STEADY_LAG_S, uptime_s >= SETTLED_S)
+    return sum(mark << place for place, mark in enumerate(reversed(marks)))

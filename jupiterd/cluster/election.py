@@ -142,6 +142,8 @@ class Election:
         """When each present node was heard last, and what it said."""
         self._round = _Round(set(), now, 0)
         self._has_resigned = False
+        self._has_lost_leader = False
+        """It has left or died, and nobody has been followed since."""
         self._can_persist = True
         self._alone_since = now
         self.stability = 0
@@ -315,7 +317,7 @@ class Election:
         effects = self._see_term(answer.term)
         if not answer.granted:
             self._role = ElectionRole.FOLLOWER
-            self._deadline = now + self._patience_s()
+            self._deadline = now + self._wait_after_refusal_s()
             return effects
         self._round.awaited.discard(answer.node)
         return [*effects, *self._finish_if_complete()]
@@ -364,12 +366,14 @@ class Election:
 
     def _lead(self, term: int, reason: str) -> list[Effect]:
         self._role = ElectionRole.LEADER
+        self._has_lost_leader = False
         self._leader = self._self_id
         self._term = term
         return [PersistTerm(term), BecomeLeader(term, reason)]
 
     def _follow(self, leader: NodeId, term: int, reason: str) -> list[Effect]:
         self._role = ElectionRole.FOLLOWER
+        self._has_lost_leader = False
         effects = self._raise_term(term)
         if leader != self._leader:
             self._leader = leader
@@ -412,6 +416,7 @@ class Election:
     def _lose_leader(self, now: float) -> None:
         """The leader has left, by its own word or for good: no need to wait for a time-out."""
         self._leader = None
+        self._has_lost_leader = True
         self._leader_heard_at = _LONG_AGO
         hurry_s = self._timing.rank_s * self._rank() + self._rng.uniform(0.0, self._timing.hurry_s)
         self._deadline = min(self._deadline, now + hurry_s)
@@ -422,6 +427,12 @@ class Election:
         least_s, most_s = self._timing.election_min_s, self._timing.election_max_s
         least_s = min(least_s + self._timing.rank_s * self._rank(), (least_s + 3 * most_s) / 4)
         return self._rng.uniform(least_s, most_s)
+
+    def _wait_after_refusal_s(self) -> float:
+        """Who knows that its leader is dead needn't wait long for the others to notice it too."""
+        if not self._has_lost_leader:
+            return self._patience_s()
+        return self._timing.beat_s + self._rng.uniform(0.0, self._timing.hurry_s)
 
     def _rank(self) -> int:
         """How many present nodes are steadier."""

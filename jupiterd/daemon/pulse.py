@@ -182,6 +182,11 @@ class Pulse:
             self._hastened_s[node] = now_s()
             self._start_beat(peer)
 
+    def _try_again_soon(self, node: NodeId) -> None:
+        """A process that is being killed may still take a connection, and refuse the next one."""
+        if self._is_running and node in self.alive():
+            asyncio.get_running_loop().call_later(2 * HASTEN_S, self._hasten, node)
+
     def _keep_deadline(self) -> None:
         """See to it that the machine is woken when it wants to be, between two ticks too."""
         wake_at_s = self._presence.wake_at
@@ -318,6 +323,8 @@ class Pulse:
         except grpc.aio.AioRpcError as error:
             if "refused" in (error.details() or "").lower():
                 self._tell(Refused(peer.node))
+            elif error.code() is grpc.StatusCode.UNAVAILABLE:
+                self._try_again_soon(peer.node)
         except TimedOutError as error:
             log.debug("beat_unanswered", extra={"node": short(peer.node), "reason": error.message})
         except Exception:  # whatever a peer says, it must not end this daemon

@@ -303,6 +303,16 @@ def test_the_successor_asks_at_once_and_the_others_wait_for_it() -> None:
         assert made.wake_at == 1.0 + LAN.answer_s
 
 
+def test_who_knows_that_its_leader_is_dead_asks_again_soon_after_a_refusal() -> None:
+    made = Election(ME, 1, 0.0, random.Random(1))
+    made.step(0.0, PresenceChanged(frozenset((BOB, EVE))))
+    made.step(0.1, beat(EVE, EVE, term=1))
+    made.step(1.0, PresenceChanged(frozenset((BOB,))))
+    made.step(made.wake_at, Ticked())
+    made.step(2.0, PreVoteAnswered(BOB, granted=False, term=1))
+    assert 2.0 + LAN.beat_s <= made.wake_at <= 2.0 + LAN.beat_s + LAN.hurry_s
+
+
 def test_nobody_takes_over_from_a_leader_that_is_still_here() -> None:
     made = Election(ME, 1, 0.0, random.Random(1))
     made.step(0.0, PresenceChanged(frozenset((BOB, EVE))))

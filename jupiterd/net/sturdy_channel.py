@@ -10,7 +10,7 @@ though nobody has cancelled the caller: both would end tasks that are to go on f
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -41,14 +41,7 @@ class SturdyChannel:
     ) -> object:
         """Return a call of one reply."""
         read = _reader(response_deserializer)
-        call = self._channel.unary_unary(method, request_serializer, read, **more)
-
-        async def ask(request: object, **options: Any) -> object:
-            self._check_open()
-            with _closed_by_us():
-                return await call(request, **options)
-
-        return ask
+        return self._asking(self._channel.unary_unary(method, request_serializer, read, **more))
 
     def stream_unary(
         self,
@@ -59,14 +52,7 @@ class SturdyChannel:
     ) -> object:
         """Return a call of many requests and one reply."""
         read = _reader(response_deserializer)
-        call = self._channel.stream_unary(method, request_serializer, read, **more)
-
-        async def ask(requests: AsyncIterator[Any], **options: Any) -> object:
-            self._check_open()
-            with _closed_by_us():
-                return await call(requests, **options)
-
-        return ask
+        return self._asking(self._channel.stream_unary(method, request_serializer, read, **more))
 
     def unary_stream(
         self,
@@ -100,6 +86,14 @@ class SturdyChannel:
             return call(**options)
 
         return talk
+
+    def _asking(self, call: Callable[..., Awaitable[Any]]) -> object:
+        async def ask(asked: object, **options: Any) -> object:
+            self._check_open()
+            with _closed_by_us():
+                return await call(asked, **options)
+
+        return ask
 
     def _check_open(self) -> None:
         if self._is_closed():

@@ -13,9 +13,12 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 def plain(value: object) -> str:
     """Return the value as one line that can't steer the terminal, whoever sent it."""
-    if value is None or value == "":
-        return MISSING
-    return "".join(char if char.isprintable() else "?" for char in str(value))
+    return MISSING if value is None or value == "" else printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Return the text as one line that can't steer the terminal."""
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def duration(seconds: float) -> str:

@@ -5,7 +5,6 @@ Owns the Protocols that adapters keep and shells rely on. Knows none of the adap
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from jupiterd.ids import ArtifactId
@@ -54,16 +53,4 @@ class ArtifactSource(Protocol):
         self, artifact: ArtifactId, ranges: Sequence[tuple[int, int]]
     ) -> AsyncIterator[tuple[int, bytes]]:
         """Yield (offset, data) pieces of (offset, length) ranges of the files laid end to end."""
-        ...
-
-
-class ArtifactPlace(Protocol):
-    """Where this node keeps artifacts."""
-
-    def holds(self, artifact: ArtifactId) -> bool:
-        """Say whether a complete, verified copy is here."""
-        ...
-
-    def path(self, artifact: ArtifactId) -> Path:
-        """Return the folder with its files; raises NotFoundError where it isn't held."""
         ...

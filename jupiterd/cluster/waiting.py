@@ -22,6 +22,7 @@ from jupiterd.cluster.approval import (
 )
 from jupiterd.cluster.rates import Rate, RateLimit
 from jupiterd.errors import NotFoundError, RefusedError
+from jupiterd.formats import printable
 from jupiterd.ids import ClusterId, NodeId, short
 
 MAX_WAITING = 8
@@ -192,7 +193,7 @@ class WaitingList:
 def clean_name(name: str, node: NodeId) -> str:
     """Return a stranger's name for display, bounded and on one line."""
     cut = name.encode(errors="ignore")[:MAX_NAME_BYTES].decode(errors="ignore")
-    return "".join(char for char in cut if char.isprintable()).strip() or short(node)
+    return printable(cut.strip()) or short(node)
 
 
 def to_plain(waiting: Sequence[Waiting]) -> list[list[Any]]:

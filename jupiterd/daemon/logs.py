@@ -7,6 +7,8 @@ hand in what is logged. Doesn't know what that is.
 import logging
 import sys
 
+from jupiterd.formats import printable
+
 MAX_CHARACTERS = 500
 """Of one value, or of one line of a traceback."""
 
@@ -50,7 +52,7 @@ def _quoted(value: object) -> str:
 
 def _plain(text: str) -> str:
     """Return one line, with what can't be printed as `?`."""
-    return "".join(char if char.isprintable() else "?" for char in _cut(text))
+    return printable(_cut(text))
 
 
 def _cut(text: str) -> str:

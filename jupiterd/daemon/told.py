@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from jupiterd.daemon.settings import parse_address
+from jupiterd.formats import printable
 from jupiterd.net.interfaces import seen_from_here
 from jupiterd.ports import Address
 
@@ -23,7 +24,7 @@ _ID = re.compile("[0-9a-f]{32}")
 
 def told_text(text: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
     """Return it as one line that steers no terminal and isn't long."""
-    return "".join(char if char.isprintable() else "?" for char in text[:max_characters])
+    return printable(text[:max_characters])
 
 
 def is_id(text: str) -> bool:

@@ -1,0 +1,116 @@
+"""What one rank prints about its run, for people who read its log.
+
+Pure: values come in, lines go out. Doesn't know where they are printed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which rank this is, and where it runs."""
+
+    rank: int
+    world_size: int
+    node: str
+    device: str
+
+    @property
+    def tag(self) -> str:
+        """Return what every line of this rank begins with."""
+        return f"[Rank {self.rank}/{self.world_size} | Node {self.node} | Device {self.device}]"
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """What the rank computes in."""
+
+    precision: str
+    autocast: bool
+    scaler: bool
+
+    def line(self) -> str:
+        """Return it in the words that people of the field use."""
+        on = {True: "ON", False: "OFF"}
+        scaler = on[self.scaler]
+        return f"Precision {self.precision} | Autocast={on[self.autocast]} | GradScaler={scaler}"
+
+
+@dataclass(frozen=True)
+class Course:
+    """The model, and the steps that it is trained in."""
+
+    model: str
+    d_model: int
+    layers: int
+    heads: int
+    seq_len: int
+    micro_batch: int
+    """Sequences of this rank in memory at a time."""
+    batch: int
+    """Sequences of one step, over all ranks."""
+    steps: int
+    steps_per_epoch: float
+    """Steps of one pass over the data."""
+
+    @property
+    def epochs(self) -> int:
+        """Return how many passes are begun."""
+        return self.epoch_of(self.steps - 1)
+
+    def epoch_of(self, step: int) -> int:
+        """Return in which pass (from 1) the step (from 0) begins."""
+        return int(step / self.steps_per_epoch) + 1
+
+
+def start_lines(
+    place: Place, engine: str, gpus: Sequence[str], numerics: Numerics, course: Course
+) -> list[str]:
+    """Return what a rank says before its first step; rank 0 also says what is trained."""
+    owned = ", ".join(gpus) or "none"
+    lines = [
+        f"{place.tag} Engine {engine} | World size {place.world_size} | GPUs {owned}",
+        f"{place.tag} {numerics.line()}",
+    ]
+    if place.rank == 0:
+        lines += [f"{place.tag} {line}" for line in _course_lines(course, place.world_size)]
+    return lines
+
+
+def step_line(
+    place: Place, course: Course, step: int, loss: float, tokens_per_s: float, sync: str
+) -> str:
+    """Return the line of a step (from 1) that is done."""
+    return (
+        f"{place.tag} Epoch {course.epoch_of(step - 1)} | Step {step} | Loss {loss:.4f} | "
+        f"tok/s {tokens_per_s:,.0f} | Sync={sync}"
+    )
+
+
+def epoch_line(
+    course: Course, epoch: int, train_loss: float, val_loss: float | None, elapsed_s: float
+) -> str:
+    """Return the line of a pass over the data that is done."""
+    validated = "N/A" if val_loss is None else f"{val_loss:.4f}"
+    return (
+        f"Epoch {epoch}/{course.epochs} | Train loss {train_loss:.4f} | Val loss {validated} | "
+        f"{elapsed_s:.1f}s"
+    )
+
+
+def end_line(place: Place) -> str:
+    """Return what a rank says when it has done its last step and all weights are the same."""
+    return f"{place.tag} Training finished. Gradients in sync."
+
+
+def _course_lines(course: Course, ranks: int) -> list[str]:
+    accumulation = max(1, round(course.batch / (course.micro_batch * ranks)))
+    shape = f"d_model={course.d_model}, layers={course.layers}, heads={course.heads}"
+    batch = f"Batch per device {course.micro_batch} | Accumulation {accumulation}"
+    length = f"Total steps {course.steps} | Steps per epoch {course.steps_per_epoch:,.1f}"
+    return [
+        f"Model {course.model}: {shape}, seq_len={course.seq_len}",
+        f"{batch} | Effective batch {course.batch}",
+        f"{length} | Epochs {course.epochs}",
+    ]

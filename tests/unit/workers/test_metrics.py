@@ -1,0 +1,69 @@
+"""Curves of a run: nothing twice, nothing lost, and TensorBoard reads them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tensorboardX.proto import event_pb2
+
+from jupiterd.workers.train.metrics import JSONL_FILE, RunMetrics
+
+
+def steps_in(folder: Path) -> list[int]:
+    lines = (folder / JSONL_FILE).read_text().splitlines()
+    return [json.loads(line)["step"] for line in lines]
+
+
+def events_in(folder: Path) -> list[Any]:
+    """Read TensorBoard's records: length, its check sum, the event, its check sum."""
+    event: Any = vars(event_pb2)["Event"]
+    events: list[Any] = []
+    for path in sorted(folder.glob("events.out.tfevents.*")):
+        data = path.read_bytes()
+        while data:
+            size = int.from_bytes(data[:8], "little")
+            events.append(event.FromString(data[12 : 12 + size]))
+            data = data[12 + size + 4 :]
+    return events
+
+
+def tags_in(folder: Path) -> set[str]:
+    return {value.tag for event in events_in(folder) for value in event.summary.value}
+
+
+def test_every_reading_has_its_line_and_its_curve(tmp_path: Path) -> None:
+    with RunMetrics(tmp_path, 0) as metrics:
+        readings = {"loss": 2.5, "tokens_per_s": 10.0, "mfu": None, "grad_norm": 1.0, "lr": 0.1}
+        metrics.write(1, readings, vram_bytes=3 << 20)
+        metrics.write(2, {"train_loss": 2.0, "val_loss": 2.1, "epoch_seconds": 3.0})
+    first = json.loads((tmp_path / JSONL_FILE).read_text().splitlines()[0])
+    assert first["loss"] == 2.5
+    assert "mfu" not in first
+    assert tags_in(tmp_path) == {
+        "Loss/train_step",
+        "Loss/train_epoch",
+        "Loss/val_epoch",
+        "Time/epoch_seconds",
+        "System/CPU_percent",
+        "System/RAM_percent",
+        "System/GPU_VRAM_MB",
+        "Speed/tokens_per_s",
+        "Train/grad_norm",
+        "Train/lr",
+    }
+
+
+def test_a_run_that_goes_on_takes_back_the_steps_it_does_again(tmp_path: Path) -> None:
+    with RunMetrics(tmp_path, 0) as metrics:
+        for step in (1, 2, 3):
+            metrics.write(step, {"loss": 1.0})
+    with RunMetrics(tmp_path, 2) as metrics:
+        metrics.write(3, {"loss": 1.0})
+    assert steps_in(tmp_path) == [1, 2, 3]
+
+
+def test_a_line_torn_by_a_crash_is_dropped(tmp_path: Path) -> None:
+    (tmp_path / JSONL_FILE).write_text('{"step": 1, "loss": 1.0}\n{"step": 2, "lo')
+    with RunMetrics(tmp_path, 2) as metrics:
+        metrics.write(3, {"loss": 1.0})
+    assert steps_in(tmp_path) == [1, 3]

@@ -14,7 +14,7 @@ from jupiterd.ports import Address
 
 MAX_FILE_BYTES = 64 << 10
 MAX_KEPT = 128
-KEEP_INTERVAL_S = 1.0
+KEEP_INTERVAL_S = 5.0
 
 
 def load_addresses(path: Path) -> list[Address]:
@@ -47,7 +47,9 @@ async def keep_addresses(path: Path, in_use: Callable[[], Iterable[Address]]) ->
 
 
 def _keep(path: Path, in_use: Iterable[Address], kept: list[Address]) -> list[Address]:
-    known = list(dict.fromkeys([*in_use, *kept]))[:MAX_KEPT]
+    used = dict.fromkeys(in_use)
+    still = [address for address in kept if address in used]
+    known = list(dict.fromkeys([*still, *used, *kept]))[:MAX_KEPT]
     if set(known) != set(kept):
         with contextlib.suppress(OSError):  # only hints, for the next start
             save_addresses(path, known)

@@ -29,7 +29,7 @@ from jupiterd.net.channels import PeerChannels
 from jupiterd.net.credentials import peek_certificate
 from jupiterd.net.identity import Identity, node_id_of
 from jupiterd.net.interface_watch import LostAddresses
-from jupiterd.net.interfaces import addresses_by_interface
+from jupiterd.net.interfaces import recent_addresses
 from jupiterd.ports import Address, Discovery
 from jupiterd.rpc import peer_pb2
 from jupiterd.rpc.peer_pb2_grpc import PeerStub
@@ -67,7 +67,7 @@ class Greeter:
         self.seen = ClustersSeen()
         self.joining = Joining(identity, journal, self.addresses, self.seen, name, summary)
         self.joining.moved = moved
-        self._lost = LostAddresses(lambda: frozenset(addresses_by_interface()))
+        self._lost = LostAddresses(lambda: frozenset(recent_addresses()))
         self.run_nonce = ""
         """Drawn at each start of the daemon, so that it knows itself."""
         self.clone_at = ""
@@ -79,6 +79,8 @@ class Greeter:
         self.on_clone: Callable[[], None] = lambda: None
         self.on_met: Callable[[NodeId, Summary, PeerChannels], Awaitable[bool]] = _go_on
         """Called first with whoever was met; says whether there is nothing more to be done now."""
+        self.present: Callable[[], frozenset[NodeId]] = frozenset
+        """Says which members are here, as far as anybody hears them."""
 
     def note_caller(self, node: NodeId, address: Address, cluster: str) -> None:
         """Take up where somebody who said hello may answer; hasten only where a link is missing.
@@ -115,7 +117,9 @@ class Greeter:
 
     def _look_at_links(self) -> None:
         """Where an address of ours is gone, look for other ways to those we reached from it."""
-        self.addresses.recall(lambda node: self._peers.get(node) is not None)
+        self.addresses.recall(self._works)
+        if not all(self._peers.get(node) for node in self.present() & self._others()):
+            self.addresses.ask_around()
         lost = self._lost.among(self._peers.sources())
         for peer in self._peers.strand(lost):
             log.info("link_stranded", extra={"node": short(peer.node), "source": peer.source})
@@ -181,7 +185,7 @@ class Greeter:
                 peer.run_nonce = reply.run_nonce
             else:
                 self._peers.learn(working, address)
-                attempt.put_off(node)
+            attempt.put_off(node)
             self.joining.pending_reason = ""
             self._note_told(reply.member_addresses)
         elif meeting is Meeting.SAME:
@@ -213,6 +217,11 @@ class Greeter:
 
     def _others(self) -> frozenset[NodeId]:
         return frozenset(self._journal.state.members) - {self._identity.node_id}
+
+    def _works(self, node: NodeId) -> bool:
+        """Say whether beats go both ways between us and a node, in the same cluster."""
+        peer = self._peers.get(node)
+        return peer is not None and now_s() - min(peer.answered_s, peer.heard_s) < WORKING_S
 
     def _working_link(self, node: NodeId, address: Address, run_nonce: str) -> Peer | None:
         """Return the link that carries heartbeats to the same run of that daemon elsewhere, if any.

@@ -14,8 +14,9 @@ from jupiterd.ports import Address
 SOON_S = 0.1
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 30.0
-LOOK_AT_OTHERS_S = 300.0
-"""Other ways to a peer that is linked are measured by `path_watch`; this is for a new machine."""
+LOOK_AGAIN_S = 300.0
+"""A link that works tells of its peer, and `path_watch` measures other ways to it; this is for what
+neither notices."""
 
 MAX_ADDRESSES = 256
 
@@ -29,12 +30,12 @@ class Attempt:
     tried_s: float = float("-inf")
     is_ours: bool = False
     is_under_way: bool = False
-    other_way_to: NodeId | None = None
-    """Who answered there and is linked at another address: as long as it is, there is no hurry."""
+    put_off_for: NodeId | None = None
+    """Who answered there and is linked: as long as the link works, there is no hurry."""
 
     def begin(self) -> None:
         """Take note that the address is tried now, and let each wait be longer than the last."""
-        self.is_under_way, self.other_way_to = True, None
+        self.is_under_way, self.put_off_for = True, None
         self.tried_s = now_s()
         self.due_s = now_s() + self.wait_s
         self.wait_s = min(self.wait_s * 2, LAST_RETRY_S)
@@ -48,8 +49,8 @@ class Attempt:
         self.due_s, self.wait_s = now_s() + wait_s, FIRST_RETRY_S
 
     def put_off(self, node: NodeId) -> None:
-        """Have it tried much later, for this node is linked elsewhere."""
-        self.due_s, self.other_way_to = now_s() + LOOK_AT_OTHERS_S, node
+        """Have it tried much later, for there is a link to this node, there or elsewhere."""
+        self.due_s, self.put_off_for = now_s() + LOOK_AGAIN_S, node
 
 
 class KnownAddresses:
@@ -98,12 +99,23 @@ class KnownAddresses:
         for attempt in self._attempts.values():
             attempt.again_in(0.0)
 
-    def recall(self, is_linked: Callable[[NodeId], bool]) -> None:
-        """Have those tried at once that were put off for a link which is no more."""
-        for attempt in self._attempts.values():
-            if attempt.other_way_to is not None and not is_linked(attempt.other_way_to):
-                attempt.other_way_to = None
+    def recall(self, works: Callable[[NodeId], bool]) -> None:
+        """Have those tried at once that were put off for a link which works no more."""
+        for attempt in self._put_off():
+            if attempt.put_off_for is not None and not works(attempt.put_off_for):
+                attempt.put_off_for = None
                 attempt.again_in(0.0)
+
+    def ask_around(self) -> None:
+        """Have those that were put off tried half a minute after the last time: they may know more.
+
+        A member tells where others answer; so a node is found that multicast doesn't reach.
+        """
+        for attempt in self._put_off():
+            attempt.due_s = min(attempt.due_s, attempt.tried_s + LAST_RETRY_S)
+
+    def _put_off(self) -> list[Attempt]:
+        return [a for a in self._attempts.values() if a.put_off_for is not None]
 
     def due(self) -> list[tuple[Address, Attempt]]:
         """Return the addresses to be tried now, who has waited longest first."""

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 LOOK_AT_ADDRESSES_S = 2.0
 """Asking the system for them takes a millisecond; a change must be told, but not at once."""
 
+LOOK_AT_LOAD_S = 1.0
+"""People see it once a second; what is told again unchanged isn't read again (`peers`)."""
+
 
 class Outlook:
     """One node's view of everybody, itself included."""
@@ -45,6 +48,8 @@ class Outlook:
         self.port = 0
         self._last_about = peer_pb2.About()
         self._about_due_s = 0.0
+        self._load: dict[str, float] = {}
+        self._load_due_s = 0.0
 
     def hardware_of(self, node: NodeId) -> Hardware | None:
         """Return a member's hardware, as it told us."""
@@ -91,8 +96,11 @@ class Outlook:
 
     def load(self) -> dict[str, float]:
         """Return how busy this machine is."""
-        memory = psutil.virtual_memory()
-        return {"cpu_percent": psutil.cpu_percent(None), "ram_percent": memory.percent}
+        if now_s() >= self._load_due_s:
+            self._load_due_s = now_s() + LOOK_AT_LOAD_S
+            ram_percent = psutil.virtual_memory().percent
+            self._load = {"cpu_percent": psutil.cpu_percent(None), "ram_percent": ram_percent}
+        return self._load
 
     def liveness(self, node: NodeId) -> Liveness:
         """Return whether a member answers; this node does, to itself."""

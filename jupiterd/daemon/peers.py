@@ -59,6 +59,8 @@ class Peer:
     """Its vector of writers, as it last told us."""
     answered_s: float = float("-inf")
     """When it last answered a heartbeat over this link."""
+    heard_s: float = float("-inf")
+    """When it last beat as a node of the cluster that we are in, whoever began."""
     source: str = ""
     """The address of ours that the link leaves from; empty where it can't be lost."""
     is_stranded: bool = False
@@ -66,6 +68,8 @@ class Peer:
     troubled_until_s: float = 0.0
     """Work isn't placed there before this time: a stream to it has just broken."""
     beats: BeatStream = field(init=False)
+    _told: bytes = b""
+    """What the telemetry was read from."""
 
     def __post_init__(self) -> None:
         """Beat over the channels that are in use at the time."""
@@ -76,8 +80,8 @@ class Peer:
         try:
             if about is not None and about is not self.about:
                 self._take_up_about(about)
-            if telemetry:
-                self.telemetry = read_telemetry(telemetry)
+            if telemetry and telemetry != self._told:
+                self.telemetry, self._told = read_telemetry(telemetry), telemetry
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             log.debug("telemetry_refused", extra={"node": short(self.node), "reason": str(error)})
 
@@ -135,7 +139,8 @@ class Peers:
         channels = PeerChannels(self._identity, address, certificate_pem)
         links = known.links if known else Links(decides=self._identity.node_id < node)
         # It has just been greeted there: until it is beaten to, that is as good as an answer.
-        peer = Peer(node, name, address, channels, links, answered_s=now_s())
+        met_s = now_s()
+        peer = Peer(node, name, address, channels, links, answered_s=met_s, heard_s=met_s)
         if known is not None:
             peer.hardware, peer.addresses = known.hardware, known.addresses
             peer.address_kinds = known.address_kinds

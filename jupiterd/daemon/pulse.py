@@ -58,6 +58,8 @@ PRE_VOTE_TIMEOUT_S = 1.0
 LEAVE_TIMEOUT_S = 0.5
 PROVE_LINK_S = 2.0
 """A node that is beaten to proves its own way to the other so often."""
+TURN_S = 2 * LAN.beat_s - LAN.beat_s / 4
+"""Between two followers somebody speaks once a second; a tick may come a little early."""
 MAX_TERM = 2**53
 """Nobody comes so far by electing; a greater one would leave no room for the next."""
 LAG_KEPT = 0.98
@@ -141,6 +143,10 @@ class Pulse:
         """Return the members that answer, this node included."""
         return self.membership.alive()
 
+    def present(self) -> frozenset[NodeId]:
+        """Return the members that aren't gone, this node included."""
+        return self.membership.present()
+
     async def run(self) -> None:
         """Beat for ever; a late wake-up is our own lag, and accuses nobody."""
         self._is_running = True
@@ -159,16 +165,22 @@ class Pulse:
 
     def _is_due(self, peer: Peer) -> bool:
         """One of two calls and the other answers; that one calls if it isn't called."""
-        interval_s = self._interval_s(peer.node)
+        called_s = self._called_s.get(peer.node, -math.inf)
+        if not self._is_one_the_leader(peer.node):
+            return self._is_turn(peer, called_s)
         if self._self_id < peer.node:
-            return now_s() - peer.beats.asked_s > interval_s - LAN.beat_s / 2
-        is_called = now_s() - self._called_s.get(peer.node, -math.inf) < 2 * interval_s
+            return now_s() - peer.beats.asked_s > LAN.beat_s / 2
+        is_called = now_s() - called_s < 2 * LAN.beat_s
         return not is_called or now_s() - peer.answered_s >= PROVE_LINK_S
 
-    def _interval_s(self, node: NodeId) -> float:
-        """Two followers beat half as often: each of them hears of the other by the leader too."""
-        leader = self.election.leader
-        return LAN.beat_s if leader in (None, node, self._self_id) else 2 * LAN.beat_s
+    def _is_turn(self, peer: Peer, called_s: float) -> bool:
+        """Two followers take turns, once a second: each hears of the other by the leader too."""
+        if self._self_id < peer.node:
+            return now_s() - max(peer.beats.asked_s, called_s) > TURN_S
+        return now_s() - peer.answered_s > PROVE_LINK_S - LAN.beat_s / 4
+
+    def _is_one_the_leader(self, node: NodeId) -> bool:
+        return self.election.leader in (None, node, self._self_id)
 
     def _start_beat(self, peer: Peer) -> None:
         is_member = peer.node in self._journal.state.members
@@ -288,6 +300,7 @@ class Pulse:
             self._abouts[node] = message.about
         peer = self._peers.get(node)
         if peer is not None:
+            peer.heard_s = now_s()
             peer.take_up(message.telemetry, self._abouts.get(node))
         if message.head != self._journal.ledger.head():
             self._exchange.request(node)

@@ -1,20 +1,18 @@
 """The daemon's settings and where each comes from.
 
 Owns the names, defaults and the order flag, environment, jupiter.yaml, default. Read once at start,
-never at import.
+never at import. What reads a file is loaded only where there is one: it takes 11 MB for good.
 """
 
 import ipaddress
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from typing import Annotated, Any
 
 from jupiterd.cluster.tokens import parse_token
-from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidSettingError, UsageError
 from jupiterd.locations import default_state_dir
 from jupiterd.ports import Address
@@ -26,70 +24,113 @@ ENVIRONMENT_PREFIX = "JUPITER_"
 
 LIST_SEPARATOR = ","
 
+YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 
-class Settings(BaseModel):
-    """Everything the daemon is told from outside; frozen."""
+Reader = Callable[[object], object]
+"""Returns a value as it was meant, from any source; raises ValueError with what was expected."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(default_factory=platform.node, min_length=1, max_length=64)
+def _text(least: int, most: int) -> Reader:
+    def read(told: object) -> str:
+        if isinstance(told, str) and least <= len(told) <= most:
+            return told
+        raise ValueError(f"expected text of {least} to {most} characters, got {told!r}")
+
+    return read
+
+
+def _whole(low: int, high: int) -> Reader:
+    def read(told: object) -> int:
+        number = int(told) if isinstance(told, str) and told.isdecimal() else told
+        if isinstance(number, int) and not isinstance(number, bool) and low <= number <= high:
+            return number
+        raise ValueError(f"expected a whole number from {low} to {high}, got {told!r}")
+
+    return read
+
+
+def _yes_or_no(told: object) -> bool:
+    text = str(told).lower()
+    if text in YES | NO:
+        return text in YES
+    raise ValueError(f"expected true or false, got {told!r}")
+
+
+def _list(told: object) -> tuple[str, ...]:
+    parts = told.split(LIST_SEPARATOR) if isinstance(told, str) else told
+    if not isinstance(parts, list | tuple):
+        raise ValueError(f"expected a list, got {told!r}")  # noqa: TRY004 - a wrong value
+    found = [_text(0, 255)(part) for part in parts]
+    return tuple(text for part in found if (text := str(part).strip()))
+
+
+def _peers(told: object) -> tuple[str, ...]:
+    found = _list(told)
+    for text in found:
+        parse_address(text)
+    return found
+
+
+def _folder(told: object) -> Path:
+    if isinstance(told, str | Path) and str(told):
+        return Path(told)
+    raise ValueError(f"expected a folder, got {told!r}")
+
+
+def _join_token(told: object) -> str:
+    try:
+        return str(parse_token(str(told))) if told else ""
+    except UsageError as error:
+        raise ValueError(error.message) from error
+
+
+def _read_by(read: Reader, **default: Any) -> Any:  # noqa: ANN401 - as `dataclasses.field` has it
+    return field(metadata={"read": read}, **default)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything the daemon is told from outside."""
+
+    name: str = _read_by(_text(1, 64), default_factory=platform.node)
     """The node's name in tables and logs; not its identity. Default: the host name."""
 
-    state_dir: Path = Field(default_factory=default_state_dir)
+    state_dir: Path = _read_by(_folder, default_factory=default_state_dir)  # noqa: RUF009
     """The folder with key, ledger, artifacts and logs."""
 
-    port: int = Field(default=DEFAULT_PORT, ge=0, le=65535)
+    port: int = _read_by(_whole(0, 65535), default=DEFAULT_PORT)
     """TCP port for other nodes; 0 lets the system choose, and mDNS tells the others."""
 
-    interface: tuple[str, ...] = ()
+    interface: tuple[str, ...] = _read_by(_list, default=())
     """Network interfaces to use; default: all."""
 
-    peer: tuple[str, ...] = ()
+    peer: tuple[str, ...] = _read_by(_peers, default=())
     """HOST, HOST:PORT or [IPv6]:PORT of other nodes, where multicast doesn't reach them."""
 
-    scope: str = Field(default="", max_length=64)
+    scope: str = _read_by(_text(0, 64), default="")
     """Find by multicast only daemons of the same scope; default: those without one."""
 
-    join: str = ""
+    join: str = _read_by(_join_token, default="")
     """A join token of the cluster that this node is to be in, and of no other."""
 
-    closed: bool = False
+    closed: bool = _read_by(_yes_or_no, default=False)
     """A cluster that this node founds lets nobody in unless somebody opens it or approves them."""
 
-    trust_lan: bool = False
+    trust_lan: bool = _read_by(_yes_or_no, default=False)
     """While this node leads, whoever is on the network may join at any time."""
 
-    threads: int = Field(default=0, ge=0, le=4096)
+    threads: int = _read_by(_whole(0, 4096), default=0)
     """Threads that each worker process computes with; 0 means one for each core."""
 
-    local: bool = False
+    local: bool = _read_by(_yes_or_no, default=False)
     """Use the loopback interface only, for several daemons on one machine."""
-
-    @field_validator("join")
-    @classmethod
-    def _check_token(cls, value: str) -> str:
-        try:
-            return str(parse_token(value)) if value else ""
-        except UsageError as error:
-            raise ValueError(error.message) from error
-
-    @field_validator("interface", "peer", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(part.strip() for part in value.split(LIST_SEPARATOR) if part.strip())
-        return value
-
-    @field_validator("peer")
-    @classmethod
-    def _check_peers(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for text in value:
-            parse_address(text)
-        return value
 
     def peer_addresses(self) -> tuple[Address, ...]:
         """Return the static peers."""
         return tuple(parse_address(text) for text in self.peer)
+
+
+_READERS: Mapping[str, Reader] = {each.name: each.metadata["read"] for each in fields(Settings)}
 
 
 def parse_address(text: str) -> Address:
@@ -132,10 +173,10 @@ def load_settings(
         InvalidSettingError: a value is wrong or a key unknown; the source is named.
     """
     values: dict[str, Any] = {}
-    sources = dict.fromkeys(Settings.model_fields, "default")
+    sources = dict.fromkeys(_READERS, "default")
     from_environment = {
         name: environment[ENVIRONMENT_PREFIX + name.upper()]
-        for name in Settings.model_fields
+        for name in _READERS
         if ENVIRONMENT_PREFIX + name.upper() in environment
     }
     for source, found in (
@@ -143,16 +184,17 @@ def load_settings(
         ("environment", from_environment),
         ("flag", flags),
     ):
-        values.update(found)
-        sources.update(dict.fromkeys(found, source))
+        for name, told in found.items():
+            values[name] = _checked(name, told, source)
+            sources[name] = source
+    return Settings(**values), sources
+
+
+def _checked(name: str, told: object, source: str) -> object:
     try:
-        return Settings(**values), sources
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "settings"
-        wrong = first["msg"].removeprefix("Value error, ")
-        source = sources.get(name, "unknown")
-        raise InvalidSettingError(f"{name} (from {source}): {wrong}") from error
+        return _READERS[name](told)
+    except ValueError as error:
+        raise InvalidSettingError(f"{name} (from {source}): {error}") from error
 
 
 def environment() -> Mapping[str, str]:
@@ -161,6 +203,10 @@ def environment() -> Mapping[str, str]:
 
 
 def _read(config: Path) -> dict[str, Any]:
+    from pydantic import ConfigDict, PlainValidator, create_model
+
+    from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
+
     try:
         text = config.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -168,7 +214,11 @@ def _read(config: Path) -> dict[str, Any]:
         raise InvalidSettingError(f"{config} can't be read: {reason}") from error
     if all(line.lstrip()[:1] in {"", "#"} for line in text.splitlines()):
         return {}
+    rows: dict[str, Any] = {
+        name: (Annotated[Any, PlainValidator(read)], None) for name, read in _READERS.items()
+    }
+    model = create_model("Settings", __config__=ConfigDict(extra="forbid"), **rows)
     try:
-        return parse_yaml(text, str(config), Settings).model_dump(exclude_unset=True)
+        return parse_yaml(text, str(config), model).model_dump(exclude_unset=True)
     except YamlMistakesError as error:
         raise InvalidSettingError(error.mistakes[0]) from error

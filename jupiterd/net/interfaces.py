@@ -7,7 +7,9 @@ A link-local IPv6 address always carries the name of its interface here: `fe80::
 
 import ipaddress
 import socket
+import time
 from contextlib import suppress
+from functools import lru_cache
 from itertools import groupby
 
 import psutil
@@ -24,6 +26,9 @@ LOOPBACK = "127.0.0.1"
 
 MAX_TOLD_OF_ONE = 2
 """IPv4 addresses of one interface that others are told, and as many routable IPv6 ones."""
+
+SHARED_S = 0.5
+"""Reading all interfaces takes about half a millisecond, and three look every second or sooner."""
 
 MAX_SCOPES = 4
 """Links on which a link-local address is tried that may lie on any of them."""
@@ -129,6 +134,17 @@ def addresses_by_interface(interfaces: tuple[str, ...] = ()) -> list[tuple[str, 
         for entry in entries
         if _is_ip(entry.family) and _is_reachable_from_outside(entry.address)
     ]
+
+
+def recent_addresses(interfaces: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """Return the same, half a second old at most, for those that look again and again."""
+    found = _all_addresses(int(time.monotonic() / SHARED_S))
+    return [pair for pair in found if not interfaces or pair[0] in interfaces]
+
+
+@lru_cache(1)
+def _all_addresses(_moment: int) -> list[tuple[str, str]]:
+    return addresses_by_interface()
 
 
 def _ranked(interfaces: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -27,9 +27,9 @@ from zeroconf.asyncio import AsyncServiceBrowser, AsyncServiceInfo, AsyncZerocon
 from jupiterd.net.interface_watch import LOOK_INTERVAL_S, InterfaceWatch, Reading
 from jupiterd.net.interfaces import (
     LOOPBACK,
-    addresses_by_interface,
     interface_of,
     local_addresses,
+    recent_addresses,
     seen_from_here,
 )
 from jupiterd.net.scopes import without_scope
@@ -163,11 +163,7 @@ class MdnsDiscovery:
         )
 
     def _reading(self) -> Reading:
-        return (
-            frozenset()
-            if self._loopback_only
-            else frozenset(addresses_by_interface(self._interfaces))
-        )
+        return frozenset() if self._loopback_only else frozenset(recent_addresses(self._interfaces))
 
     def _on_change(
         self, zeroconf: Zeroconf, service_type: str, name: str, state_change: ServiceStateChange

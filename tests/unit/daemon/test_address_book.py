@@ -30,6 +30,16 @@ async def test_a_machine_that_is_off_is_not_forgotten(tmp_path: Path) -> None:
     assert await kept(tmp_path / "peers") == [SCOPED, ONE]
 
 
+async def test_what_is_known_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "peers"
+    many = [Address("192.0.2.1", port) for port in range(1, 2 * MAX_KEPT)]
+    await kept(path, *many)
+    written = path.stat()
+    await kept(path, *reversed(many))
+    await kept(path, ONE)
+    assert path.stat() == written
+
+
 async def test_so_many_are_kept_and_no_more(tmp_path: Path) -> None:
     many = [Address("192.0.2.1", port) for port in range(1, 3 * MAX_KEPT)]
     assert await kept(tmp_path / "peers", *many) == many[:MAX_KEPT]

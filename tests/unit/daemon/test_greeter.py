@@ -10,7 +10,14 @@ from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet, WindowSet
 from jupiterd.daemon import joining
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.known_addresses import FIRST_RETRY_S, MAX_ADDRESSES, Attempt
+from jupiterd.daemon.greeter import WORKING_S
+from jupiterd.daemon.known_addresses import (
+    FIRST_RETRY_S,
+    LAST_RETRY_S,
+    LOOK_AGAIN_S,
+    MAX_ADDRESSES,
+    Attempt,
+)
 from jupiterd.daemon.node import Node
 from jupiterd.ids import CycleId
 from jupiterd.net.channels import PeerChannels
@@ -134,6 +141,52 @@ async def test_a_member_that_moved_is_linked_where_it_answers_now(tmp_path: Path
         )
         await greet(one, other)
         assert one.peers.require(other.identity.node_id).address == address_of(other)
+
+
+async def met(node: Node, other: Node) -> Attempt:
+    """Let a node greet another where the greeter would, and return when that address is due."""
+    node.greeter.addresses.note(address_of(other))
+    attempt = node.greeter.addresses[address_of(other)]
+    attempt.begin()
+    await node.greeter._greet(address_of(other), attempt)
+    return attempt
+
+
+async def test_a_peer_whose_link_works_is_not_greeted_again_soon(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        attempt = await met(one, other)
+        one.greeter._look_at_links()
+        assert attempt.due_s > now_s() + LOOK_AGAIN_S - 5.0
+
+
+@pytest.mark.parametrize("silent", ["answered_s", "heard_s"])
+async def test_a_peer_whose_link_stops_working_is_greeted_at_once(
+    tmp_path: Path, silent: str
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        attempt = await met(one, other)
+        setattr(one.peers.require(other.identity.node_id), silent, now_s() - WORKING_S)
+        one.greeter._look_at_links()
+        assert attempt.due_s <= now_s()
+
+
+async def test_peers_are_greeted_now_and_then_while_a_member_is_here_without_a_link(
+    tmp_path: Path,
+) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "other") as other,
+        serving(tmp_path, "far") as far,
+    ):
+        await unite(one, other, far)
+        await one.peers.unlink(far.identity.node_id)
+        attempt = await met(one, other)
+        one.pulse.roster_changed()
+        assert far.identity.node_id in one.pulse.present()
+        one.greeter._look_at_links()
+        assert attempt.due_s <= now_s() + LAST_RETRY_S
 
 
 async def test_a_known_address_is_looked_at_again_at_once_when_it_is_seen_again(

@@ -7,9 +7,9 @@ import pytest
 
 from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.presence import Beat, RosterChanged
-from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import from_message, to_message
+from jupiterd.daemon.pulse import PROVE_LINK_S
 from jupiterd.ids import NodeId
 from tests.unit.daemon.two_nodes import lead, serving, unite, until
 
@@ -111,13 +111,28 @@ async def test_two_followers_beat_half_as_often_as_a_leader_and_a_follower(tmp_p
     async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
         await unite(one, other)
         node = other.identity.node_id
-        assert one.pulse._interval_s(node) == LAN.beat_s, "nobody leads yet"
+        assert one.pulse._is_one_the_leader(node), "nobody leads yet"
         one.pulse.roster_changed()
         beat = Beat(node, 1, NodeId("c" * 32))
         one.pulse._tell(RosterChanged(frozenset((node, NodeId("c" * 32)))))
         one.pulse._tell(beat)
-        assert one.pulse._interval_s(node) == 2 * LAN.beat_s
-        assert one.pulse._interval_s(NodeId("c" * 32)) == LAN.beat_s
+        assert not one.pulse._is_one_the_leader(node)
+        assert one.pulse._is_one_the_leader(NodeId("c" * 32))
+
+
+async def test_two_followers_take_turns_and_each_proves_its_own_way(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as first, serving(tmp_path, "other") as second:
+        await unite(first, second)
+        one, other = sorted((first, second), key=lambda node: node.identity.node_id)
+        to_other = one.peers.require(other.identity.node_id)
+        to_one = other.peers.require(one.identity.node_id)
+        called_s = now_s()
+        assert one.pulse._is_turn(to_other, called_s - 1.0)
+        assert not one.pulse._is_turn(to_other, called_s), "it has just been called"
+        to_one.answered_s = called_s
+        assert not other.pulse._is_turn(to_one, called_s)
+        to_one.answered_s = called_s - PROVE_LINK_S
+        assert other.pulse._is_turn(to_one, called_s), "its own way must be proved all the same"
 
 
 async def test_a_pre_vote_over_a_link_that_was_closed_ends_no_daemon(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from jupiterd.daemon import known_addresses
 from jupiterd.daemon.known_addresses import (
     LAST_RETRY_S,
-    LOOK_AT_OTHERS_S,
+    LOOK_AGAIN_S,
     MAX_ADDRESSES,
     KnownAddresses,
 )
@@ -75,7 +75,7 @@ def test_another_way_to_a_linked_node_has_no_hurry(clock: Clock) -> None:
     known[HERE].begin()
     known[HERE].put_off(BOB)
     known[HERE].end()
-    clock.now += LOOK_AT_OTHERS_S - 1.0
+    clock.now += LOOK_AGAIN_S - 1.0
     known.recall(lambda node: node == BOB)
     assert due(known) == []
     clock.now += 1.0
@@ -94,6 +94,18 @@ def test_another_way_is_tried_at_once_when_the_link_is_no_more(clock: Clock) -> 
     known[HERE].end()
     known.recall(lambda _: False)
     assert due(known) == []
+
+
+def test_members_are_asked_twice_a_minute_for_one_that_is_out_of_reach(clock: Clock) -> None:
+    known = addresses()
+    known[HERE].begin()
+    known[HERE].put_off(BOB)
+    known[HERE].end()
+    known.ask_around()
+    clock.now += LAST_RETRY_S - 1.0
+    assert due(known) == []
+    clock.now += 1.0
+    assert due(known) == [HERE]
 
 
 def test_what_is_in_use_is_not_forgotten_for_something_new() -> None:

@@ -1,5 +1,6 @@
 """Where a setting comes from."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
     )
     assert (settings.name, settings.port, settings.local) == ("from-flag", 2000, True)
     assert settings.peer == ()
-    assert sources == dict.fromkeys(Settings.model_fields, "default") | {
+    assert sources == dict.fromkeys((each.name for each in fields(Settings)), "default") | {
         "name": "flag",
         "port": "environment",
         "local": str(file),

@@ -66,7 +66,8 @@ class PeerChannels:
     @cached_property
     def heartbeat(self) -> PeerStub:
         """The Peer service on a connection that carries nothing large."""
-        return PeerStub(self._channel(MAX_SMALL_REPLY_BYTES))
+        # No pings to guess how much the connection holds: they would be as many as the beats.
+        return PeerStub(self._channel(MAX_SMALL_REPLY_BYTES, ("grpc.http2.bdp_probe", 0)))
 
     @cached_property
     def control(self) -> PeerStub:
@@ -108,8 +109,8 @@ class PeerChannels:
         while self._open:
             await self._open.pop().close()
 
-    def _channel(self, max_reply_bytes: int) -> grpc.aio.Channel:
-        options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", max_reply_bytes))
+    def _channel(self, max_reply_bytes: int, *more: tuple[str, Any]) -> grpc.aio.Channel:
+        options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", max_reply_bytes), *more)
         channel = grpc.aio.secure_channel(_target(self.address), self._credentials, options=options)
         self._open.append(channel)
         return cast("grpc.aio.Channel", SturdyChannel(channel, lambda: self._is_closed))

@@ -114,6 +114,11 @@ class Links:
         return self._paths[self.active].path.source if self.active in self._paths else ""
 
     @property
+    def is_dead(self) -> bool:
+        """Say whether the path in use is known to be dead."""
+        return self.active in self._paths and self._paths[self.active].is_dead
+
+    @property
     def has_another(self) -> bool:
         """Say whether there is a path beside the one in use that isn't known to be dead."""
         return any(not seen.is_dead for t, seen in self._paths.items() if t != self.active)

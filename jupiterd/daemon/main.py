@@ -66,6 +66,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     import os
 
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # before grpc is imported: its log is not ours
+    from jupiterd.daemon.allocator import share_one_arena
     from jupiterd.daemon.logs import start_logging
     from jupiterd.daemon.node import Node
     from jupiterd.daemon.serving import serve
@@ -73,6 +74,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     from jupiterd.daemon.state_dir import StateDir
     from jupiterd.gang.orphans import reap
 
+    share_one_arena()
     start_logging(logging.DEBUG if debug else logging.INFO)
     settings, _ = load_settings(flags, environment(), config)
     state_dir = StateDir.open(settings.state_dir)

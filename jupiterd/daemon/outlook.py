@@ -21,7 +21,7 @@ from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
-from jupiterd.net.interfaces import interface_of, local_addresses
+from jupiterd.net.interfaces import interface_of, local_addresses, recent_addresses
 from jupiterd.net.scopes import host_in, without_scope_in
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
@@ -48,6 +48,8 @@ class Outlook:
         self.port = 0
         self._last_about = peer_pb2.About()
         self._about_due_s = 0.0
+        self._about_of: object = None
+        """The port and the addresses that it tells of."""
         self._load: dict[str, float] = {}
         self._load_due_s = 0.0
 
@@ -151,16 +153,20 @@ class Outlook:
         """Return what seldom changes: the same object as before, unless it has."""
         if now_s() >= self._about_due_s:
             self._about_due_s = now_s() + LOOK_AT_ADDRESSES_S
-            addresses = self.addresses()
-            about = peer_pb2.About(
-                run_nonce=self.run_nonce,
-                name=self._node.settings.name,
-                addresses=map(without_scope_in, addresses),
-                address_kinds=[kind_of(interface_of(host_in(text))) for text in addresses],
-                hardware=msgpack.packb(self._node.hardware.to_plain()),
-            )
-            self._last_about = self._last_about if about == self._last_about else about
+            told_of = self.port, recent_addresses()
+            if told_of != self._about_of:
+                self._about_of, self._last_about = told_of, self._new_about()
         return self._last_about
+
+    def _new_about(self) -> peer_pb2.About:
+        addresses = self.addresses()
+        return peer_pb2.About(
+            run_nonce=self.run_nonce,
+            name=self._node.settings.name,
+            addresses=map(without_scope_in, addresses),
+            address_kinds=[kind_of(interface_of(host_in(text))) for text in addresses],
+            hardware=msgpack.packb(self._node.hardware.to_plain()),
+        )
 
 
 def _packed(told: dict[str, Any]) -> bytes:

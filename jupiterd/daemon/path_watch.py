@@ -6,13 +6,14 @@ are found (`greeter`). Where there is one way to a peer, nothing is measured.
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import math
 from collections.abc import Callable
 
 import grpc
 
-from jupiterd.cluster.links import LOOK_S
+from jupiterd.cluster.links import DOUBT_S
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.daemon.settings import parse_address
@@ -27,6 +28,10 @@ from jupiterd.rpc import peer_pb2
 log = logging.getLogger(__name__)
 
 TICK_S = 0.25
+CALM_TICKS = 4
+"""Where the way in use works, the others are compared with it once in so many ticks."""
+TELL_S = 25.0
+"""The other end believes what it was told for a minute (`links.TOLD_S`)."""
 ANSWER_TIMEOUT_S = 0.8
 TELL_TIMEOUT_S = 2.0
 
@@ -50,10 +55,10 @@ class PathWatch:
 
     async def run(self) -> None:
         """Look at every peer that can be reached in more than one way, again and again."""
-        while True:
+        for tick in itertools.count():
             await asyncio.sleep(TICK_S)
             for peer in self._peers:
-                if len(peer.links) > 1:
+                if len(peer.links) > 1 and (tick % CALM_TICKS == 0 or self._is_in_doubt(peer)):
                     self._look_at(peer)
 
     def hear(self, node: NodeId, text: str) -> None:
@@ -73,13 +78,16 @@ class PathWatch:
             for way in seen_from_here(told_address(text)):
                 peer.links.measured(str(way), bits_per_s)
 
+    def _is_in_doubt(self, peer: Peer) -> bool:
+        return peer.links.is_dead or now_s() - self._proved_s(peer) > DOUBT_S
+
     def _look_at(self, peer: Peer) -> None:
         peer.links.carried(self._proved_s(peer))
         for target in peer.links.due(now_s()):
             self._group.create_task(self._measure(peer, target), name=f"measure {target}")
         if peer.links.choose(now_s()):
             self._move(peer)
-        if peer.links.decides and now_s() - self._told_s.get(peer.node, 0.0) > LOOK_S:
+        if peer.links.decides and now_s() - self._told_s.get(peer.node, 0.0) > TELL_S:
             self._told_s[peer.node] = now_s()
             self._group.create_task(self._tell(peer), name=f"tell path {short(peer.node)}")
 

@@ -152,6 +152,10 @@ class Ledger:
             self._head = blake3("".join(tips).encode()).hexdigest()
         return self._head
 
+    def is_twin(self, entry: Entry) -> bool:
+        """Say whether another entry of the same writer is held at its index."""
+        return self._hash_at(entry.writer, entry.index) not in (None, entry.hash)
+
     def has_forgotten(self, have: Mapping[str, int]) -> bool:
         """Say whether a peer with the vector `have` lacks entries that only a snapshot brings."""
         return any(
@@ -188,10 +192,13 @@ class Ledger:
         tails = (chain.after(have.get(writer, 0)) for writer, chain in self._chains.items())
         return heapq.merge(*tails, key=attrgetter("order"))  # a chain's terms never go back
 
+    def _hash_at(self, writer: Writer, index: int) -> str | None:
+        chain = self._chains.get(str(writer))
+        return None if chain is None else chain.hash_at(index)
+
     def _check_same(self, writer: Writer, index: int, digest: str) -> None:
         """Refuse another entry in the place of one that is known; forgotten ones aren't."""
-        chain = self._chains.get(str(writer))
-        if chain is not None and chain.hash_at(index) not in (None, digest):
+        if self._hash_at(writer, index) not in (None, digest):
             raise CorruptLedgerError(
                 f"node {short(writer.node)} wrote two different entries {index}",
                 "two machines use one key: delete key.pem on one of them and start it again",

@@ -6,6 +6,7 @@ how addresses are found (`net`) or who may come in (`admission`).
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Iterable
 
 import grpc
@@ -68,10 +69,6 @@ class Greeter:
         self.joining = Joining(identity, journal, self.addresses, self.seen, name, summary)
         self.joining.moved = moved
         self._lost = LostAddresses(lambda: frozenset(recent_addresses()))
-        self.run_nonce = ""
-        """Drawn at each start of the daemon, so that it knows itself."""
-        self.clone_at = ""
-        """Where another machine uses this node's key, once that was seen; for good."""
         self.on_removed: Callable[[PeerStub], Awaitable[None]] = _say_nothing
         """Called with a node of this cluster that was removed and may not know it."""
         self.on_unknown: Callable[[PeerStub], Awaitable[None]] = _say_nothing
@@ -149,14 +146,24 @@ class Greeter:
             attempt.end()
 
     async def _is_this_daemon(self, address: Address, channels: PeerChannels) -> bool:
-        """Say whether the daemon with our key at that address is this one, and not a clone."""
-        reply = await channels.heartbeat.Hello(self.hello(), timeout=HELLO_TIMEOUT_S)
-        if reply.run_nonce == self.run_nonce:
-            return True
-        if not self.clone_at:
-            log.error("clone_met", extra={"address": str(address)})
-            self.clone_at = str(address)
-            self.on_clone()
+        clones, hello = self._journal.clones, self.hello()
+        hello.greeting = secrets.token_hex(8)
+        clones.greets(hello.greeting)
+        reply = await channels.heartbeat.Hello(hello, timeout=HELLO_TIMEOUT_S)
+        where = str(address)
+        return clones.is_answered_by_itself(reply.is_caller, where) or self._meet_clone(where)
+
+    def is_caller(self, node: NodeId, greeting: str, where: str) -> bool:
+        """Say whether it is this daemon that calls, and take note of a clone that does."""
+        if node != self._identity.node_id or not greeting:
+            return False
+        clones = self._journal.clones
+        return clones.is_greeted_by_itself(greeting, where) or self._meet_clone(where)
+
+    def _meet_clone(self, where: str) -> bool:
+        """Say that it isn't this daemon."""
+        log.error("clone_met", extra={"address": where})
+        self.on_clone()
         return False
 
     async def _meet(

@@ -9,9 +9,10 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jupiterd.cluster.chain import Tip
+from jupiterd.cluster.clones import CloneWatch
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
 from jupiterd.cluster.merging import owed
@@ -24,7 +25,12 @@ from jupiterd.cluster.snapshot import (
 from jupiterd.cluster.state import State
 from jupiterd.daemon.collector import collector_paused
 from jupiterd.daemon.ledger_transfer import FetchedLedger
-from jupiterd.daemon.verification import add_verified, adopt, verified_snapshot
+from jupiterd.daemon.verification import (
+    add_verified,
+    adopt,
+    check_signed,
+    verified_snapshot,
+)
 from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError, NoLeaderError
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.net.identity import Identity
@@ -51,6 +57,9 @@ class Journal:
         self.trouble = ""
         """Why the last entries aren't on this node's disk; empty where they are."""
         self.version = 0
+        self.clones = CloneWatch()
+        """Whether another daemon uses this node's key."""
+        self.on_clone: Callable[[], None] = lambda: None
         cluster = file.get("cluster")
         if cluster is None:
             cluster = secrets.token_hex(16)
@@ -297,11 +306,19 @@ class Journal:
         with _logged_if_bad():
             entry = parse(raw)
             known = self._ledger.tips().get(str(entry.writer), 0)
-            if entry.writer == self._writer and entry.index > known:
-                raise CorruptLedgerError("an entry of ours that we haven't written")
-            if entry.index > known:
+            if entry.writer == self._writer:
+                self._check_ours(entry)
+            elif entry.index > known:
                 return entry if add_verified(self._ledger, entry) else None
         return None
+
+    def _check_ours(self, entry: Entry) -> None:
+        """Raise CorruptLedgerError where a clone has written in our name, and let it be known."""
+        check_signed(self._ledger, entry)
+        if not self.clones.is_ours(self._ledger, self._writer, entry):
+            log.error("clone_wrote", extra={"index": entry.index})
+            self.on_clone()
+            raise CorruptLedgerError("an entry of ours that we haven't written")
 
     def _tell(self) -> None:
         self.version += 1

@@ -100,8 +100,7 @@ class Node:
         self.greeter.on_removed, self.greeter.on_unknown = self.exchange.tell, self.exchange.pull
         self.greeter.on_met = self.merging.follow
         self.greeter.present = self.pulse.present
-        self.greeter.run_nonce = self.outlook.run_nonce
-        self.greeter.on_clone = self.pulse.fall_silent
+        self.greeter.on_clone = self.journal.on_clone = self.pulse.fall_silent
         self.pulse.describe = self.outlook.describe
         obedience.on_outranked = self.pulse.ask_for_term
         self.pulse.on_lead = self.leadership.on_lead

@@ -44,7 +44,7 @@ class Outlook:
         self._node = node
         self._self_id = node.identity.node_id
         self.run_nonce = secrets.token_hex(8)
-        """Drawn at each start: two live ones under one id prove a clone."""
+        """Drawn at each start: a peer that was started anew is linked anew."""
         self.port = 0
         self._last_about = peer_pb2.About()
         self._about_due_s = 0.0
@@ -126,7 +126,7 @@ class Outlook:
             nodes=nodes,
             pending_reason=self._node.greeter.joining.pending_reason,
             sought=self._node.greeter.joining.sought,
-            clone_at=self._node.greeter.clone_at,
+            clone_at=self._node.journal.clones.seen_at,
             is_removed=self._node.is_removed,
             trusts_lan=self._node.settings.trust_lan,
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,

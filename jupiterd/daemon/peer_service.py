@@ -55,8 +55,10 @@ class PeerService(peer_pb2_grpc.PeerServicer):
 
     async def Hello(self, request: peer_pb2.HelloRequest, context: Context) -> peer_pb2.HelloReply:
         """Say which cluster we're in, and look at the caller in turn."""
-        who = caller(context)
-        if address := _caller_address(context, request.port):
+        who, address = caller(context), _caller_address(context, request.port)
+        where = str(address or context.peer())
+        is_caller = self._node.greeter.is_caller(who, request.greeting, where)
+        if address is not None:
             self._node.greeter.note_caller(who, address, request.summary.cluster)
             if self._node.journal.cluster in request.summary.absorbed:
                 self._node.greeter.addresses.hasten(address)
@@ -67,6 +69,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
             name=self._node.settings.name,
             run_nonce=self._node.outlook.run_nonce,
             member=is_member,
+            is_caller=is_caller,
             member_addresses=self._node.peers.told_addresses(who) if is_member else (),
         )
 
@@ -280,12 +283,12 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         return peer_pb2.EndEpochReply()
 
     def _answers(self, who: NodeId) -> bool:
-        is_clone = bool(self._node.greeter.clone_at)
-        return not is_clone and who in self._node.journal.state.members
+        is_cloned = self._node.journal.clones.is_seen
+        return not is_cloned and who in self._node.journal.state.members
 
     async def _member(self, context: Context) -> NodeId:
         who = caller(context)
-        if self._node.greeter.clone_at:
+        if self._node.journal.clones.is_seen:
             raise ConflictError("another machine uses this node's key")
         if who not in self._node.journal.state.members:
             raise NotAMemberError(f"node {short(who)} is not a member of this cluster")

@@ -19,10 +19,15 @@ def add_verified(ledger: Ledger, entry: Entry) -> bool:
     Raises:
         CorruptLedgerError: no member signed it, or it doesn't fit.
     """
+    check_signed(ledger, entry)
+    return ledger.add(entry)
+
+
+def check_signed(ledger: Ledger, entry: Entry) -> None:
+    """Raise CorruptLedgerError unless a member, or a former one, signed an entry as its author."""
     certificate = ledger.certificate_of(entry)
     if not _is_signed(certificate, entry.writer.node, entry.body, entry.signature):
         raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
-    return ledger.add(entry)
 
 
 def verified_snapshot(ledger: Ledger, raw: bytes, author: NodeId | None = None) -> Snapshot:

@@ -28,32 +28,36 @@ class ClusterSummary(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., label: _Optional[str] = ..., blank: _Optional[bool] = ..., open: _Optional[bool] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., members: _Optional[int] = ..., absorbed: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class HelloRequest(_message.Message):
-    __slots__ = ("protocol", "summary", "name", "port")
+    __slots__ = ("protocol", "summary", "name", "port", "greeting")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
+    GREETING_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     summary: ClusterSummary
     name: str
     port: int
-    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., port: _Optional[int] = ...) -> None: ...
+    greeting: str
+    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., port: _Optional[int] = ..., greeting: _Optional[str] = ...) -> None: ...
 
 class HelloReply(_message.Message):
-    __slots__ = ("protocol", "summary", "name", "run_nonce", "member", "member_addresses")
+    __slots__ = ("protocol", "summary", "name", "run_nonce", "member", "member_addresses", "is_caller")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     SUMMARY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RUN_NONCE_FIELD_NUMBER: _ClassVar[int]
     MEMBER_FIELD_NUMBER: _ClassVar[int]
     MEMBER_ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    IS_CALLER_FIELD_NUMBER: _ClassVar[int]
     protocol: int
     summary: ClusterSummary
     name: str
     run_nonce: str
     member: bool
     member_addresses: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ..., member_addresses: _Optional[_Iterable[str]] = ...) -> None: ...
+    is_caller: bool
+    def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ..., member_addresses: _Optional[_Iterable[str]] = ..., is_caller: _Optional[bool] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
     __slots__ = ("name", "port", "certificate_pem", "token_id", "proof", "commitment", "nonce")

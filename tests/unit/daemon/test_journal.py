@@ -334,3 +334,16 @@ async def test_what_was_meant_for_one_cluster_is_not_written_into_another(
     with pytest.raises(NoLeaderError, match="moved to another cluster"):
         await late
     assert journal.ledger.tips() == other.ledger.tips()
+
+
+async def test_an_entry_in_our_name_that_we_have_not_written_tells_of_a_clone(ours: Disk) -> None:
+    journal, met = await founded(ours), list[str]()
+    journal.on_clone = lambda: met.append(journal.clones.seen_at)
+    index, previous = journal.ledger.chain_end(journal._writer)
+    facts = (WindowSet(is_open=True, edit=9),)
+    body = compose(journal.cluster, 9, journal._writer, index, previous, facts)
+    assert await journal.absorb([seal(body, b"nobody's signature" * 4)]) == 0
+    assert await journal.absorb(raws(journal)) == 0
+    assert not met
+    assert await journal.absorb([seal(body, ours.identity.sign(body))]) == 0
+    assert met == [f"entry {index} of the ledger"]

@@ -22,7 +22,7 @@ def call(
     answered: "Callable[[Process, Reply | None], None]",
     timeout_s: float,
 ) -> None:
-    """Ask another process; an error there is no answer."""
+    """Ask the process of a machine; an error there is no answer."""
     network = caller.world.network
     is_over = False
 
@@ -37,7 +37,7 @@ def call(
             reply = ask(peer)
         except JupiterError:
             return
-        network.send(target, caller.node, lambda own: finish(own, reply))
+        network.send(target, caller.place, lambda own: finish(own, reply))
 
-    network.send(caller.node, target, serve)
+    network.send(caller.place, target, serve)
     caller.wait(timeout_s, lambda own: finish(own, None))

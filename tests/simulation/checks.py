@@ -62,9 +62,9 @@ class Checks:
     def note_acting(self, machine: "Machine") -> None:
         """Take up that a machine begins to lead or stops."""
         if machine.process is not None and machine.process.reign is not None:
-            self.acting[machine.node] = machine
+            self.acting[machine.place] = machine
         else:
-            self.acting.pop(machine.node, None)
+            self.acting.pop(machine.place, None)
 
     def check_two_leaders(self) -> None:
         """After each event: two that hear each other lead no longer than an election waits."""
@@ -72,7 +72,7 @@ class Checks:
         both: dict[tuple[NodeId, NodeId], float] = {}
         for one, other in combinations(self.acting.values(), 2):
             if self._may_meet(one, other):
-                pair = one.node, other.node
+                pair = one.place, other.place
                 began_at = max(world.now - world.network.fair_s(), one.up_since, other.up_since)
                 both[pair] = max(self._both_since.get(pair, world.now), began_at)
                 limit_s = world.profile.timing.election_max_s / min(one.rate, other.rate)
@@ -84,7 +84,7 @@ class Checks:
         """Say whether two leaders run and hear each other as members."""
         if one.process is None or other.process is None or one.is_asleep or other.is_asleep:
             return False
-        is_open = self._world.network.is_open(one.node, other.node)
+        is_open = self._world.network.is_open(one.place, other.place)
         return is_open and one.process.acquainted_s(other.process) > 0.0
 
     def check_leaders(self) -> None:
@@ -107,7 +107,8 @@ class Checks:
 
     def _apart(self) -> "list[list[Machine]]":
         network = self._world.network
-        return [g for g in network.groups(self._world.living()) if network.is_apart(g)]
+        speaking = [machine for machine in self._world.living() if not machine.is_silent]
+        return [g for g in network.groups(speaking) if network.is_apart(g)]
 
     def _is_overdue(self, group: "list[Machine]") -> bool:
         """Say whether a group should have elected somebody; one full disk may hold it up."""
@@ -123,7 +124,9 @@ class Checks:
         for dead in world.machines.values():
             limit_s = self._noticing_s(dead)
             is_due = min(world.now - dead.down_since, world.network.fair_s()) >= limit_s
-            if is_due and not (dead.is_awake or dead.is_latecomer):
+            if is_due and not (
+                dead.is_awake or dead.is_latecomer or world.clones.has_two(dead.node)
+            ):
                 self._check_noticed(dead, limit_s)
 
     def _noticing_s(self, dead: "Machine") -> float:
@@ -139,6 +142,7 @@ class Checks:
             assert machine.process is not None
             known = machine.process.presence.membership.liveness(dead.node)
             is_settled = world.now - machine.up_since >= limit_s
+            is_settled = is_settled and machine.node != dead.node
             if is_settled and known is not Liveness.GONE:
                 raise Violation(f"{machine.node[:2]} still thinks the dead {dead.node[:2]} {known}")
 
@@ -148,8 +152,8 @@ class Checks:
             if machine.process is not None:
                 ledger = machine.process.journal.ledger
                 head = true_head(ledger)
-                if self._seen_head.get(machine.node) != head:
-                    self._seen_head[machine.node] = head
+                if self._seen_head.get(machine.place) != head:
+                    self._seen_head[machine.place] = head
                     self._check_told(machine.process, head)
                     check_line(ledger)
                     self._check_chains(ledger)
@@ -164,10 +168,10 @@ class Checks:
     def look_at_entries(self, process: "Process") -> None:
         """After each change of a ledger: look at what is new in it."""
         ledger = process.journal.ledger
-        known, tips = self._looked_at.get(process.node, (ledger, {}))
+        known, tips = self._looked_at.get(process.place, (ledger, {}))
         tips = tips if known is ledger else {}
         new, _ = ledger.lacking(tips, ALL_BYTES)
-        self._looked_at[process.node] = ledger, ledger.tips()
+        self._looked_at[process.place] = ledger, ledger.tips()
         for entry in new:
             self._note_entry(ledger, entry)
 

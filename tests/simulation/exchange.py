@@ -53,7 +53,7 @@ class Exchange:
     def answer(self, have: Mapping[str, int], raws: Sequence[bytes]) -> Reply:
         """Take in what a peer sent and return what it lacks."""
         self._process.check_awake()
-        self._take_in(lambda: self._journal.absorb(raws))
+        self._absorb(raws)
         ledger = self._journal.ledger
         entries, more = ledger.lacking(have, BATCH_BYTES)
         self._process.world.witness.claimed(self._process)
@@ -105,7 +105,7 @@ class Exchange:
 
         call(
             self._process,
-            node,
+            self._process.world.network.where(node),
             lambda peer: peer.answer_exchange(self._process.node, have, raws),
             answered,
             EXCHANGE_TIMEOUT_S,
@@ -113,14 +113,14 @@ class Exchange:
 
     def _learn(self, node: NodeId, reply: Reply) -> None:
         self._tips[node] = reply.have
-        self._take_in(lambda: self._journal.absorb(reply.entries))
+        self._absorb(reply.entries)
         if reply.snapshot:
             self._take_in(lambda: self._journal.adopt(reply.snapshot))
 
     def take_in(self, raws: Sequence[bytes]) -> None:
         """Take in entries that came by themselves; a full disk keeps them in memory."""
         with contextlib.suppress(DiskFullError):
-            self._take_in(lambda: self._journal.absorb(raws))
+            self._absorb(raws)
 
     def _go_on(self, node: NodeId, more: bool | None) -> None:
         is_wanted = node in self._again and more is not None
@@ -129,6 +129,10 @@ class Exchange:
             self._once(node, lambda again: self._go_on(node, again))
         else:
             self._running.discard(node)
+
+    def _absorb(self, raws: Sequence[bytes]) -> None:
+        self._take_in(lambda: self._journal.absorb(raws))
+        self._process.world.clones.offered(self._process, raws)
 
     def _take_in(self, take: Callable[[], object]) -> None:
         """Take in what came; a full disk ends the exchange, but what is in memory counts here."""

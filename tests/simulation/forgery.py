@@ -44,6 +44,20 @@ def forge_twins(world: "World") -> None:
     world.tell(f"{source.node[:2]} and its twin write")
 
 
+def forge_clones_entry(world: "World") -> None:
+    """Let a node get what a copy of a running machine's memory would write."""
+    source, target = world.rng.sample(list(world.machines.values()), 2)
+    if source.process is None:
+        return
+    journal, term = source.process.journal, source.process.presence.election.term + 1
+    index, previous = journal.ledger.chain_end(journal.writer)
+    world.clones.copied_writers.add(str(journal.writer))
+    facts = [WindowSet(is_open=True, edit=world.rng.randrange(1000))]
+    raws = [_write(source.node, journal.writer, term, index, previous, facts).raw]
+    target.deliver(lambda process: _offer(process.exchange.answer, raws))
+    world.tell(f"a copy of {source.node[:2]} writes entry {index}")
+
+
 def _offer(answer: Callable[..., object], raws: Sequence[bytes]) -> None:
     try:
         answer({}, raws)

@@ -45,12 +45,27 @@ def heal(world: "World") -> None:
         world.run(LOOK_EVERY_S)
         in_order = 0 if what_is_wrong(world) else in_order + 1
     _must(what_is_wrong(world))
+    _part_clones(world)
     _check_that_it_works(world)
     _check_that_leaders_are_obeyed(world)
     _must(what_is_lost(world))
     for process in (process for camp in camps(world) for process in camp):
         world.door.check_the_removed(process)
     _check_merging(world, before)
+
+
+def _part_clones(world: "World") -> None:
+    """Whoever has a key twice deletes one of them and starts the other one's daemon anew."""
+    for pair in world.clones.pairs():
+        gone, kept = world.rng.sample(pair, 2)
+        _must("" if kept.is_silent and gone.is_silent else f"{kept.node[:2]} is there twice")
+        world.clones.part(gone)
+        kept.go_out()
+        kept.start()
+        ends_at = world.now + HEALED_S
+        while world.now < ends_at and what_is_wrong(world):
+            world.run(LOOK_EVERY_S)
+        _must(what_is_wrong(world))
 
 
 def what_is_wrong(world: "World") -> str:
@@ -64,8 +79,10 @@ def camps(world: "World") -> "list[list[Process]]":
     """Return the members that run: one cluster, unless some have removed each other.
 
     Who removes each other in separate groups stays apart: neither takes anything from the other.
+    Who shares its key with another machine takes no part.
     """
-    waiting = [m.process for m in world.machines.values() if m.process and not m.process.is_removed]
+    running = [machine.process for machine in world.machines.values() if machine.process]
+    waiting = [process for process in running if not (process.is_removed or process.clones.is_seen)]
     found: list[list[Process]] = []
     while waiting:
         camp = [waiting.pop()]
@@ -171,8 +188,8 @@ def what_is_lost(world: "World") -> str:
 
 
 def _what_is_lost_in(world: "World", camp: "list[Process]") -> str:
-    names = {process.node for process in camp}
-    kept = [record.entry for record in world.witness.records if record.holders & names]
+    places = {process.place for process in camp}
+    kept = [record.entry for record in world.witness.records if record.holders & places]
     for process in camp:
         tips, node = process.journal.ledger.tips(), process.node[:2]
         for entry in kept:

@@ -8,13 +8,14 @@ import contextlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from jupiterd.cluster.clones import CloneWatch
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.ledger import Entry, Ledger, Writer, compose, parse, seal
 from jupiterd.cluster.snapshot import compose_snapshot, seal_snapshot
 from jupiterd.errors import CorruptLedgerError, DiskFullError, JupiterError
 from jupiterd.ids import ClusterId, NodeId
 from tests.simulation.disk import Content, Disk
-from tests.simulation.signing import add_verified, sign, verified_snapshot
+from tests.simulation.signing import add_verified, check_signed, sign, verified_snapshot
 
 CLUSTER = ClusterId("c" * 32)
 KEPT_ENTRIES = 5
@@ -40,6 +41,8 @@ class Journal:
         self._node = node
         self._disk = disk
         self._unsaved: list[bytes] = []
+        self.clones = CloneWatch()
+        self.on_clone: Callable[[], None] = lambda: None
         self._owes_snapshot = False
         """What was adopted from a peer's snapshot isn't on disk yet."""
         self.ledger = load(disk.content)
@@ -118,11 +121,19 @@ class Journal:
             self._disk.append(waiting)
             self._unsaved.clear()
 
+    def _check_ours(self, entry: Entry) -> None:
+        """Look whether a clone has written in our name; what it wrote isn't taken."""
+        check_signed(self.ledger, entry)
+        if not self.clones.is_ours(self.ledger, self.writer, entry):
+            self.on_clone()
+
     def _admit(self, raw: bytes) -> Entry | None:
         try:
             entry = parse_once(raw)
-            is_known = entry.index <= self.ledger.tips().get(str(entry.writer), 0)
-            if is_known or entry.writer == self.writer:
+            if entry.writer == self.writer:
+                self._check_ours(entry)
+                return None
+            if entry.index <= self.ledger.tips().get(str(entry.writer), 0):
                 return None
             return entry if add_verified(self.ledger, entry) else None
         except JupiterError:

@@ -24,9 +24,13 @@ RESTART_S = (0.2, 4.0)
 class Machine:
     """A node's hardware; its process is another one after each start."""
 
-    def __init__(self, world: "World", node: NodeId, disk: Disk) -> None:
+    def __init__(
+        self, world: "World", node: NodeId, disk: Disk, place: NodeId | None = None
+    ) -> None:
         self._world = world
         self.node = node
+        self.place = place or node
+        """Which machine it is: another one than `node`, where two have one key."""
         self.disk = disk
         self.rate = world.rng.uniform(*world.profile.rates)
         """Seconds of its clock for each second of the world."""
@@ -47,10 +51,19 @@ class Machine:
         """How long the last sleep was by its own clock, which counts it."""
         self._backlog: list[Callable[[Process], None]] = []
 
+    def beside(self, place: NodeId, disk: Disk) -> "Machine":
+        """Return another machine with the same key."""
+        return Machine(self._world, self.node, disk, place)
+
     @property
     def is_awake(self) -> bool:
         """Say whether its process runs."""
         return self.process is not None and not self.is_asleep
+
+    @property
+    def is_silent(self) -> bool:
+        """Say whether its process knows that another machine has its key."""
+        return self.process is not None and self.process.clones.is_seen
 
     def clock_s(self) -> float:
         """Return its own time, which counts sleep and goes faster or slower than the world's."""
@@ -61,7 +74,7 @@ class Machine:
         if self.process is not None or self.is_buried or self.node in self._world.outside:
             return
         self.up_since = self._world.now
-        self._world.disturb(f"{self.node[:2]} starts")
+        self._world.disturb(f"{self.place[:2]} starts")
         self._guarded(lambda: Process.begin(self._world, self))
 
     def go_out(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cluster import admission, roster, state, tokens
+from jupiterd.cluster.clones import CloneWatch
 from jupiterd.cluster.election import Election
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.membership import Membership
@@ -21,6 +22,7 @@ from jupiterd.cluster.registers import Register
 from jupiterd.cluster.state import State
 from jupiterd.cluster.window import Window
 from tests.simulation import faults_of_belonging as bad_belonging
+from tests.simulation import faults_of_clones as bad_clones
 from tests.simulation import faults_of_ledger as bad_ledger
 from tests.simulation import faults_of_presence as bad_presence
 from tests.simulation import profiles
@@ -28,6 +30,7 @@ from tests.simulation.disk import Disk
 from tests.simulation.exchange import Exchange
 from tests.simulation.journal import Journal
 from tests.simulation.obedience import Obedience
+from tests.simulation.process import Process
 from tests.simulation.profiles import Profile
 from tests.simulation.strangers import Strangers
 
@@ -251,5 +254,35 @@ MUTANTS = (
         "what is obeyed isn't saved",
         _instead(Disk, "save_obeyed", lambda *_: None),
         profiles.CALM,
+    ),
+    Mutant(
+        "a clone isn't told by its greeting",
+        _instead(CloneWatch, "is_greeted_by_itself", lambda *_: True),
+        profiles.CLONES,
+    ),
+    Mutant(
+        "who calls notices a clone, who is called doesn't",
+        _instead(CloneWatch, "is_greeted_by_itself", bad_clones.notice_as_caller_alone),
+        profiles.CLONES,
+    ),
+    Mutant(
+        "an entry of a clone in our name is passed over",
+        _instead(CloneWatch, "is_ours", lambda *_: True),
+        profiles.TWINS,
+    ),
+    Mutant(
+        "one whose key is used twice goes on leading",
+        _instead(Process, "fall_silent", lambda *_: None),
+        profiles.CLONES,
+    ),
+    Mutant(
+        "one that fell silent stands again",
+        _instead(Election, "_may_ask", bad_clones.stand_again),
+        profiles.CLONES,
+    ),
+    Mutant(
+        "one whose key is used twice answers members",
+        _instead(Process, "answers", bad_clones.answer_members_alone),
+        profiles.CLONES,
     ),
 )

@@ -45,6 +45,10 @@ class Network:
         """(source, target) of the directions that carry nothing."""
         self._changed_at = 0.0
 
+    def where(self, node: NodeId) -> NodeId:
+        """Return the machine that a message to a node comes to."""
+        return self._world.clones.where(node)
+
     def send(
         self,
         source: NodeId,
@@ -52,7 +56,7 @@ class Network:
         arrive: "Callable[[Process], None]",
         refused: "Callable[[Process], None] | None" = None,
     ) -> None:
-        """Let a message arrive once, twice or never; `refused` comes back where nobody listens."""
+        """Let a message arrive once, twice or never; `refused` comes back from a dead machine."""
         rng = self._world.rng
         copies = 1 if rng.random() >= self.weather.doubled else 2
         for _ in range(copies):
@@ -91,7 +95,7 @@ class Network:
         while waiting:
             group = [waiting.pop()]
             for member in group:
-                near = [other for other in waiting if self.is_open(member.node, other.node)]
+                near = [other for other in waiting if self.is_open(member.place, other.place)]
                 group += near
                 waiting = [other for other in waiting if other not in near]
             found.append(group)
@@ -99,12 +103,12 @@ class Network:
 
     def is_complete(self, group: "Iterable[Machine]") -> bool:
         """Say whether everybody reaches everybody directly."""
-        inside = {machine.node for machine in group}
+        inside = {machine.place for machine in group}
         return not any(source in inside and target in inside for source, target in self.cuts)
 
     def is_apart(self, group: "Iterable[Machine]") -> bool:
         """Say whether nothing passes between a group and the rest, not in one direction either."""
-        inside = {machine.node for machine in group}
+        inside = {machine.place for machine in group}
         return all(
             (target, source) in self.cuts
             for source, target in self.cuts
@@ -120,9 +124,12 @@ class Network:
     ) -> None:
         if (source, target) in self.cuts:
             return
-        machine = self._world.machines[target]
+        machine = self._world.machines.get(target)
+        if machine is None:
+            return  # it was thrown away
         if machine.process is not None:
             machine.deliver(arrive)
         elif refused is not None and machine.refuses and self.is_open(source, target):
-            answer_to = self._world.machines[source]
-            self._world.at(REFUSAL_S, lambda: answer_to.deliver(refused))
+            answer_to = self._world.machines.get(source)
+            if answer_to is not None:
+                self._world.at(REFUSAL_S, lambda: answer_to.deliver(refused))

@@ -29,7 +29,7 @@ class Obedience:
     def obey(self, leader: NodeId, term: int, epoch: int) -> None:
         """Do what a leader wants, unless it is over or there is no room to remember it."""
         process = self._process
-        if not process.knows(leader):
+        if not process.answers(leader):
             return
         try:
             wanted = self._highest.after(leader, term, epoch)
@@ -73,5 +73,7 @@ def order(process: "Process") -> None:
     epoch = max((opened.epoch for opened in cycle.open_epochs), default=0)
     for node in others:
         process.world.network.send(
-            process.node, node, lambda peer: peer.obedience.obey(process.node, term, epoch)
+            process.place,
+            process.world.network.where(node),
+            lambda peer: peer.obedience.obey(process.node, term, epoch),
         )

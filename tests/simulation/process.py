@@ -59,13 +59,17 @@ class Process:
         self.world = world
         self.machine = machine
         self.node = machine.node
+        self.place = machine.place
         self.journal = Journal(machine.node, machine.disk, lambda: world.fresh_name(16))
+        self.clones = self.journal.clones
+        self.journal.on_clone = self.fall_silent
         self.exchange = Exchange(self)
         self.obedience = Obedience(self)
         self.strangers = Strangers(self)
         self.member_since: dict[NodeId, float] = {}
         """When it learnt of each member; kept for `witness`."""
         self.reign: Reign | None = None
+        self._is_silent = False
         self.has_trouble = False
         self.content = ("", "")
         """A history and what it adds up to; kept for `checks`."""
@@ -101,7 +105,8 @@ class Process:
         self._save_again()
         self.tell(Ticked(lag_s))
         for node in self.others():
-            if self.node < node or self._is_uncalled_by(node):
+            is_due = self.node < node or self._is_uncalled_by(node)
+            if is_due and not self.clones.is_seen:
                 self._beat(node)
         tend(self)
         self.world.door.look(self)
@@ -115,19 +120,19 @@ class Process:
         """Call a node: one call carries what both say of themselves."""
         beat, head = self.presence.beat(self.machine.clock_s()), self.journal.ledger.head()
         self.world.network.send(
-            self.node,
-            node,
-            lambda peer: peer.answer_beat(beat, head),
+            self.place,
+            self.world.network.where(node),
+            lambda peer: peer.answer_beat(beat, head, self.place),
             lambda own: _drop(own.tell(Refused(node))),
         )
 
-    def answer_beat(self, beat: Beat, head: str) -> None:
+    def answer_beat(self, beat: Beat, head: str, place: NodeId) -> None:
         """Take in a heartbeat of a member and answer with ours."""
-        if self.knows(beat.node):
+        if self.answers(beat.node):
             self._called_at[beat.node] = self.machine.clock_s()
             self.hear(beat, head)
             ours, own_head = self.presence.beat(self.machine.clock_s()), self.journal.ledger.head()
-            self.world.network.send(self.node, beat.node, lambda own: own.hear(ours, own_head))
+            self.world.network.send(self.place, place, lambda own: own.hear(ours, own_head))
 
     def hear(self, beat: Beat, head: str) -> None:
         """Take in a heartbeat of a member."""
@@ -138,7 +143,7 @@ class Process:
 
     def answer_pre_vote(self, node: NodeId, term: int, stability: int) -> PreVoteAnswered | None:
         """Say whether a node may lead."""
-        if not self.knows(node):
+        if not self.answers(node):
             return None
         effects = self.tell(PreVoteAsked(node, term, stability))
         answer = next(effect for effect in effects if isinstance(effect, AnswerPreVote))
@@ -152,8 +157,8 @@ class Process:
         Raises:
             RefusedError: it is none.
         """
-        if not self.knows(node):
-            raise RefusedError(f"{node[:2]} is no member")
+        if not self.answers(node):
+            raise RefusedError(f"{node[:2]} isn't answered")
         return self.exchange.answer(have, raws)
 
     def say_goodbye(self) -> None:
@@ -163,15 +168,33 @@ class Process:
         self.tell(Resigned())
         for node in sorted(self.others(), key=lambda node: node == successor):
             self.world.network.send(
-                self.node, node, lambda peer: peer.hear_goodbye(self.node, successor)
+                self.place,
+                self.world.network.where(node),
+                lambda peer: peer.hear_goodbye(self.node, successor),
             )
 
     def hear_goodbye(self, node: NodeId, successor: NodeId | None) -> None:
         """Take in that a node stops, and who is to lead in its place."""
+        if not self.answers(node):
+            return
         self.tell(SaidGoodbye(node))
         if successor is not None:
             self.world.met["a leader that leaves names another"] += 1
             self.tell(HandedOver(successor))
+
+    def answer_own_key(self, number: str) -> bool:
+        """Say to somebody with our key whether it is this process that greets."""
+        is_itself = self.clones.is_greeted_by_itself(number, "a caller")
+        if not is_itself:
+            self.fall_silent()
+        return is_itself
+
+    def fall_silent(self) -> None:
+        """Another machine has our key: lead no more and beat no more."""
+        if not self._is_silent:
+            self._is_silent = True
+            self.world.disturb(f"{self.place[:8]} falls silent: {self.clones.seen_at}")
+        self.tell(Resigned())
 
     def take_up_ledger(self) -> None:
         """Do what new entries call for."""
@@ -225,6 +248,10 @@ class Process:
         """Say whether a node is a member, as far as we know."""
         return node in self.journal.ledger.state.members
 
+    def answers(self, node: NodeId) -> bool:
+        """Say whether we answer a node: a member, unless another machine has our key."""
+        return self.knows(node) and not self.clones.is_seen
+
     def acquainted_s(self, other: "Process") -> float:
         """Return for how long both have known each other as members; 0 where one doesn't."""
         now = self.world.now
@@ -268,7 +295,7 @@ class Process:
     def _ask(self, node: NodeId, term: int) -> None:
         call(
             self,
-            node,
+            self.world.network.where(node),
             lambda peer: peer.answer_pre_vote(self.node, term, self.machine.stability),
             lambda own, answer: None if answer is None else _drop(own.tell(answer)),
             PRE_VOTE_TIMEOUT_S,

@@ -190,13 +190,40 @@ REMOVALS = Profile(
 )
 TWINS = Profile(
     "twins",
-    {"forge_twins": 3, "partition": 1, "mend_links": 1},
+    {"forge_twins": 3, "forge_clones_entry": 1, "partition": 1, "mend_links": 1},
     nodes=(2, 4),
     troubled_s=10.0,
     trouble_every_s=2.0,
     heals=False,
 )
 """A machine and its clone write under one name: nothing mends that, but it must be seen."""
+
+CLONES = Profile(
+    "clones",
+    {
+        "copy_disk": 4,
+        "cut_between_clones": 1,
+        "back_up": 2,
+        "partition": 2,
+        "mend_links": 2,
+        "power_cut": 1,
+        "sleep": 1,
+    },
+    nodes=(2, 4),
+    trouble_every_s=3.0,
+    fact_every_s=0.5,
+)
+COPIES = Profile(
+    "copies",
+    {"copy_running": 2, "cut_between_clones": 1, "partition_between_clones": 5, "mend_links": 1},
+    nodes=(3, 4),
+    troubled_s=24.0,
+    trouble_every_s=4.0,
+    fact_every_s=0.3,
+    starts_split=True,
+    heals=False,
+)
+"""Two that go on as one writer may write two entries of one number: nothing mends that either."""
 
 CROWD = Profile(
     "crowd",
@@ -224,6 +251,8 @@ USUAL = (
     TWINS,
     DOORS,
     REMOVALS,
+    CLONES,
+    COPIES,
 )
 """Taken in turn."""
 

@@ -24,12 +24,17 @@ def certificate_of(node: NodeId) -> bytes:
 
 def add_verified(ledger: Ledger, entry: Entry) -> bool:
     """Add an entry if its author signed it; say whether it is new."""
+    check_signed(ledger, entry)
+    return ledger.add(entry)
+
+
+def check_signed(ledger: Ledger, entry: Entry) -> None:
+    """Refuse an entry that its author hasn't signed."""
     node = entry.writer.node
     if ledger.certificate_of(entry) != certificate_of(node) or entry.signature != sign(
         node, entry.body
     ):
         raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
-    return ledger.add(entry)
 
 
 def verified_snapshot(ledger: Ledger, raw: bytes) -> Snapshot:

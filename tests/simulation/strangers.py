@@ -29,9 +29,11 @@ class Strangers:
     def keep_greeting(self) -> None:
         """Greet whoever runs and isn't a member as far as we know, again and again."""
         process = self._process
-        for node in process.world.machines:
-            if not process.knows(node) and node != process.node:
-                self._greet(node)
+        for place, machine in process.world.machines.items():
+            if place != process.place and machine.node == process.node:
+                self._greet_itself(place)
+            elif not process.knows(machine.node) and machine.node != process.node:
+                self._greet(machine.node)
         process.wait(GREET_S, lambda own: own.strangers.keep_greeting())
 
     def note_members(self, members: frozenset[NodeId]) -> None:
@@ -52,7 +54,20 @@ class Strangers:
                 self._process.world.met["a member is learnt from itself"] += 1
                 self._pull(node)
 
-        call(self._process, node, lambda peer: peer.knows(own), answered, HELLO_TIMEOUT_S)
+        place = self._process.world.network.where(node)
+        call(self._process, place, lambda peer: peer.knows(own), answered, HELLO_TIMEOUT_S)
+
+    def _greet_itself(self, place: NodeId) -> None:
+        """Greet whoever shows our own key, as the greeter does with an address of ours."""
+        process = self._process
+        clones, number = process.clones, process.world.next_number()
+        clones.greets(number)
+
+        def answered(_process: "Process", is_caller: bool | None) -> None:
+            if is_caller is not None and not clones.is_answered_by_itself(is_caller, place):
+                process.fall_silent()
+
+        call(process, place, lambda peer: peer.answer_own_key(number), answered, HELLO_TIMEOUT_S)
 
     def _tell(self, node: NodeId) -> None:
         """Send a node what it lacks, and take nothing from it: it was removed."""
@@ -90,7 +105,7 @@ class Strangers:
         timeout_s = EXCHANGE_TIMEOUT_S if have else COPY_TIMEOUT_S
         call(
             self._process,
-            node,
+            self._process.world.network.where(node),
             lambda peer: peer.answer_exchange(own, have, raws),
             answered,
             timeout_s,

@@ -21,6 +21,13 @@ WANTED: Mapping[tuple[str, int], set[str]] = {
         "it is a member already",
         "the window is over",
     },
+    ("clones", 3000): {
+        "two machines have one key",
+        "two machines with one key know of each other",
+        "two leaders in one term",
+    },
+    ("copies", 3000): {"two machines with one key know of each other"},
+    ("twins", 3000): {"a clone is known by an entry"},
     ("removals", 3003): {"a node learns that it was removed", "members have removed each other"},
 }
 """Of which profile, and from which seed on: some things come about seldom."""

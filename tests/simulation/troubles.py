@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.presence import GangChanged
 from jupiterd.ids import NodeId
-from tests.simulation.forgery import forge, forge_twins
+from tests.simulation.forgery import forge, forge_clones_entry, forge_twins
 from tests.simulation.network import FAIR
 
 if TYPE_CHECKING:
@@ -72,7 +72,20 @@ def _partition(world: "World") -> None:
     nodes = list(world.machines)
     world.rng.shuffle(nodes)
     at = world.rng.randrange(len(nodes))
-    one, other = nodes[:at], nodes[at:]
+    _split(world, nodes[:at], nodes[at:])
+
+
+def _partition_between_clones(world: "World") -> None:
+    """Those that have one key are in different groups."""
+    ones = {pair[0].place for pair in world.clones.pairs()}
+    others = {pair[1].place for pair in world.clones.pairs()}
+    for node in world.machines:
+        if node not in ones | others:
+            world.rng.choice((ones, others)).add(node)
+    _split(world, sorted(ones), sorted(others))
+
+
+def _split(world: "World", one: list[NodeId], other: list[NodeId]) -> None:
     cuts = {(a, b) for a in one for b in other} | {(b, a) for a in one for b in other}
     world.network.change(cuts=cuts)
     world.disturb(f"split {_names(one)} | {_names(other)}")
@@ -85,6 +98,14 @@ def _cut_link(world: "World", *, both_ways: bool) -> None:
     cuts = {(one, other), (other, one)} if both_ways else {(one, other)}
     world.network.change(cuts=world.network.cuts | cuts)
     world.disturb(f"cut {one[:2]} {'<' if both_ways else ''}-> {other[:2]}")
+
+
+def _cut_between_clones(world: "World") -> None:
+    """Those that have one key can't meet, and everybody else hears both."""
+    for one, other in world.clones.pairs():
+        cuts = {(one.place, other.place), (other.place, one.place)}
+        world.network.change(cuts=cuts)
+        world.disturb(f"cut {one.place[:8]} <-> {other.place[:8]}")
 
 
 def _mend_links(world: "World") -> None:
@@ -127,6 +148,11 @@ def _restore(world: "World") -> None:
         world.witness.restored(machine, machine.disk.content)
         world.tell(f"{machine.node[:2]} has an older disk")
         world.at(world.rng.uniform(0.2, 4.0), machine.start)
+
+
+def _copy(world: "World", *, is_running: bool) -> None:
+    copy = world.clones.copy_running if is_running else world.clones.copy_disk
+    copy(_any(world))
 
 
 def _goodbye(world: "World") -> None:
@@ -183,6 +209,10 @@ TROUBLES: "Mapping[str, Callable[[World], object]]" = {
     "empty_disk": _empty_disk,
     "back_up": _back_up,
     "restore": _restore,
+    "copy_disk": lambda world: _copy(world, is_running=False),
+    "partition_between_clones": _partition_between_clones,
+    "cut_between_clones": _cut_between_clones,
+    "copy_running": lambda world: _copy(world, is_running=True),
     "goodbye": _goodbye,
     "hand_over": _hand_over,
     "bury": _bury,
@@ -190,4 +220,5 @@ TROUBLES: "Mapping[str, Callable[[World], object]]" = {
     "compact": _compact,
     "forge": forge,
     "forge_twins": forge_twins,
+    "forge_clones_entry": forge_clones_entry,
 }

@@ -46,7 +46,7 @@ class Witness:
     def __init__(self, world: "World") -> None:
         self._world = world
         self.led_last: dict[NodeId, int] = {}
-        """The last term each node led in; a restored disk doesn't know of it and may lead again."""
+        """The last term each machine led in; a restored disk doesn't know it and may lead again."""
         self._led_in: dict[int, set[NodeId]] = {}
         self.hash_at: dict[tuple[str, int], str] = {}
         self.records: list[Recorded] = []
@@ -64,9 +64,9 @@ class Witness:
         self._must(process.machine.disk.content.term == term, f"term {term} isn't on disk")
         held = process.journal.ledger.highest_term()
         self._must(term > held, f"term {term} isn't above that of every entry held, {held}")
-        last = self.led_last.get(node, -1)
+        last = self.led_last.get(process.place, -1)
         self._must(term > last, f"{node[:2]} leads in term {term} after {last}")
-        self.led_last[node] = term
+        self.led_last[process.place] = term
         others = self._led_in.setdefault(term, {node})
         if node not in others:
             others.add(node)
@@ -85,7 +85,7 @@ class Witness:
             leader = self._leader_of(between)
             if leader is None or leader is winner.machine or between is winner.machine:
                 continue
-            pairs = ((winner.node, between.node), (between.node, leader.node))
+            pairs = ((winner.place, between.place), (between.place, leader.place))
             if (
                 self._know_each_other(winner, between)
                 and self._is_steady(between)
@@ -108,7 +108,7 @@ class Witness:
         leader = machine.process.presence.election.leader
         if leader is None:
             return None
-        found = self._world.machines[leader]
+        found = self._world.machines[self._world.clones.where(leader)]
         reign = found.process.reign if found.process is not None else None
         is_old = reign is not None and self._world.now - reign.began_at >= STEADY_S
         return found if is_old and self._is_steady(found) else None
@@ -117,6 +117,8 @@ class Witness:
         """Say whether a machine has run for a while in fair weather, with clocks going alike."""
         world = self._world
         if world.profile.rates != (1.0, 1.0) or not machine.is_awake:
+            return False
+        if world.clones.has_two(machine.node):
             return False
         return min(world.now - machine.up_since, world.network.fair_s()) >= STEADY_S
 
@@ -128,16 +130,18 @@ class Witness:
         if machine.slept_local_s > timing.beat_s + timing.asleep_s and machine.process is not None:
             reign = machine.process.reign
             if reign is not None:
-                self._woken_in_reign[machine.node] = reign
+                self._woken_in_reign[machine.place] = reign
 
     def unites(self, process: "Process", reign: "Reign", nodes: frozenset[NodeId]) -> None:
         """Remember what the others held who will surely answer a new leader."""
         for node in nodes:
-            machine = self._world.machines[node]
-            can_reach = self._world.network.is_open(process.node, node)
+            if self._world.clones.has_two(node):
+                continue  # either may answer
+            machine = self._world.machines[self._world.clones.where(node)]
+            can_reach = self._world.network.is_open(process.place, machine.place)
             is_answered = machine.process is not None and machine.process.knows(process.node)
             if machine.process is not None and is_answered and machine.is_awake and can_reach:
-                reign.held_by_others[node] = machine.process.journal.ledger.tips()
+                reign.held_by_others[machine.place] = machine.process.journal.ledger.tips()
 
     def appends(self, process: "Process", reign: "Reign") -> None:
         """A leader that slept has stepped down; a new one has united with everybody it reached.
@@ -147,7 +151,7 @@ class Witness:
         elected in one term and the other leader is gone when they meet. Both entries count, and
         nothing in the state hangs on which of them sorts first.
         """
-        slept = self._woken_in_reign.get(process.node)
+        slept = self._woken_in_reign.get(process.place)
         self._must(slept is not reign, f"{process.node[:2]} slept in this reign and appends")
         ledger = process.journal.ledger
         self._must(reign.term >= ledger.highest_term(), "the leader's term is below an entry's")
@@ -157,9 +161,12 @@ class Witness:
             return
         mine = ledger.tips()
         for node, tips in reign.held_by_others.items():
-            other = self._world.machines[node].process
+            machine = self._world.machines.get(node)
+            other = None if machine is None else machine.process
             if other is None or not process.acquainted_s(other):
                 continue  # one has removed the other meanwhile
+            if other.clones.is_seen or process.clones.is_seen:
+                continue  # neither answers any more
             has_all = all(mine.get(writer, 0) >= index for writer, index in tips.items())
             self._must(has_all, f"{process.node[:2]} appends without the entries of {node[:2]}")
 
@@ -170,23 +177,23 @@ class Witness:
             f"{', '.join(type(fact).__name__ for fact in entry.facts)}"
         )
         self.note_hash(str(entry.writer), entry.index, entry.hash)
-        self._note_writer(entry)
+        self._note_writer(process, entry)
         for fact in entry.facts:
             if isinstance(fact, TokenIssued):
                 self._world.tokens[fact.token] = fact
-        self.records.append(Recorded(entry, {process.node}))
+        self.records.append(Recorded(entry, {process.place}))
 
     def note_hash(self, writer: str, index: int, digest: str) -> None:
         """One hash for each (writer, index), wherever it is met."""
-        if f"/{TWIN}" in writer:
+        if f"/{TWIN}" in writer or writer in self._world.clones.copied_writers:
             return
         known = self.hash_at.setdefault((writer, index), digest)
         self._must(known == digest, f"two entries {index} of writer {writer[:2]}")
 
-    def _note_writer(self, entry: Entry) -> None:
+    def _note_writer(self, process: "Process", entry: Entry) -> None:
         """A term is a number and a leader; one ledger is written in it, after a restart too."""
         node, term = entry.writer.node, entry.term
-        known = self._writer_in.setdefault((node, term), entry.writer.ledger)
+        known = self._writer_in.setdefault((process.place, term), entry.writer.ledger)
         self._must(known == entry.writer.ledger, f"two writers of {node[:2]} in term {term}")
 
     # --- obeying ---
@@ -194,14 +201,14 @@ class Witness:
     def obeyed(self, process: "Process", order: Obeyed) -> None:
         """Nobody obeys a lower term or epoch, or a second leader of a term; its disk knows it."""
         node = process.node
-        highest = self._obeyed.get(node, Obeyed())
+        highest = self._obeyed.get(process.place, Obeyed())
         is_lower = (order.term, order.epoch) < (highest.term, highest.epoch)
         is_rival = order.term == highest.term and order.leader != highest.leader
         is_fine = highest == Obeyed() or not (is_lower or is_rival)
         self._must(is_fine, f"{node[:2]} obeys {order} after {highest}")
         is_saved = process.machine.disk.content.obeyed == str(order)
         self._must(is_saved, f"{node[:2]} obeys {order}, which isn't on its disk")
-        self._obeyed[node] = order
+        self._obeyed[process.place] = order
 
     # --- recording ---
 
@@ -209,30 +216,38 @@ class Witness:
         """Whoever tells a peer what it has, has it on disk, and so holds what was recorded."""
         ledger, content = process.journal.ledger, process.machine.disk.content
         key = (len(ledger), id(content))
-        if self._claimed.get(process.node) == key:
+        if self._claimed.get(process.place) == key:
             return
-        self._claimed[process.node] = key
+        self._claimed[process.place] = key
         on_disk = set(content.entries)
         is_kept = all(entry.raw in on_disk for entry in ledger.entries())
         self._must(is_kept, f"{process.node[:2]} claims entries that aren't on its disk")
         tips = ledger.tips()
         for record in self.records:
             if tips.get(str(record.entry.writer), 0) >= record.entry.index:
-                record.holders.add(process.node)
+                record.holders.add(process.place)
 
     def restored(self, machine: "Machine", content: "Content") -> None:
         """A disk was put back: it holds what it held then, and may use its terms again."""
-        self.led_last[machine.node] = content.term
+        self.led_last[machine.place] = content.term
         self._writer_in = {
             (node, term): writer
             for (node, term), writer in self._writer_in.items()
-            if node != machine.node or term <= content.term
+            if node != machine.place or term <= content.term
         }
-        self._obeyed[machine.node] = Obeyed.parse(content.obeyed)
+        self._obeyed[machine.place] = Obeyed.parse(content.obeyed)
         tips = load(content).tips()
         for record in self.records:
             if tips.get(str(record.entry.writer), 0) < record.entry.index:
-                record.holders.discard(machine.node)
+                record.holders.discard(machine.place)
+
+    def copied(self, copy: "Machine") -> None:
+        """A machine was copied: it holds what the other one held, and may use its terms as well."""
+        self.restored(copy, copy.disk.content)
+        tips = load(copy.disk.content).tips()
+        for record in self.records:
+            if tips.get(str(record.entry.writer), 0) >= record.entry.index:
+                record.holders.add(copy.place)
 
     # --- accusing ---
 
@@ -242,7 +257,9 @@ class Witness:
         A goodbye may have waited for one that slept; the next heartbeat undoes it.
         """
         world = self._world
-        machine, accused = process.machine, world.machines[change.node]
+        if process.clones.is_seen or world.clones.has_two(change.node):
+            return
+        machine, accused = process.machine, world.machines[world.clones.where(change.node)]
         is_worse = change.after is Liveness.GONE or (
             change.after is Liveness.SUSPECT and change.before is Liveness.ALIVE
         )
@@ -251,9 +268,10 @@ class Witness:
             not (is_worse and is_for_silence)
             or world.profile.rates != (1.0, 1.0)
             or not accused.is_awake
+            or accused.is_silent
         ):
             return
-        is_open = world.network.is_open(machine.node, accused.node)
+        is_open = world.network.is_open(machine.place, accused.place)
         assert accused.process is not None
         acquainted_s = process.acquainted_s(accused.process)
         steady_s = min(world.now - accused.up_since, world.network.fair_s(), acquainted_s)

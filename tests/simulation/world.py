@@ -15,6 +15,7 @@ from blake3 import blake3
 from jupiterd.cluster.facts import TokenIssued
 from jupiterd.ids import NodeId
 from tests.simulation.checks import Checks
+from tests.simulation.clones import Clones
 from tests.simulation.door import Door
 from tests.simulation.machine import Machine
 from tests.simulation.network import Network
@@ -44,11 +45,14 @@ class World:
         self.trace = blake3()
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._count = count()
+        self._numbers = count()
         self.network = Network(self)
         self.witness = Witness(self)
+        self.clones = Clones(self)
         self.door = Door(self)
         self.checks = Checks(self)
         self.machines: dict[NodeId, Machine] = {}
+        """By their places: nodes, and what copies are called."""
         self.newcomers: dict[NodeId, Newcomer] = {}
         self.tokens: dict[str, TokenIssued] = {}
         """Every token that was ever recorded: people carry them about."""
@@ -68,7 +72,12 @@ class World:
             action()
             if len(self.checks.acting) > 1:
                 self.checks.check_two_leaders()
+            self.clones.check()
         self.now = until
+
+    def next_number(self) -> str:
+        """Return a number that nobody has had."""
+        return str(next(self._numbers))
 
     def tell(self, what: str) -> None:
         """Note an event: for the trace, and for whoever looks into a failing seed."""

@@ -27,12 +27,9 @@ class Chain:
     def __init__(self) -> None:
         self.base = NOTHING
         """The last entry that is summed up in a snapshot."""
-        self._held: list[Entry] = []
-
-    @property
-    def tip(self) -> Tip:
+        self.tip = NOTHING
         """The last entry."""
-        return _tip_of(self._held[-1]) if self._held else self.base
+        self._held: list[Entry] = []
 
     @property
     def held(self) -> int:
@@ -49,6 +46,7 @@ class Chain:
     def append(self, entry: Entry) -> None:
         """Add the next entry, whose place was checked."""
         self._held.append(entry)
+        self.tip = _tip_of(entry)
 
     def after(self, index: int) -> list[Entry]:
         """Return the held entries behind that one."""
@@ -63,7 +61,7 @@ class Chain:
 
     def skip_to(self, tip: Tip) -> None:
         """Take over that everything up to `tip` is summed up elsewhere."""
-        self.base = tip
+        self.base = self.tip = tip
         self._held.clear()
 
 

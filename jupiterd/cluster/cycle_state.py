@@ -251,9 +251,9 @@ class CycleState:
         for part in self._parts():
             yield from part.placed()
 
-    def plain(self) -> list[Any]:
-        """Return everything that tells two states apart, for hashing."""
-        return [part.plain() for part in self._parts()]
+    def digest(self) -> list[Any]:
+        """Return hashes of everything that tells two states apart."""
+        return [part.digest() for part in self._parts()]
 
     def _parts(self) -> tuple[Register[Any, Any] | ProgressTree, ...]:
         return (

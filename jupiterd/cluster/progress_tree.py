@@ -20,7 +20,6 @@ what is in an artifact.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from jupiterd.cluster.facts import CheckpointCommitted, RoundCommitted
 from jupiterd.cluster.registers import Order, Register, fact_hash
@@ -143,9 +142,9 @@ class ProgressTree:
         yield from self._checkpoints.placed()
         yield from self._rounds.placed()
 
-    def plain(self) -> list[Any]:
-        """Return everything that tells two trees apart, for hashing."""
-        return [self._checkpoints.plain(), self._rounds.plain()]
+    def digest(self) -> list[bytes]:
+        """Return hashes of everything that tells two trees apart."""
+        return [self._checkpoints.digest(), self._rounds.digest()]
 
     def _ranked_leaves(self) -> tuple[_Place, ...]:
         if self._leaves is None:

@@ -27,7 +27,11 @@ Kept = TypeVar("Kept", bound=Fact)
 
 def canonical_bytes(value: object) -> bytes:
     """Return msgpack with the keys of every map sorted, so that equal values have equal bytes."""
-    packed = msgpack.packb(_sorted(value), use_bin_type=True)
+    return _packed(_sorted(value))
+
+
+def _packed(value: object) -> bytes:
+    packed = msgpack.packb(value, use_bin_type=True)
     assert packed is not None  # noqa: S101 - only a packer that buffers returns nothing
     return packed
 
@@ -55,6 +59,9 @@ class Register(Generic[Key, Kept]):
         self._greatest_wins = greatest_wins
         self._facts: dict[Key, Kept] = {}
         self._ranks: dict[Key, Rank] = {}
+        self._told: dict[Key, bytes] = {}
+        """What `digest` says of each winner, as far as it was asked since it won."""
+        self._digest: bytes | None = None
 
     @property
     def facts(self) -> Mapping[Key, Kept]:
@@ -75,6 +82,8 @@ class Register(Generic[Key, Kept]):
             return False
         self._facts[key] = fact
         self._ranks[key] = rank
+        self._told.pop(key, None)
+        self._digest = None
         return True
 
     def _beats(self, fact: Kept, rank: Rank, key: Key) -> bool:
@@ -88,10 +97,14 @@ class Register(Generic[Key, Kept]):
         for key, fact in self._facts.items():
             yield _order_in(self._ranks[key]), fact
 
-    def plain(self) -> list[Any]:
-        """Return everything that tells two registers apart, in one order, for hashing."""
-        keys = sorted(self._facts, key=canonical_bytes)
-        return [[key, self._ranks[key], to_wire(self._facts[key])] for key in keys]
+    def digest(self) -> bytes:
+        """Return BLAKE3 of everything that tells two registers apart, made anew after changes."""
+        if self._digest is None:
+            for key in self._facts.keys() - self._told.keys():
+                told = [key, self._ranks[key], to_wire(self._facts[key])]
+                self._told[key] = canonical_bytes(told)
+            self._digest = blake3(_packed(sorted(self._told.values()))).digest()
+        return self._digest
 
 
 def _order_in(rank: Rank) -> Order:

@@ -11,10 +11,11 @@ Owns the rule. Doesn't know keys, or who may remove whom.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+
+from blake3 import blake3
 
 from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved, to_wire
-from jupiterd.cluster.registers import Order, fact_hash
+from jupiterd.cluster.registers import Order, canonical_bytes, fact_hash
 from jupiterd.ids import NodeId
 
 RosterFact = NodeAdmitted | NodeRemoved
@@ -33,6 +34,7 @@ class Roster:
     def __init__(self) -> None:
         self._facts: dict[tuple[Order, NodeId, str], RosterFact] = {}
         self._evaluated: _Evaluated | None = None
+        self._digest: bytes | None = None
 
     def apply(self, fact: RosterFact, order: Order) -> None:
         """Take in one fact of the entry that stands at `order`; of two of one entry the lesser."""
@@ -40,7 +42,7 @@ class Roster:
         known = self._facts.get(key)
         if known is None or fact_hash(fact) < fact_hash(known):
             self._facts[key] = fact
-            self._evaluated = None
+            self._evaluated = self._digest = None
 
     @property
     def members(self) -> Mapping[NodeId, NodeAdmitted]:
@@ -78,9 +80,12 @@ class Roster:
         for (order, _, _), fact in self._facts.items():
             yield order, fact
 
-    def plain(self) -> list[Any]:
-        """Return everything that tells two rosters apart, in one order, for hashing."""
-        return [[*key[0], to_wire(self._facts[key])] for key in sorted(self._facts)]
+    def digest(self) -> bytes:
+        """Return BLAKE3 of everything that tells two rosters apart, made anew after changes."""
+        if self._digest is None:
+            told = [[*key[0], to_wire(self._facts[key])] for key in sorted(self._facts)]
+            self._digest = blake3(canonical_bytes(told)).digest()
+        return self._digest
 
     def _admissions(self, node: NodeId) -> Iterator[tuple[Order, NodeAdmitted]]:
         found = [

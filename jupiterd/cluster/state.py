@@ -186,9 +186,9 @@ class State:
     def digest(self) -> str:
         """Return BLAKE3 of everything that tells two states apart, 64 hex digits."""
         plain = [
-            self._roster.plain(),
-            [register.plain() for register in self._registers()],
-            [[cycle, self.cycles[cycle].plain()] for cycle in sorted(self.cycles)],
+            self._roster.digest(),
+            [register.digest() for register in self._registers()],
+            [[cycle, self.cycles[cycle].digest()] for cycle in sorted(self.cycles)],
         ]
         return blake3(canonical_bytes(plain)).hexdigest()
 

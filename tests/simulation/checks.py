@@ -1,16 +1,20 @@
-"""What must hold of the cluster as a whole, looked at every so often.
+"""What must hold of the cluster as a whole.
 
 Owns the invariants that need more than one node: leaders of one group, ledgers with one head, the
-dead that must be noticed. `witness` watches single events.
+dead that must be noticed. Ledgers are looked at whenever they change, two leaders after each event;
+what only time can break, every second. `witness` watches single events.
 """
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.chain import Tip
 from jupiterd.cluster.facts import CheckpointCommitted, RoundCommitted
 from jupiterd.cluster.ledger import Entry, Ledger
 from jupiterd.cluster.membership import Liveness
 from jupiterd.ids import NodeId
+from tests.simulation.in_force import what_is_not_in_force
 from tests.simulation.recording import CYCLE
 from tests.simulation.signing import sign
 from tests.simulation.violation import Violation
@@ -22,9 +26,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 1.0
 ALL_BYTES = 1 << 40
-
-LEDGERS_EVERY = 4
-"""Ledgers are looked at in each fourth look: that is dear."""
 
 NO_LEADER_S = 12.0
 """Any group in peace has elected somebody by then: two waits, two rounds of questions, one more."""
@@ -41,22 +42,17 @@ class Checks:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._looks = 0
         self._told_by_head: dict[str, tuple[str, str]] = {}
-        self._seen_head: dict[NodeId, str] = {}
         self._checked: dict[str, set[str]] = {}
-        self._looked_at: dict[NodeId, tuple[Ledger, dict[str, int]]] = {}
+        self._looked_at: dict[NodeId, tuple[Ledger, dict[str, Tip]]] = {}
         self.acting: dict[NodeId, Machine] = {}
         """Who leads just now, asleep or not."""
         self._both_since: dict[tuple[NodeId, NodeId], float] = {}
 
     def keep_looking(self) -> None:
         """Look now, and again in a while."""
-        self._looks += 1
         self.check_leaders()
         self.check_the_dead()
-        if self._looks % LEDGERS_EVERY == 0:
-            self.check_ledgers()
         self._world.at(LOOK_EVERY_S, self.keep_looking)
 
     def note_acting(self, machine: "Machine") -> None:
@@ -147,33 +143,37 @@ class Checks:
                 raise Violation(f"{machine.node[:2]} still thinks the dead {dead.node[:2]} {known}")
 
     def check_ledgers(self) -> None:
-        """Equal heads mean equal histories, states and lines; every chain is whole."""
+        """At the end: every ledger once more, from its first entry on."""
         for machine in self._world.machines.values():
             if machine.process is not None:
-                ledger = machine.process.journal.ledger
-                head = true_head(ledger)
-                if self._seen_head.get(machine.place) != head:
-                    self._seen_head[machine.place] = head
-                    self._check_told(machine.process, head)
-                    check_line(ledger)
-                    self._check_chains(ledger)
+                self._looked_at.pop(machine.place, None)
+                self.look_at_ledger(machine.process)
 
-    def _check_told(self, process: "Process", head: str) -> None:
-        """The head is compared with the tips themselves: it must tell any two ledgers apart."""
-        told = (head, content_of(process))
+    def look_at_ledger(self, process: "Process") -> None:
+        """After each change of a ledger: what is new in it fits, and is in what it adds up to."""
+        ledger = process.journal.ledger
+        known, last = self._looked_at.get(process.place, (ledger, {}))
+        last = last if known is ledger else {}
+        new, _ = ledger.lacking({writer: tip.index for writer, tip in last.items()}, ALL_BYTES)
+        self._looked_at[process.place] = ledger, ledger.last()
+        self._check_chains(new, last)
+        for entry in new:
+            self._note_entry(ledger, entry)
+        check_line(ledger)
+        self._check_told(process)
+        lost = what_is_not_in_force(ledger.state, [fact for entry in new for fact in entry.facts])
+        if lost:
+            raise Violation(f"on {process.place[:2]}: {lost}")
+
+    def _check_told(self, process: "Process") -> None:
+        """Equal heads mean equal histories, states and lines.
+
+        The head is compared with the tips themselves: it must tell any two ledgers apart.
+        """
+        told = (true_head(process.journal.ledger), content_of(process))
         known = self._told_by_head.setdefault(process.journal.ledger.head(), told)
         if known != told:
             raise Violation("two ledgers with one head aren't equal")
-
-    def look_at_entries(self, process: "Process") -> None:
-        """After each change of a ledger: look at what is new in it."""
-        ledger = process.journal.ledger
-        known, tips = self._looked_at.get(process.place, (ledger, {}))
-        tips = tips if known is ledger else {}
-        new, _ = ledger.lacking(tips, ALL_BYTES)
-        self._looked_at[process.place] = ledger, ledger.tips()
-        for entry in new:
-            self._note_entry(ledger, entry)
 
     def _note_entry(self, ledger: Ledger, entry: Entry) -> None:
         checked = self._checked.setdefault(str(entry.writer), set())
@@ -181,12 +181,13 @@ class Checks:
             self._check_entry(ledger, entry)
             checked.add(entry.hash)
 
-    def _check_chains(self, ledger: Ledger) -> None:
-        previous: dict[str, Entry] = {}
-        for entry in ledger.entries():
+    @staticmethod
+    def _check_chains(entries: Sequence[Entry], last: Mapping[str, Tip]) -> None:
+        """Each of these entries follows the one of its writer before it."""
+        previous: dict[str, Entry | Tip] = dict(last)
+        for entry in entries:
             writer = str(entry.writer)
             before = previous.get(writer)
-            self._note_entry(ledger, entry)
             is_chained = before is None or (
                 entry.previous == before.hash
                 and entry.index == before.index + 1
@@ -213,7 +214,11 @@ class Checks:
 def line_of(ledger: Ledger) -> str:
     """Return the canonical line of the cycle, as text."""
     cycle = ledger.state.cycles.get(CYCLE)
-    return "" if cycle is None else repr(cycle.line())
+    line = () if cycle is None else cycle.line()
+    return " ".join(
+        fact.artifact if isinstance(fact, CheckpointCommitted) else f"{fact.round} {fact.verdict}"
+        for fact in line
+    )
 
 
 def content_of(process: "Process") -> str:

@@ -202,13 +202,14 @@ def _what_is_lost_in(world: "World", camp: "list[Process]") -> str:
 def _check_merging(world: "World", before: list[Content]) -> None:
     """Uniting what lay on the disks before the healing gives one state in any order."""
     contents = [content for content in before if not content.snapshot]
+    ledgers = [load(content) for content in contents]
     told: set[str] = set()
     for _ in range(2):
-        world.rng.shuffle(contents)
+        world.rng.shuffle(ledgers)
         merged = Ledger(CLUSTER)
-        for content in contents:
-            _unite(merged, load(content))
-        if contents:
+        for ledger in ledgers:
+            _unite(merged, ledger)
+        if ledgers:
             told.add(f"{merged.head()} {merged.state.digest()} {line_of(merged)}")
     if len(told) > 1:
         raise Violation("the order of merging matters")

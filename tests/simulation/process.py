@@ -205,7 +205,7 @@ class Process:
         if self.is_removed:
             self.world.met["a node learns that it was removed"] += 1
             self.tell(Resigned())
-        self.world.checks.look_at_entries(self)
+        self.world.checks.look_at_ledger(self)
         self.strangers.note_members(members)
 
     def check_awake(self) -> None:

@@ -39,6 +39,9 @@ class Recorded:
     holders: set[NodeId] = field(default_factory=set[NodeId])
     """Whose disk was said to have it, and hasn't been put back to before since."""
 
+    def __post_init__(self) -> None:
+        self.writer = str(self.entry.writer)
+
 
 class Witness:
     """Watches every process."""
@@ -54,7 +57,7 @@ class Witness:
         """Which ledger of a node has written in a term."""
         self._obeyed: dict[NodeId, Obeyed] = {}
         self._woken_in_reign: dict[NodeId, Reign] = {}
-        self._claimed: dict[NodeId, tuple[int, int]] = {}
+        self._claimed: dict[NodeId, tuple[Content | None, dict[str, int]]] = {}
 
     # --- leading ---
 
@@ -215,16 +218,16 @@ class Witness:
     def claimed(self, process: "Process") -> None:
         """Whoever tells a peer what it has, has it on disk, and so holds what was recorded."""
         ledger, content = process.journal.ledger, process.machine.disk.content
-        key = (len(ledger), id(content))
-        if self._claimed.get(process.place) == key:
+        last_content, last_tips = self._claimed.get(process.place, (None, {}))
+        tips = ledger.tips()
+        if content is last_content and tips == last_tips:
             return
-        self._claimed[process.place] = key
+        self._claimed[process.place] = content, tips
         on_disk = set(content.entries)
         is_kept = all(entry.raw in on_disk for entry in ledger.entries())
         self._must(is_kept, f"{process.node[:2]} claims entries that aren't on its disk")
-        tips = ledger.tips()
         for record in self.records:
-            if tips.get(str(record.entry.writer), 0) >= record.entry.index:
+            if tips.get(record.writer, 0) >= record.entry.index:
                 record.holders.add(process.place)
 
     def restored(self, machine: "Machine", content: "Content") -> None:

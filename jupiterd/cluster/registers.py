@@ -21,6 +21,8 @@ Rank = tuple[Any, ...]
 ONLY = ""
 """The key of a register that holds one thing."""
 
+_SCALARS = frozenset({str, int, float, bytes, bool, type(None)})
+
 Key = TypeVar("Key")
 Kept = TypeVar("Kept", bound=Fact)
 
@@ -37,13 +39,13 @@ def _packed(value: object) -> bytes:
 
 
 def _sorted(value: object) -> object:
-    if isinstance(value, str | int | float | bytes | None):  # nearly all there is, and quickly told
+    if type(value) in _SCALARS or isinstance(value, str):  # nearly all there is, quickly told
         return value
+    if isinstance(value, list | tuple):
+        return [item if type(item) in _SCALARS else _sorted(item) for item in value]
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
-    if isinstance(value, Sequence):
-        return [_sorted(item) for item in value]
-    return value
+    return [_sorted(item) for item in value] if isinstance(value, Sequence) else value
 
 
 def fact_hash(fact: Fact) -> str:

@@ -9,11 +9,14 @@ connection. Nobody ever dies here, so every verdict is false.
 """
 
 import heapq
+import math
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, product
 from random import Random
 
 from jupiterd.cluster.membership import Heard, Liveness, Membership, RosterChanged, Ticked
@@ -27,6 +30,8 @@ HOUR_S = 3600.0
 SIZES = (2, 3, 5, 8)
 """Node-hours are shared out among clusters of so many; the smallest have the fewest witnesses."""
 LOSSES = (0.05, 0.2, 0.3)
+PART_NODE_HOURS = 25.0
+"""Of one cluster's life; several are lived at once, each on a core."""
 
 LINKS: Mapping[str, Callable[[Random, float], Link]] = {"datagrams": Datagrams, "streams": Stream}
 
@@ -37,6 +42,9 @@ class Count:
 
     node_hours: float = 0.0
     verdicts: Counter[Liveness] = field(default_factory=Counter[Liveness])
+
+    def __add__(self, other: "Count") -> "Count":
+        return Count(self.node_hours + other.node_hours, self.verdicts + other.verdicts)
 
     def __str__(self) -> str:
         gone, suspect = self.verdicts[Liveness.GONE], self.verdicts[Liveness.SUSPECT]
@@ -156,22 +164,27 @@ def count_verdicts(
 ) -> Mapping[int, Count]:
     """Return what clusters of each size thought, in so many node-hours together."""
     share = node_hours / len(SIZES)
-    return {
-        size: Hours(seed * len(SIZES) + size, size, loss, make).run(share / size) for size in SIZES
-    }
+    return {size: _live(seed, size, share, loss, make) for size in SIZES}
+
+
+def _live(
+    seed: int, size: int, node_hours: float, loss: float, make: Callable[[Random, float], Link]
+) -> Count:
+    return Hours(seed * len(SIZES) + size, size, loss, make).run(node_hours / size)
 
 
 def main(arguments: list[str]) -> int:
     """Count, and show what was found; the exit status is 1 where anybody was taken for gone."""
-    node_hours = float(arguments[0])
+    share = float(arguments[0]) / len(SIZES)
     losses = [float(percent) / 100 for percent in arguments[1:]] or LOSSES
+    parts = math.ceil(share / PART_NODE_HOURS)
     gone = 0
-    for loss in losses:
-        for name, make in LINKS.items():
-            counts = count_verdicts(0, node_hours, loss, make)
-            for size, counted in counts.items():
-                print(f"{loss:4.0%} lost, {name:9}, {size} nodes: {counted}", flush=True)
-                gone += counted.verdicts[Liveness.GONE]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for loss, name, size in product(losses, LINKS, SIZES):
+            lives = [(seed, size, share / parts, loss, LINKS[name]) for seed in range(parts)]
+            counted = sum(pool.map(_live, *zip(*lives, strict=True)), Count())
+            print(f"{loss:4.0%} lost, {name:9}, {size} nodes: {counted}", flush=True)
+            gone += counted.verdicts[Liveness.GONE]
     return 1 if gone else 0
 
 

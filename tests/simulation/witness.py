@@ -170,7 +170,11 @@ class Witness:
                 continue  # one has removed the other meanwhile
             if other.clones.is_seen or process.clones.is_seen:
                 continue  # neither answers any more
-            has_all = all(mine.get(writer, 0) >= index for writer, index in tips.items())
+            has_all = all(
+                mine.get(writer, 0) >= index
+                for writer, index in tips.items()
+                if not self._may_fork(writer)
+            )
             self._must(has_all, f"{process.node[:2]} appends without the entries of {node[:2]}")
 
     def appended(self, process: "Process", entry: Entry) -> None:
@@ -186,9 +190,13 @@ class Witness:
                 self._world.tokens[fact.token] = fact
         self.records.append(Recorded(entry, {process.place}))
 
+    def _may_fork(self, writer: str) -> bool:
+        """Say whether two write under one name: their entries don't unite."""
+        return f"/{TWIN}" in writer or writer in self._world.clones.copied_writers
+
     def note_hash(self, writer: str, index: int, digest: str) -> None:
         """One hash for each (writer, index), wherever it is met."""
-        if f"/{TWIN}" in writer or writer in self._world.clones.copied_writers:
+        if self._may_fork(writer):
             return
         known = self.hash_at.setdefault((writer, index), digest)
         self._must(known == digest, f"two entries {index} of writer {writer[:2]}")

@@ -102,14 +102,14 @@ class Door:
     # --- in the end ---
 
     def check_the_removed(self, process: "Process") -> None:
-        """Whoever was removed, by a node that never was itself, is out, and so are its guests."""
+        """Whoever was removed is out, and so are its guests, unless who did so may be out itself."""
         ledger = process.journal.ledger
         entries = [record.entry for record in self._world.witness.records]
         tips = ledger.tips()
         known = [e for e in entries if tips.get(str(e.writer), 0) >= e.index]
-        targets = {fact.node for _, fact in _all(known, NodeRemoved)}
+        doubtful = _who_may_be_out(known)
         for entry, removal in _all(known, NodeRemoved):
-            if entry.writer.node not in targets:
+            if entry.writer.node not in doubtful:
                 self._check_removal(process, known, removal)
 
     def _check_removal(
@@ -127,6 +127,15 @@ class Door:
             is_in = guest.node in state.members
             if entry.writer.node == removed and is_late and is_only and is_in:
                 raise Violation(f"{guest.node[:2]} is in, let in by {removed[:2]}, which is out")
+
+
+def _who_may_be_out(known: Sequence[Entry]) -> set[NodeId]:
+    """Return who was removed, whom those let in, whom these let in, and so on."""
+    found = {removal.node for _, removal in _all(known, NodeRemoved)}
+    guests = [(entry.writer.node, fact.node) for entry, fact in _all(known, NodeAdmitted)]
+    while more := {guest for host, guest in guests if host in found} - found:
+        found |= more
+    return found
 
 
 def _all(entries: Sequence[Entry], kind: type) -> "Iterator[tuple[Entry, Fact]]":

@@ -102,7 +102,7 @@ class Door:
     # --- in the end ---
 
     def check_the_removed(self, process: "Process") -> None:
-        """Whoever was removed is out, and so are its guests, unless who did so may be out itself."""
+        """Whoever was removed is out, with its guests, unless who did so may be out itself."""
         ledger = process.journal.ledger
         entries = [record.entry for record in self._world.witness.records]
         tips = ledger.tips()

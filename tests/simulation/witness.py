@@ -143,6 +143,8 @@ class Witness:
             machine = self._world.machines[self._world.clones.where(node)]
             can_reach = self._world.network.is_open(process.place, machine.place)
             is_answered = machine.process is not None and machine.process.knows(process.node)
+            if machine.disk.is_full:
+                continue  # what it can't save it doesn't acknowledge, and answers nobody
             if machine.process is not None and is_answered and machine.is_awake and can_reach:
                 reign.held_by_others[machine.place] = machine.process.journal.ledger.tips()
 

@@ -44,6 +44,14 @@ class StopTask:
 
 
 @dataclass(frozen=True)
+class KeepState:
+    """Daemon to worker: write down the last finished step at once, and answer with `StateKept`."""
+
+    after_step: int
+    """Nothing is to be written where no later step than this one has been finished."""
+
+
+@dataclass(frozen=True)
 class Progressed:
     """Worker to daemon: how far it is; the latest one replaces the ones before."""
 
@@ -65,6 +73,27 @@ class CheckpointWritten:
     cursor: int
     """Sequences of the round's manifest trained on so far."""
     loss: float
+
+
+@dataclass(frozen=True)
+class StateKept:
+    """Worker to daemon: the state of its last finished step is complete below the output folder."""
+
+    path: str = ""
+    """Empty where there was nothing to keep; the numbers mean nothing then."""
+    step: int = 0
+    tokens: int = 0
+    cursor: int = 0
+    loss: float = 0.0
+
+
+@dataclass(frozen=True)
+class RankStuck:
+    """Worker to daemon: it can't go on, and lingers a while with the state it holds."""
+
+    code: str
+    message: str
+    hint: str
 
 
 @dataclass(frozen=True)
@@ -106,8 +135,11 @@ class TaskFailed:
 Frame = (
     RunTask
     | StopTask
+    | KeepState
     | Progressed
     | CheckpointWritten
+    | StateKept
+    | RankStuck
     | StoreOpened
     | GangJoined
     | TaskFinished
@@ -119,8 +151,11 @@ _KINDS: dict[str, type[Frame]] = {
     for kind in (
         RunTask,
         StopTask,
+        KeepState,
         Progressed,
         CheckpointWritten,
+        StateKept,
+        RankStuck,
         StoreOpened,
         GangJoined,
         TaskFinished,

@@ -10,7 +10,15 @@ import grpc.aio
 
 from jupiterd.daemon.holder import Holder
 from jupiterd.daemon.peers import Peers
-from jupiterd.daemon.work_events import Finished, WorkEvent, WorkOrder, from_proto
+from jupiterd.daemon.work_events import (
+    CheckpointMade,
+    Finished,
+    KeepWish,
+    WorkEvent,
+    WorkOrder,
+    from_proto,
+    made_from_proto,
+)
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.failures import from_rpc
 from jupiterd.ids import NodeId
@@ -38,20 +46,28 @@ class Dispatcher:
             return self._holder.run(self._self_id, order)
         return self._run_remote(node, order)
 
-    async def end(self, node: NodeId, term: int, epoch: int) -> None:
+    async def end(
+        self, node: NodeId, term: int, epoch: int, wish: KeepWish | None = None
+    ) -> CheckpointMade | None:
         """End a gang's work on a node; return when none of it runs there any more.
+
+        With a wish, return the last finished step that was kept there.
 
         Raises:
             JupiterError: the node doesn't answer, or obeys somebody else.
         """
         if node == self._self_id:
-            return await self._holder.end(self._self_id, term, epoch)
+            return await self._holder.end(self._self_id, term, epoch, wish)
         peer = self._peers.require(node)
         request = peer_pb2.EndEpochRequest(term=term, epoch=epoch)
+        if wish is not None:
+            request.keep_within_s, request.keep_after_step = wish.within_s, wish.after_step
+        timeout_s = END_TIMEOUT_S + request.keep_within_s
         try:
-            await peer.channels.control.EndEpoch(request, timeout=END_TIMEOUT_S)
+            reply = await peer.channels.control.EndEpoch(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, peer.name) from error
+        return made_from_proto(reply.kept) if reply.HasField("kept") else None
 
     async def _run_remote(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         peer = self._peers.require(node)

@@ -2,9 +2,10 @@
 
 Owns who is in an epoch, its launch, and what its events mean for the ledger. Doesn't know how a
 rank trains (workers) or how processes are held (`gang`). An epoch that loses a rank is ended
-everywhere; the next starts from the last recorded checkpoint with whoever is fit. An epoch extends
-the line that it started from and no other: where another one counts by now, what it has made is
-kept as a leaf, and it ends. One that has only lost its leader is adopted.
+everywhere, and the last step that any of its survivors has finished is recorded as a checkpoint;
+the next starts there with whoever is fit. An epoch extends the line that it started from and no
+other: where another one counts by now, what it has made is kept as a leaf, and it ends. One that
+has only lost its leader is adopted.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.kept_states import latest, wish_for
 from jupiterd.daemon.launch import Launch, plan_launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
@@ -31,6 +33,7 @@ from jupiterd.daemon.work_events import (
     Advanced,
     CheckpointMade,
     Joined,
+    KeepWish,
     Started,
     WorkEvent,
     WorkOrder,
@@ -49,6 +52,7 @@ log = logging.getLogger(__name__)
 MAX_BARREN_EPOCHS = 5
 """Epochs in a row that add no checkpoint; more means that training can't go on by itself."""
 
+FINISHED = "finished"
 LEFT_OPEN = "its leader ended without a word, and it couldn't be taken over"
 
 RETRY_S = 1.0
@@ -97,13 +101,13 @@ class GangConductor:
                 if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
                     raise
                 if self._last_step() > before:
-                    barren, wait_s = 0, RETRY_S
+                    barren, wait_s = 0, 0.0
                 barren += not error.may_mend
                 if error.is_permanent or barren >= MAX_BARREN_EPOCHS:
                     raise error from group
                 self._leading.board.explain(self._cycle, f"{error.message}; trying again")
                 await asyncio.sleep(wait_s)
-                wait_s = min(2 * wait_s, MAX_RETRY_S)
+                wait_s = min(max(2 * wait_s, RETRY_S), MAX_RETRY_S)
 
     def _is_over(self) -> bool:
         """Say whether nothing is left to train in this round: it's done, or isn't the next one."""
@@ -125,10 +129,19 @@ class GangConductor:
         for opened in left[:-1]:
             await self._end(Launch.of(opened), LEFT_OPEN)
         for opened in left[-1:]:
-            if opened.round == self._round and await self._adopt(Launch.of(opened)):
+            launch = Launch.of(opened)
+            if opened.round != self._round:
+                await self._end(launch, LEFT_OPEN)
+                continue
+            self._tip = self._tip_of(launch)
+            if await self._adopt(launch):
                 return True
-            await self._end(Launch.of(opened), LEFT_OPEN)
+            await self._end(launch, LEFT_OPEN, keeps=True)
         return False
+
+    def _tip_of(self, launch: Launch) -> str:
+        last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch)
+        return launch.from_checkpoint if last is None else last.artifact
 
     async def _adopt(self, launch: Launch) -> bool:
         """Follow a running gang to its end; say no where not all of it can be followed."""
@@ -142,8 +155,6 @@ class GangConductor:
                 return False
             log.info("epoch_adopted", extra={"epoch": launch.epoch})
             await self._leading.record(EpochAdopted(self._cycle, launch.epoch))
-            last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch)
-            self._tip = launch.from_checkpoint if last is None else last.artifact
             launch = replace(launch, began_s=now_s() - gang.running_s)
             await self._see_through(launch, self._follow_adopted(gang, launch))
         return True
@@ -177,25 +188,56 @@ class GangConductor:
         reason = "the cycle was stopped"
         try:
             await work
-            reason = "finished"
+            reason = FINISHED
         except* JupiterError as group:
             reason = _deepest(group).message
             log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
             raise
         finally:
             if not self._leading.is_over:
-                await asyncio.shield(self._end(launch, reason))
+                await asyncio.shield(self._end(launch, reason, keeps=reason != FINISHED))
 
-    async def _end(self, launch: Launch, reason: str) -> None:
+    async def _end(self, launch: Launch, reason: str, *, keeps: bool = False) -> None:
         """End an epoch and record it; what keeps us from it mustn't hide why the epoch ended."""
         elapsed_s = round(now_s() - launch.began_s, 3)
+        closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
         try:
-            await self._leading.end_gang(launch.gang, launch.epoch)
-            closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
-            await self._leading.record(closed)
+            wish = self._wish() if keeps else None
+            kept = await self._leading.end_gang(launch.gang, launch.epoch, wish)
+            last = await latest(self._leading, kept)
+            await self._leading.record(*self._facts_of(last, launch), closed)
         except JupiterError as error:
             extra = {"epoch": launch.epoch, "reason": error.message}
             log.warning("epoch_left_open", extra=extra)
+
+    def _wish(self) -> KeepWish | None:
+        """Return what survivors shall keep: nothing, where their line counts no more."""
+        cycle = self._leading.cycle(self._cycle)
+        last = cycle.last_checkpoint(self._round)
+        start = last or cycle.last_checkpoint(self._round - 1)
+        if self._tip != ("" if start is None else start.artifact):
+            return None
+        return wish_for(self._shape, 0 if last is None else last.step)
+
+    def _facts_of(
+        self, made: CheckpointMade | None, launch: Launch
+    ) -> Sequence[CheckpointCommitted]:
+        """Return what is recorded of a checkpoint that is safe: nothing where that is done."""
+        if made is None or self._is_recorded(made, launch):
+            return ()
+        committed = CheckpointCommitted(
+            cycle=self._cycle,
+            round=self._round,
+            parent=self._tip,
+            artifact=made.artifact,
+            epoch=launch.epoch,
+            step=made.step,
+            tokens=made.tokens,
+            cursor=made.cursor,
+            loss=made.loss,
+            is_final=made.step >= self._plan.steps,
+        )
+        return (committed,)
 
     def _inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
@@ -315,20 +357,7 @@ class GangConductor:
             await self._leading.library.spread([made.artifact])
         else:
             await self._leading.fetch(made.artifact)
-        await self._leading.record(
-            CheckpointCommitted(
-                cycle=self._cycle,
-                round=self._round,
-                parent=self._tip,
-                artifact=made.artifact,
-                epoch=launch.epoch,
-                step=made.step,
-                tokens=made.tokens,
-                cursor=made.cursor,
-                loss=made.loss,
-                is_final=made.step >= self._plan.steps,
-            )
-        )
+        await self._leading.record(*self._facts_of(made, launch))
         self._tip = made.artifact
         if not self._leading.cycle(self._cycle).ends_at(self._round, made.artifact):
             raise LineChangedError(

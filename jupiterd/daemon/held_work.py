@@ -6,18 +6,32 @@ mean. Leaders may change: each follows it from its first event on.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.work_events import Advanced, CheckpointMade, Started, WorkEvent, WorkOrder
+from jupiterd.daemon.work_events import (
+    Advanced,
+    CheckpointMade,
+    KeepWish,
+    Kept,
+    Said,
+    Started,
+    Stuck,
+    WorkEvent,
+    WorkOrder,
+)
 from jupiterd.errors import JupiterError, RefusedError
 
 log = logging.getLogger(__name__)
 
 KEPT_CHECKPOINTS = 16
 """How many a new leader is told of. The ones before were recorded, or these contain them."""
+
+
+KeepState = Callable[[str, int], bool]
+"""Asks the worker of an order for its last finished step, if later than that; is there one?"""
 
 
 class Told:
@@ -48,8 +62,10 @@ class Told:
 class HeldWork:
     """A worker that doesn't end with the leader that ordered it."""
 
-    def __init__(self, order: WorkOrder, grace_s: float) -> None:
+    def __init__(self, order: WorkOrder, grace_s: float, keep_state: KeepState) -> None:
         self.order = order
+        self._keep_state = keep_state
+        self._answer: asyncio.Future[CheckpointMade | None] | None = None
         self.term = order.term
         """The term of the leader that follows it, or did so last."""
         self.task: asyncio.Task[None] | None = None
@@ -75,14 +91,12 @@ class HeldWork:
         is_served = self.is_followed and self.term == order.term
         return order.cycle == self.order.cycle or not is_served
 
-    async def work(self, events: AsyncGenerator[WorkEvent]) -> None:
+    async def work(self, events: AsyncGenerator[Said]) -> None:
         """Run it, and stay when it is done: whoever leads next must be told of it too."""
         try:
             async with aclosing(events):
                 async for event in events:
-                    self._began_s = now_s() if isinstance(event, Started) else self._began_s
-                    self._told.keep(event)
-                    self._tell()
+                    self._hear(event)
         except JupiterError as error:
             self._error = self._error or error
         except Exception as error:  # ours: whoever follows it is told, and the daemon goes on
@@ -90,6 +104,7 @@ class HeldWork:
             self._error = self._error or error
         self._is_over = True
         self._tell()
+        self._take(None)
         if self.task is None or not self.task.cancelling():  # or ending it has only failed
             await asyncio.Event().wait()
 
@@ -120,11 +135,35 @@ class HeldWork:
             if turn == self._turn:
                 self._wait_for_another()
 
+    async def kept(self, wish: KeepWish) -> CheckpointMade | None:
+        """Return the worker's last finished step, once it is in the store; None where it isn't."""
+        if not self._keep_state(self.order.id, wish.after_step):
+            return None
+        self._answer = asyncio.get_running_loop().create_future()
+        await asyncio.wait({self._answer}, timeout=wish.within_s)
+        return self._answer.result() if self._answer.done() else None
+
     async def end(self, why: JupiterError) -> None:
         """End its worker, and return when it is gone; whoever follows it is told why."""
         if self.task is not None:
             self._cancel(self.task, why)
             await asyncio.wait({self.task})
+
+    def _hear(self, event: Said) -> None:
+        match event:
+            case Kept(made):
+                self._take(made)
+            case Stuck(error):
+                self._error = self._error or error
+                self._is_over = True
+            case _:
+                self._began_s = now_s() if isinstance(event, Started) else self._began_s
+                self._told.keep(event)
+        self._tell()
+
+    def _take(self, made: CheckpointMade | None) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(made)
 
     def close(self) -> None:
         """Tell whoever follows it that its worker is gone."""

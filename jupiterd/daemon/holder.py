@@ -10,9 +10,17 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from jupiterd.daemon.held_work import HeldWork
+from jupiterd.daemon.held_work import HeldWork, KeepState
 from jupiterd.daemon.obedience import Obedience
-from jupiterd.daemon.work_events import WorkEvent, WorkOrder
+from jupiterd.daemon.work_events import (
+    CheckpointMade,
+    KeepWish,
+    Kept,
+    Said,
+    Stuck,
+    WorkEvent,
+    WorkOrder,
+)
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, RefusedError
 from jupiterd.ids import NodeId
 
@@ -25,16 +33,22 @@ Where the old leader is silent, an election takes up to 5.3 s, uniting the ledge
 roles 1 s and attaching 3 s; the rest is for machines that are busy training.
 """
 
-Run = Callable[[WorkOrder], AsyncGenerator[WorkEvent]]
+Run = Callable[[WorkOrder], AsyncGenerator[Said]]
 
 
 class Holder:
     """Where orders arrive, those of other nodes and our own."""
 
     def __init__(
-        self, run: Run, obedience: Obedience, group: asyncio.TaskGroup, grace_s: float = GRACE_S
+        self,
+        run: Run,
+        obedience: Obedience,
+        group: asyncio.TaskGroup,
+        keep_state: KeepState,
+        grace_s: float = GRACE_S,
     ) -> None:
         self._run = run
+        self._keep_state = keep_state
         self._obedience = obedience
         self._group = group
         self._grace_s = grace_s
@@ -53,13 +67,17 @@ class Holder:
             work = (await self._held_for(leader, order)).follow()
         else:
             await self._obedience.check(leader, order.term, order.epoch)
-            work = self._run(order)
+            work = _told(self._run(order))
         async with aclosing(work) as events:
             async for event in events:
                 yield event
 
-    async def end(self, leader: NodeId, term: int, epoch: int) -> None:
+    async def end(
+        self, leader: NodeId, term: int, epoch: int, wish: KeepWish | None = None
+    ) -> CheckpointMade | None:
         """End the work of an epoch; return when none of it runs any more.
+
+        With a wish, the latest of what its ranks here have finished is kept and returned.
 
         Raises:
             RefusedError: another leader has been obeyed in this term, or a later one.
@@ -68,7 +86,9 @@ class Holder:
             await self._obedience.check(leader, term, 0)
             self._ended = max(self._ended, (term, epoch))
             ended = [held for held in self._held.values() if held.order.epoch == epoch]
+            kept = await _latest(ended, wish) if wish is not None else None
             await self._end(ended, RefusedError(f"epoch {epoch} was ended here"))
+        return kept
 
     async def end_all(self, why: JupiterError) -> None:
         """End all that is held."""
@@ -97,7 +117,7 @@ class Holder:
             raise RefusedError(f"epoch {order.epoch} has been ended")
         if order.id in self._held:
             raise ConflictError(f"{order.id} runs here already")
-        held = self._held[order.id] = HeldWork(order, self._grace_s)
+        held = self._held[order.id] = HeldWork(order, self._grace_s, self._keep_state)
         held.task = self._group.create_task(held.work(self._run(order)), name=f"held {order.id}")
         held.task.add_done_callback(lambda _: self._forget(held))
         return held
@@ -109,3 +129,19 @@ class Holder:
     async def _end(self, works: list[HeldWork], why: JupiterError) -> None:
         if works:
             await asyncio.gather(*(held.end(why) for held in works))
+
+
+async def _latest(works: list[HeldWork], wish: KeepWish) -> CheckpointMade | None:
+    found = await asyncio.gather(*(held.kept(wish) for held in works))
+    made = [kept for kept in found if kept is not None]
+    return max(made, key=lambda kept: kept.step, default=None)
+
+
+async def _told(said: AsyncGenerator[Said]) -> AsyncGenerator[WorkEvent]:
+    """Yield what others are told of work that isn't held."""
+    async with aclosing(said) as events:
+        async for event in events:
+            if isinstance(event, Stuck):
+                raise event.error
+            if not isinstance(event, Kept):
+                yield event

@@ -24,7 +24,7 @@ from jupiterd.daemon.library import Library
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
-from jupiterd.daemon.work_events import WorkEvent, WorkOrder
+from jupiterd.daemon.work_events import CheckpointMade, KeepWish, WorkEvent, WorkOrder
 from jupiterd.errors import (
     DiskFullError,
     JupiterError,
@@ -146,20 +146,27 @@ class Leading:
         finally:
             self._running[node] -= 1
 
-    async def end_gang(self, gang: Sequence[NodeId], epoch: int) -> None:
-        """End a gang wherever it runs; on a node that can't be asked it ends itself before long."""
+    async def end_gang(
+        self, gang: Sequence[NodeId], epoch: int, wish: KeepWish | None = None
+    ) -> list[tuple[NodeId, CheckpointMade]]:
+        """End a gang wherever it runs, and return who has kept what of it.
+
+        A node that can't be asked ends its part by itself before long.
+        """
         self.check_awake()
         if self.is_over:
-            return
+            return []
         nodes = sorted(set(gang) & self.alive())
-        await asyncio.gather(*(self._end(node, epoch) for node in nodes))
+        kept = await asyncio.gather(*(self._end(node, epoch, wish) for node in nodes))
+        return [(node, made) for node, made in zip(nodes, kept, strict=True) if made is not None]
 
-    async def _end(self, node: NodeId, epoch: int) -> None:
+    async def _end(self, node: NodeId, epoch: int, wish: KeepWish | None) -> CheckpointMade | None:
         try:
-            await self.dispatcher.end(node, self.term, epoch)
+            return await self.dispatcher.end(node, self.term, epoch, wish)
         except JupiterError as error:
             extra = {"node": short(node), "epoch": epoch, "reason": error.message}
             log.warning("epoch_not_ended", extra=extra)
+            return None
 
     def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
         """Return the host of a member; our own is the address that leads to the asker."""

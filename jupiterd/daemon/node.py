@@ -79,7 +79,7 @@ class Node:
         self.exports = Exports(state_dir.runs)
         runner = WorkRunner(state_dir, self.library, settings.threads)
         obedience = Obedience(self.file)
-        self.holder = Holder(runner.run, obedience, group)
+        self.holder = Holder(runner.run, obedience, group, runner.keep_state)
         self.merging = Merging(self)
         self.measuring = Measuring()
         self.commands = Commands(self)

@@ -23,7 +23,7 @@ from jupiterd.daemon.greeter import PROTOCOL
 from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.reception import receive
 from jupiterd.daemon.told import told_text
-from jupiterd.daemon.work_events import WorkOrder, to_proto
+from jupiterd.daemon.work_events import KeepWish, WorkOrder, made_to_proto, to_proto
 from jupiterd.errors import BadCertificateError, ConflictError, JupiterError, NotAMemberError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
@@ -279,8 +279,9 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> peer_pb2.EndEpochReply:
         """End what a gang does here."""
         leader = await self._member(context)
-        await self._node.holder.end(leader, request.term, request.epoch)
-        return peer_pb2.EndEpochReply()
+        wish = KeepWish.from_proto(request)
+        made = await self._node.holder.end(leader, request.term, request.epoch, wish)
+        return peer_pb2.EndEpochReply(kept=None if made is None else made_to_proto(made))
 
     def _answers(self, who: NodeId) -> bool:
         is_cloned = self._node.journal.clones.is_seen

@@ -10,9 +10,12 @@ from typing import Any
 import msgpack
 
 from jupiterd.cycle.work import WorkResult
-from jupiterd.errors import Bug, from_wire
+from jupiterd.errors import Bug, JupiterError, from_wire
 from jupiterd.ids import ArtifactId
 from jupiterd.rpc import peer_pb2
+
+MAX_KEEP_S = 600.0
+"""The longest that a node waits for a rank to write down its state."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,36 @@ class CheckpointMade:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """The last finished step of a rank lies in the store of its node; told to that node alone."""
+
+    made: CheckpointMade | None
+    """None where there was nothing to keep."""
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """A rank can't go on, and lingers with the state it holds; its followers see it fail."""
+
+    error: JupiterError
+
+
+@dataclass(frozen=True)
+class KeepWish:
+    """What is wanted of the ranks of an epoch before they end: their last finished step."""
+
+    after_step: int
+    """No step that is no later than this."""
+    within_s: float
+
+    @classmethod
+    def from_proto(cls, request: peer_pb2.EndEpochRequest) -> "KeepWish | None":
+        """Read it from an order to end; None where nothing is wanted."""
+        within_s = min(request.keep_within_s, MAX_KEEP_S)
+        return cls(request.keep_after_step, within_s) if within_s > 0 else None
+
+
+@dataclass(frozen=True)
 class Listening:
     """The gang's store accepts clients here."""
 
@@ -119,6 +152,8 @@ class Finished:
 
 
 WorkEvent = Started | Advanced | CheckpointMade | Listening | Joined | Finished
+Said = WorkEvent | Kept | Stuck
+"""What a worker's own node hears of it: more than it tells others."""
 
 
 def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
@@ -130,11 +165,8 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
         case Advanced(done, total, unit, values):
             progress = peer_pb2.WorkProgress(done=done, total=total, unit=unit, values=dict(values))
             return peer_pb2.WorkEvent(progress=progress)
-        case CheckpointMade(artifact, step, tokens, cursor, loss):
-            made = peer_pb2.WorkCheckpoint(
-                artifact=artifact, step=step, tokens=tokens, cursor=cursor, loss=loss
-            )
-            return peer_pb2.WorkEvent(checkpoint=made)
+        case CheckpointMade():
+            return peer_pb2.WorkEvent(checkpoint=made_to_proto(event))
         case Listening(host, port):
             return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(host=host, port=port))
         case Joined(device, note):
@@ -173,7 +205,19 @@ def _started(message: peer_pb2.WorkStarted) -> Started:
     return Started(message.pid, message.device, message.running_s)
 
 
-def _made(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
+def made_to_proto(made: CheckpointMade) -> peer_pb2.WorkCheckpoint:
+    """Return the message for the wire."""
+    return peer_pb2.WorkCheckpoint(
+        artifact=made.artifact,
+        step=made.step,
+        tokens=made.tokens,
+        cursor=made.cursor,
+        loss=made.loss,
+    )
+
+
+def made_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
+    """Rebuild it."""
     artifact = ArtifactId(message.artifact)
     return CheckpointMade(artifact, message.step, message.tokens, message.cursor, message.loss)
 
@@ -185,7 +229,7 @@ def _advanced(message: peer_pb2.WorkProgress) -> Advanced:
 _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "started": lambda event: _started(event.started),
     "progress": lambda event: _advanced(event.progress),
-    "checkpoint": lambda event: _made(event.checkpoint),
+    "checkpoint": lambda event: made_from_proto(event.checkpoint),
     "listening": lambda event: Listening(event.listening.host, event.listening.port),
     "joined": lambda event: Joined(event.joined.device, event.joined.note),
     "finished": lambda event: _finished(event.finished),

@@ -22,9 +22,11 @@ from jupiterd.daemon.work_events import (
     CheckpointMade,
     Finished,
     Joined,
+    Kept,
     Listening,
+    Said,
     Started,
-    WorkEvent,
+    Stuck,
     WorkOrder,
 )
 from jupiterd.errors import Bug, DiskFullError, WorkFailedError, from_wire
@@ -33,13 +35,15 @@ from jupiterd.frames import (
     Frame,
     GangJoined,
     Progressed,
+    RankStuck,
     RunTask,
+    StateKept,
     StoreOpened,
     TaskFailed,
     TaskFinished,
 )
 from jupiterd.gang.environment import worker_environment
-from jupiterd.gang.process import start_worker
+from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import NO_ROOM, is_no_room, written
@@ -55,8 +59,9 @@ class WorkRunner:
         self._library = library
         self._threads = threads
         self.running: dict[str, WorkOrder] = {}
+        self._workers: dict[str, Worker] = {}
 
-    async def run(self, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+    async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
         """Do the work and yield its events, `Finished` last; closing the iterator ends the process.
 
         Raises:
@@ -79,9 +84,19 @@ class WorkRunner:
             del self.running[spool.name]
             await asyncio.to_thread(shutil.rmtree, spool, ignore_errors=True)
 
+    def keep_state(self, order_id: str, after_step: int) -> bool:
+        """Ask the worker of an order for its last finished step; say whether there is one to ask.
+
+        The answer comes with the events of the work, as `Kept`.
+        """
+        worker = self._workers.get(order_id)
+        if worker is not None:
+            worker.keep_state(after_step)
+        return worker is not None
+
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
-    ) -> AsyncGenerator[WorkEvent]:
+    ) -> AsyncGenerator[Said]:
         params: dict[str, Any] = {"threads": self._threads, **order.params}
         listener = bind_listener(order.bind_host) if order.bind_host else None
         if listener is not None:
@@ -95,31 +110,42 @@ class WorkRunner:
                 self._log_path(order),
                 pass_fds=() if listener is None else (listener.fileno(),),
             ) as worker:
+                self._workers[order.id] = worker
                 yield Started(worker.pid, str(params.get("device", "cpu")))
                 async for frame in worker.frames():
+                    if isinstance(frame, TaskFailed):
+                        raise from_wire(frame.code, frame.message, frame.hint)
                     yield await self._event(frame, spool, order.bind_host)
         finally:
+            self._workers.pop(order.id, None)
             if listener is not None:
                 listener.close()
 
-    async def _event(self, frame: Frame, spool: Path, bind_host: str) -> WorkEvent:
+    async def _event(self, frame: Frame, spool: Path, bind_host: str) -> Said:
+        said: Said
         match frame:
             case Progressed(done, total, unit, values):
-                return Advanced(done, total, unit, values)
-            case CheckpointWritten(path, step, tokens, cursor, loss):
-                artifact = await self._ingest(spool, path)
-                return CheckpointMade(artifact, step, tokens, cursor, loss)
+                said = Advanced(done, total, unit, values)
+            case CheckpointWritten():
+                said = await self._made(frame, spool)
+            case StateKept(path):
+                said = Kept(await self._made(frame, spool) if path else None)
+            case RankStuck(code, message, hint):
+                said = Stuck(from_wire(code, message, hint))
             case StoreOpened(port):
-                return Listening(bind_host, port)
+                said = Listening(bind_host, port)
             case GangJoined(device, note):
-                return Joined(device, note)
+                said = Joined(device, note)
             case TaskFinished(outputs, counts, summary):
                 kept = {name: await self._ingest(spool, path) for name, path in outputs.items()}
-                return Finished(WorkResult(kept, counts, summary))
-            case TaskFailed(code, message, hint):
-                raise from_wire(code, message, hint)
+                said = Finished(WorkResult(kept, counts, summary))
             case _:
                 raise Bug(f"a worker sent {type(frame).__name__}")
+        return said
+
+    async def _made(self, frame: CheckpointWritten | StateKept, spool: Path) -> CheckpointMade:
+        artifact = await self._ingest(spool, frame.path)
+        return CheckpointMade(artifact, frame.step, frame.tokens, frame.cursor, frame.loss)
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
         return await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))

@@ -23,6 +23,7 @@ from jupiterd.frames import (
     LINK_FD_VARIABLE,
     Frame,
     FrameReader,
+    KeepState,
     RunTask,
     StopTask,
     TaskFailed,
@@ -75,6 +76,10 @@ class Worker:
                 if self._has_finished:
                     return
         raise await self._died()
+
+    def keep_state(self, after_step: int) -> None:
+        """Ask for the last finished step, if it is a later one; a `StateKept` frame answers."""
+        self._send(KeepState(after_step))
 
     async def stop(self, reason: str, grace_s: float = STOP_GRACE_S) -> None:
         """Ask the worker to stop, wait, and end it when it doesn't; idempotent."""

@@ -10,7 +10,7 @@ import sys
 import traceback
 
 from jupiterd.errors import DiskFullError, JupiterError, MissingExtraError, WorkFailedError
-from jupiterd.frames import TaskFailed
+from jupiterd.frames import RankStuck, TaskFailed
 from jupiterd.workers.link import Task, open_task
 
 TASKS = {
@@ -55,6 +55,8 @@ def main() -> int:
     except Exception as error:  # noqa: BLE001 - the border of the process: everything becomes a frame
         traceback.print_exc()
         known = translate(error, task.name)
+        if task.lingers:
+            task.linger(RankStuck(known.code, known.message, known.hint))
         task.send(TaskFailed(known.code, known.message, known.hint))
         return 1
     task.send(finished)

@@ -11,7 +11,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,11 @@ from jupiterd.frames import (
     CheckpointWritten,
     Frame,
     FrameReader,
+    KeepState,
     Progressed,
+    RankStuck,
     RunTask,
+    StateKept,
     StopTask,
     StoreOpened,
     encode,
@@ -33,6 +37,9 @@ PROGRESS_INTERVAL_S = 0.2
 
 ORPHAN_GRACE_S = 5.0
 """How long a worker outlives its daemon's end of the pipe, for saving what it holds."""
+
+LINGER_S = 60.0
+"""How long a rank that can't go on keeps what it holds; its leader may have to be elected first."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -46,6 +53,10 @@ class Task:
         self._sending = threading.Lock()
         self._stop = threading.Event()
         self._last_progress_s = float("-inf")
+        self.keep: Callable[[int], StateKept] = lambda _: StateKept()
+        """Writes down the last finished step, if it is a later one than that; any thread calls."""
+        self.lingers = False
+        """Others may want what is held when the work fails."""
         order = self._first_frame()
         self.name: str = order.task
         self.params: Mapping[str, Any] = order.params
@@ -81,9 +92,9 @@ class Task:
         """Say that the rendezvous store accepts clients."""
         self.send(StoreOpened(port))
 
-    def wait_for_stop(self) -> None:
-        """Block until the daemon asks for an end."""
-        self._stop.wait()
+    def wait_for_stop(self, timeout_s: float | None = None) -> None:
+        """Block until the daemon asks for an end, or for so long."""
+        self._stop.wait(timeout_s)
 
     def send(self, frame: Frame) -> None:
         """Send one frame; a daemon that has gone is noticed by the listener, not here."""
@@ -92,6 +103,11 @@ class Task:
                 self._link.sendall(encode(frame))
             except OSError:
                 self._stop.set()
+
+    def linger(self, why: RankStuck) -> None:
+        """Say that the work can't go on, and wait until the daemon has taken what is held."""
+        self.send(why)
+        self._stop.wait(LINGER_S)
 
     def _first_frame(self) -> RunTask:
         while data := self._link.recv(1 << 16):
@@ -109,11 +125,28 @@ class Task:
 
     def _listen(self) -> None:
         while data := self._received():
-            if any(isinstance(frame, StopTask) for frame in self._reader.feed(data)):
-                self._stop.set()
+            for frame in self._reader.feed(data):
+                self._obey(frame)
         self._stop.set()
         threading.Event().wait(ORPHAN_GRACE_S)
         os._exit(1)
+
+    def _obey(self, frame: Frame) -> None:
+        match frame:
+            case StopTask():
+                self._stop.set()
+            case KeepState(after_step):
+                self.send(self._kept(after_step))
+            case _:
+                pass
+
+    def _kept(self, after_step: int) -> StateKept:
+        """Keep what there is, in this thread: the main one may hang in a collective for ever."""
+        try:
+            return self.keep(after_step)
+        except Exception:  # noqa: BLE001 - without it, training goes on from a checkpoint
+            traceback.print_exc()
+            return StateKept()
 
 
 def open_task() -> Task:

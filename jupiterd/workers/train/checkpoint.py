@@ -51,8 +51,10 @@ class TrainingState:
     """torch's CPU generator, as hex digits; empty where MLX wrote it."""
 
 
-def save_checkpoint(folder: Path, engine: Engine, state: TrainingState, tokenizer: Path) -> None:
-    """Write the folder; after a power cut it is there complete, or not at all."""
+def save_checkpoint(
+    folder: Path, engine: Engine, state: TrainingState, tokenizer: Path, *, is_synced: bool = True
+) -> None:
+    """Write the folder; after a power cut it is there complete, or not at all, if it is synced."""
     draft = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(draft, ignore_errors=True)
     (draft / STATE_DIR).mkdir(parents=True)
@@ -62,10 +64,12 @@ def save_checkpoint(folder: Path, engine: Engine, state: TrainingState, tokenize
     _save_tensors(engine.weights(), draft / WEIGHTS_FILE)
     _save_tensors(engine.moments(), draft / STATE_DIR / OPTIMIZER_FILE)
     _write_json(draft / STATE_DIR / STATE_FILE, asdict(state))
-    for path in [*draft.rglob("*"), draft]:
-        _sync(path)
+    if is_synced:
+        for path in [*draft.rglob("*"), draft]:
+            _sync(path)
     draft.rename(folder)
-    _sync(folder.parent)
+    if is_synced:
+        _sync(folder.parent)
 
 
 def load_weights(folder: Path, engine: Engine) -> None:

@@ -5,7 +5,8 @@ Face's names, and the moments of AdamW as `exp_avg.NAME` and `exp_avg_sq.NAME`, 
 checkpoint of one engine is continued by the other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,9 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 """Of AdamW: the means of the gradient and of its square."""
 
 
+Updating = Callable[[], AbstractContextManager[None]]
+
+
 def is_decayed(name: str, dimensions: int) -> bool:
     """Say whether AdamW pulls a parameter towards zero: matrices, neither embeddings nor norms."""
     return dimensions > 1 and "embed" not in name
@@ -35,6 +39,9 @@ def is_decayed(name: str, dimensions: int) -> bool:
 
 class Engine(Protocol):
     """One rank of a gang, or the only one."""
+
+    updating: Updating
+    """Entered around each optimizer update; out of it, the weights are those of a whole step."""
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ gradients, which the ring averages, are multiplied by their number beforehand.
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from importlib.metadata import version
 from typing import Any
 
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from jupiterd import __version__
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.train.engine import MOMENTS, MicroBatch, Tensors
+from jupiterd.workers.train.engine import MOMENTS, MicroBatch, Tensors, Updating
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.mlx_adamw import AdamW
 from jupiterd.workers.train.mlx_ring import Ring
@@ -38,6 +39,7 @@ class MlxEngine:
     """One rank on MLX."""
 
     def __init__(self, shape: ModelShape, plan: TrainPlan, end_token: int, ring: Ring) -> None:
+        self.updating: Updating = nullcontext
         self._plan = plan
         self._ring = ring
         self.config = model_config(shape, end_token)
@@ -99,8 +101,9 @@ class MlxEngine:
         scale = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
         clipped = {name: gradient * scale for name, gradient in shared.items()}
         optimizer = self._optimizer
-        self._replace(optimizer.update(self._parameters(), clipped, learning_rate))
-        mx.eval(optimizer.mean, optimizer.mean_square)
+        with self.updating():
+            self._replace(optimizer.update(self._parameters(), clipped, learning_rate))
+            mx.eval(optimizer.mean, optimizer.mean_square)
         return share, norm
 
     def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tokenizers import Tokenizer
 
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import ConflictError, CorruptArtifactError, UsageError
-from jupiterd.frames import CheckpointWritten, TaskFinished
+from jupiterd.frames import CheckpointWritten, StateKept, TaskFinished
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer
 from jupiterd.workers.link import Task
@@ -29,8 +30,9 @@ from jupiterd.workers.train.checkpoint import (
     load_weights,
     save_checkpoint,
 )
-from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.engine import Engine, Tensors
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
+from jupiterd.workers.train.state_keeper import StateKeeper
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Start:
     step: int
     tokens: int
     """Tokens trained on along the line when the round began."""
+    loss: float = 0.0
 
 
 def read_job(task: Task, world_size: int) -> Job:
@@ -82,10 +85,14 @@ class RankTraining:
         self._engine = engine
         self._start = self._begin(task.inputs.get("checkpoint"))
         self._last: StepDone | None = None
+        keeper = StateKeeper(self._start.step, self._keep)
+        engine.updating = keeper.updating
+        task.keep = keeper.keep
 
     def run(self) -> TaskFinished:
         """Train to the end of the round, or until told to stop; say what was done."""
         self._engine.begin(self._agreement())
+        self._task.lingers = self._engine.world_size > 1
         batches = Batches(
             shards=self._job.shards,
             seed=f"{self._plan.seed}/round {self._job.round}",
@@ -117,7 +124,7 @@ class RankTraining:
             )
         load_moments(checkpoint, self._engine, state.step)
         self._engine.load_random_state(state.rng)
-        return Start(state.step, state.tokens - self._tokens_of(state.step))
+        return Start(state.step, state.tokens - self._tokens_of(state.step), state.loss)
 
     def _agreement(self) -> dict[str, Any]:
         """Return what must be the same on all ranks."""
@@ -147,22 +154,36 @@ class RankTraining:
             self._write_checkpoint(done)
 
     def _write_checkpoint(self, done: StepDone) -> None:
+        state = self._state(done.step, done.mean_loss)
         name = f"checkpoint-{done.step:08}"
-        tokens = self._start.tokens + self._tokens_of(done.step)
-        state = TrainingState(
+        self._save(name, state, is_synced=True)
+        self._task.checkpoint_written(
+            CheckpointWritten(name, state.step, state.tokens, state.cursor, state.loss)
+        )
+
+    def _keep(self, step: int) -> StateKept:
+        """Write down the weights as they are; whoever takes them in syncs them to the disk."""
+        if not _are_numbers(self._engine.weights()):
+            return StateKept()
+        state = self._state(step, self._start.loss if self._last is None else self._last.mean_loss)
+        name = f"kept-{step:08}"
+        self._save(name, state, is_synced=False)
+        return StateKept(name, state.step, state.tokens, state.cursor, state.loss)
+
+    def _save(self, name: str, state: TrainingState, *, is_synced: bool) -> None:
+        folder, tokenizer = self._task.output_dir / name, self._task.inputs["tokenizer"]
+        save_checkpoint(folder, self._engine, state, tokenizer, is_synced=is_synced)
+
+    def _state(self, step: int, loss: float) -> TrainingState:
+        return TrainingState(
             round=self._job.round,
-            step=done.step,
-            tokens=tokens,
-            cursor=done.cursor,
-            loss=done.mean_loss,
+            step=step,
+            tokens=self._start.tokens + self._tokens_of(step),
+            cursor=step * self._plan.batch_sequences,
+            loss=loss,
             plan_hash=self._plan.hash(),
             model_hash=self._job.shape.architecture_hash(),
             rng=self._engine.random_state(),
-        )
-        folder = self._task.output_dir / name
-        save_checkpoint(folder, self._engine, state, self._task.inputs["tokenizer"])
-        self._task.checkpoint_written(
-            CheckpointWritten(name, done.step, tokens, done.cursor, done.mean_loss)
         )
 
     def _finished(self) -> TaskFinished:
@@ -193,6 +214,10 @@ def _fitting_shards(folder: Path, shape: ModelShape) -> ShardSet:
             "pack the data for the model's size",
         )
     return shards
+
+
+def _are_numbers(weights: Tensors) -> bool:
+    return all(bool(np.isfinite(values.sum())) for values in weights.values())
 
 
 def _end_token(tokenizer: Tokenizer) -> int:

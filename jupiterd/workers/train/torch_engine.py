@@ -8,6 +8,7 @@ gradients, which DistributedDataParallel averages, are multiplied by their numbe
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from jupiterd.workers.train.engine import (
     MOMENTS,
     MicroBatch,
     Tensors,
+    Updating,
     is_decayed,
 )
 from jupiterd.workers.train.group import Group
@@ -35,6 +37,7 @@ class TorchEngine:
     def __init__(
         self, shape: ModelShape, plan: TrainPlan, end_token: int, group: Group, device: str
     ) -> None:
+        self.updating: Updating = nullcontext
         self._plan = plan
         self._group = group
         self._model = make_model(shape, plan.seed, end_token)
@@ -98,7 +101,8 @@ class TorchEngine:
             settings["lr"] = learning_rate
         share = self._accumulate(micro_batches)
         norm = self._clip()
-        self._optimizer.step()
+        with self.updating():
+            self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=False)
         return float(share), float(norm)
 

@@ -7,7 +7,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 
-from jupiterd.daemon.work_events import Finished, Started, WorkEvent, WorkOrder
+from jupiterd.daemon.work_events import Finished, Said, Started, WorkOrder
 
 PID = 7
 
@@ -19,12 +19,14 @@ class Workers:
         self.running: set[str] = set()
         self.at_end: tuple[asyncio.Event, asyncio.Event] | None = None
         """The first is set when a worker is being ended, which takes until the second is set."""
+        self.wanted: list[tuple[str, int]] = []
+        """Who was asked for its last finished step, and after which."""
+        self.at_keep: dict[str, tuple[Said | Exception, ...]] = {}
+        """What an order's worker says to that."""
         self._has_ended = asyncio.Event()
-        self._words: defaultdict[str, asyncio.Queue[WorkEvent | Exception]] = defaultdict(
-            asyncio.Queue
-        )
+        self._words: defaultdict[str, asyncio.Queue[Said | Exception]] = defaultdict(asyncio.Queue)
 
-    def say(self, order: str, *words: WorkEvent | Exception) -> None:
+    def say(self, order: str, *words: Said | Exception) -> None:
         for word in words:
             self._words[order].put_nowait(word)
 
@@ -33,7 +35,13 @@ class Workers:
             self._has_ended.clear()
             await self._has_ended.wait()
 
-    async def run(self, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+    def keep_state(self, order: str, after_step: int) -> bool:
+        self.wanted.append((order, after_step))
+        for word in self.at_keep.get(order, ()):
+            self.say(order, word)
+        return order in self.running
+
+    async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
         self.running.add(order.id)
         try:
             yield Started(PID, "cpu")

@@ -9,7 +9,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, EpochAdopted, EpochClosed, EpochOpened
-from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.gang_conductor import LEFT_OPEN, GangConductor
 from jupiterd.daemon.leading import Leading
@@ -19,12 +19,14 @@ from jupiterd.daemon.work_events import (
     CheckpointMade,
     Finished,
     Joined,
+    KeepWish,
     Started,
     WorkEvent,
     WorkOrder,
 )
 from jupiterd.errors import NoLeaderError, NotFoundError, WorkFailedError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
+from tests.unit.daemon.shapes import tiny_shape
 
 CYCLE = CycleId("c" * 16)
 A, B, OLD, NEW = NodeId("a"), NodeId("b"), NodeId("old"), NodeId("new")
@@ -68,6 +70,8 @@ class Term:
         self.recorded: list[CycleFact] = []
         self.has_recorded = asyncio.Event()
         self.ended: list[tuple[tuple[NodeId, ...], int]] = []
+        self.wishes: list[KeepWish | None] = []
+        self.kept: list[tuple[NodeId, CheckpointMade]] = []
         self.asked: list[tuple[NodeId, WorkOrder]] = []
         self.followed: set[str] = set()
         self._told = told
@@ -111,13 +115,17 @@ class Term:
         for fact in facts:
             self._state.apply(fact, (2, NEW, "v", len(self.recorded)))
 
-    async def end_gang(self, gang: tuple[NodeId, ...], epoch: int) -> None:
+    async def end_gang(
+        self, gang: tuple[NodeId, ...], epoch: int, wish: KeepWish | None
+    ) -> list[tuple[NodeId, CheckpointMade]]:
         self.ended.append((gang, epoch))
+        self.wishes.append(wish)
+        return self.kept
 
 
 def conductor(term: Term) -> GangConductor:
     plan = cast("TrainPlan", type("Plan", (), {"steps": STEPS}))
-    return GangConductor(cast("Leading", term), CYCLE, 1, cast("ModelShape", None), plan)
+    return GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
 
 
 async def test_a_gang_that_is_all_there_is_followed_to_its_end() -> None:
@@ -208,6 +216,42 @@ async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
     assert isinstance(closed, EpochClosed)
     assert closed.reason == "the worker was killed"
     assert term.ended == [((A, B), 3)]
+
+
+async def test_the_last_step_of_the_survivors_is_recorded_before_the_epoch_is_closed() -> None:
+    killed = WorkFailedError("the worker was killed")
+    told = [STARTED, saved(100), killed]
+    term = Term({RANKS[0]: told, RANKS[1]: [STARTED], STORE: [STARTED]}, OPENED)
+    term.kept = [(A, saved(150)), (B, saved(151))]
+    with pytest.raises(ExceptionGroup):
+        await conductor(term)._go_on()
+    assert term.recorded[1:-1] == [committed(100), committed(151, "k100")]
+    assert isinstance(term.recorded[-1], EpochClosed)
+    (wish,) = term.wishes
+    assert wish is not None
+    assert wish.after_step == 100
+
+
+async def test_a_new_leader_records_what_the_gang_of_the_last_one_has_finished() -> None:
+    term = Term({}, OPENED, committed(100), alive=[A, NEW])
+    term.kept = [(A, saved(170))]
+    assert not await conductor(term)._go_on()
+    assert term.recorded[0] == committed(170, "k100")
+    assert isinstance(term.recorded[1], EpochClosed)
+
+
+async def test_a_step_that_is_recorded_already_is_not_recorded_again() -> None:
+    term = Term({}, OPENED, committed(200), alive=[A, NEW])
+    term.kept = [(A, saved(150))]
+    assert not await conductor(term)._go_on()
+    assert [type(fact) for fact in term.recorded] == [EpochClosed]
+
+
+async def test_nothing_is_kept_of_a_line_that_counts_no_more() -> None:
+    other = replace(committed(250), epoch=2, artifact=ArtifactId("x250"))
+    term = Term({}, OPENED, committed(200), other, alive=[A, NEW])
+    assert not await conductor(term)._go_on()
+    assert term.wishes == [None]
 
 
 async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:

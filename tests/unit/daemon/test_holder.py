@@ -17,8 +17,11 @@ from jupiterd.daemon.work_events import (
     CheckpointMade,
     Finished,
     Joined,
+    KeepWish,
+    Kept,
     Listening,
     Started,
+    Stuck,
     WorkEvent,
     WorkOrder,
 )
@@ -53,7 +56,10 @@ async def holding(folder: Path, grace_s: float = 60.0) -> AsyncGenerator[tuple[H
     workers, file = Workers(), LedgerFile(folder / "ledger.db")
     try:
         async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
-            yield Holder(workers.run, Obedience(file), group, grace_s), workers
+            yield (
+                Holder(workers.run, Obedience(file), group, workers.keep_state, grace_s),
+                workers,
+            )
             raise _Over  # noqa: TRY301 - as a daemon's end does
     except* _Over:
         pass
@@ -189,6 +195,49 @@ async def test_a_leader_ends_an_epoch_at_once(tmp_path: Path) -> None:
             await anext(followed)
         with pytest.raises(NotFoundError):
             await anext(holder.run(LEADER, NEXT_LEADER))
+
+
+async def test_the_last_finished_step_is_kept_before_the_worker_is_ended(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        other = replace(RANK, id="c/r1/train/3/1")
+        await begin(holder, RANK, other, STORE)
+        workers.at_keep = {RANK.id: (Kept(saved(7)),), other.id: (Kept(saved(8)),)}
+        workers.at_keep[STORE.id] = (Kept(None),)
+        kept = await holder.end(LEADER, TERM, EPOCH, KeepWish(after_step=5, within_s=TIMEOUT_S))
+        assert kept == saved(8), "the later one of two ranks"
+        assert {after for _, after in workers.wanted} == {5}
+        assert workers.running == set()
+
+
+async def test_a_rank_that_is_stuck_fails_for_its_leader_and_still_has_its_state(
+    tmp_path: Path,
+) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        workers.say(RANK.id, step(1), Stuck(WorkFailedError("a peer was lost")))
+        assert await anext(events) == step(1)
+        with pytest.raises(WorkFailedError, match="a peer was lost"):
+            await anext(events)
+        assert workers.running == {RANK.id}
+        workers.at_keep[RANK.id] = (Kept(saved(1)),)
+        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)) == saved(1)
+        assert workers.running == set()
+
+
+async def test_a_worker_that_does_not_answer_is_waited_for_no_longer_than_allowed(
+    tmp_path: Path,
+) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        await begin(holder, RANK)
+        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, SHORT_S)) is None
+        assert workers.running == set()
+
+
+async def test_a_worker_that_dies_instead_of_answering_is_not_waited_for(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        await begin(holder, RANK)
+        workers.at_keep[RANK.id] = (WorkFailedError("it was killed"),)
+        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, 10 * TIMEOUT_S)) is None
 
 
 async def test_an_order_that_comes_after_the_end_of_its_epoch_is_refused(tmp_path: Path) -> None:

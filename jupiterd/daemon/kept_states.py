@@ -1,0 +1,48 @@
+"""What the survivors of an epoch have kept: the last step that any of them has finished.
+
+Owns how long they get for it, and which of their states is taken. Doesn't know how it is written
+(workers), nor what is recorded of it.
+"""
+
+from collections.abc import Sequence
+
+from jupiterd.cycle.plan import ModelShape, parameter_count
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.work_events import CheckpointMade, KeepWish
+from jupiterd.errors import JupiterError
+from jupiterd.ids import NodeId
+
+BYTES_PER_PARAMETER = 12
+"""Weights and both moments, in float32."""
+
+SLOWEST_BYTES_PER_S = 50_000_000
+"""Written, read again for its hash, and synced."""
+
+LEAST_S = 5.0
+
+
+def wish_for(shape: ModelShape, after_step: int) -> KeepWish:
+    """Return what is wanted of the ranks of an epoch that ends."""
+    size_bytes = BYTES_PER_PARAMETER * parameter_count(shape)
+    return KeepWish(after_step, LEAST_S + size_bytes / SLOWEST_BYTES_PER_S)
+
+
+async def latest(
+    leading: Leading, kept: Sequence[tuple[NodeId, CheckpointMade]]
+) -> CheckpointMade | None:
+    """Return the state to go on from, once it lies on two nodes where two can be reached.
+
+    All ranks have the same weights after the same step, so mostly it is there already.
+    """
+    if not kept:
+        return None
+    best = max((made for _, made in kept), key=lambda made: (made.step, made.artifact))
+    holders = [node for node, made in kept if made.artifact == best.artifact]
+    try:
+        if len(holders) == 1 and holders[0] == leading.self_id:
+            await leading.library.spread([best.artifact])
+        elif len(holders) == 1:
+            await leading.fetch(best.artifact)
+    except JupiterError:  # its only holder has gone, too
+        return None
+    return best

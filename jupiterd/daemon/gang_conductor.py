@@ -25,6 +25,7 @@ from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.kept_states import latest, wish_for
 from jupiterd.daemon.launch import Launch, plan_launch
 from jupiterd.daemon.leading import Leading
@@ -83,6 +84,7 @@ class GangConductor:
         self._plan = plan
         self._tip = ""
         """The last checkpoint of the line that the running epoch is on, or empty at its root."""
+        self._change = EpochChange(now_s)
 
     async def train(self, step: TrainRound) -> None:
         """Return when the round's final checkpoint is recorded, or its line counts no more.
@@ -180,6 +182,7 @@ class GangConductor:
                 engine_reason=choice.reason,
             )
         )
+        self._change.mark("opened")
         self._tip = launch.from_checkpoint
         await self._see_through(launch, self._run_gang(inputs, launch))
 
@@ -190,6 +193,7 @@ class GangConductor:
             await work
             reason = FINISHED
         except* JupiterError as group:
+            self._change.begin()
             reason = _deepest(group).message
             log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
             raise
@@ -204,8 +208,10 @@ class GangConductor:
         try:
             wish = self._wish() if keeps else None
             kept = await self._leading.end_gang(launch.gang, launch.epoch, wish)
+            self._change.mark("ended")
             last = await latest(self._leading, kept)
             await self._leading.record(*self._facts_of(last, launch), closed)
+            self._change.mark("closed")
         except JupiterError as error:
             extra = {"epoch": launch.epoch, "reason": error.message}
             log.warning("epoch_left_open", extra=extra)
@@ -251,7 +257,9 @@ class GangConductor:
         )
         self._show(launch, {})
         self._leading.board.explain(self._cycle, "")
+        self._change.mark("spread")
         async with self._meeting(launch) as meeting, asyncio.TaskGroup() as group:
+            self._change.mark("meeting")
             for rank, node in enumerate(launch.gang):
                 params = self._params(launch, meeting, rank)
                 order = replace(self._rank_order(launch, rank), params=params, inputs=inputs)
@@ -330,13 +338,16 @@ class GangConductor:
         board = self._leading.board
         match event:
             case Started(pid, device, _):
+                self._change.mark("spawned")
                 self._show(launch, {rank: {"pid": pid, "device": device}})
             case Joined(device, note):
+                self._change.mark("joined")
                 self._show(launch, {rank: {"device": device}})
                 if note:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
                     board.explain(self._cycle, note)
             case Advanced() if rank == 0:
+                self._change.finish(launch.epoch)
                 board.advance(self._cycle, "train", event, now_s())
             case CheckpointMade():
                 await self._commit(node, event, launch)

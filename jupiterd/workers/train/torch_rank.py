@@ -5,7 +5,7 @@ Owns the order of meeting and training. Doesn't know what is trained (`rank_trai
 params: device, and what `rank_training` and `group` name
 """
 
-from jupiterd.frames import TaskFinished
+from jupiterd.frames import GangJoined, TaskFinished
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.group import open_group
 from jupiterd.workers.train.rank_training import RankTraining, read_job
@@ -15,7 +15,8 @@ from jupiterd.workers.train.torch_engine import TorchEngine
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     with open_group(task.params) as group:
-        job = read_job(task, group.world_size)
         device = str(task.params.get("device", "cpu"))
+        task.send(GangJoined(device, ""))
+        job = read_job(task, group.world_size)
         engine = TorchEngine(job.shape, job.plan, job.end_token, group, device)
         return RankTraining(task, job, engine).run()

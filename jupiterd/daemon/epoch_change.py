@@ -1,0 +1,39 @@
+"""How long a gang stands still between two epochs, and what it waits for.
+
+Owns the times of one change, from the moment its leader was told that an epoch can't go on to the
+first step of the next, and the line of the log that shows them. Doesn't know what is done then.
+"""
+
+import logging
+from collections.abc import Callable
+
+log = logging.getLogger(__name__)
+
+
+class EpochChange:
+    """The times of the change that is under way, if one is."""
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._told_s: float | None = None
+        self._marks: dict[str, float] = {}
+
+    def begin(self) -> None:
+        """Take note that an epoch can't go on; a change that never came to its end is forgotten."""
+        self._told_s = self._now_s()
+        self._marks.clear()
+
+    def mark(self, phase: str) -> None:
+        """Take note of the end of a phase; of one that many go through, the last counts."""
+        if self._told_s is not None:
+            self._marks[phase] = self._now_s() - self._told_s
+
+    def finish(self, epoch: int) -> None:
+        """Log the change once its first step is done."""
+        if self._told_s is None:
+            return
+        self.mark("first_step")
+        phases = {f"{phase}_s": f"{after_s:.3f}" for phase, after_s in self._marks.items()}
+        told = {"epoch": epoch, "told_at_s": f"{self._told_s:.3f}"}
+        log.info("epoch_changed", extra={**told, **phases})
+        self._told_s = None

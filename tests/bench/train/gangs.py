@@ -1,0 +1,110 @@
+"""Three daemons that train together for as long as they are wanted, to be struck meanwhile.
+
+Owns their start, and what their logs tell of each change of the epoch. Doesn't know who strikes.
+"""
+
+import asyncio
+import contextlib
+import re
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.e2e.cluster import Cluster, Daemon, Document, three_daemons
+from tests.e2e.tiny_domain import write_domain
+
+STEPS = 1_000_000
+"""More than any measuring takes."""
+
+START_TIMEOUT_S = 120.0
+LOOK_S = 0.02
+_PAIR = re.compile(r"(\w+)=(\S+)")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the leader has logged of one change of the epoch."""
+
+    epoch: int
+    told_at_s: float
+    phases: Mapping[str, float]
+    """Seconds after that."""
+
+    @property
+    def trained_at_s(self) -> float:
+        return self.told_at_s + self.phases["first_step_s"]
+
+    def __str__(self) -> str:
+        return "  ".join(f"{name[:-2]} {after_s:.2f}" for name, after_s in self.phases.items())
+
+
+class Gang:
+    """A gang of three that trains."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    async def document(self) -> Document:
+        """Return the cycle as a node tells of it that answers."""
+        for daemon in self.cluster.daemons:
+            view = await asyncio.wait_for(daemon.ask("cycle"), 2.0)
+            if view is not None and view["cycle"] is not None:
+                return view["cycle"]
+        raise AssertionError(self.cluster.told("nobody answers"))
+
+    async def leader(self) -> Daemon:
+        view = await self.cluster[0].ask()
+        assert view is not None
+        return self.cluster.by_id(view["cluster"]["leader"], view)
+
+    async def trains(self, ranks: int = 3, timeout_s: float = START_TIMEOUT_S) -> Document:
+        """Wait until so many ranks have finished a step of their epoch."""
+
+        def is_so(cycle: Document) -> bool:
+            is_whole = len(cycle["gang"]) == ranks and all(seat["pid"] for seat in cycle["gang"])
+            return is_whole and cycle["step"] > (cycle["resumed_from_step"] or 0)
+
+        return await self.cluster.until(is_so, f"{ranks} ranks that train", timeout_s)
+
+    async def changed(self, epoch: int, timeout_s: float = 60.0) -> Change:
+        """Wait until some leader has logged a change to a later epoch than that."""
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
+            for daemon in self.cluster.daemons:
+                found = [change for change in _changes(daemon) if change.epoch > epoch]
+                if found:
+                    return found[0]
+            await asyncio.sleep(LOOK_S)
+        raise AssertionError(self.cluster.told(f"no epoch after {epoch}"))
+
+
+@contextlib.asynccontextmanager
+async def training(engine: str) -> AsyncGenerator[Gang]:
+    """Let three daemons train the tiny model, four sequences in a step."""
+    with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as name:
+        folder = Path(name)
+        domain = write_domain(folder, STEPS)
+        async with three_daemons(folder) as cluster:
+            await cluster.meet()
+            for node in cluster.daemons:
+                pinned = await asyncio.to_thread(cluster.ctl, "node", "role", node.name, "trainer")
+                assert pinned.returncode == 0, pinned.stderr
+            options = ("--domain", domain, "--engine", engine, "--seed", "7")
+            started = await asyncio.to_thread(cluster.ctl, "cycle", "start", *map(str, options))
+            assert started.returncode == 0, started.stderr
+            gang = Gang(cluster)
+            await gang.trains()
+            yield gang
+
+
+def _changes(daemon: Daemon) -> list[Change]:
+    lines = daemon.log.read_text(errors="replace").splitlines()
+    return [_change(line) for line in lines if " epoch_changed " in line]
+
+
+def _change(line: str) -> Change:
+    pairs = dict(_PAIR.findall(line))
+    epoch, told_at_s = int(pairs.pop("epoch")), float(pairs.pop("told_at_s"))
+    return Change(epoch, told_at_s, {name: float(value) for name, value in pairs.items()})

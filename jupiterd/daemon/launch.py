@@ -13,6 +13,8 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.errors import MissingExtraError, PeerUnreachableError
 from jupiterd.ids import CycleId, NodeId
 
+TRAINING_ROLES = frozenset({"trainer", "hybrid"})
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -76,6 +78,6 @@ def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_rank
 def trainers(leading: Leading) -> dict[NodeId, Hardware]:
     """Return the machines that would train just now, in rank order; without a trainer, any one."""
     seats = [seat for seat in leading.seats() if seat.has_engine]
-    chosen = [seat for seat in seats if seat.role in ("trainer", "hybrid")] or seats[:1]
+    chosen = [seat for seat in seats if seat.role in TRAINING_ROLES] or seats[:1]
     found = {seat.node: leading.hardware_of(seat.node) for seat in chosen}
     return {node: hardware for node, hardware in found.items() if hardware is not None}

@@ -5,6 +5,7 @@ Owns the order in which its parts are told. Doesn't know what entries say (`stat
 
 from typing import TYPE_CHECKING
 
+from jupiterd.daemon.warm_kinds import wanted_kinds
 from jupiterd.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ async def follow_ledger(node: "Node") -> None:
         else:  # a removal may turn out not to count
             node.pulse.reinstate()
         await _part_with_strangers(node)
+        node.runner.spares.want(wanted_kinds(node))
 
 
 async def _part_with_strangers(node: "Node") -> None:

@@ -47,7 +47,8 @@ async def open_rendezvous(
         return
     places = await _prove_routes(leading, gang, reserve=False)
     host = places[gang[0]].host
-    order = replace(store_order, bind_host=host)
+    params = {"world_size": len(gang), "interface": places[gang[0]].interface}
+    order = replace(store_order, bind_host=host, params=params)
     async with aclosing(leading.run(gang[0], order)) as events:
         port = await _listening_port(events)
         interfaces = {node: place.interface for node, place in places.items()}

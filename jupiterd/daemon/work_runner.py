@@ -11,6 +11,7 @@ import secrets
 import shutil
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +46,24 @@ from jupiterd.frames import (
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
+from jupiterd.gang.spares import Spares
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import NO_ROOM, is_no_room, written
 
 log = logging.getLogger(__name__)
 
 
+KINDS = {"train": "torch", "store": "torch", "train_mlx": "mlx"}
+"""Task of a gang -> the nursery that its workers come from."""
+
+
 class WorkRunner:
     """Runs worker processes for orders of the leader."""
 
-    def __init__(self, state_dir: StateDir, library: Library, threads: int = 0) -> None:
+    def __init__(
+        self, state_dir: StateDir, library: Library, group: asyncio.TaskGroup, threads: int = 0
+    ) -> None:
+        self.spares = Spares(state_dir.logs, group)
         self._state_dir = state_dir
         self._library = library
         self._threads = threads
@@ -109,6 +118,7 @@ class WorkRunner:
                 environment,
                 self._log_path(order),
                 pass_fds=() if listener is None else (listener.fileno(),),
+                warm=partial(self.spares.spawn, KINDS.get(order.task, "")),
             ) as worker:
                 self._workers[order.id] = worker
                 yield Started(worker.pid, str(params.get("device", "cpu")))

@@ -14,9 +14,18 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Protocol
 
 from jupiterd.errors import WorkFailedError
 from jupiterd.frames import (
@@ -45,10 +54,39 @@ TERM_GRACE_S = 0.3
 _CHUNK_BYTES = 1 << 16
 
 
+class Process(Protocol):
+    """A worker process, however it was started."""
+
+    @property
+    def pid(self) -> int:
+        """Return its process id, which is also its group's."""
+        ...
+
+    @property
+    def returncode(self) -> int | None:
+        """Return its exit status, negative for a signal; None while it runs."""
+        ...
+
+    async def wait(self) -> int:
+        """Return the exit status once it has ended."""
+        ...
+
+
+Spawn = Callable[[Mapping[str, str], Sequence[int]], Awaitable[Process | None]]
+"""Starts a worker from its environment and descriptors (its link, its output, and others), or not.
+
+It need not: a worker that isn't started that way is started cold.
+"""
+
+
+async def never_warm(_environment: Mapping[str, str], _descriptors: Sequence[int]) -> None:
+    """Start no worker: there is nothing to start it from but cold."""
+
+
 class Worker:
     """A running worker process; made by `start_worker` alone."""
 
-    def __init__(self, task: str, process: asyncio.subprocess.Process, log: LogFile) -> None:
+    def __init__(self, task: str, process: Process, log: LogFile) -> None:
         self._task = task
         self._process = process
         self._log = log
@@ -178,29 +216,22 @@ async def start_worker(
     pass_fds: Sequence[int] = (),
     *,
     module: str = "jupiterd.workers",
+    warm: Spawn = never_warm,
 ) -> AsyncGenerator[Worker]:
     """Start a worker process; leaving the context ends it and all it started, for certain.
 
-    `module` is what Python runs, with nothing of the working folder on its path. While it runs, a
-    file beside the log tells the next daemon of it (see `orphans`).
+    `module` is what Python runs where `warm` starts none, with nothing of the working folder on its
+    path. While it runs, a file beside the log tells the next daemon of it (see `orphans`).
     """
     remembered = log_path.with_suffix(orphans.SUFFIX)
     log = await asyncio.to_thread(LogFile, log_path)
     ours, theirs = socket.socketpair()
     output_fd, print_fd = os.pipe()
     try:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            module,
-            env={**environment, LINK_FD_VARIABLE: str(theirs.fileno())},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=print_fd,
-            stderr=print_fd,
-            pass_fds=(theirs.fileno(), *pass_fds),
-            start_new_session=True,
-        )
+        descriptors = (theirs.fileno(), print_fd, *pass_fds)
+        process = await warm(environment, descriptors)
+        if process is None:
+            process = await _started_cold(module, environment, descriptors)
     except BaseException:
         ours.close()
         os.close(output_fd)
@@ -219,6 +250,24 @@ async def start_worker(
         finally:
             await worker.close()
             await asyncio.to_thread(orphans.forget, remembered)
+
+
+async def _started_cold(
+    module: str, environment: Mapping[str, str], descriptors: Sequence[int]
+) -> Process:
+    link, output, *others = descriptors
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-m",
+        module,
+        env={**environment, LINK_FD_VARIABLE: str(link)},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=(link, *others),
+        start_new_session=True,
+    )
 
 
 def _spawned(coroutine: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:

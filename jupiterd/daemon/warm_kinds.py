@@ -1,0 +1,43 @@
+"""Which kinds of worker a node keeps warm: those of the gangs that train, if it may be in one.
+
+Owns that choice. Doesn't know how workers are kept warm (`gang`).
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.facts import EpochOpened
+from jupiterd.daemon.launch import TRAINING_ROLES
+from jupiterd.gang.environment import worker_environment
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+_LOOPBACK = "lo"
+
+
+def wanted_kinds(node: "Node") -> Mapping[str, Mapping[str, str]]:
+    """Return each kind with the environment that its workers will need."""
+    wanted: dict[str, Mapping[str, str]] = {}
+    for cycle in node.journal.state.cycles.values():
+        for opened in cycle.open_epochs:
+            engine, _, _ = opened.engine.partition("/")
+            if engine in node.hardware.engines and _may_join(node, opened):
+                wanted[engine] = _environment(node, opened, engine)
+    return wanted
+
+
+def _may_join(node: "Node", opened: EpochOpened) -> bool:
+    own = node.identity.node_id
+    assigned = node.journal.state.roles.get(own)
+    return own in opened.gang or (assigned is not None and assigned.role in TRAINING_ROLES)
+
+
+def _environment(node: "Node", opened: EpochOpened, engine: str) -> Mapping[str, str]:
+    params = {
+        "threads": node.settings.threads,
+        "world_size": len(opened.gang),
+        "interface": _LOOPBACK if node.settings.local else "",
+        "engine": engine,
+    }
+    return worker_environment("train", params)

@@ -1,0 +1,99 @@
+"""Where workers of a gang come from: a warm nursery of their kind, or a cold start.
+
+Owns the nurseries of this node, and when they end. Doesn't know gangs: it is told which kinds are
+wanted, and ends what isn't wanted any more after a while.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from jupiterd.errors import WorkFailedError
+from jupiterd.gang.nursery import CAN_FORK, Nursery, open_nursery
+from jupiterd.gang.process import Process
+
+log = logging.getLogger(__name__)
+
+KEPT_S = 60.0
+"""How long a nursery that isn't wanted any more is kept: the next epoch may want it."""
+
+LATE = frozenset(
+    {
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "RANK",
+        "WORLD_SIZE",
+        "LOCAL_RANK",
+        "LOCAL_WORLD_SIZE",
+        "NODE_RANK",
+        "JUPITER_EPOCH",
+        "GLOO_SOCKET_IFNAME",
+        "NCCL_SOCKET_IFNAME",
+    }
+)
+"""Variables that are read when a gang is formed; all others when libraries are loaded."""
+
+
+class Spares:
+    """The nurseries of one daemon."""
+
+    def __init__(self, logs: Path, group: asyncio.TaskGroup, kept_s: float = KEPT_S) -> None:
+        self._logs = logs
+        self._group = group
+        self._kept_s = kept_s
+        self._open: dict[str, Nursery] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ends: dict[str, asyncio.TimerHandle] = {}
+
+    def want(self, kinds: Mapping[str, Mapping[str, str]]) -> None:
+        """Have a nursery of each of these kinds, with its environment, and no other for long."""
+        for kind, environment in kinds.items():
+            self._keep(kind, environment)
+        for kind, task in self._tasks.items():
+            if kind not in kinds and kind not in self._ends:
+                loop = asyncio.get_running_loop()
+                self._ends[kind] = loop.call_later(self._kept_s, task.cancel)
+
+    async def spawn(
+        self, kind: str, environment: Mapping[str, str], descriptors: Sequence[int]
+    ) -> Process | None:
+        """Fork a worker where a nursery of its kind has read the same environment; else None.
+
+        descriptors: its link, its output, and those that it is to have by their numbers
+        """
+        nursery = self._open.get(kind)
+        if nursery is None or not nursery.is_alive or not _fits(nursery.environment, environment):
+            return None
+        link, output, *others = descriptors
+        try:
+            return await nursery.bear(environment, link, output, others)
+        except WorkFailedError as error:
+            log.warning("started_cold", extra={"kind": kind, "reason": error.message})
+            return None
+
+    def _keep(self, kind: str, environment: Mapping[str, str]) -> None:
+        if (end := self._ends.pop(kind, None)) is not None:
+            end.cancel()
+        if CAN_FORK and kind not in self._tasks:
+            task = self._group.create_task(self._run(kind, environment), name=f"nursery {kind}")
+            self._tasks[kind] = task
+
+    async def _run(self, kind: str, environment: Mapping[str, str]) -> None:
+        early = {name: value for name, value in environment.items() if name not in LATE}
+        try:
+            async with open_nursery(kind, early, self._logs / f"nursery-{kind}.log") as nursery:
+                self._open[kind] = nursery
+                await nursery.gone()
+        except OSError as error:
+            log.warning("no_nursery", extra={"kind": kind, "reason": str(error)})
+        finally:
+            self._open.pop(kind, None)
+            self._tasks.pop(kind, None)
+            if (end := self._ends.pop(kind, None)) is not None:
+                end.cancel()
+
+
+def _fits(read: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Say whether libraries that have read the one environment do for the other."""
+    return dict(read) == {name: value for name, value in wanted.items() if name not in LATE}

@@ -98,7 +98,7 @@ class RankStuck:
 
 @dataclass(frozen=True)
 class StoreOpened:
-    """Worker to daemon: the gang's rendezvous store accepts clients on this port."""
+    """Worker to daemon: the gang's store, or a rank of a ring, accepts others on this port."""
 
     port: int
 

@@ -9,6 +9,7 @@ has only lost its leader is adopted.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
@@ -35,6 +36,7 @@ from jupiterd.daemon.work_events import (
     CheckpointMade,
     Joined,
     KeepWish,
+    Listening,
     Started,
     WorkEvent,
     WorkOrder,
@@ -62,6 +64,9 @@ MAX_RETRY_S = 30.0
 RING_TIMEOUT_S = 35.0
 """How long an MLX ring may take to form: its ranks dial for 31 s, and one may listen for ever."""
 
+LISTEN_TIMEOUT_S = 20.0
+"""How long the last rank of a ring waits for the others: a cold start imports for seconds."""
+
 TASKS = {MLX: "train_mlx"}
 """The worker task of an engine; `train` for any other."""
 
@@ -85,6 +90,7 @@ class GangConductor:
         self._tip = ""
         """The last checkpoint of the line that the running epoch is on, or empty at its root."""
         self._change = EpochChange(now_s)
+        self._listening = asyncio.Semaphore(0)
 
     async def train(self, step: TrainRound) -> None:
         """Return when the round's final checkpoint is recorded, or its line counts no more.
@@ -260,11 +266,21 @@ class GangConductor:
         self._change.mark("spread")
         async with self._meeting(launch) as meeting, asyncio.TaskGroup() as group:
             self._change.mark("meeting")
+            self._listening = asyncio.Semaphore(0)
             for rank, node in enumerate(launch.gang):
                 params = self._params(launch, meeting, rank)
                 order = replace(self._rank_order(launch, rank), params=params, inputs=inputs)
                 events = self._leading.run(node, order)
+                if launch.is_ring and rank == len(launch.gang) - 1:
+                    await self._others_listen(rank)
                 group.create_task(self._follow(rank, node, events, launch))
+
+    async def _others_listen(self, others: int) -> None:
+        """Wait until all ranks but the last one listen: that one dials first, and rarely again."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LISTEN_TIMEOUT_S):
+                for _ in range(others):
+                    await self._listening.acquire()
 
     async def _follow_adopted(self, gang: Adopted, launch: Launch) -> None:
         self._show(launch, {})
@@ -340,6 +356,8 @@ class GangConductor:
             case Started(pid, device, _):
                 self._change.mark("spawned")
                 self._show(launch, {rank: {"pid": pid, "device": device}})
+            case Listening():
+                self._listening.release()
             case Joined(device, note):
                 self._change.mark("joined")
                 self._show(launch, {rank: {"device": device}})

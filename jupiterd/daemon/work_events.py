@@ -129,7 +129,7 @@ class KeepWish:
 
 @dataclass(frozen=True)
 class Listening:
-    """The gang's store accepts clients here."""
+    """The gang's store accepts clients here, or a rank of a ring its neighbour."""
 
     host: str
     port: int

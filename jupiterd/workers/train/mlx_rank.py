@@ -7,11 +7,16 @@ params: rank, world_size, ring (host:port of each rank), and what `rank_training
 """
 
 import sys
+import time
 from pathlib import Path
 
 from jupiterd.frames import GangJoined, TaskFinished
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.mlx_ring import Ring
+
+DIAL_AFTER_S = 0.03
+"""The last rank dials first, and only once a second; the others say that they are about to listen.
+"""
 
 _MAPS = Path("/proc/self/maps")
 _BLAS = "/libopenblas"
@@ -24,7 +29,12 @@ def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     ring = Ring(int(task.params.get("rank", 0)), int(task.params.get("world_size", 1)), task)
     if ring.world_size > 1:
-        ring.form(list(task.params["ring"]), task.output_dir)
+        addresses = list(task.params["ring"])
+        if ring.rank == ring.world_size - 1:
+            time.sleep(DIAL_AFTER_S)  # noqa: TID251 - nothing tells when others listen
+        else:
+            task.store_opened(int(addresses[ring.rank].rpartition(":")[2]))
+        ring.form(addresses, task.output_dir)
     from jupiterd.workers.train.mlx_engine import MlxEngine, device
     from jupiterd.workers.train.rank_training import RankTraining, read_job
 

@@ -78,17 +78,22 @@ class Ring:
         """Make sure that all ranks mean the same; raises WorkFailedError where they don't."""
         if self._group is None:
             return
-        text = json.dumps(agreement, sort_keys=True)
-        mine = np.frombuffer(blake3(text.encode()).digest(8), dtype=np.uint16).astype(np.int32)
-        with self._waiting("compares its task"):
-            sent = mx.array(mine)[None]
-            everybodys = mx.distributed.all_gather(sent, group=self._group, stream=mx.cpu)
-            mx.eval(everybodys)
-        if not bool(mx.all(everybodys == sent).item()):
+        if not self.is_same(json.dumps(agreement, sort_keys=True).encode(), "compares its task"):
             raise WorkFailedError(
                 f"the ranks of the ring disagree on what is trained, says rank {self.rank}",
                 "the machines may run different versions: jupiterctl version on each of them",
             )
+
+    def is_same(self, value: bytes, what: str) -> bool:
+        """Say whether all ranks call this with the same value."""
+        if self._group is None:
+            return True
+        mine = np.frombuffer(blake3(value).digest(8), dtype=np.uint16).astype(np.int32)
+        with self._waiting(what):
+            sent = mx.array(mine)[None]
+            everybodys = mx.distributed.all_gather(sent, group=self._group, stream=mx.cpu)
+            mx.eval(everybodys)
+        return bool(mx.all(everybodys == sent).item())
 
     def share_first(self, values: Mapping[str, mx.array]) -> dict[str, mx.array]:
         """Return rank 0's values, on every rank."""

@@ -1,0 +1,138 @@
+"""Workers that are forked from a warm process: like any other in all but how they start."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from jupiterd.errors import WorkFailedError
+from jupiterd.frames import RunTask, StoreOpened, TaskFailed
+from jupiterd.gang import nursery, orphans
+from jupiterd.gang.environment import worker_environment
+from jupiterd.gang.process import Worker, start_worker
+from jupiterd.gang.routes import bind_listener
+from jupiterd.gang.spares import Spares
+from tests.unit.gang.conftest import gone_within, is_running
+
+pytestmark = pytest.mark.skipif(not nursery.CAN_FORK, reason="workers are forked on Linux alone")
+
+TIMEOUT_S = 60.0
+ENVIRONMENT = worker_environment("train", {"threads": 1})
+
+
+class _Over(Exception):  # noqa: N818 - the end of a test
+    """Ends the nurseries."""
+
+
+@asynccontextmanager
+async def warm(folder: Path, kept_s: float = 60.0) -> AsyncGenerator[Spares]:
+    """Run a nursery of torch workers that is ready."""
+    try:
+        async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
+            spares = Spares(folder, group, kept_s)
+            spares.want({"torch": ENVIRONMENT})
+            await until(lambda: "torch" in spares._open)
+            yield spares
+            raise _Over  # noqa: TRY301 - as a daemon's end does
+    except* _Over:
+        pass
+
+
+@asynccontextmanager
+async def forked(
+    spares: Spares, folder: Path, task: str = "nothing", **params: object
+) -> AsyncGenerator[Worker]:
+    """Start a worker; without a listener it can't be a store, so that it fails at once."""
+    fds = [int(str(number)) for number in params.values()]
+    order = RunTask(task, params, {}, str(folder))
+    birth = partial(spares.spawn, "torch")
+    log_path = folder / "worker.log"
+    async with start_worker(order, ENVIRONMENT, log_path, fds, warm=birth) as worker:
+        assert await asyncio.to_thread(parent, worker.pid) != os.getpid(), "it was started cold"
+        yield worker
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for something real, as long as the test may take."""
+    while True:
+        if is_so():
+            return
+        await asyncio.sleep(0.01)
+
+
+def remembered(folder: Path) -> list[Path]:
+    return list(folder.glob(f"nursery-*{orphans.SUFFIX}"))
+
+
+def parent(pid: int) -> int:
+    status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(status[1])
+
+
+def nursery_pid(folder: Path) -> int:
+    (path,) = remembered(folder)
+    process = orphans._worker(path)
+    assert process is not None
+    return process.pid
+
+
+async def test_a_store_opens_on_the_socket_that_the_daemon_has_bound(tmp_path: Path) -> None:
+    async with warm(tmp_path) as spares:
+        with bind_listener("127.0.0.1") as listener:
+            began_s = time.monotonic()
+            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+                port = listener.getsockname()[1]
+                assert await anext(worker.frames()) == StoreOpened(port)
+                pid = worker.pid
+                assert os.getpgid(pid) == pid, "it leads a group of its own"
+                assert is_running(pid)
+        print(f"after {time.monotonic() - began_s:.2f} s, the first import included")
+        assert gone_within(pid, 2.0)
+        assert is_running(nursery_pid(tmp_path))
+
+
+async def test_what_it_prints_is_in_its_own_log_and_its_failure_is_told(tmp_path: Path) -> None:
+    async with warm(tmp_path) as spares:
+        async with forked(spares, tmp_path) as worker:
+            last = [frame async for frame in worker.frames()][-1]
+        assert isinstance(last, TaskFailed)
+        assert "KeyError: 'nothing'" in (tmp_path / "worker.log").read_text()
+
+
+@pytest.mark.parametrize("victim", ["worker", "nursery"])
+async def test_kill_9_is_noticed_at_once(tmp_path: Path, victim: str) -> None:
+    async with warm(tmp_path) as spares:
+        with bind_listener("127.0.0.1") as listener:
+            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+                frames = worker.frames()
+                await anext(frames)
+                killed = worker.pid if victim == "worker" else nursery_pid(tmp_path)
+                os.kill(killed, signal.SIGKILL)
+                began_s = time.monotonic()
+                with pytest.raises(WorkFailedError, match="was killed by SIGKILL"):
+                    await anext(frames)
+                assert time.monotonic() - began_s < 1.0
+        assert gone_within(worker.pid, 2.0)
+
+
+async def test_a_nursery_that_is_not_wanted_any_more_ends_after_a_while(tmp_path: Path) -> None:
+    async with warm(tmp_path, kept_s=0.05) as spares:
+        pid = nursery_pid(tmp_path)
+        spares.want({"torch": ENVIRONMENT})
+        spares.want({})
+        await until(lambda: not spares._tasks)
+        assert gone_within(pid, 2.0)
+        assert remembered(tmp_path) == []
+
+
+async def test_a_worker_that_needs_another_environment_is_started_cold(tmp_path: Path) -> None:
+    async with warm(tmp_path) as spares:
+        other = worker_environment("train", {"threads": 2})
+        assert await spares.spawn("torch", other, (1, 2)) is None
+        assert await spares.spawn("mlx", ENVIRONMENT, (1, 2)) is None

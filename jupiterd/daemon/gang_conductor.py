@@ -22,11 +22,13 @@ from jupiterd.cluster.facts import (
     EpochClosed,
     EpochOpened,
 )
+from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.epoch_change import EpochChange
+from jupiterd.daemon.gang_clock import Verdict, watching
 from jupiterd.daemon.kept_states import latest, wish_for
 from jupiterd.daemon.launch import Launch, plan_launch
 from jupiterd.daemon.leading import Leading
@@ -44,6 +46,7 @@ from jupiterd.daemon.work_events import (
 from jupiterd.errors import (
     JupiterError,
     LineChangedError,
+    PeerUnreachableError,
     TimedOutError,
     WorkFailedError,
     all_of,
@@ -91,6 +94,9 @@ class GangConductor:
         """The last checkpoint of the line that the running epoch is on, or empty at its root."""
         self._change = EpochChange(now_s)
         self._listening = asyncio.Semaphore(0)
+        self._watch = GangWatch(0, 0.0, lambda _: 0.0)
+        self._silent: set[NodeId] = set()
+        """Whose members weren't heard when the epoch's end was due."""
 
     async def train(self, step: TrainRound) -> None:
         """Return when the round's final checkpoint is recorded, or its line counts no more.
@@ -213,7 +219,8 @@ class GangConductor:
         closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
         try:
             wish = self._wish() if keeps else None
-            kept = await self._leading.end_gang(launch.gang, launch.epoch, wish)
+            silent = frozenset(self._silent)
+            kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
             self._change.mark("ended")
             last = await latest(self._leading, kept)
             await self._leading.record(*self._facts_of(last, launch), closed)
@@ -264,9 +271,10 @@ class GangConductor:
         self._show(launch, {})
         self._leading.board.explain(self._cycle, "")
         self._change.mark("spread")
-        async with self._meeting(launch) as meeting, asyncio.TaskGroup() as group:
+        self._listening = asyncio.Semaphore(0)
+        meeting_place = self._meeting(launch)
+        async with meeting_place as meeting, self._watching(launch), asyncio.TaskGroup() as group:
             self._change.mark("meeting")
-            self._listening = asyncio.Semaphore(0)
             for rank, node in enumerate(launch.gang):
                 params = self._params(launch, meeting, rank)
                 order = replace(self._rank_order(launch, rank), params=params, inputs=inputs)
@@ -274,6 +282,25 @@ class GangConductor:
                 if launch.is_ring and rank == len(launch.gang) - 1:
                     await self._others_listen(rank)
                 group.create_task(self._follow(rank, node, events, launch))
+
+    def _watching(self, launch: Launch) -> AbstractAsyncContextManager[None]:
+        """Let silence of a rank's node, or of all its steps, end the epoch."""
+        save_s, every = wish_for(self._shape, 0).within_s, self._plan.checkpoint_every_steps
+        self._silent.clear()
+        self._watch = GangWatch(
+            len(launch.gang), now_s(), lambda step: 0.0 if step % every else save_s
+        )
+        return watching(self._watch, lambda verdict: self._lost(verdict, launch))
+
+    def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
+        who = "" if verdict.rank is None else self._leading.names()[launch.gang[verdict.rank]]
+        if isinstance(verdict, Silent):
+            node = launch.gang[verdict.rank]
+            self._silent.add(node)
+            self._leading.pass_over(node)
+            return PeerUnreachableError(f"{who} has said nothing for {verdict.for_s:.1f} s")
+        waited = f"; all wait for rank {verdict.rank} on {who}" if who else ""
+        return TimedOutError(f"no step has come to its end for {verdict.for_s:.0f} s{waited}")
 
     async def _others_listen(self, others: int) -> None:
         """Wait until all ranks but the last one listen: that one dials first, and rarely again."""
@@ -287,7 +314,7 @@ class GangConductor:
         self._leading.board.explain(self._cycle, "")
         size = len(launch.gang)
         meeting = watched(gang.works[size]) if len(gang.works) > size else nullcontext()
-        async with meeting, asyncio.TaskGroup() as group:
+        async with meeting, self._watching(launch), asyncio.TaskGroup() as group:
             for rank, node in enumerate(launch.gang):
                 group.create_task(self._follow(rank, node, gang.works[rank], launch))
 
@@ -330,14 +357,18 @@ class GangConductor:
     ) -> None:
         """Follow one rank to its end, and give up on a ring that isn't formed in time."""
         forming = asyncio.timeout(None)
+        self._watch.heard(rank, now_s())
         try:
             async with forming, aclosing(work) as events:
                 async for event in events:
+                    self._watch.heard(rank, now_s())
                     match event:
                         case Started() if launch.is_ring:
                             forming.reschedule(asyncio.get_running_loop().time() + RING_TIMEOUT_S)
                         case Joined():
                             forming.reschedule(None)
+                        case Advanced(done):
+                            self._watch.stepped(rank, done, now_s())
                         case _:
                             pass
                     await self._note(rank, node, event, launch)

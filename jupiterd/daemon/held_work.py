@@ -5,14 +5,17 @@ mean. Leaders may change: each follows it from its first event on.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
+from jupiterd.cluster.gang_watch import BEAT_S
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.work_events import (
     Advanced,
+    Alive,
     CheckpointMade,
     KeepWish,
     Kept,
@@ -57,6 +60,13 @@ class Told:
     def _keep_newest(self, kind: type[WorkEvent], most: int) -> None:
         old = [told for told in self._events if isinstance(told[1], kind)][:-most]
         self._events = [told for told in self._events if told not in old]
+
+
+async def _within(news: asyncio.Event, timeout_s: float) -> bool:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(timeout_s):
+            await news.wait()
+    return news.is_set()
 
 
 class HeldWork:
@@ -128,7 +138,8 @@ class HeldWork:
                     raise RefusedError("another leader follows this work", "nothing needs doing")
                 if is_over:
                     break
-                await news.wait()
+                if not await _within(news, BEAT_S):
+                    yield Alive()
             if self._error is not None:
                 raise self._error
         finally:

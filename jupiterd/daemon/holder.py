@@ -8,6 +8,7 @@ Doesn't know how work is done (`work_runner`), nor what a piece of it has said (
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 
 from jupiterd.daemon.held_work import HeldWork, KeepState
@@ -89,6 +90,11 @@ class Holder:
             kept = await _latest(ended, wish) if wish is not None else None
             await self._end(ended, RefusedError(f"epoch {epoch} was ended here"))
         return kept
+
+    async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
+        """End what is held of epochs (cycle, number) that are over: others have gone on without."""
+        left = [w for w in self._held.values() if (w.order.cycle, w.order.epoch) in closed]
+        await self._end(left, RefusedError("its epoch has been closed"))
 
     async def end_all(self, why: JupiterError) -> None:
         """End all that is held."""

@@ -6,6 +6,7 @@ Owns the view of who can be given work. Doesn't know cycles or phases.
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 
@@ -138,7 +139,7 @@ class Leading:
                     async for event in events:
                         yield event
         except PeerUnreachableError:
-            self._mark_troubled(node)
+            self.pass_over(node)
             raise
         except (DiskFullError, StateDirError):
             self._no_room_until_s[node] = now_s() + NO_ROOM_S
@@ -147,16 +148,20 @@ class Leading:
             self._running[node] -= 1
 
     async def end_gang(
-        self, gang: Sequence[NodeId], epoch: int, wish: KeepWish | None = None
+        self,
+        gang: Sequence[NodeId],
+        epoch: int,
+        wish: KeepWish | None = None,
+        silent: AbstractSet[NodeId] = frozenset(),
     ) -> list[tuple[NodeId, CheckpointMade]]:
         """End a gang wherever it runs, and return who has kept what of it.
 
-        A node that can't be asked ends its part by itself before long.
+        A node that can't be asked, or is known to be silent, ends its part by itself before long.
         """
         self.check_awake()
         if self.is_over:
             return []
-        nodes = sorted(set(gang) & self.alive())
+        nodes = sorted((set(gang) & self.alive()) - silent)
         kept = await asyncio.gather(*(self._end(node, epoch, wish) for node in nodes))
         return [(node, made) for node, made in zip(nodes, kept, strict=True) if made is not None]
 
@@ -200,7 +205,8 @@ class Leading:
         peer = self.peers.get(node)
         return node != self.self_id and (peer is None or now_s() < peer.troubled_until_s)
 
-    def _mark_troubled(self, node: NodeId) -> None:
+    def pass_over(self, node: NodeId) -> None:
+        """Give a node no work for a while: it doesn't answer just now."""
         peer = self.peers.get(node)
         if peer is not None:
             peer.troubled_until_s = now_s() + TROUBLE_S

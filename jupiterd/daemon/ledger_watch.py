@@ -24,7 +24,13 @@ async def follow_ledger(node: "Node") -> None:
         else:  # a removal may turn out not to count
             node.pulse.reinstate()
         await _part_with_strangers(node)
+        await node.holder.end_closed(_closed_epochs(node))
         node.runner.spares.want(wanted_kinds(node))
+
+
+def _closed_epochs(node: "Node") -> set[tuple[str, int]]:
+    cycles = node.journal.state.cycles.items()
+    return {(id_[:8], epoch) for id_, cycle in cycles for epoch in cycle.epochs_closed}
 
 
 async def _part_with_strangers(node: "Node") -> None:

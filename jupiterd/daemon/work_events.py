@@ -151,7 +151,12 @@ class Finished:
     result: WorkResult
 
 
-WorkEvent = Started | Advanced | CheckpointMade | Listening | Joined | Finished
+@dataclass(frozen=True)
+class Alive:
+    """Nothing new; the node of a gang's rank is there."""
+
+
+WorkEvent = Started | Advanced | CheckpointMade | Listening | Joined | Alive | Finished
 Said = WorkEvent | Kept | Stuck
 """What a worker's own node hears of it: more than it tells others."""
 
@@ -171,13 +176,16 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
             return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(host=host, port=port))
         case Joined(device, note):
             return peer_pb2.WorkEvent(joined=peer_pb2.WorkJoined(device=device, note=note))
+        case Alive():
+            message = peer_pb2.WorkEvent(alive=peer_pb2.WorkAlive())
         case Finished(result):
             finished = peer_pb2.WorkFinished(
                 outputs=dict(result.outputs),
                 counts=dict(result.counts),
                 summary=msgpack.packb(dict(result.summary)),
             )
-            return peer_pb2.WorkEvent(finished=finished)
+            message = peer_pb2.WorkEvent(finished=finished)
+    return message
 
 
 def from_proto(message: peer_pb2.WorkEvent) -> WorkEvent:
@@ -231,6 +239,7 @@ _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "progress": lambda event: _advanced(event.progress),
     "checkpoint": lambda event: made_from_proto(event.checkpoint),
     "listening": lambda event: Listening(event.listening.host, event.listening.port),
+    "alive": lambda _: Alive(),
     "joined": lambda event: Joined(event.joined.device, event.joined.note),
     "finished": lambda event: _finished(event.finished),
 }

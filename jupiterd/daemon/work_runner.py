@@ -122,7 +122,7 @@ class WorkRunner:
             ) as worker:
                 self._workers[order.id] = worker
                 yield Started(worker.pid, str(params.get("device", "cpu")))
-                async for frame in worker.frames():
+                async for frame in worker.frames(ends_stopped=order.epoch > 0):
                     if isinstance(frame, TaskFailed):
                         raise from_wire(frame.code, frame.message, frame.hint)
                     yield await self._event(frame, spool, order.bind_host)

@@ -41,6 +41,7 @@ from jupiterd.frames import (
 )
 from jupiterd.gang import orphans
 from jupiterd.gang.log_file import LogFile
+from jupiterd.gang.stopped import until_stopped
 
 STOP_GRACE_S = 10.0
 """What a worker that was asked to stop gets for finishing its step and saving."""
@@ -93,19 +94,25 @@ class Worker:
         self._link_reader = asyncio.StreamReader()
         self._link_writer: asyncio.StreamWriter | None = None
         self._printing: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._has_finished = False
+        self._was_stopped = False
 
     @property
     def pid(self) -> int:
         """Return the process id, which is also its group's."""
         return self._process.pid
 
-    async def frames(self) -> AsyncIterator[Frame]:
+    async def frames(self, *, ends_stopped: bool = False) -> AsyncIterator[Frame]:
         """Yield what the worker says, its last word (finished or failed) included.
+
+        With `ends_stopped`, a worker that somebody has stopped for a while is ended.
 
         Raises:
             WorkFailedError: it died without one; the message says how, and what it printed last.
         """
+        if ends_stopped:
+            self._watching = _spawned(self._end_when_stopped(), f"stopped {self.pid}")
         reader = FrameReader()
         while data := await self._receive():
             for frame in reader.feed(data):
@@ -114,6 +121,11 @@ class Worker:
                 if self._has_finished:
                     return
         raise await self._died()
+
+    async def _end_when_stopped(self) -> None:
+        await until_stopped(self.pid)
+        self._was_stopped = True
+        self._signal(signal.SIGKILL)
 
     def keep_state(self, after_step: int) -> None:
         """Ask for the last finished step, if it is a later one; a `StateKept` frame answers."""
@@ -147,8 +159,9 @@ class Worker:
             await self._process.wait()
             await self._output_kept()
         finally:
-            if self._printing is not None:
-                self._printing.cancel()
+            for task in (self._printing, self._watching):
+                if task is not None:
+                    task.cancel()
             if self._link_writer is not None:
                 self._link_writer.close()
 
@@ -185,6 +198,8 @@ class Worker:
         return WorkFailedError(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
 
     def _ending(self) -> str:
+        if self._was_stopped:
+            return "had been stopped (SIGSTOP), and was ended"
         status = self._process.returncode or 0
         if status >= 0:
             return f"ended with status {status} and no result{self._last_words()}"

@@ -400,7 +400,7 @@ class EndEpochReply(_message.Message):
     def __init__(self, kept: _Optional[_Union[WorkCheckpoint, _Mapping]] = ...) -> None: ...
 
 class WorkEvent(_message.Message):
-    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined")
+    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined", "alive")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     LISTENING_FIELD_NUMBER: _ClassVar[int]
@@ -408,6 +408,7 @@ class WorkEvent(_message.Message):
     FAILURE_FIELD_NUMBER: _ClassVar[int]
     STARTED_FIELD_NUMBER: _ClassVar[int]
     JOINED_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_FIELD_NUMBER: _ClassVar[int]
     progress: WorkProgress
     checkpoint: WorkCheckpoint
     listening: WorkListening
@@ -415,7 +416,12 @@ class WorkEvent(_message.Message):
     failure: Failure
     started: WorkStarted
     joined: WorkJoined
-    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ...) -> None: ...
+    alive: WorkAlive
+    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ..., alive: _Optional[_Union[WorkAlive, _Mapping]] = ...) -> None: ...
+
+class WorkAlive(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class WorkStarted(_message.Message):
     __slots__ = ("pid", "device", "running_s")

@@ -9,6 +9,7 @@ import pytest
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice
 from jupiterd.cluster.facts import CheckpointCommitted, LinePinned, RoundCommitted
+from jupiterd.cluster.gang_watch import GangWatch
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
@@ -54,6 +55,7 @@ async def follow(rank: OneRank) -> None:
         cast("Leading", rank), CYCLE, 1, cast("ModelShape", None), cast("TrainPlan", None)
     )
     conductor._show(LAUNCH, {})
+    conductor._watch = GangWatch(len(LAUNCH.gang), 0.0, lambda _: 0.0)
     await conductor._follow(0, A, rank.run(), LAUNCH)
 
 

@@ -116,7 +116,7 @@ class Term:
             self._state.apply(fact, (2, NEW, "v", len(self.recorded)))
 
     async def end_gang(
-        self, gang: tuple[NodeId, ...], epoch: int, wish: KeepWish | None
+        self, gang: tuple[NodeId, ...], epoch: int, wish: KeepWish | None, _silent: object
     ) -> list[tuple[NodeId, CheckpointMade]]:
         self.ended.append((gang, epoch))
         self.wishes.append(wish)
@@ -124,7 +124,7 @@ class Term:
 
 
 def conductor(term: Term) -> GangConductor:
-    plan = cast("TrainPlan", type("Plan", (), {"steps": STEPS}))
+    plan = cast("TrainPlan", type("Plan", (), {"steps": STEPS, "checkpoint_every_steps": 100}))
     return GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
 
 

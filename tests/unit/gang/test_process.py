@@ -69,6 +69,17 @@ async def test_kill_9_is_noticed_at_once(start: Start):
         assert time.monotonic() - began_s < 1.0
 
 
+async def test_a_worker_of_a_gang_that_was_stopped_is_ended(start: Start):
+    async with start("obey") as worker:
+        frames = worker.frames(ends_stopped=True)
+        await anext(frames)
+        os.kill(worker.pid, signal.SIGSTOP)
+        began_s = time.monotonic()
+        with pytest.raises(WorkFailedError, match=r"had been stopped \(SIGSTOP\), and was ended"):
+            await anext(frames)
+        assert time.monotonic() - began_s < 3.0
+
+
 async def test_a_worker_that_obeys_stops_by_itself(start: Start):
     async with start("obey") as worker:
         frames = worker.frames()

@@ -1,0 +1,118 @@
+"""When a gang that trains can't go on, as its leader hears of it: two of its three clocks.
+
+Owns these verdicts. Doesn't know streams, processes or the clock: the time is handed in. (The first
+clock is a worker's own node, which notices its death at once.)
+
+    a rank's node hasn't been heard for SILENT_S      it is frozen, asleep, or cut off
+    no rank has finished a step for the step limit    a rank is stuck, though its node is well
+    the look itself comes late                        proves nothing: all get that time back
+
+Being wrong costs one re-forming of the gang, so these limits are far below those of membership.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+SILENT_S = 2.0
+BEAT_S = 0.2
+"""How often a node says that it is there, on the stream of each rank."""
+
+LATE_S = 0.5
+"""A look that comes so much later than the one before tells of our own sleep or load."""
+
+LEAST_STEP_S = 10.0
+STEPS_LONG = 5.0
+"""A step may take so many times as long as usual, or LEAST_STEP_S."""
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A rank's node says nothing."""
+
+    rank: int
+    for_s: float
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """No step comes to its end; `rank` is the one that the others wait for, where that is known."""
+
+    rank: int | None
+    for_s: float
+
+
+@dataclass
+class _Rank:
+    heard_s: float | None = None
+    step: int | None = None
+
+
+class GangWatch:
+    """What is known of one gang's ranks; each is watched from when it is first heard on."""
+
+    def __init__(self, ranks: int, now_s: float, extra_s: Callable[[int], float]) -> None:
+        """Begin to watch.
+
+        extra_s: what more the step after that many may take, such as for writing a checkpoint
+        """
+        self._ranks = [_Rank() for _ in range(ranks)]
+        self._looked_s = now_s
+        self._extra_s = extra_s
+        self._first: tuple[float, int] | None = None
+        self._last: tuple[float, int] | None = None
+
+    def heard(self, rank: int, now_s: float) -> None:
+        """Take in that something was heard of a rank, or that it was told to begin."""
+        self._ranks[rank].heard_s = now_s
+
+    def stepped(self, rank: int, step: int, now_s: float) -> None:
+        """Take in that a rank has finished that many steps of the round."""
+        self.heard(rank, now_s)
+        self._ranks[rank].step = step
+        if self._last is None or step > self._last[1]:
+            self._last = (now_s, step)
+            self._first = self._first or self._last
+
+    def look(self, now_s: float) -> Silent | Stuck | None:
+        """Judge; call this every BEAT_S, or more often."""
+        late_s = now_s - self._looked_s
+        self._looked_s = now_s
+        if late_s > LATE_S:
+            self._give_back(late_s)
+        return self._silent(now_s) or self._stuck(now_s)
+
+    def _give_back(self, lost_s: float) -> None:
+        for rank in self._ranks:
+            rank.heard_s = None if rank.heard_s is None else rank.heard_s + lost_s
+        if self._first is not None and self._last is not None:
+            self._first = (self._first[0] + lost_s, self._first[1])
+            self._last = (self._last[0] + lost_s, self._last[1])
+
+    def _silent(self, now_s: float) -> Silent | None:
+        ages = [
+            (now_s - rank.heard_s, number)
+            for number, rank in enumerate(self._ranks)
+            if rank.heard_s is not None
+        ]
+        for_s, number = max(ages, default=(0.0, 0))
+        return Silent(number, for_s) if for_s >= SILENT_S else None
+
+    def _stuck(self, now_s: float) -> Stuck | None:
+        limit_s = self._limit_s()
+        if limit_s is None or self._last is None or now_s - self._last[0] < limit_s:
+            return None
+        return Stuck(self._waited_for(), now_s - self._last[0])
+
+    def _limit_s(self) -> float | None:
+        """Return how long the running step may take; None as long as nothing is usual."""
+        if self._first is None or self._last is None or self._first == self._last:
+            return None
+        (began_s, first), (ended_s, last) = self._first, self._last
+        usual_s = (ended_s - began_s) / (last - first)
+        return max(LEAST_STEP_S, STEPS_LONG * usual_s) + self._extra_s(last)
+
+    def _waited_for(self) -> int | None:
+        """Return the only rank that is behind, if there is one."""
+        steps = [-1 if rank.step is None else rank.step for rank in self._ranks]
+        behind = [number for number, step in enumerate(steps) if step < max(steps)]
+        return behind[0] if len(behind) == 1 else None

@@ -1,0 +1,105 @@
+"""The clocks of a gang, in a time of their own."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupiterd.cluster.gang_watch import (
+    BEAT_S,
+    LATE_S,
+    LEAST_STEP_S,
+    SILENT_S,
+    STEPS_LONG,
+    GangWatch,
+    Silent,
+    Stuck,
+)
+
+RANKS = 3
+
+
+def watch() -> GangWatch:
+    return GangWatch(RANKS, 0.0, lambda _: 0.0)
+
+
+def look_until(
+    gang: GangWatch, begin_s: float, end_s: float, *silent: int
+) -> Silent | Stuck | None:
+    """Look as often as a leader does; every rank beats but the silent ones."""
+    now_s = begin_s
+    while now_s < end_s:
+        for rank in range(RANKS):
+            if rank not in silent:
+                gang.heard(rank, now_s)
+        if verdict := gang.look(now_s):
+            return verdict
+        now_s += BEAT_S
+    return None
+
+
+def test_a_gang_that_is_heard_is_left_alone() -> None:
+    assert look_until(watch(), 0.0, 1000.0) is None
+
+
+@given(st.integers(0, RANKS - 1), st.floats(0.0, 100.0))
+def test_a_silent_rank_is_lost_after_two_seconds_and_not_before(rank: int, at_s: float) -> None:
+    gang = watch()
+    assert look_until(gang, 0.0, at_s) is None
+    gang.look(at_s)
+    gang.heard(rank, at_s)
+    verdict = look_until(gang, at_s, at_s + SILENT_S + 2 * BEAT_S, rank)
+    assert isinstance(verdict, Silent)
+    assert verdict.rank == rank
+    assert SILENT_S <= verdict.for_s <= SILENT_S + BEAT_S + 1e-6
+
+
+@given(st.floats(LATE_S + 0.01, 1e6))
+def test_a_look_that_comes_late_accuses_nobody(late_s: float) -> None:
+    gang = watch()
+    assert look_until(gang, 0.0, 10.0) is None
+    assert gang.look(10.0 + late_s) is None
+    assert look_until(gang, 10.0 + late_s, 20.0 + late_s) is None
+
+
+@given(st.floats(0.05, 60.0), st.integers(2, 30))
+def test_a_step_that_takes_much_longer_than_usual_is_stuck(step_s: float, steps: int) -> None:
+    gang, now_s = watch(), 0.0
+    for step in range(1, steps + 1):
+        assert look_until(gang, now_s, now_s + step_s) is None
+        now_s += step_s
+        gang.look(now_s)
+        for rank in range(RANKS):
+            gang.stepped(rank, step, now_s)
+    limit_s = max(LEAST_STEP_S, STEPS_LONG * step_s)
+    assert look_until(gang, now_s, now_s + limit_s - 2 * BEAT_S) is None
+    verdict = look_until(gang, now_s + limit_s - 2 * BEAT_S, now_s + limit_s + 2 * BEAT_S)
+    assert isinstance(verdict, Stuck)
+    assert verdict.rank is None, "all wait in the same step"
+
+
+def test_the_rank_that_is_a_step_behind_is_named() -> None:
+    gang = watch()
+    for step in (1, 2):
+        for rank in range(RANKS):
+            gang.stepped(rank, step, float(step))
+    gang.stepped(0, 3, 3.0)
+    gang.stepped(2, 3, 3.0)
+    gang.look(3.0)
+    verdict = look_until(gang, 3.0, 30.0)
+    assert isinstance(verdict, Stuck)
+    assert verdict.rank == 1
+
+
+def test_the_first_step_may_take_as_long_as_it_takes() -> None:
+    gang = watch()
+    assert look_until(gang, 0.0, 300.0) is None
+    gang.stepped(0, 1, 300.0)
+    assert look_until(gang, 300.0, 600.0) is None
+
+
+def test_a_checkpoint_may_take_longer() -> None:
+    gang = GangWatch(RANKS, 0.0, lambda step: 60.0 if step % 2 == 0 else 0.0)
+    for step in (1, 2):
+        assert look_until(gang, step - 1.0, float(step)) is None
+        gang.stepped(0, step, float(step))
+    assert look_until(gang, 2.0, 65.0) is None
+    assert isinstance(look_until(gang, 65.0, 75.0), Stuck)

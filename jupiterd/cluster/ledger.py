@@ -8,6 +8,9 @@ What the shell does with an entry that arrives, in this order:
    `entry.writer.node`;
 3. `add` it, and if that says True
 4. persist `entry.raw` before anything is acknowledged.
+
+Who is admitted and removed may be known of entries whose chain isn't here, from the roster book of
+a peer: `witness` takes such an entry in. It counts as a part of the ledger until the chain comes.
 """
 
 import heapq
@@ -26,6 +29,7 @@ from jupiterd.cluster.entry import (
     seal,
 )
 from jupiterd.cluster.facts import ClusterFounded, NodeAdmitted
+from jupiterd.cluster.roster_book import RosterBook, roster_facts
 from jupiterd.cluster.snapshot import Snapshot
 from jupiterd.cluster.state import State
 from jupiterd.errors import CorruptLedgerError
@@ -41,6 +45,7 @@ class Ledger:
         self.cluster = cluster
         self._chains: dict[str, Chain] = {}
         self._state = State()
+        self._book = RosterBook()
         self._head: str | None = None
 
     @property
@@ -76,8 +81,32 @@ class Ledger:
         for fact in entry.facts:
             self._state.apply(fact, entry.order)
         self._chains.setdefault(str(entry.writer), chain).append(entry)
+        self._book.keep(entry)
         self._head = None
         return True
+
+    def witness(self, entry: Entry) -> bool:
+        """Take in whom an entry admits and removes, without its chain; say whether that is new.
+
+        Its signature was verified. Of an entry that is summed up here it is kept for others.
+
+        Raises:
+            CorruptLedgerError: another cluster's, by an author not yet admitted, or another entry
+                than the one that is known in its place. Nothing has changed then.
+        """
+        if entry.cluster != self.cluster:
+            raise CorruptLedgerError(f"an entry of another cluster, {short(entry.cluster)}")
+        if entry.hash in self._book:
+            return False
+        if entry.index <= self._tip(entry.writer).index:
+            self._check_known(entry)
+        else:
+            self._check_author(entry)
+            for fact in roster_facts(entry):
+                self._state.apply(fact, entry.order)
+        self._book.keep(entry)
+        self._head = None
+        return entry.hash in self._book
 
     def adopt(self, snapshot: Snapshot) -> None:
         """Take in what a snapshot sums up, whose signature was verified; ours stays as well.
@@ -140,21 +169,34 @@ class Ledger:
 
     def chain_end(self, writer: Writer) -> tuple[int, str]:
         """Return the index and the previous hash that the writer's next entry must carry."""
-        tip = self._chains.get(str(writer), Chain()).tip
+        tip = self._tip(writer)
         return tip.index + 1, tip.hash
 
     def head(self) -> str:
-        """Return BLAKE3 of the sorted writer tips with their hashes: equal heads, equal ledgers."""
+        """Return BLAKE3 of the sorted writer tips with their hashes: equal heads, equal ledgers.
+
+        What was witnessed counts as well for as long as its chain isn't here.
+        """
         if self._head is None:
             tips = sorted(
                 f"{writer} {tip.index} {tip.hash}\n" for writer, tip in self.last().items()
             )
-            self._head = blake3("".join(tips).encode()).hexdigest()
+            witnessed = [f"{entry.hash}\n" for entry in self._book.beyond(self.tips())]
+            self._head = blake3("".join(tips + witnessed).encode()).hexdigest()
         return self._head
 
     def is_twin(self, entry: Entry) -> bool:
         """Say whether another entry of the same writer is held at its index."""
         return self._hash_at(entry.writer, entry.index) not in (None, entry.hash)
+
+    def roster_entries(self) -> list[Entry]:
+        """Return the entries that admit and remove, as far as they are kept one by one."""
+        return self._book.beyond({})
+
+    def roster_lacking(self, have: Mapping[str, int]) -> list[Entry]:
+        """Return entries that admit and remove, which a peer lacks and `lacking` can't bring."""
+        own = {} if self.has_forgotten(have) else self.tips()
+        return [e for e in self._book.beyond(own) if e.index > have.get(str(e.writer), 0)]
 
     def has_forgotten(self, have: Mapping[str, int]) -> bool:
         """Say whether a peer with the vector `have` lacks entries that only a snapshot brings."""
@@ -188,6 +230,9 @@ class Ledger:
         """Return every entry that is held one by one, in the total order."""
         return list(self._merged({}))
 
+    def _tip(self, writer: Writer) -> Tip:
+        return self._chains.get(str(writer), Chain()).tip
+
     def _merged(self, have: Mapping[str, int]) -> Iterator[Entry]:
         tails = (chain.after(have.get(writer, 0)) for writer, chain in self._chains.items())
         return heapq.merge(*tails, key=attrgetter("order"))  # a chain's terms never go back
@@ -203,6 +248,13 @@ class Ledger:
                 f"node {short(writer.node)} wrote two different entries {index}",
                 "two machines use one key: delete key.pem on one of them and start it again",
             )
+
+    def _check_known(self, entry: Entry) -> None:
+        """Refuse what isn't part of what is summed up here, for all that can be seen of it."""
+        self._check_same(entry.writer, entry.index, entry.hash)
+        roster = self._state.roster
+        if not all(roster.has(fact, entry.order) for fact in roster_facts(entry)):
+            raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't the one that is known here")
 
     def _check_chain(self, entry: Entry, tip: Tip) -> None:
         whose = f"entry {entry.index} of node {short(entry.writer.node)}"

@@ -44,6 +44,10 @@ class Roster:
             self._facts[key] = fact
             self._evaluated = self._digest = None
 
+    def has(self, fact: RosterFact, order: Order) -> bool:
+        """Say whether that fact of the entry at `order` was taken in."""
+        return self._facts.get((order, fact.node, type(fact).__name__)) == fact
+
     @property
     def members(self) -> Mapping[NodeId, NodeAdmitted]:
         """Everybody who was admitted and not removed since; of several admissions the first."""

@@ -68,6 +68,18 @@ class Exchange:
                     await self._news.wait()
         return copies()
 
+    async def reconcile(self, node: NodeId, peer: PeerStub, told: peer_pb2.HelloReply) -> None:
+        """Of two nodes of one cluster one is no member for the other: tell why, and learn why."""
+        state = self._journal.state
+        if not told.member and self._journal.node in state.members:
+            await self._ask_roster(peer)
+        if node in state.members:
+            return
+        if state.roster.known(node) is not None:
+            await self.tell(peer)  # it was away when it was removed
+        elif told.member:
+            await self._pull(peer)
+
     async def tell(self, peer: PeerStub) -> None:
         """Send a node what it lacks, and take nothing from it: it was removed."""
         cluster = self._journal.cluster
@@ -76,10 +88,12 @@ class Exchange:
                 cluster=cluster, have=to_wire(self._journal.saved_tips)
             )
             reply = await peer.Exchange(asked, timeout=COPY_TIMEOUT_S)
-            entries, _ = self._journal.lacking(
-                {tip.writer: tip.index for tip in reply.have}, BATCH_BYTES
+            have = {tip.writer: tip.index for tip in reply.have}
+            told = peer_pb2.ExchangeRequest(
+                cluster=cluster,
+                entries=self._journal.lacking(have, BATCH_BYTES)[0],
+                roster=self._journal.roster_lacking(have),
             )
-            told = peer_pb2.ExchangeRequest(cluster=cluster, entries=entries)
             await peer.Exchange(told, timeout=COPY_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
             log.debug("not_told", extra={"reason": error.details()})
@@ -95,6 +109,7 @@ class Exchange:
         """Take in what a peer sent and return what it lacks."""
         if request.cluster == self._journal.cluster:
             await self._journal.absorb(list(request.entries))
+            await self._journal.witness(list(request.roster))
         if request.cluster != self._journal.cluster:  # perhaps since just now: we may have moved
             return peer_pb2.ExchangeReply()
         have = {tip.writer: tip.index for tip in request.have}
@@ -104,6 +119,7 @@ class Exchange:
             entries=entries,
             more=more,
             snapshot_needed=self._journal.ledger.has_forgotten(have),
+            roster=self._journal.roster_lacking(have),
         )
 
     async def _run(self, node: NodeId) -> None:
@@ -125,10 +141,11 @@ class Exchange:
         while await self._once(node):
             pass
 
-    async def pull(self, peer: PeerStub) -> None:
+    async def _pull(self, peer: PeerStub) -> None:
         """Take in what a node of this cluster has whom we don't know yet: entries prove themselves.
 
-        Its admission may have been lost with a disk, or not have come here so far.
+        Its admission may have been lost with a disk, or not have come here so far. Where it is
+        summed up there, a snapshot follows once we know the node: that is its word alone.
         """
         more = True
         try:
@@ -136,9 +153,19 @@ class Exchange:
                 have = to_wire(self._journal.saved_tips)
                 asked = peer_pb2.ExchangeRequest(cluster=self._journal.cluster, have=have)
                 reply = await peer.Exchange(asked, timeout=EXCHANGE_TIMEOUT_S)
+                await self._journal.witness(list(reply.roster))
                 more = await self._journal.absorb(list(reply.entries)) > 0 and reply.more
         except (grpc.aio.AioRpcError, JupiterError) as error:
             log.debug("nothing_pulled", extra={"reason": str(error)})
+
+    async def _ask_roster(self, peer: PeerStub) -> None:
+        """Learn from a node of this cluster that doesn't know us why that is: perhaps a removal."""
+        request = peer_pb2.RosterRequest(cluster=self._journal.cluster)
+        try:
+            reply = await peer.AskRoster(request, timeout=COPY_TIMEOUT_S)
+            await self._journal.witness(list(reply.entries))
+        except (grpc.aio.AioRpcError, JupiterError) as error:
+            log.debug("roster_not_told", extra={"reason": str(error)})
 
     async def _once(self, node: NodeId) -> bool:
         peer = self._peers.get(node)
@@ -152,6 +179,7 @@ class Exchange:
         before, peer.tips = peer.tips, {tip.writer: tip.index for tip in reply.have}
         self._tell()
         learnt = await self._journal.absorb(list(reply.entries))
+        await self._journal.witness(list(reply.roster))
         if reply.snapshot_needed:
             with peer.channels.in_use() as channels:
                 raw = await fetch_snapshot(channels.control)

@@ -69,10 +69,8 @@ class Greeter:
         self.joining = Joining(identity, journal, self.addresses, self.seen, name, summary)
         self.joining.moved = moved
         self._lost = LostAddresses(lambda: frozenset(recent_addresses()))
-        self.on_removed: Callable[[PeerStub], Awaitable[None]] = _say_nothing
-        """Called with a node of this cluster that was removed and may not know it."""
-        self.on_unknown: Callable[[PeerStub], Awaitable[None]] = _say_nothing
-        """Called with a node of this cluster that knows us, and we don't know it."""
+        self.on_unlike: Callable[[NodeId, PeerStub, peer_pb2.HelloReply], Awaitable[None]] = _rest
+        """Called with a node of this cluster where one of us is no member for the other."""
         self.on_clone: Callable[[], None] = lambda: None
         self.on_met: Callable[[NodeId, Summary, PeerChannels], Awaitable[bool]] = _go_on
         """Called first with whoever was met; says whether there is nothing more to be done now."""
@@ -195,8 +193,6 @@ class Greeter:
             attempt.put_off(node)
             self.joining.pending_reason = ""
             self._note_told(reply.member_addresses)
-        elif meeting is Meeting.SAME:
-            await self._meet_stranger(node, channels, knows_us=reply.member)
         elif self.joining.token is not None and theirs.cluster != self._journal.cluster:
             if theirs.cluster == self.joining.token.cluster:
                 await self.joining.use_token(node, theirs, channels)
@@ -206,14 +202,19 @@ class Greeter:
                 self.joining.set_pending(reason)
             wait_s = await self.joining.ask_at(node, address, theirs, channels)
             attempt.again_in(wait_s)
+        if meeting is Meeting.SAME:
+            await self._reconcile(node, channels, reply, attempt)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
 
-    async def _meet_stranger(self, node: NodeId, channels: PeerChannels, *, knows_us: bool) -> None:
-        """Deal with a node of our own cluster that is no member, as far as we know."""
-        if self._journal.state.roster.known(node) is not None:
-            await self.on_removed(channels.control)  # it was away when it was removed
-        elif knows_us:
-            await self.on_unknown(channels.control)
+    async def _reconcile(
+        self, node: NodeId, channels: PeerChannels, reply: peer_pb2.HelloReply, attempt: Attempt
+    ) -> None:
+        """Find out why one of two nodes of a cluster is no member for the other, if so it is."""
+        is_known = node in self._journal.state.members
+        if not (is_known and reply.member):
+            await self.on_unlike(node, channels.control, reply)
+        if not is_known and node in self._journal.state.members:
+            attempt.again_in(SOON_S)
 
     def _note_told(self, addresses: Iterable[str]) -> None:
         """Take up where a member says that others answer; ones that are known aren't hastened."""
@@ -255,7 +256,7 @@ class Greeter:
         )
 
 
-async def _say_nothing(_peer: PeerStub) -> None:
+async def _rest(_node: NodeId, _peer: PeerStub, _reply: peer_pb2.HelloReply) -> None:
     """Do nothing; until the daemon is put together."""
 
 

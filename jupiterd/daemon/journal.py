@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from jupiterd.cluster.chain import Tip
 from jupiterd.cluster.clones import CloneWatch
@@ -30,6 +30,7 @@ from jupiterd.daemon.verification import (
     adopt,
     check_signed,
     verified_snapshot,
+    witness_verified,
 )
 from jupiterd.errors import ConflictError, CorruptLedgerError, JupiterError, NoLeaderError
 from jupiterd.ids import ClusterId, NodeId
@@ -74,6 +75,11 @@ class Journal:
     def ledger(self) -> Ledger:
         """The entries; replaced as a whole when this node joins another cluster."""
         return self._ledger
+
+    @property
+    def node(self) -> NodeId:
+        """The node whose journal this is."""
+        return self._identity.node_id
 
     @property
     def state(self) -> State:
@@ -134,6 +140,21 @@ class Journal:
                     self._tell()
         return len(new)
 
+    async def witness(self, raws: Sequence[bytes]) -> int:
+        """Take in whom these entries admit and remove, for all that their chains aren't here.
+
+        They prove themselves, and go on to others from here; return how many were new.
+        """
+        return await asyncio.shield(self._witness(raws)) if raws else 0
+
+    async def _witness(self, raws: Sequence[bytes]) -> int:
+        async with self._writing:
+            new = [raw for raw in raws if self._testifies(raw)]
+            if new:
+                self._tell()
+                await asyncio.to_thread(self._file.append_roster, new)
+        return len(new)
+
     async def save_again(self) -> None:
         """Try once more to bring to disk what found no room there."""
         with contextlib.suppress(JupiterError):
@@ -169,7 +190,11 @@ class Journal:
             if not self.state.blank and owed(ledger, self._ledger):
                 raise ConflictError("this node's cluster has work of its own by now")
             await asyncio.to_thread(
-                self._file.replace, ledger.cluster, fetched.entries, fetched.snapshot
+                self._file.replace,
+                ledger.cluster,
+                fetched.entries,
+                fetched.snapshot,
+                [entry.raw for entry in ledger.roster_entries()],
             )
             self._unsaved.clear()
             self._owes_snapshot = False
@@ -239,7 +264,8 @@ class Journal:
         raw = await asyncio.to_thread(self._summed_up, ledger.cluster, ledger.last(), facts)
         forgotten = ledger.oldest(ledger.held - KEPT_ENTRIES)
         kept = [entry.raw for entry in ledger.entries()[-KEPT_ENTRIES:]]
-        await asyncio.to_thread(self._file.compact, raw, kept)
+        roster = [entry.raw for entry in ledger.roster_entries()]
+        await asyncio.to_thread(self._file.compact, raw, kept, roster)
         self._unsaved.clear()
         self._owes_snapshot = False
         self._snapshot_author = self._identity.node_id
@@ -270,6 +296,10 @@ class Journal:
         entries, more = self._ledger.lacking(have, limit_bytes)
         return [entry.raw for entry in entries], more
 
+    def roster_lacking(self, have: Mapping[str, int]) -> list[bytes]:
+        """Return entries that admit and remove, which a peer lacks and `lacking` can't bring."""
+        return [entry.raw for entry in self._ledger.roster_lacking(have)]
+
     def _loaded(self, cluster: ClusterId) -> Ledger:
         """Return what is on disk; a bad entry is left out, and so is what hangs on it.
 
@@ -280,9 +310,11 @@ class Journal:
         raw = self._file.load_snapshot()
         if raw is not None:
             self._snapshot_author = self._restored(ledger, raw)
-        for entry in self._file.load():
+        held = [(entry, add_verified) for entry in _readable(self._file.load())]
+        told = [(entry, witness_verified) for entry in _readable(self._file.load_roster())]
+        for entry, take_in in sorted(held + told, key=lambda pair: pair[0].order):
             with _logged_if_bad():
-                add_verified(ledger, parse(entry))
+                take_in(ledger, entry)
         return ledger
 
     @staticmethod
@@ -320,10 +352,23 @@ class Journal:
             self.on_clone()
             raise CorruptLedgerError("an entry of ours that we haven't written")
 
+    def _testifies(self, raw: bytes) -> bool:
+        with _logged_if_bad():
+            entry = parse(raw)
+            if entry.writer != self._writer:
+                return witness_verified(self._ledger, entry)
+        return False
+
     def _tell(self) -> None:
         self.version += 1
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _readable(raws: Sequence[bytes]) -> Iterator[Entry]:
+    for raw in raws:
+        with _logged_if_bad():
+            yield parse(raw)
 
 
 @contextlib.contextmanager

@@ -4,12 +4,13 @@ Owns the calls and their bounds. Doesn't know what entries say, or where a ledge
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
 from jupiterd.cluster.ledger import Ledger, parse
 from jupiterd.cluster.snapshot import MAX_SNAPSHOT_BYTES
-from jupiterd.daemon.verification import add_verified, adopt, verified_snapshot
+from jupiterd.daemon.verification import add_verified, adopt, verified_snapshot, witness_verified
 from jupiterd.errors import CorruptLedgerError, PeerUnreachableError
 from jupiterd.ids import ClusterId, NodeId
 from jupiterd.rpc import peer_pb2
@@ -30,6 +31,7 @@ class FetchedLedger:
     sender: NodeId
     snapshot: bytes | None = None
     entries: list[bytes] = field(default_factory=list[bytes])
+    """What is kept on disk behind the snapshot; the roster entries beside it the ledger has."""
 
 
 async def chunks_of(raw: bytes) -> AsyncIterator[peer_pb2.SnapshotChunk]:
@@ -61,19 +63,26 @@ async def fetch_ledger(peer: PeerStub, sender: NodeId, cluster: ClusterId) -> Fe
     """
     fetched = FetchedLedger(Ledger(cluster), sender)
     for _ in range(MAX_SNAPSHOTS):
-        raw = await fetch_snapshot(peer)
-        if raw:
-            snapshot = await asyncio.to_thread(verified_snapshot, fetched.ledger, raw, sender)
-            await asyncio.to_thread(adopt, fetched.ledger, snapshot)
-            fetched.snapshot = raw
-            fetched.entries.clear()  # it sums up what came before
-        if await _fetch_entries(peer, fetched):
+        roster = await _fetch_entries(peer, fetched)
+        if roster is None:
             return fetched
+        raw = await fetch_snapshot(peer)
+        snapshot = await asyncio.to_thread(verified_snapshot, fetched.ledger, raw, sender)
+        await asyncio.to_thread(adopt, fetched.ledger, snapshot)
+        fetched.snapshot = raw
+        fetched.entries.clear()  # it sums up what came before
+        _witness_all(fetched.ledger, roster)
+    if await _fetch_entries(peer, fetched) is None:
+        return fetched
     raise PeerUnreachableError("the ledger changed faster than it could be fetched")
 
 
-async def _fetch_entries(peer: PeerStub, fetched: FetchedLedger) -> bool:
-    """Add what isn't summed up; say whether nothing is missing.
+async def _fetch_entries(peer: PeerStub, fetched: FetchedLedger) -> list[bytes] | None:
+    """Add what isn't summed up.
+
+    Returns:
+        The roster entries that come beside the snapshot which is needed; None where none is.
+
 
     Raises:
         CorruptLedgerError: a page brings nothing new, or there is no end of them.
@@ -91,12 +100,19 @@ async def _fetch_entries(peer: PeerStub, fetched: FetchedLedger) -> bool:
             raise CorruptLedgerError("the ledger that was sent has no end")
         fetched.entries += raws
         if reply.snapshot_needed or not reply.more:
-            return not reply.snapshot_needed
+            return list(reply.roster) if reply.snapshot_needed else None
 
 
 def _add_all(ledger: Ledger, raws: list[bytes]) -> bool:
     """Add the entries; say whether any was new."""
     return sum(add_verified(ledger, parse(raw)) for raw in raws) > 0
+
+
+def _witness_all(ledger: Ledger, raws: list[bytes]) -> None:
+    """Keep whom these entries admit and remove, as far as the snapshot says the same."""
+    for raw in raws:
+        with contextlib.suppress(CorruptLedgerError):
+            witness_verified(ledger, parse(raw))
 
 
 def to_wire(tips: Mapping[str, int]) -> list[peer_pb2.WriterTip]:

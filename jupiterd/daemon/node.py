@@ -97,7 +97,7 @@ class Node:
         self.path_watch = PathWatch(
             self.peers, lambda: self.outlook.port, self.pulse.proved_s, group
         )
-        self.greeter.on_removed, self.greeter.on_unknown = self.exchange.tell, self.exchange.pull
+        self.greeter.on_unlike = self.exchange.reconcile
         self.greeter.on_met = self.merging.follow
         self.greeter.present = self.pulse.present
         self.greeter.on_clone = self.journal.on_clone = self.pulse.fall_silent

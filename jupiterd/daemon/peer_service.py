@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OPEN_METHODS = frozenset({"Hello", "Join", "Bring"})
+OPEN_METHODS = frozenset({"Hello", "Join", "Bring", "AskRoster"})
 """What strangers may call; the border refuses them everything else."""
 
 MAX_CERTIFICATE_BYTES = 4096
@@ -149,6 +149,16 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Take in the ledger of a cluster that is to become part of this one."""
         who = caller(context)
         return await self._node.merging.take(who, request_iterator)
+
+    async def AskRoster(
+        self, request: peer_pb2.RosterRequest, context: Context
+    ) -> peer_pb2.RosterReply:
+        """Tell who was a member which entries say that it is one no more."""
+        was_member = self._node.journal.state.roster.known(caller(context)) is not None
+        if not was_member or request.cluster != self._node.journal.cluster:
+            return peer_pb2.RosterReply()  # perhaps its admission hasn't come here yet
+        entries = self._node.journal.ledger.roster_entries()
+        return peer_pb2.RosterReply(entries=[entry.raw for entry in entries])
 
     async def Beat(
         self, request_iterator: AsyncIterator[peer_pb2.Heartbeat], context: Context

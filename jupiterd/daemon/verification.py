@@ -30,6 +30,16 @@ def check_signed(ledger: Ledger, entry: Entry) -> None:
         raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
 
 
+def witness_verified(ledger: Ledger, entry: Entry) -> bool:
+    """Take in whom an entry admits and removes if its author signed it; say whether it is new.
+
+    Raises:
+        CorruptLedgerError: no member signed it, or it doesn't fit.
+    """
+    check_signed(ledger, entry)
+    return ledger.witness(entry)
+
+
 def verified_snapshot(ledger: Ledger, raw: bytes, author: NodeId | None = None) -> Snapshot:
     """Return a snapshot that may be adopted: its author signed it, and it fits the ledger.
 
@@ -51,6 +61,12 @@ def adopt(ledger: Ledger, snapshot: Snapshot) -> None:
     """Take in a verified snapshot."""
     with collector_paused():
         ledger.adopt(snapshot)
+
+
+def check_signed(ledger: Ledger, entry: Entry) -> None:
+    certificate = ledger.certificate_of(entry)
+    if not _is_signed(certificate, entry.writer.node, entry.body, entry.signature):
+        raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
 
 
 def _certificate_of(ledger: Ledger, snapshot: Snapshot) -> bytes | None:

@@ -263,26 +263,42 @@ class WriterTip(_message.Message):
     def __init__(self, writer: _Optional[str] = ..., index: _Optional[int] = ...) -> None: ...
 
 class ExchangeRequest(_message.Message):
-    __slots__ = ("cluster", "have", "entries")
+    __slots__ = ("cluster", "have", "entries", "roster")
     CLUSTER_FIELD_NUMBER: _ClassVar[int]
     HAVE_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    ROSTER_FIELD_NUMBER: _ClassVar[int]
     cluster: str
     have: _containers.RepeatedCompositeFieldContainer[WriterTip]
     entries: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, cluster: _Optional[str] = ..., have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    roster: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, cluster: _Optional[str] = ..., have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ..., roster: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ExchangeReply(_message.Message):
-    __slots__ = ("have", "entries", "more", "snapshot_needed")
+    __slots__ = ("have", "entries", "more", "snapshot_needed", "roster")
     HAVE_FIELD_NUMBER: _ClassVar[int]
     ENTRIES_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_NEEDED_FIELD_NUMBER: _ClassVar[int]
+    ROSTER_FIELD_NUMBER: _ClassVar[int]
     have: _containers.RepeatedCompositeFieldContainer[WriterTip]
     entries: _containers.RepeatedScalarFieldContainer[bytes]
     more: bool
     snapshot_needed: bool
-    def __init__(self, have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ..., more: _Optional[bool] = ..., snapshot_needed: _Optional[bool] = ...) -> None: ...
+    roster: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, have: _Optional[_Iterable[_Union[WriterTip, _Mapping]]] = ..., entries: _Optional[_Iterable[bytes]] = ..., more: _Optional[bool] = ..., snapshot_needed: _Optional[bool] = ..., roster: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class RosterRequest(_message.Message):
+    __slots__ = ("cluster",)
+    CLUSTER_FIELD_NUMBER: _ClassVar[int]
+    cluster: str
+    def __init__(self, cluster: _Optional[str] = ...) -> None: ...
+
+class RosterReply(_message.Message):
+    __slots__ = ("entries",)
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, entries: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class SnapshotRequest(_message.Message):
     __slots__ = ()

@@ -49,6 +49,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.BroughtLedger.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.BringReply.FromString,
                 _registered_method=True)
+        self.AskRoster = channel.unary_unary(
+                '/jupiter.v1.Peer/AskRoster',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.RosterRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.RosterReply.FromString,
+                _registered_method=True)
         self.Beat = channel.stream_stream(
                 '/jupiter.v1.Peer/Beat',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.Heartbeat.SerializeToString,
@@ -141,6 +146,14 @@ class PeerServicer:
     def Bring(self, request_iterator, context):
         """Anybody with a key may bring the ledger of a cluster that is to become part of this one; it is
         taken with consent alone: an open window, a join token, or an earlier merge of that cluster.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AskRoster(self, request, context):
+        """Who was a member of this cluster may ask for the entries that say it is one no more; they prove
+        themselves.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -260,6 +273,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.Bring,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.BroughtLedger.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.BringReply.SerializeToString,
+            ),
+            'AskRoster': grpc.unary_unary_rpc_method_handler(
+                    servicer.AskRoster,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.RosterRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.RosterReply.SerializeToString,
             ),
             'Beat': grpc.stream_stream_rpc_method_handler(
                     servicer.Beat,
@@ -413,6 +431,33 @@ class Peer:
             '/jupiter.v1.Peer/Bring',
             jupiter_dot_v1_dot_peer__pb2.BroughtLedger.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.BringReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AskRoster(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/AskRoster',
+            jupiter_dot_v1_dot_peer__pb2.RosterRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.RosterReply.FromString,
             options,
             channel_credentials,
             insecure,

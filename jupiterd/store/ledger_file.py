@@ -1,7 +1,7 @@
 """The ledger on disk: one SQLite file.
 
-Owns keeping raw entries in the order they came, the snapshot that sums up those before them, and a
-few named values. Doesn't know what an entry says.
+Owns keeping raw entries in the order they came, the snapshot that sums up those before them, the
+roster entries beside it, and a few named values. Doesn't know what an entry says.
 
 Nothing returns before the bytes are on the disk: a node acknowledges only what a power cut can't
 take back.
@@ -26,10 +26,12 @@ _SCHEMA = (
     "PRAGMA checkpoint_fullfsync = 1",
     "CREATE TABLE IF NOT EXISTS entries (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS snapshots (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS roster (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
     "CREATE TABLE IF NOT EXISTS named (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 _INSERT = "INSERT INTO entries (raw) VALUES (?)"
 _INSERT_SNAPSHOT = "INSERT INTO snapshots (raw) VALUES (?)"
+_INSERT_ROSTER = "INSERT INTO roster (raw) VALUES (?)"
 _SET = "INSERT INTO named VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 
@@ -65,15 +67,26 @@ class LedgerFile:
             row = self._database.execute("SELECT raw FROM snapshots").fetchone()
             return None if row is None else bytes(row[0])
 
+    def load_roster(self) -> list[bytes]:
+        """Return the entries that admit and remove, kept one by one beside the snapshot."""
+        with self._lock, self._translated():
+            rows = self._database.execute("SELECT raw FROM roster ORDER BY position")
+            return [raw for (raw,) in rows]
+
+    def append_roster(self, raws: Sequence[bytes]) -> None:
+        """Add entries to those that are kept beside the snapshot."""
+        with self._transaction():
+            self._database.executemany(_INSERT_ROSTER, [(raw,) for raw in raws])
+
     def append(self, raws: Sequence[bytes]) -> None:
         """Add entries: all of them or, after a crash, none."""
         with self._transaction():
             self._database.executemany(_INSERT, [(raw,) for raw in raws])
 
-    def compact(self, snapshot: bytes, raws: Sequence[bytes]) -> None:
+    def compact(self, snapshot: bytes, raws: Sequence[bytes], roster: Sequence[bytes]) -> None:
         """Hold this snapshot and these entries in place of all there were."""
         with self._transaction():
-            self._replace_all(snapshot, raws)
+            self._replace_all(snapshot, raws, roster)
 
     def get(self, key: str) -> str | None:
         """Return a named value, or None."""
@@ -86,10 +99,16 @@ class LedgerFile:
         with self._transaction():
             self._database.execute(_SET, (key, value))
 
-    def replace(self, cluster: str, raws: Sequence[bytes], snapshot: bytes | None = None) -> None:
+    def replace(
+        self,
+        cluster: str,
+        raws: Sequence[bytes],
+        snapshot: bytes | None = None,
+        roster: Sequence[bytes] = (),
+    ) -> None:
         """Hold another cluster's ledger instead; other named values stay as they are."""
         with self._transaction():
-            self._replace_all(snapshot, raws)
+            self._replace_all(snapshot, raws, roster)
             self._database.execute(_SET, (CLUSTER_KEY, cluster))
 
     def close(self) -> None:
@@ -97,12 +116,15 @@ class LedgerFile:
         with self._lock, self._translated():
             self._database.close()
 
-    def _replace_all(self, snapshot: bytes | None, raws: Sequence[bytes]) -> None:
-        for table in ("entries", "snapshots"):
+    def _replace_all(
+        self, snapshot: bytes | None, raws: Sequence[bytes], roster: Sequence[bytes]
+    ) -> None:
+        for table in ("entries", "snapshots", "roster"):
             self._database.execute(f"DELETE FROM {table}")  # noqa: S608 - names of our own
         if snapshot is not None:
             self._database.execute(_INSERT_SNAPSHOT, (snapshot,))
         self._database.executemany(_INSERT, [(raw,) for raw in raws])
+        self._database.executemany(_INSERT_ROSTER, [(raw,) for raw in roster])
 
     @contextmanager
     def _transaction(self) -> Generator[None, None, None]:

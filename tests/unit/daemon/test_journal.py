@@ -318,7 +318,7 @@ async def test_a_snapshot_on_disk_that_cannot_be_read_is_told_and_not_passed_ove
     await grown(journal, 5)
     await journal.compact()
     raw = await journal.snapshot()
-    ours.file().compact(raw[:-1] + bytes([raw[-1] ^ 1]), [])
+    ours.file().compact(raw[:-1] + bytes([raw[-1] ^ 1]), [], [])
     with pytest.raises(CorruptLedgerError, match="the ledger on disk can't be read"):
         ours.journal()
 

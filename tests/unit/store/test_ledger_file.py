@@ -72,6 +72,15 @@ def test_joining_another_cluster_drops_the_blank_ledger_and_keeps_the_term(
     assert ledger.get("term") == "3"
 
 
+def test_roster_entries_lie_beside_the_snapshot_until_both_are_replaced(ledger: LedgerFile) -> None:
+    ledger.compact(b"summed up", [b"newest"], [b"admission"])
+    ledger.append_roster([b"removal"])
+    assert ledger.load_roster() == [b"admission", b"removal"]
+    assert (ledger.load_snapshot(), ledger.load()) == (b"summed up", [b"newest"])
+    ledger.replace("theirs", [b"one"])
+    assert ledger.load_roster() == []
+
+
 def test_a_batch_that_fails_leaves_nothing_behind(ledger: LedgerFile) -> None:
     ledger.append([b"kept"])
     with pytest.raises(CorruptLedgerError):

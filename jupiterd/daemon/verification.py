@@ -63,12 +63,6 @@ def adopt(ledger: Ledger, snapshot: Snapshot) -> None:
         ledger.adopt(snapshot)
 
 
-def check_signed(ledger: Ledger, entry: Entry) -> None:
-    certificate = ledger.certificate_of(entry)
-    if not _is_signed(certificate, entry.writer.node, entry.body, entry.signature):
-        raise CorruptLedgerError(f"entry {entry.hash[:8]} isn't signed by a member")
-
-
 def _certificate_of(ledger: Ledger, snapshot: Snapshot) -> bytes | None:
     """Return its author's certificate; a ledger that holds nothing takes it from the snapshot."""
     known = ledger.state.members.get(snapshot.author)

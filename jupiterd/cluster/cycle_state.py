@@ -14,6 +14,7 @@ from jupiterd.cluster.facts import (
     EpochAdopted,
     EpochClosed,
     EpochOpened,
+    LineParked,
     LinePinned,
     ManifestFrozen,
     RoundCommitted,
@@ -34,7 +35,7 @@ SetFact = (
     | EpochClosed
     | VerdictReached
 )
-CycleFact = SetFact | LinePinned | Progress
+CycleFact = SetFact | LinePinned | LineParked | Progress
 
 RUNNING = "running"
 STOPPED = "stopped"
@@ -54,6 +55,7 @@ class CycleState:
         self._closed: Register[int, EpochClosed] = Register(greatest_wins=True)
         self._verdicts: Register[tuple[int, str], VerdictReached] = Register(greatest_wins=False)
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
+        self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
         self._tree = ProgressTree()
 
     def apply(self, fact: CycleFact, order: Order) -> None:
@@ -62,12 +64,18 @@ class CycleState:
             self._tree.apply(fact, order)
         elif isinstance(fact, LinePinned):
             self._apply_pin(fact, order)
+        elif isinstance(fact, LineParked):
+            self._apply_parking(fact, order)
         else:
             self._apply_set_fact(fact, order)
 
     def _apply_pin(self, fact: LinePinned, order: Order) -> None:
         if self._pin.offer(ONLY, fact, (fact.edit, *order)):
             self._tree.pin(fact.leaf)
+
+    def _apply_parking(self, fact: LineParked, order: Order) -> None:
+        if self._parkings.offer(fact.leaf, fact, (fact.edit, *order)):
+            self._tree.park(self.parked)
 
     def _apply_set_fact(self, fact: SetFact, order: Order) -> None:
         match fact:
@@ -204,6 +212,32 @@ class CycleState:
         return pin.edit if pin else 0
 
     @property
+    def parked(self) -> frozenset[str]:
+        """The checkpoints that were missing: lines that end in one don't compete."""
+        found = self._parkings.facts.items()
+        return frozenset(leaf for leaf, fact in found if fact.is_parked)
+
+    def parking_edit(self, leaf: str) -> int:
+        """The edit number of what was last said of a checkpoint; the next one carries one more."""
+        fact = self._parkings.facts.get(leaf)
+        return fact.edit if fact else 0
+
+    def parkings(self) -> list[tuple[int, LineParked]]:
+        """Return what was last said of each missing checkpoint, and which epoch was the last then.
+
+        They come in the order of their entries.
+        """
+        epochs = [(self._opened.order(epoch), epoch) for epoch in self._opened.facts]
+        return [
+            (max((epoch for at, epoch in epochs if at < order), default=0), fact)
+            for order, fact in sorted(self._parkings.placed(), key=lambda placed: placed[0])
+        ]
+
+    def leaf_without(self, missing: frozenset[str]) -> Leaf | None:
+        """Return the leaf that would be canonical if these checkpoints were parked too."""
+        return self._tree.leaf_without(self.parked | missing)
+
+    @property
     def rounds(self) -> tuple[RoundCommitted, ...]:
         """The committed rounds of the canonical line."""
         return tuple(fact for fact in self.line() if isinstance(fact, RoundCommitted))
@@ -267,5 +301,6 @@ class CycleState:
             self._closed,
             self._verdicts,
             self._pin,
+            self._parkings,
             self._tree,
         )

@@ -270,6 +270,21 @@ class LinePinned:
 
 
 @dataclass(frozen=True)
+class LineParked:
+    """Setting, one for each checkpoint: a line that ends in it doesn't compete, or does again.
+
+    Nothing is withdrawn by it: nobody in reach has the checkpoint, and somebody may come with it.
+    """
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    leaf: str
+    """Artifact id of the checkpoint that is missing."""
+    is_parked: bool
+    edit: int
+
+
+@dataclass(frozen=True)
 class VerdictReached:
     """Set fact: what the gate said of a round's candidate; of one the first is in force."""
 
@@ -331,6 +346,7 @@ KnownFact = (
     | EpochClosed
     | CheckpointCommitted
     | LinePinned
+    | LineParked
     | VerdictReached
     | RoundCommitted
 )
@@ -360,6 +376,7 @@ _TYPES: Mapping[str, type[KnownFact]] = {
         EpochClosed,
         CheckpointCommitted,
         LinePinned,
+        LineParked,
         VerdictReached,
         RoundCommitted,
     )

@@ -15,6 +15,8 @@ what is in an artifact.
 5. The canonical leaf is the one with the greatest (rounds, tokens, hash).
 6. Where a leaf is pinned, only leaves that descend from it (or are it) compete; a pinned commit is
    the one of 4. As long as the pinned leaf has no place in the tree, nothing is pinned.
+7. A leaf whose checkpoint is parked doesn't compete, and what it hangs below is a leaf in its
+   place; a pinned one that is parked pins nothing meanwhile.
 """
 
 from collections import defaultdict
@@ -48,6 +50,8 @@ class Leaf:
     """Where the entry that first told of it stands."""
     is_pinned: bool
     """It is the pinned leaf, or descends from it."""
+    is_parked: bool
+    """It doesn't compete."""
 
     @property
     def key(self) -> str:
@@ -80,14 +84,23 @@ class _Place:
         return tuple(reversed(facts))
 
 
+@dataclass(frozen=True)
+class _Leaves:
+    """The ends of all lines, the heaviest first."""
+
+    competing: tuple[_Place, ...] = ()
+    parked: tuple[_Place, ...] = ()
+
+
 class ProgressTree:
     """Grows by facts in any order, any number of times."""
 
     def __init__(self) -> None:
         self._checkpoints: Register[str, CheckpointCommitted] = Register(greatest_wins=False)
         self._rounds: Register[str, RoundCommitted] = Register(greatest_wins=False)
-        self._leaves: tuple[_Place, ...] | None = ()
+        self._leaves: _Leaves | None = _Leaves()
         self._pinned = ""
+        self._parked: frozenset[str] = frozenset()
 
     def apply(self, fact: Progress, order: Order) -> None:
         """Take in one fact."""
@@ -106,31 +119,47 @@ class ProgressTree:
         if leaf != self._pinned:
             self._pinned, self._leaves = leaf, None
 
+    def park(self, missing: frozenset[str]) -> None:
+        """Let no line compete that ends in one of these checkpoints, and all others."""
+        if missing != self._parked:
+            self._parked, self._leaves = missing, None
+
     def line(self) -> tuple[Progress, ...]:
         """Return the canonical line from root to leaf; empty before the first checkpoint."""
-        leaves = self._ranked_leaves()
+        leaves = self._ranked_leaves().competing
         return leaves[0].path() if leaves else ()
 
     def branches(self) -> tuple[Progress, ...]:
-        """Return the other leaves, the heaviest first."""
-        return tuple(place.fact for place in self._ranked_leaves()[1:])
+        """Return the other leaves, the heaviest first, and behind them those that are parked."""
+        leaves = self._ranked_leaves()
+        return tuple(place.fact for place in (*leaves.competing[1:], *leaves.parked))
 
     def leaves(self) -> tuple[Leaf, ...]:
-        """Return every leaf, the canonical one first."""
-        return tuple(
-            Leaf(
-                fact=place.fact,
-                rounds=place.rounds,
-                checkpoint=place.checkpoint,
-                order=self._order_of(place.fact),
-                is_pinned=place.is_pinned,
-            )
-            for place in self._ranked_leaves()
+        """Return every leaf, the canonical one first and those that are parked last."""
+        leaves = self._ranked_leaves()
+        return (
+            *(self._leaf(place, is_parked=False) for place in leaves.competing),
+            *(self._leaf(place, is_parked=True) for place in leaves.parked),
         )
+
+    def leaf_without(self, missing: frozenset[str]) -> Leaf | None:
+        """Return the leaf that would be canonical if these checkpoints were parked."""
+        leaves = self._find_leaves(missing).competing
+        return self._leaf(leaves[0], is_parked=False) if leaves else None
 
     def checkpoints(self) -> Iterable[CheckpointCommitted]:
         """Return every checkpoint that is known, whether it has its place or not."""
         return self._checkpoints.facts.values()
+
+    def _leaf(self, place: _Place, *, is_parked: bool) -> Leaf:
+        return Leaf(
+            fact=place.fact,
+            rounds=place.rounds,
+            checkpoint=place.checkpoint,
+            order=self._order_of(place.fact),
+            is_pinned=place.is_pinned,
+            is_parked=is_parked,
+        )
 
     def _order_of(self, fact: Progress) -> Order:
         key = progress_key(fact)
@@ -146,21 +175,39 @@ class ProgressTree:
         """Return hashes of everything that tells two trees apart."""
         return [self._checkpoints.digest(), self._rounds.digest()]
 
-    def _ranked_leaves(self) -> tuple[_Place, ...]:
+    def _ranked_leaves(self) -> _Leaves:
         if self._leaves is None:
-            self._leaves = tuple(sorted(self._find_leaves(), key=_Place.weight, reverse=True))
+            self._leaves = self._find_leaves(self._parked)
         return self._leaves
 
-    def _find_leaves(self) -> Iterator[_Place]:
+    def _find_leaves(self, parked: frozenset[str]) -> _Leaves:
+        places = self._places()
+        competes = [False] * len(places)
+        has_any, has_competing = list(competes), list(competes)
+        for number in range(len(places) - 1, -1, -1):  # what hangs below a place comes behind it
+            place, above = places[number]
+            competes[number] = has_competing[number] or place.checkpoint.artifact not in parked
+            if above is not None:
+                has_any[above] = True
+                has_competing[above] = has_competing[above] or competes[number]
+        found = [place for place, _ in places]
+        return _Leaves(
+            _ranked(p for n, p in enumerate(found) if competes[n] and not has_competing[n]),
+            _ranked(p for n, p in enumerate(found) if not (competes[n] or has_any[n])),
+        )
+
+    def _places(self) -> list[tuple[_Place, int | None]]:
+        """Return every place in the tree, and the number of the one that it hangs below."""
         facts = self._checkpoints.facts.values(), self._rounds.facts.values()
         below = _Children(*facts, self._pinned)
-        waiting = below.first()
-        while waiting:
-            place = waiting.pop()
-            children = below.of(place)
-            waiting.extend(children)
-            if not children:
-                yield place
+        places: list[tuple[_Place, int | None]] = [(place, None) for place in below.first()]
+        for number, (place, _) in enumerate(places):  # it grows meanwhile
+            places.extend((child, number) for child in below.of(place))
+        return places
+
+
+def _ranked(places: Iterable[_Place]) -> tuple[_Place, ...]:
+    return tuple(sorted(places, key=_Place.weight, reverse=True))
 
 
 class _Children:

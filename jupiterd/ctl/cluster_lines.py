@@ -97,7 +97,7 @@ def _cells(row: Row) -> tuple[object, ...]:
 
 
 def _standing(row: Row) -> str:
-    marks = [mark for mark in ("canonical", "pinned") if row[mark]]
+    marks = [mark for mark in ("canonical", "pinned", "parked") if row[mark]]
     return ", ".join(marks) or "-"
 
 

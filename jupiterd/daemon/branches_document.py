@@ -42,8 +42,9 @@ def _rows(node: "Node", cycle: CycleId, state: CycleState) -> list[dict[str, Any
         {
             **_row(node, cycle, leaf),
             "domain": None if state.started is None else state.started.domain,
-            "canonical": number == 0,
+            "canonical": number == 0 and not leaf.is_parked,
             "pinned": leaf.is_pinned,
+            "parked": leaf.is_parked,
         }
         for number, leaf in enumerate(state.leaves())
     ]

@@ -143,6 +143,13 @@ class CycleConductor:
                     without |= {node}
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
                 await self._wait_out(error.message)
+                self._check_line(view)
+
+    def _check_line(self, view: RoundView) -> None:
+        """Raise LineChangedError where another line counts by now: its work is another."""
+        now = self._view()
+        if (now.round, now.trained) != (view.round, view.trained):
+            raise LineChangedError(f"another line than that of round {view.round} counts by now")
 
     def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:
         """Choose who does it; whoever failed before only where nobody else can."""

@@ -19,6 +19,7 @@ from jupiterd.cluster.roles import Candidate, assign
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.line_parking import watch_lines
 from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId
 
@@ -49,6 +50,7 @@ async def lead(leading: Leading) -> None:
     """Assign roles and conduct cycles until cancelled."""
     tasks: dict[CycleId, asyncio.Task[None]] = {}
     async with asyncio.TaskGroup() as group:
+        group.create_task(watch_lines(leading), name="lines")
         while True:
             await _try_to_settle(leading)
             for cycle_id, cycle in leading.journal.state.cycles.items():

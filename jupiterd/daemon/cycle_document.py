@@ -3,9 +3,10 @@
 Owns its keys (DESIGN, section 10). Pure: it is handed all it needs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.facts import CheckpointCommitted, CycleStarted, WorkCompleted
 from jupiterd.cluster.state import CycleState
 from jupiterd.cycle.phase_summary import summarise, total_counts
@@ -14,6 +15,9 @@ from jupiterd.cycle.work import Phase
 from jupiterd.errors import Bug
 
 Live = Mapping[str, Any]
+
+EPOCH_SEQ = 1000
+"""How far the numbers of two epochs' events are apart: lines are parked in between."""
 
 VERDICT_NUMBERS = ("incumbent_bpb", "byte_bpb", "unigram_bpb")
 
@@ -211,7 +215,7 @@ def _has_passed(cycle: CycleState, number: int, phase: Phase) -> bool:
 
 
 def _events(cycle: CycleState) -> list[dict[str, Any]]:
-    """Return what happened to gangs, in words; `seq` only ever grows."""
+    """Return what happened to gangs and lines, in words; `seq` only ever grows."""
     events: list[dict[str, Any]] = []
     for number, opened in sorted(cycle.epochs_opened.items()):
         start = (
@@ -219,8 +223,23 @@ def _events(cycle: CycleState) -> list[dict[str, Any]]:
         )
         engine = ", ".join(filter(None, [opened.engine, opened.engine_reason]))
         text = f"epoch {number}: {_counted(len(opened.gang), 'rank')} ({engine}) {start}"
-        events.append({"seq": 2 * number, "text": text})
+        events.append({"seq": EPOCH_SEQ * number, "text": text})
         closed = cycle.epochs_closed.get(number)
         if closed is not None and closed.reason != "finished":
-            events.append({"seq": 2 * number + 1, "text": f"epoch {number} ended: {closed.reason}"})
-    return events
+            text = f"epoch {number} ended: {closed.reason}"
+            events.append({"seq": EPOCH_SEQ * number + 1, "text": text})
+    return sorted([*events, *_parkings(cycle)], key=lambda event: event["seq"])
+
+
+def _parkings(cycle: CycleState) -> Iterator[dict[str, Any]]:
+    """Return the lines that were set aside and taken up again, behind the epochs before them."""
+    said = 1
+    for epoch, fact in cycle.parkings():
+        said = min(said + fact.edit, EPOCH_SEQ - 1)
+        name = branch_name(fact.cycle, fact.leaf)
+        text = (
+            f"line {name} is parked: nobody in reach has its checkpoint"
+            if fact.is_parked
+            else f"line {name} competes again: its checkpoint has turned up"
+        )
+        yield {"seq": EPOCH_SEQ * epoch + said, "text": text}

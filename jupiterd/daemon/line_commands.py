@@ -80,7 +80,7 @@ def _facts(cycle: CycleState, cycle_id: CycleId, leaf: str) -> list[Fact]:
 
 
 def _end_of_line(cycle: CycleState, cycle_id: CycleId) -> dict[str, Any]:
-    canonical = next(iter(cycle.leaves()), None)
+    canonical = next((leaf for leaf in cycle.leaves() if not leaf.is_parked), None)
     return {
         "branch": None if canonical is None else branch_name(cycle_id, canonical.key),
         "leaf": None if canonical is None else canonical.key,

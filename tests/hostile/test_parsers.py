@@ -177,6 +177,7 @@ RAW: dict[str, bytes] = {
         name="x",
         port=9,
     ).SerializeToString(),
+    "AskRoster": peer_pb2.RosterRequest(cluster="a" * 32).SerializeToString(),
     "Join": peer_pb2.JoinRequest(
         name="x", port=9, certificate_pem=pairing_root_pem(), token_id="0" * 16, proof=bytes(32)
     ).SerializeToString(),

@@ -15,6 +15,7 @@ from jupiterd.cluster.facts import (
     EpochClosed,
     EpochOpened,
     Fact,
+    LineParked,
     LinePinned,
     ManifestFrozen,
     NodeAdmitted,
@@ -83,6 +84,10 @@ def round_over(
 
 def pinned(leaf: str, edit: int = 1) -> LinePinned:
     return LinePinned(CYCLE, leaf, edit)
+
+
+def parked(leaf: str, edit: int = 1, *, is_parked: bool = True) -> LineParked:
+    return LineParked(CYCLE, leaf, is_parked, edit)
 
 
 def opened(epoch: int, round_number: int = 1) -> EpochOpened:
@@ -167,5 +172,10 @@ def sample_facts() -> list[Fact]:
         pinned("k9"),
         pinned(fact_hash(round_over("k2")), 2),
         pinned("", 2),
-        UnknownFact("LineParked", 1, {"leaf": "k3"}),
+        parked("k3"),
+        parked("x2"),
+        parked("x2", 2, is_parked=False),
+        parked("k2", 2),
+        parked("k2", 2, is_parked=False),
+        UnknownFact("LineBraided", 1, {"leaf": "k3"}),
     ]

@@ -9,6 +9,7 @@ from tests.unit.cluster.building import (
     closed,
     commanded,
     opened,
+    parked,
     pinned,
     round_over,
     started,
@@ -152,6 +153,19 @@ def test_a_pin_may_come_long_before_its_leaf() -> None:
     for index, fact in enumerate(FORKED[5:], 1):
         cycle.apply(fact, (9, NODES[0], "u", index))
     assert cycle.generator == "x1"
+
+
+def test_a_parked_line_counts_again_once_a_later_edit_says_so() -> None:
+    cycle = cycle_of(*FORKED, parked("k2"))
+    assert (cycle.rounds_committed, cycle.parked, cycle.parking_edit("k2")) == (1, {"k2"}, 1)
+    cycle.apply(parked("k2", 2, is_parked=False), (99, NODES[0], "u", 1))
+    assert (cycle.rounds_committed, cycle.parked, cycle.parking_edit("k2")) == (2, frozenset(), 2)
+    assert cycle_of(parked("k2", 2, is_parked=False), parked("k2"), *FORKED).parked == frozenset()
+
+
+def test_what_was_said_of_a_line_stands_behind_the_epochs_before_it() -> None:
+    cycle = cycle_of(opened(1), parked("k2"), opened(2), parked("x1"))
+    assert [(epoch, fact.leaf) for epoch, fact in cycle.parkings()] == [(1, "k2"), (2, "x1")]
 
 
 def test_only_verdicts_on_the_line_are_in_force_and_every_look_counts() -> None:

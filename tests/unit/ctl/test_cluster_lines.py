@@ -23,6 +23,7 @@ def row(leaf: str, **more: object) -> dict[str, object]:
         "held_here": True,
         "canonical": False,
         "pinned": False,
+        "parked": False,
         "written_by": {"node": "b2" * 16, "name": "beta\x1b[2J"},
         "term": 7,
     } | more
@@ -65,6 +66,11 @@ def test_a_pin_that_waits_for_its_leaf_is_told(forked, ctl):
     assert last == (
         "c0ffee00-99887766 is pinned and isn't known on this node yet: the heaviest line counts"
     )
+
+
+def test_a_parked_line_is_marked(forked, ctl):
+    forked.documents["branches"] = TWO | {"branches": [row(KEPT, parked=True)]}
+    assert "  parked  " in ctl("cluster", "branches").out
 
 
 def test_a_cluster_without_branches_says_so(forked, ctl):

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from jupiterd.cluster.facts import LinePinned, RoundCommitted, VerdictReached
+from jupiterd.cluster.facts import LineParked, LinePinned, RoundCommitted, VerdictReached
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.leading import Leading
@@ -49,3 +49,12 @@ async def test_a_round_whose_line_counts_no_more_is_not_closed() -> None:
         await conductor._close(view, JUDGED)
     assert not any(isinstance(fact, RoundCommitted) for fact in term.recorded)
     assert conductor._view().trained is None
+
+
+async def test_what_waits_for_a_checkpoint_is_given_up_once_another_line_counts() -> None:
+    term, conductor = a_trained_round()
+    view = conductor._view()
+    conductor._check_line(view)
+    await term.record(LineParked(CYCLE, "k1", is_parked=True, edit=1))
+    with pytest.raises(LineChangedError, match="another line than that of round 1"):
+        conductor._check_line(view)

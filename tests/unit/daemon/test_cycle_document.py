@@ -11,6 +11,7 @@ from jupiterd.cluster.facts import (
     CycleStateSet,
     EpochClosed,
     EpochOpened,
+    LineParked,
     RoundCommitted,
     VerdictReached,
     WorkCompleted,
@@ -241,6 +242,18 @@ def test_events_tell_of_each_epoch_and_of_its_end_unless_that_was_orderly() -> N
     ]
     numbers = [event["seq"] for event in events]
     assert numbers == sorted(set(numbers))
+
+
+def test_events_tell_of_lines_that_were_parked_and_taken_up_again() -> None:
+    def shown(*more: LineParked) -> list[dict[str, Any]]:
+        return document(*TRAINED, *more)["events"]
+
+    before = shown()[-1]["seq"]
+    *_, parked = shown(LineParked(CYCLE, "k2" + "0" * 62, True, 1))
+    *_, back = shown(LineParked(CYCLE, "k2" + "0" * 62, False, 2))
+    assert parked["text"].endswith("-k2000000 is parked: nobody in reach has its checkpoint")
+    assert back["text"].endswith("-k2000000 competes again: its checkpoint has turned up")
+    assert before < parked["seq"] < back["seq"]
 
 
 def test_the_model_is_where_this_machine_has_it() -> None:

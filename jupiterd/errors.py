@@ -136,13 +136,14 @@ class RefusedError(JupiterError):
     may_mend = True
     exit_code = ExitCode.REFUSED
     grpc_status = "PERMISSION_DENIED"
-    default_hint = "jupiterctl cluster open lets new machines in for ten minutes"
+    default_hint = "jupiterctl status shows how things stand"
 
 
 class NotAMemberError(RefusedError):
     """Only members may ask that, and the caller's key is not among them."""
 
     code = "not-a-member"
+    default_hint = "jupiterctl cluster open, on any member, lets new machines in"
 
 
 class BadCertificateError(RefusedError):

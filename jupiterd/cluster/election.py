@@ -141,6 +141,8 @@ class Election:
         self._beats: dict[NodeId, tuple[float, BeatSeen]] = {}
         """When each present node was heard last, and what it said."""
         self._round = _Round(set(), now, 0)
+        self._successor: NodeId | None = None
+        """Whom the last leader named, as long as it is waited for."""
         self._has_resigned = False
         self._has_lost_leader = False
         """It has left or died, and nobody has been followed since."""
@@ -260,7 +262,8 @@ class Election:
         self._present = present
         for node in set(self._beats) - present:
             del self._beats[node]
-        if self._role is ElectionRole.FOLLOWER and self._leader not in (None, *present):
+        is_follower = self._role is ElectionRole.FOLLOWER
+        if is_follower and not {self._leader, self._successor} - {None} <= present:
             self._lose_leader(now)
         if self._role is ElectionRole.ASKING:
             self._round.awaited &= present
@@ -373,7 +376,7 @@ class Election:
 
     def _follow(self, leader: NodeId, term: int, reason: str) -> list[Effect]:
         self._role = ElectionRole.FOLLOWER
-        self._has_lost_leader = False
+        self._has_lost_leader, self._successor = False, None
         effects = self._raise_term(term)
         if leader != self._leader:
             self._leader = leader
@@ -406,16 +409,22 @@ class Election:
         return [StepDown(reason)]
 
     def _take_over(self, now: float, successor: NodeId) -> list[Effect]:
-        """The leader has left and named one to go on: that one asks at once, the others wait."""
+        """The leader has left and named one to go on: that one asks at once, the others wait.
+
+        One that isn't here any more is not waited for, nor is one that goes meanwhile.
+        """
         if self._role is not ElectionRole.FOLLOWER or self._leader is not None:
             return []
-        is_own = successor == self._self_id
-        self._deadline = now if is_own else now + self._timing.answer_s
-        return self._tick(now) if is_own else []
+        if successor == self._self_id:
+            self._deadline = now
+            return self._tick(now)
+        if successor in self._present:
+            self._successor, self._deadline = successor, now + self._timing.answer_s
+        return []
 
     def _lose_leader(self, now: float) -> None:
         """The leader has left, by its own word or for good: no need to wait for a time-out."""
-        self._leader = None
+        self._leader = self._successor = None
         self._has_lost_leader = True
         self._leader_heard_at = _LONG_AGO
         hurry_s = self._timing.rank_s * self._rank() + self._rng.uniform(0.0, self._timing.hurry_s)

@@ -23,6 +23,8 @@ from typing import Any, Final
 from jupiterd.cluster.interface_kind import InterfaceKind
 
 GAIN: Final = 2.0
+CARRIES_S: Final = 3600.0
+"""How long it counts what a path was measured to carry: people do that by hand, and move on."""
 HOLD_S: Final = 30.0
 SETTLING_S: Final = 10.0
 TOLD_S: Final = 60.0
@@ -78,6 +80,8 @@ class _Measured:
     loss: float = 0.0
     is_dead: bool = False
     bits_per_s: float | None = None
+    carried_s: float = NEVER
+    """When it was measured how much it carries."""
     cheaper_since_s: float | None = None
 
 
@@ -131,6 +135,8 @@ class Links:
         """Take up a path that has just been proved to lead to the peer, or where it leaves now."""
         known = self._paths.get(path.target)
         if known is not None:
+            if known.path != path:  # another wire, or another end of it
+                known.bits_per_s = None
             known.path = path
             return
         if len(self._paths) >= MAX_PATHS:
@@ -171,10 +177,10 @@ class Links:
             if seen.path.source in sources:
                 seen.is_dead, seen.cheaper_since_s = True, None
 
-    def measured(self, target: str, bits_per_s: float) -> None:
-        """Take in how much a path carries."""
+    def measured(self, now: float, target: str, bits_per_s: float) -> None:
+        """Take in how much a path carries; that counts for an hour."""
         if (seen := self._paths.get(target)) is not None:
-            seen.bits_per_s = bits_per_s
+            seen.bits_per_s, seen.carried_s = bits_per_s, now
 
     def told(self, now: float, targets: Iterable[str]) -> bool:
         """Take in what the other end uses, in the ways we write it; say whether we know it."""
@@ -203,6 +209,9 @@ class Links:
     def choose(self, now: float) -> bool:
         """Decide which path is used; say whether that is another one than before."""
         before = self.active
+        for seen in self._paths.values():
+            if now - seen.carried_s > CARRIES_S:
+                seen.bits_per_s = None
         target, reason = self._choice(now)
         if target and target != before:
             self._set_active(target, reason)

@@ -26,6 +26,8 @@ from jupiterd.formats import printable
 from jupiterd.ids import ClusterId, NodeId, short
 
 MAX_WAITING = 8
+MAX_OF_A_HOST = 2
+"""Of those who wait: whoever has many keys doesn't take everybody's place."""
 WAIT_S = 300.0
 """How long somebody stays on the list after its last sign."""
 REVEAL_S = 10.0
@@ -39,6 +41,7 @@ MAX_NAME_BYTES = 64
 
 PAUSED = "it failed too often; it may try again in ten minutes"
 FULL = f"{MAX_WAITING} others wait already; it is tried again by itself"
+CROWDED = f"{MAX_OF_A_HOST} others wait at its address already; it is tried again by itself"
 TOO_OFTEN = "too many newcomers ask at once; it is tried again by itself"
 MISMATCH = "what it showed isn't what it had committed to"
 
@@ -147,6 +150,8 @@ class WaitingList:
         if known is None and (question.nonce or len(self._entries) >= MAX_WAITING):
             # A nonce without an exchange is meant for one that is over.
             return Answer(reason="" if question.nonce else FULL)
+        if known is None and self._of_host(applicant.host) >= MAX_OF_A_HOST:
+            return Answer(reason=CROWDED)
         if not self._rate.allows(now, applicant.host):
             return Answer(reason=TOO_OFTEN)
         if known is not None:
@@ -156,6 +161,9 @@ class WaitingList:
         entry = _Entry(applicant, question.commitment, fresh_nonce, now)
         self._entries[node] = entry
         return entry.answer()
+
+    def _of_host(self, host: str) -> int:
+        return sum(entry.applicant.host == host for entry in self._entries.values())
 
     def _reveal(self, now: float, entry: _Entry, nonce: bytes) -> Answer:
         node = entry.applicant.node

@@ -46,7 +46,7 @@ def show(invocation: Invocation) -> None:
 @command.command("open")
 @click.pass_obj
 def open_window(invocation: Invocation) -> None:
-    """Let new machines in for ten minutes.
+    """Let new machines in for ten minutes; before the first work, until it begins.
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def open_window(invocation: Invocation) -> None:
     from jupiterd.ctl.calls import order
 
     done = order(invocation.state_dir, "cluster.open", {})
-    Console.of(invocation).show(done, lambda: ["new machines may join for ten minutes"])
+    Console.of(invocation).show(done, lambda: [_opened(done)])
 
 
 @command.command("close")
@@ -135,3 +135,11 @@ def _how_to_join(made: Mapping[str, object]) -> list[str]:
         f"  jupiterd --join {made['token']}",
         f"good for {whom}, for a day; take it back with: {take_back}",
     ]
+
+
+def _opened(done: Mapping[str, Any]) -> str:
+    left_s = done.get("closes_in_s")
+    lasting = (
+        "until its first work begins" if left_s is None else f"for {round(left_s / 60)} minutes"
+    )
+    return f"new machines may join {lasting}"

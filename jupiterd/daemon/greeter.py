@@ -43,8 +43,10 @@ LOOK_AT_LINKS_S = 0.5
 HELLO_TIMEOUT_S = 3.0
 WORKING_S = 5.0
 MAX_TOLD_ADDRESSES = 4 * 64
-MAX_GREETINGS = 16
+MAX_GREETINGS = 32
 """At once: whoever announces a thousand addresses doesn't get a thousand connections."""
+MAX_OLD_GREETINGS = 24
+"""Of them at addresses that nobody has announced lately: a dead one takes its place for 3 s."""
 
 
 class Greeter:
@@ -104,7 +106,9 @@ class Greeter:
                     look_at_s = now_s() + LOOK_AT_LINKS_S
                     self._look_at_links()
                     self.joining.look_for_wanted()
-                for address, attempt in self.addresses.due()[: MAX_GREETINGS - len(running)]:
+                for address, attempt in self.addresses.due():
+                    if len(running) >= (MAX_GREETINGS if attempt.is_fresh else MAX_OLD_GREETINGS):
+                        break  # the fresh ones come first
                     attempt.begin()
                     task = group.create_task(self._greet(address, attempt), name=f"greet {address}")
                     running.add(task)

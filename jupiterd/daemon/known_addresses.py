@@ -4,7 +4,7 @@ Owns both, and their bound. Doesn't know what is said there (`greeter`), or how 
 (`net`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from jupiterd.daemon.clock import now_s
@@ -19,6 +19,7 @@ LOOK_AGAIN_S = 300.0
 neither notices."""
 
 MAX_ADDRESSES = 256
+NEVER_S = float("-inf")
 
 
 @dataclass
@@ -27,11 +28,18 @@ class Attempt:
 
     due_s: float
     wait_s: float = FIRST_RETRY_S
-    tried_s: float = float("-inf")
+    tried_s: float = NEVER_S
+    announced_s: float = NEVER_S
+    """When somebody was last said to be there; what the last start has kept only was so once."""
     is_ours: bool = False
     is_under_way: bool = False
     put_off_for: NodeId | None = None
     """Who answered there and is linked: as long as the link works, there is no hurry."""
+
+    @property
+    def is_fresh(self) -> bool:
+        """Say whether it was announced since it was last tried."""
+        return self.announced_s > self.tried_s
 
     def begin(self) -> None:
         """Take note that the address is tried now, and let each wait be longer than the last."""
@@ -76,6 +84,7 @@ class KnownAddresses:
         if known is None:
             self.note_new(address)
         elif not known.is_ours:
+            known.announced_s = now_s()
             known.due_s = min(known.due_s, now_s() + SOON_S)
             known.wait_s = FIRST_RETRY_S
 
@@ -85,8 +94,14 @@ class KnownAddresses:
             return False
         if len(self._attempts) >= MAX_ADDRESSES:
             self._forget_one()
-        self._attempts[address] = Attempt(now_s())
+        self._attempts[address] = Attempt(now_s(), announced_s=now_s())
         return True
+
+    def note_kept(self, addresses: Iterable[Address]) -> None:
+        """Take up where others answered before this start, the most recent first."""
+        for address in addresses:
+            if self.note_new(address):
+                self._attempts[address].announced_s = NEVER_S
 
     def hasten(self, address: Address, unless_tried_within_s: float = 0.0) -> None:
         """Have a known address tried at once."""
@@ -118,14 +133,14 @@ class KnownAddresses:
         return [a for a in self._attempts.values() if a.put_off_for is not None]
 
     def due(self) -> list[tuple[Address, Attempt]]:
-        """Return the addresses to be tried now, who has waited longest first."""
+        """Return the addresses to be tried now: the fresh ones, then who has waited longest."""
         now = now_s()
         due = [
             (address, attempt)
             for address, attempt in self._attempts.items()
             if not (attempt.is_ours or attempt.is_under_way) and now >= attempt.due_s
         ]
-        return sorted(due, key=lambda item: item[1].due_s)
+        return sorted(due, key=lambda item: (not item[1].is_fresh, item[1].due_s))
 
     def _forget_one(self) -> None:
         """Make room: the address that nobody uses and that was tried longest ago goes."""

@@ -88,7 +88,7 @@ async def _weigh(node: "Node", peer: Peer, row: Row) -> None:
         outgoing = await bits_per_s_out(channels.control)
         row["out_mbit_per_s"] = _mbit(outgoing)
         if (slower := min(incoming, outgoing)) > 0.0:
-            peer.links.measured(row["target"], slower)
+            peer.links.measured(now_s(), row["target"], slower)
             await _tell(channels.control, row["source"], node.outlook.port, slower)
     finally:
         await channels.close()

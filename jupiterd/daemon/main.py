@@ -69,6 +69,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     from jupiterd.daemon.allocator import share_one_arena
     from jupiterd.daemon.logs import start_logging
     from jupiterd.daemon.node import Node
+    from jupiterd.daemon.open_files import allow_many_open_files
     from jupiterd.daemon.serving import serve
     from jupiterd.daemon.settings import environment, load_settings
     from jupiterd.daemon.state_dir import StateDir
@@ -76,6 +77,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
 
     share_one_arena()
     start_logging(logging.DEBUG if debug else logging.INFO)
+    allow_many_open_files()
     settings, _ = load_settings(flags, environment(), config)
     state_dir = StateDir.open(settings.state_dir)
     reap(state_dir.logs)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.admission import MAX_MEMBERS, Admission, admit
+from jupiterd.cluster.door import closes_by_itself
 from jupiterd.cluster.facts import (
     ClusterRenamed,
     NodeAdmitted,
@@ -39,15 +40,17 @@ Command = Callable[["Leading", Arguments], Awaitable[dict[str, Any]]]
 
 
 async def open_window(leading: "Leading", _arguments: Arguments) -> dict[str, Any]:
-    """Let newcomers in; the leader closes the window after ten minutes.
+    """Let newcomers in; where there has been work, the leader closes the window in ten minutes.
 
     A cluster that has never run work is open as it is, and a record would only keep it from
     uniting with another fresh one.
     """
     state = leading.journal.state
-    if state.window_open and not state.has_worked:
-        return {"open": True}
-    return await _set_window(leading, is_open=True)
+    if not (state.window_open and not state.has_worked):
+        await _set_window(leading, is_open=True)
+    state = leading.journal.state
+    left_s = leading.window.left_s(now_s(), state.window_edit)
+    return {"open": True, "closes_in_s": left_s if closes_by_itself(state) else None}
 
 
 async def close_window(leading: "Leading", _arguments: Arguments) -> dict[str, Any]:

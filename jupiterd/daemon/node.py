@@ -151,8 +151,7 @@ class Node:
             StaticDiscovery(self.settings.peer_addresses()),
         )
         await discovery.start(self.outlook.port)
-        for address in load_addresses(self.state_dir.peers):
-            self.greeter.addresses.note(address)
+        self.greeter.addresses.note_kept(load_addresses(self.state_dir.peers))
         keeper = ModelKeeper(self.journal, self.library, self.exports)
         for name, task in (
             ("discovery", self.greeter.follow(discovery)),

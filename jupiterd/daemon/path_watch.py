@@ -76,7 +76,7 @@ class PathWatch:
         peer = self._peers.get(node)
         if peer is not None:
             for way in seen_from_here(told_address(text)):
-                peer.links.measured(str(way), bits_per_s)
+                peer.links.measured(now_s(), str(way), bits_per_s)
 
     def _is_in_doubt(self, peer: Peer) -> bool:
         return peer.links.is_dead or now_s() - self._proved_s(peer) > DOUBT_S

@@ -28,7 +28,7 @@ from jupiterd.cluster.election import (
 from jupiterd.cluster.timing import LAN
 from jupiterd.ids import NodeId
 
-ME, BOB, EVE = (NodeId(letter * 32) for letter in "mbz")
+ME, BOB, EVE, DAN = (NodeId(letter * 32) for letter in "mbzd")
 PEERS = frozenset((BOB, EVE))
 
 
@@ -301,6 +301,30 @@ def test_the_successor_asks_at_once_and_the_others_wait_for_it() -> None:
         made.step(1.0, PresenceChanged(frozenset((BOB,))))
         assert kinds(made.step(1.0, HandedOver(successor))) == asks
         assert made.wake_at == 1.0 + LAN.answer_s
+
+
+@pytest.mark.parametrize("knows_before", [True, False])
+def test_a_successor_that_has_gone_is_not_waited_for(knows_before: bool) -> None:
+    made = Election(ME, 1, 0.0, random.Random(1))
+    made.step(0.0, PresenceChanged(frozenset((BOB, DAN, EVE))))
+    made.step(0.1, beat(EVE, EVE, term=1))
+    gone, left = PresenceChanged(frozenset((DAN,))), PresenceChanged(frozenset((BOB, DAN)))
+    made.step(1.0, gone if knows_before else left)
+    made.step(1.0, HandedOver(BOB))
+    made.step(1.0, gone)
+    assert made.wake_at <= 1.0 + LAN.hurry_s
+
+
+def test_a_successor_that_leads_is_followed_whoever_goes_then() -> None:
+    made = Election(ME, 1, 0.0, random.Random(1))
+    made.step(0.0, PresenceChanged(frozenset((BOB, EVE))))
+    made.step(0.1, beat(EVE, EVE, term=1))
+    made.step(1.0, PresenceChanged(frozenset((BOB, DAN))))
+    made.step(1.0, HandedOver(DAN))
+    made.step(1.1, beat(BOB, BOB, term=2))
+    made.step(1.2, PresenceChanged(frozenset((BOB,))))
+    assert made.leader == BOB
+    assert made.wake_at >= 1.1 + LAN.election_min_s
 
 
 def test_who_knows_that_its_leader_is_dead_asks_again_soon_after_a_refusal() -> None:

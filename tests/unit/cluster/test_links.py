@@ -1,12 +1,14 @@
 """The choice between several ways to one peer."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.links import (
     ASK_AGAIN_S,
+    CARRIES_S,
     DOUBT_S,
     GIVE_UP_S,
     HOLD_S,
@@ -255,10 +257,32 @@ def test_three_ways_never_chase_each_other_in_a_circle() -> None:
 
 def test_what_was_measured_to_carry_more_is_better() -> None:
     links = linked(path("a"), path("b"))
-    links.measured("a:1", 20e6)
-    links.measured("b:1", 900e6)
+    links.measured(LATER, "a:1", 20e6)
+    links.measured(LATER, "b:1", 900e6)
     assert active_after(links, LATER, HOLD_S + 1, a=0.4, b=0.4) == "b:1"
     assert links.reason.endswith("900 Mbit/s instead of 20")
+
+
+def carries(links: Links, target: str) -> object:
+    return next(row["mbit_per_s"] for row in links.to_plain(LATER) if row["target"] == target)
+
+
+def test_what_a_path_carries_is_forgotten_after_an_hour() -> None:
+    links = linked(path("a"), path("b"))
+    links.measured(LATER, "b:1", 900e6)
+    links.choose(LATER + CARRIES_S)
+    assert carries(links, "b:1") == 900.0
+    links.choose(LATER + CARRIES_S + 1)
+    assert carries(links, "b:1") is None
+
+
+def test_what_a_path_carries_is_forgotten_when_it_leads_another_way() -> None:
+    links = linked(path("a"), path("b"))
+    links.measured(LATER, "b:1", 900e6)
+    links.learn(LATER, path("b"))
+    assert carries(links, "b:1") == 900.0
+    links.learn(LATER, replace(path("b"), interface="another"))
+    assert carries(links, "b:1") is None
 
 
 def test_what_loses_less_is_better() -> None:

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from jupiterd.cluster.approval import NONCE_BYTES, Answer, Question, commit
 from jupiterd.cluster.waiting import (
+    CROWDED,
     FULL,
     MAX_NAME_BYTES,
+    MAX_OF_A_HOST,
     MAX_TRIES,
     MAX_WAITING,
     MISMATCH,
@@ -122,6 +124,16 @@ def test_no_more_than_eight_wait_at_once() -> None:
     assert begin(leader, late, NEW) == Answer(reason=FULL)
     leader.drop(key(0))
     assert begin(leader, late, NEW) == Answer(LEADERS)
+
+
+def test_whoever_has_many_keys_takes_two_places_and_no_more() -> None:
+    leader = waiting_list()
+    for number in range(MAX_OF_A_HOST):
+        assert begin(leader, 2.0 * number, key(number), host="a").nonce
+    late = 2.0 * MAX_OF_A_HOST
+    assert begin(leader, late, NEW, host="a") == Answer(reason=CROWDED)
+    assert begin(leader, late, key(0), host="a") == Answer(LEADERS)
+    assert begin(leader, late, NEW, host="b") == Answer(LEADERS)
 
 
 def test_one_address_brings_one_newcomer_a_second() -> None:

@@ -11,9 +11,15 @@ def test_show_prints_the_cluster_part_of_the_status(daemon, ctl, golden):
 
 
 def test_open_and_close_reach_the_daemon(daemon, ctl):
-    assert ctl("cluster", "open").out == "new machines may join for ten minutes\n"
+    daemon.results["cluster.open"] = {"open": True, "closes_in_s": 600.0}
+    assert ctl("cluster", "open").out == "new machines may join for 10 minutes\n"
     assert ctl("cluster", "close", "--yes").out == "no new machine may join any more\n"
     assert daemon.executed == [("cluster.open", {}), ("cluster.close", {})]
+
+
+def test_a_door_that_no_work_has_closed_yet_stays_open_until_then(daemon, ctl):
+    daemon.results["cluster.open"] = {"open": True, "closes_in_s": None}
+    assert ctl("cluster", "open").out == "new machines may join until its first work begins\n"
 
 
 def test_a_refusal_exits_with_5_and_shows_the_hint_of_the_daemon(daemon, ctl):

@@ -70,6 +70,22 @@ def test_who_has_waited_longest_comes_first(clock: Clock) -> None:
     assert due(known) == [HERE, later]
 
 
+def test_what_was_announced_is_tried_before_what_is_only_remembered(clock: Clock) -> None:
+    known = KnownAddresses(lambda _: False)
+    old = [Address("192.0.2.7", port) for port in range(1, 129)]
+    known.note_kept(old)
+    clock.now += 1.0
+    known.note(HERE)
+    assert due(known) == [HERE, *old]
+    known[HERE].begin()
+    known[HERE].end()
+    clock.now += 1.0
+    assert due(known) == [*old, HERE]
+    known.note(HERE)
+    clock.now += 1.0
+    assert due(known)[0] == HERE
+
+
 def test_another_way_to_a_linked_node_has_no_hurry(clock: Clock) -> None:
     known = addresses()
     known[HERE].begin()

@@ -22,12 +22,22 @@ def is_well_formed(fact: Fact) -> bool:
     """Say whether every field of a fact that came off the wire holds what it declares."""
     if isinstance(fact, UnknownFact):
         return is_plain(fact.body)
-    return all(check(getattr(fact, name)) for name, check in _checks_of(type(fact)))
+    for name, exact, check in _checks_of(type(fact)):
+        value = getattr(fact, name)
+        if type(value) is not exact and not check(value):
+            return False
+    return True
 
 
 @cache
-def _checks_of(kind: type[KnownFact]) -> tuple[tuple[str, Check], ...]:
-    return tuple((field.name, _check_for(field.type)) for field in fields(kind))
+def _checks_of(kind: type[KnownFact]) -> tuple[tuple[str, type | None, Check], ...]:
+    """Return each field with the type that is nearly always there, and the check for any other."""
+    return tuple((f.name, _exact(f.type), _check_for(f.type)) for f in fields(kind))
+
+
+def _exact(annotation: Any) -> type | None:  # noqa: ANN401 - that is what annotations are
+    kind = getattr(annotation, "__supertype__", annotation)
+    return kind if kind in (str, int, float, bytes, bool) else None
 
 
 @cache
@@ -40,7 +50,7 @@ def _check_for(annotation: Any) -> Check:  # noqa: ANN401 - that is what annotat
         return lambda value: isinstance(value, tuple) and all(map(inner[0], value))
     if get_origin(kind) is Mapping:
         return lambda value: (
-            isinstance(value, Mapping)
+            (type(value) is dict or isinstance(value, Mapping))
             and all(map(inner[0], value))
             and all(map(inner[1], value.values()))
         )

@@ -77,7 +77,13 @@ class State:
             case UnknownFact():
                 self._unknown.offer(fact_hash(fact), fact, order)
             case _:
-                self.cycles.setdefault(fact.cycle, CycleState()).apply(fact, order)
+                self._cycle(fact.cycle).apply(fact, order)
+
+    def _cycle(self, cycle: CycleId) -> CycleState:
+        """Return a cycle's state; an empty one is dear, and only made for one that is new."""
+        if cycle not in self.cycles:
+            self.cycles[cycle] = CycleState()
+        return self.cycles[cycle]
 
     @property
     def label(self) -> str:

@@ -222,6 +222,7 @@ class Journal:
                 return
             adopt(self._ledger, snapshot)
             self._owes_snapshot = True
+            await asyncio.sleep(0)  # with a long history each of the two holds the loop a while
             try:
                 await self._save()
             finally:

@@ -1,0 +1,76 @@
+"""What the ranks of a script print, in one stream: whole lines, each with its rank before it.
+
+Owns cutting bytes into lines, and the last lines of the ranks that aren't shown. Doesn't know
+where the bytes come from or where the lines go: that is handed in.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection
+from typing import Final
+
+MAX_LINE_BYTES: Final = 1 << 16
+"""What is longer is cut, so that nobody who never ends a line fills the memory."""
+
+TAIL_LINES: Final = 20
+
+Write = Callable[[bytes, bool], None]
+"""Takes a finished line with its end, and whether it goes to standard error."""
+
+
+class RankOutput:
+    """Takes what every rank prints, and writes the lines of those that are shown."""
+
+    def __init__(self, write: Write, shown: Collection[int] | None = (0,)) -> None:
+        """Take where lines go, and the ranks that are shown; None shows all."""
+        self._write = write
+        self._shown = shown
+        self._begun: dict[tuple[int, bool], bytes] = {}
+        self._tails: dict[int, deque[bytes]] = {}
+
+    def is_shown(self, rank: int) -> bool:
+        """Say whether this rank's lines are written."""
+        return self._shown is None or rank in self._shown
+
+    def take(self, rank: int, data: bytes, *, is_error: bool) -> None:
+        """Write the lines that these bytes end, and keep the rest."""
+        rest = self._begun.pop((rank, is_error), b"") + data
+        *lines, rest = _cut(rest)
+        for line in lines:
+            self._line(rank, line, is_error=is_error)
+        if rest:
+            self._begun[rank, is_error] = rest
+
+    def finish(self, rank: int) -> None:
+        """Write what a rank that has ended left unfinished."""
+        for is_error in (False, True):
+            if rest := self._begun.pop((rank, is_error), b""):
+                self._line(rank, rest + b"\n", is_error=is_error)
+
+    def tail(self, rank: int) -> list[str]:
+        """Return the last lines of a rank that isn't shown."""
+        return [line.decode("utf-8", "replace").rstrip() for line in self._tails.get(rank, ())]
+
+    def _line(self, rank: int, line: bytes, *, is_error: bool) -> None:
+        if self.is_shown(rank):
+            self._write(prefix(rank) + line, is_error)
+        else:
+            self._tails.setdefault(rank, deque(maxlen=TAIL_LINES)).append(line)
+
+
+def prefix(rank: int) -> bytes:
+    """Return what stands before each line of a rank."""
+    return b"[rank %d] " % rank
+
+
+def _cut(data: bytes) -> list[bytes]:
+    r"""Return finished lines, then the beginning of one that isn't; a progress bar has \r."""
+    lines = data.splitlines(keepends=True) or [b""]
+    found: list[bytes] = []
+    for line in lines:
+        while len(line) > MAX_LINE_BYTES:
+            found.append(line[:MAX_LINE_BYTES] + b"\n")
+            line = line[MAX_LINE_BYTES:]  # noqa: PLW2901 - the rest of it
+        found.append(line)
+    if found[-1].endswith(b"\r"):  # perhaps half of \r\n
+        return found
+    return [*found, b""] if found[-1].endswith(b"\n") else found

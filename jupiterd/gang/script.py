@@ -1,0 +1,279 @@
+"""The processes of somebody's script on this machine: started, listened to, ended for certain.
+
+Owns them, their groups, the store where they meet, and the files that MLX reads. Doesn't know the
+ranks of other machines, or who is shown what they print. A script has no link to Jupiter: what it
+prints and how it ends is all that it says.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
+from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+
+STOP_GRACE_S: Final = 5.0
+"""Between SIGTERM and SIGKILL, for scripts that save what they have."""
+
+LAST_WORDS_S: Final = 0.5
+"""How long the end of the output is waited for where something else still holds it open."""
+
+QUEUED: Final = 64
+CHUNK_BYTES: Final = 1 << 16
+BACKLOG: Final = 1024
+
+STORE_RANK: Final = -1
+"""Stands for the store among those who print and end."""
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+KEEPER: Final = _PACKAGE / "gang" / "standalone" / "keeper.py"
+STORE: Final = _PACKAGE / "workers" / "standalone" / "script_store.py"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A rank printed something."""
+
+    rank: int
+    is_error: bool
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A rank ended, with 128 and the signal's number where it was a signal."""
+
+    rank: int
+    status: int
+
+
+ScriptEvent: TypeAlias = Printed | Ended
+
+
+class ScriptGroup:
+    """The running processes of one order; made by `start_script` alone."""
+
+    def __init__(self) -> None:
+        self._events: asyncio.Queue[ScriptEvent] = asyncio.Queue(QUEUED)
+        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self._watches: list[asyncio.Task[None]] = []
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """Return the process id of each rank's keeper, which is also its group's."""
+        return {rank: process.pid for rank, process in self._processes.items()}
+
+    async def events(self) -> AsyncGenerator[ScriptEvent]:
+        """Yield what the ranks print and how they end, until all have ended."""
+        left = {rank for rank in self._processes if rank != STORE_RANK}
+        while left:
+            event = await self._events.get()
+            if isinstance(event, Ended):
+                left.discard(event.rank)
+            yield event
+
+    async def signal(self, number: int) -> None:
+        """Signal every rank and all that it started; what has ended is left alone."""
+        for rank, process in self._processes.items():
+            is_needed = rank == STORE_RANK and number != signal.SIGKILL
+            if process.returncode is None and not is_needed:
+                _signal_group(process.pid, number)
+
+    async def start(
+        self,
+        rank: int,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        folder: str,
+        pass_fds: Sequence[int] = (),
+    ) -> None:
+        """Start one process behind a keeper of its own."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", str(KEEPER), *argv,
+            env=environment,
+            cwd=folder,
+            stdin=asyncio.subprocess.PIPE,  # the lifeline: it closes when we are gone
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )  # fmt: skip
+        self._processes[rank] = process
+        watch = asyncio.get_running_loop().create_task(self._watch(rank, process))
+        self._watches.append(watch)
+
+    async def end(self) -> None:
+        """End all that still runs: SIGTERM, a while, SIGKILL; idempotent."""
+        try:
+            await self.signal(signal.SIGTERM)
+            running = [p for rank, p in self._processes.items() if rank != STORE_RANK]
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(STOP_GRACE_S):
+                    await asyncio.gather(*(process.wait() for process in running))
+        finally:
+            await self.signal(signal.SIGKILL)
+            for watch in self._watches:  # nobody takes their events any more
+                watch.cancel()
+            await asyncio.gather(*self._watches, return_exceptions=True)
+            for process in self._processes.values():
+                await process.wait()
+                await _let_go(process)
+
+    async def _watch(self, rank: int, process: asyncio.subprocess.Process) -> None:
+        """Tell what one process prints, then how it ended; nothing of its group is left."""
+        streams = ((process.stdout, False), (process.stderr, True))
+        async with asyncio.TaskGroup() as group:
+            reading = [
+                group.create_task(self._read(rank, stream, is_error=is_error))
+                for stream, is_error in streams
+                if stream is not None
+            ]
+            status = await process.wait()
+            _signal_group(process.pid, signal.SIGKILL)
+            await asyncio.wait(reading, timeout=LAST_WORDS_S)
+            for task in reading:
+                task.cancel()
+        await self._events.put(Ended(rank, status if status >= 0 else 128 - status))
+
+    async def _read(self, rank: int, stream: asyncio.StreamReader, *, is_error: bool) -> None:
+        while data := await stream.read(CHUNK_BYTES):
+            await self._events.put(Printed(rank, is_error, data))
+
+
+@asynccontextmanager
+async def start_script(
+    order: ScriptOrder, environment: Mapping[str, str]
+) -> AsyncGenerator[ScriptGroup]:
+    """Start the store, if it is here, and the ranks; leaving the context ends them, for certain.
+
+    The last rank of a ring dials first, so it is started last.
+
+    Raises:
+        NotFoundError: the program or its folder isn't there.
+        PortInUseError: the port where the ranks were to meet is taken.
+    """
+    _check(order, environment)
+    group = ScriptGroup()
+    with tempfile.TemporaryDirectory(prefix="jupiter-launch-") as scratch:
+        try:
+            if order.store_port:
+                await _start_store(group, order, environment)
+            for rank in order.ranks:
+                its_own = rank_environment(rank, environment, Path(scratch))
+                await group.start(rank.rank, order.argv, its_own, order.folder)
+            yield group
+        finally:
+            await group.end()
+
+
+def rank_environment(
+    order: RankOrder, environment: Mapping[str, str], scratch: Path
+) -> dict[str, str]:
+    """Return the whole environment of one rank; writes the file that MLX reads, if it needs one."""
+    found = {**order.defaults, **environment, **order.variables}
+    if order.hostfile:
+        path = scratch / f"ring-{order.rank}.json"
+        path.write_text(order.hostfile, encoding="utf-8")  # in a folder that is ours alone
+        found["MLX_HOSTFILE"] = str(path)
+    return found
+
+
+def script_python(argv: Sequence[str]) -> str:
+    """Return the Python that runs the script, so far as the command says: it has its torch."""
+    return argv[0] if Path(argv[0]).name.startswith("python") else sys.executable
+
+
+def program(argv: Sequence[str], folder: str, path: str | None) -> str | None:
+    """Return where the program lies that would be run, if it is there."""
+    import shutil
+
+    if "/" in argv[0]:
+        return shutil.which(str(Path(folder) / argv[0]))
+    return shutil.which(argv[0], path=path)
+
+
+def _check(order: ScriptOrder, environment: Mapping[str, str]) -> None:
+    if not Path(order.folder).is_dir():
+        raise NotFoundError(f"the folder {order.folder} isn't there")
+    if program(order.argv, order.folder, environment.get("PATH")) is None:
+        raise NotFoundError(f"there is no program {order.argv[0]}", "give its path")
+
+
+async def _start_store(
+    group: ScriptGroup, order: ScriptOrder, environment: Mapping[str, str]
+) -> None:
+    """Start the store on a socket that is open already: ranks that come first wait in its queue."""
+    with bind_meeting(order.store_host, order.store_port) as listener:
+        argv = (script_python(order.argv), str(STORE), str(listener.fileno()))
+        alone = {**environment, "OMP_NUM_THREADS": "1"}
+        await group.start(STORE_RANK, argv, alone, order.folder, (listener.fileno(),))
+
+
+def bind_meeting(host: str, port: int) -> socket.socket:
+    """Return a listening socket.
+
+    Raises:
+        PortInUseError: the port is taken.
+        BadRouteError: the address is none of this machine's.
+    """
+    import errno
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUseError(
+                f"port {port} on {host} is taken by another program",
+                "choose another one with --master-port, or leave it to the system",
+            ) from error
+        raise BadRouteError(f"can't listen on {host}:{port}: {error.strerror}") from error
+    return listener
+
+
+async def _let_go(process: asyncio.subprocess.Process) -> None:
+    """Close what connects us with a process that has ended."""
+    with contextlib.suppress(TimeoutError, OSError):
+        async with asyncio.timeout(LAST_WORDS_S):
+            if process.stdin is not None:
+                process.stdin.close()
+                await process.stdin.wait_closed()
+            for stream in (process.stdout, process.stderr):
+                while stream is not None and await stream.read(CHUNK_BYTES):
+                    pass
+
+
+def _signal_group(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)
+
+
+def free_ports(host: str, count: int) -> tuple[int, ...]:
+    """Return so many different ports of `host` that are free just now.
+
+    Raises:
+        BadRouteError: the address is none of this machine's.
+    """
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(bind_meeting(host, 0)) for _ in range(count)]
+        return tuple(int(listener.getsockname()[1]) for listener in held)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may compute on."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

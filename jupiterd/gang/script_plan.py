@@ -1,0 +1,181 @@
+"""Where the processes of a launched script run, who they are, and what each must know.
+
+Owns the order of the ranks and the variables that torchrun's and MLX's scripts read. Pure: the
+machines and their ports come in as arguments. Doesn't know how a process is started.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from jupiterd.errors import UsageError
+
+TORCH: Final = "torch"
+MLX: Final = "mlx"
+
+PLACEHOLDER: Final = "198.51.100.1:1"
+"""Stands for ranks of a ring that are no neighbours: an address that never exists."""
+
+MAX_RANKS: Final = 1024
+MAX_PER_NODE: Final = 64
+
+_IDENTITY = (
+    "MASTER_ADDR", "MASTER_PORT", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+    "NODE_RANK", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME",
+    "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT",
+    "TORCHELASTIC_MAX_RESTARTS", "MLX_RANK", "MLX_HOSTFILE",
+)  # fmt: skip
+"""What says who a rank is and where the others are: Jupiter's alone to set."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One machine's part in a launch."""
+
+    node: str
+    name: str
+    host: str
+    """Where the ranks of other machines reach those of this one."""
+    interface: str
+    processes: int
+    cores: int
+    ports: tuple[int, ...]
+    """Free ones: the first for the meeting of all, and one more for each rank of a ring."""
+
+
+@dataclass(frozen=True)
+class RankOrder:
+    """One process of a script."""
+
+    rank: int
+    variables: Mapping[str, str]
+    defaults: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Set where the environment that it runs in doesn't say otherwise."""
+    hostfile: str = ""
+    """What MLX reads of its ring; the variable names the file that it is written to."""
+
+
+@dataclass(frozen=True)
+class ScriptOrder:
+    """What runs on one machine."""
+
+    argv: tuple[str, ...]
+    folder: str
+    ranks: tuple[RankOrder, ...]
+    store_host: str = ""
+    """Where the ranks meet; empty where that isn't on this machine, or nowhere."""
+    store_port: int = 0
+
+
+def ring_ports(engine: str, processes: int) -> int:
+    """Return how many ports a machine needs beside the meeting's."""
+    return processes if engine == MLX else 0
+
+
+def orders(
+    places: Sequence[Place],
+    argv: Sequence[str],
+    folder: str,
+    engine: str,
+    run_id: str,
+    given: Mapping[str, str],
+) -> list[ScriptOrder]:
+    """Return the order for each place; ranks are numbered machine by machine.
+
+    given: variables that the user wants every process to have
+
+    Raises:
+        UsageError: one of them is Jupiter's to set, or there are too many ranks.
+    """
+    if taken := sorted(set(given) & set(_IDENTITY)):
+        raise UsageError(f"{taken[0]} is set by jupiterctl launch itself", "leave that --env away")
+    world = sum(place.processes for place in places)
+    if world > MAX_RANKS:
+        raise UsageError(f"{world} processes are more than the {MAX_RANKS} that can meet")
+    ring = _ring(places) if engine == MLX and world > 1 else []
+    found: list[ScriptOrder] = []
+    first = 0
+    for number, place in enumerate(places):
+        ranks = tuple(
+            RankOrder(
+                rank=first + local,
+                variables={
+                    **_identity(places, number, local, first + local, run_id, engine),
+                    **_network(place, is_alone=len(places) == 1),
+                    **given,
+                },
+                defaults=_defaults(place),
+                hostfile=hostfile(ring, first + local) if ring else "",
+            )
+            for local in range(place.processes)
+        )
+        first += place.processes
+        has_store = number == 0 and engine == TORCH and world > 1
+        meeting = (place.host, place.ports[0]) if has_store else ("", 0)
+        found.append(ScriptOrder(tuple(argv), folder, ranks, *meeting))
+    return found
+
+
+def hostfile(ring: Sequence[str], rank: int) -> str:
+    """Return what one rank of an MLX ring reads: itself, its right neighbour, and their number."""
+    neighbours = {rank, (rank + 1) % len(ring)}
+    entries = [
+        [address if number in neighbours else PLACEHOLDER] for number, address in enumerate(ring)
+    ]
+    return json.dumps(entries)
+
+
+def _ring(places: Sequence[Place]) -> list[str]:
+    return [
+        f"{place.host}:{port}" for place in places for port in place.ports[1 : 1 + place.processes]
+    ]
+
+
+def _identity(
+    places: Sequence[Place], node_rank: int, local: int, rank: int, run_id: str, engine: str
+) -> dict[str, str]:
+    place, world = places[node_rank], sum(place.processes for place in places)
+    found: dict[str, str | int] = {
+        "MASTER_ADDR": places[0].host,
+        "MASTER_PORT": places[0].ports[0],
+        "RANK": rank,
+        "LOCAL_RANK": local,
+        "WORLD_SIZE": world,
+        "LOCAL_WORLD_SIZE": place.processes,
+        "NODE_RANK": node_rank,
+        "GROUP_RANK": node_rank,
+        "GROUP_WORLD_SIZE": len(places),
+        "ROLE_NAME": "default",
+        "ROLE_RANK": rank,
+        "ROLE_WORLD_SIZE": world,
+        "TORCHELASTIC_RUN_ID": run_id,
+        "TORCHELASTIC_RESTART_COUNT": 0,
+        "TORCHELASTIC_MAX_RESTARTS": 0,
+    }
+    if world > 1 and engine == TORCH:  # all ranks are clients of our store; else rank 0 has one
+        found["TORCHELASTIC_USE_AGENT_STORE"] = "True"
+    if world > 1 and engine == MLX:  # a ring of one would dial itself and fail
+        found["MLX_RANK"] = rank
+    return {name: str(value) for name, value in found.items()}
+
+
+def _network(place: Place, *, is_alone: bool) -> dict[str, str]:
+    """Name one interface: gloo would else resolve the host name, which may mean 127.0.1.1."""
+    found = {
+        "GLOO_SOCKET_IFNAME": place.interface,
+        "NCCL_SOCKET_IFNAME": f"={place.interface}",
+    }
+    if not is_alone:
+        found["NCCL_SOCKET_FAMILY"] = "AF_INET6" if ":" in place.host else "AF_INET"
+    return found
+
+
+def _defaults(place: Place) -> dict[str, str]:
+    return {
+        "OMP_NUM_THREADS": str(max(1, place.cores // place.processes)),
+        "PYTHONUNBUFFERED": "1",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
+        "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "30",
+    }

@@ -7,7 +7,7 @@ into a JupiterError. Doesn't know what is in the documents, or who shows them.
 import contextlib
 import json
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import AsyncIterable, Generator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -22,7 +22,7 @@ from jupiterd.client.reachability import unreachable
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import JupiterError
 from jupiterd.failures import CODE_KEY, from_rpc
-from jupiterd.rpc import control_pb2, control_pb2_grpc
+from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
 
 Document = Mapping[str, Any]
 """One document of the schema jupiter/v1, as decoded JSON."""
@@ -44,6 +44,8 @@ _OPTIONS = (
 )
 
 WatchCall = grpc.aio.UnaryStreamCall[control_pb2.WatchRequest, control_pb2.WatchEvent]
+
+ScriptCall = grpc.aio.StreamStreamCall[script_pb2.ScriptRequest, script_pb2.ScriptEvent]
 
 
 class ControlChannel:
@@ -100,6 +102,10 @@ class ControlChannel:
     def open_watch(self, noun: str) -> WatchCall:
         """Start one watch call; `watch` makes a stream out of it that outlives the call."""
         return cast("WatchCall", self._stub.Watch(control_pb2.WatchRequest(noun=noun)))
+
+    def open_script(self, requests: AsyncIterable[script_pb2.ScriptRequest]) -> ScriptCall:
+        """Run ranks of a script on another machine; they end with the call."""
+        return cast("ScriptCall", self._stub.RunScript(requests))
 
     @contextlib.contextmanager
     def translated(self) -> Generator[None]:

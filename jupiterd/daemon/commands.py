@@ -14,7 +14,13 @@ import grpc
 from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.state import CycleState
-from jupiterd.daemon import cycle_commands, line_commands, link_check, member_commands
+from jupiterd.daemon import (
+    cycle_commands,
+    line_commands,
+    link_check,
+    member_commands,
+    script_launch,
+)
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
 from jupiterd.errors import (
@@ -55,7 +61,10 @@ class Commands:
             **cycle_commands.COMMANDS,
             "cluster.merge": self._node.merging.merge,
         }
-        self._local = {"check.links": link_check.check_links}
+        self._local = {
+            "check.links": link_check.check_links,
+            "script.prepare": script_launch.prepare_launch,
+        }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:

@@ -8,15 +8,17 @@ import json
 import logging
 import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 
 from jupiterd.daemon.branches_document import branches_document
+from jupiterd.daemon.script_launch import passed_on
 from jupiterd.daemon.status_document import cycle_status_document, status_document
 from jupiterd.errors import JupiterError, NotFoundError, UsageError
 from jupiterd.failures import abort
-from jupiterd.rpc import control_pb2, control_pb2_grpc
+from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -81,6 +83,18 @@ class ControlService(control_pb2_grpc.ControlServicer):
             await abort(context, error)
             raise
         return control_pb2.Document(json=json.dumps(result))
+
+    async def RunScript(
+        self, request_iterator: AsyncIterator[script_pb2.ScriptRequest], context: Context
+    ) -> AsyncIterator[script_pb2.ScriptEvent]:
+        """Run ranks of a script on another machine; they end with the call."""
+        try:
+            async with aclosing(passed_on(self._node, request_iterator)) as events:
+                async for event in events:
+                    yield event
+        except JupiterError as error:
+            await abort(context, error)
+            raise
 
     async def _document(self, noun: str, context: Context) -> Document:
         kind, _, subject = noun.partition("/")

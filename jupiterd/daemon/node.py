@@ -38,6 +38,7 @@ from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.pulse import Pulse
+from jupiterd.daemon.script_service import add_scripts
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.steadiness import has_wire, watch_steadiness
@@ -80,8 +81,7 @@ class Node:
         self.runner = WorkRunner(state_dir, self.library, group, settings.threads)
         obedience = Obedience(self.file)
         self.holder = Holder(self.runner.run, obedience, group, self.runner.keep_state)
-        self.merging = Merging(self)
-        self.measuring = Measuring()
+        self.merging, self.measuring = Merging(self), Measuring()
         self.commands = Commands(self)
         self.probes = Probes(group)
         self.exchange = Exchange(self.journal, self.peers, group)
@@ -201,6 +201,7 @@ class Node:
         server = PeerServer(self.identity, host, self.settings.port, border)
         server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(PeerService(self), s))
         artifacts = ArtifactService(self.library.store, self._is_member, self._replicate)
+        server.add(lambda s: add_scripts(self, s))
         server.add(lambda s: artifact_pb2_grpc.add_ArtifactsServicer_to_server(artifacts, s))
         return server
 

@@ -8,10 +8,13 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import grpc
 
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.peers import Peers
+from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.work_events import Listening, WorkEvent, WorkOrder
 from jupiterd.errors import BadRouteError, TimedOutError, from_wire
 from jupiterd.failures import from_rpc
@@ -20,6 +23,29 @@ from jupiterd.rpc import peer_pb2
 
 PROBE_TIMEOUT_S = 5.0
 STORE_TIMEOUT_S = 60.0
+
+
+class Reach(Protocol):
+    """A node that lets members prove their routes: the leader, or one that runs a script."""
+
+    @property
+    def self_id(self) -> NodeId:
+        """Return its own id."""
+        ...
+
+    @property
+    def probes(self) -> Probes:
+        """Return its own listeners."""
+        ...
+
+    @property
+    def peers(self) -> Peers:
+        """Return its links to the others."""
+        ...
+
+    def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
+        """Return where a member is reached."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -45,7 +71,7 @@ async def open_rendezvous(
     if len(gang) == 1:
         yield Rendezvous()
         return
-    places = await _prove_routes(leading, gang, reserve=False)
+    places = await prove_routes(leading, gang, reserve=False)
     host = places[gang[0]].host
     params = {"world_size": len(gang), "interface": places[gang[0]].interface}
     order = replace(store_order, bind_host=host, params=params)
@@ -77,7 +103,7 @@ async def open_ring(leading: Leading, gang: Sequence[NodeId]) -> AsyncGenerator[
     if len(gang) == 1:
         yield Rendezvous()
         return
-    places = await _prove_routes(leading, gang, reserve=True)
+    places = await prove_routes(leading, gang, reserve=True)
     for place in places.values():
         if ":" in place.host:
             raise BadRouteError(
@@ -105,8 +131,8 @@ async def _outlive(events: AsyncIterator[WorkEvent]) -> None:
         pass
 
 
-async def _prove_routes(
-    leading: Leading, gang: Sequence[NodeId], *, reserve: bool
+async def prove_routes(
+    leading: "Reach", gang: Sequence[NodeId], *, reserve: bool
 ) -> dict[NodeId, peer_pb2.OpenProbeReply]:
     """Let every member open a listener and every other connect to it, over real TCP."""
     members = list(dict.fromkeys(gang))
@@ -127,7 +153,7 @@ async def _prove_routes(
 
 
 async def _open_probe(
-    leading: Leading, node: NodeId, members: Sequence[NodeId], *, reserve: bool
+    leading: "Reach", node: NodeId, members: Sequence[NodeId], *, reserve: bool
 ) -> peer_pb2.OpenProbeReply:
     other = next(member for member in members if member != node)
     toward = leading.host_of(other, seen_from=node)
@@ -146,7 +172,7 @@ async def _open_probe(
 
 
 async def _probe(
-    leading: Leading, node: NodeId, targets: Sequence[str]
+    leading: "Reach", node: NodeId, targets: Sequence[str]
 ) -> Sequence[peer_pb2.Failure]:
     request = peer_pb2.ProbeRoutesRequest(targets=targets)
     if node == leading.self_id:

@@ -122,6 +122,9 @@ class Settings:
     threads: int = _read_by(_whole(0, 4096), default=0)
     """Threads that each worker process computes with; 0 means one for each core."""
 
+    allow_scripts: bool = _read_by(_yes_or_no, default=False)
+    """Members may run scripts of theirs here, as the user that runs this daemon."""
+
     local: bool = _read_by(_yes_or_no, default=False)
     """Use the loopback interface only, for several daemons on one machine."""
 

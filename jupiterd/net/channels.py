@@ -22,6 +22,7 @@ from jupiterd.net.sturdy_channel import SturdyChannel
 from jupiterd.ports import Address
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
 from jupiterd.rpc.peer_pb2_grpc import PeerStub
+from jupiterd.rpc.script_pb2_grpc import ScriptsStub
 
 CHANNEL_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     TARGET_NAME_OPTION,
@@ -78,6 +79,11 @@ class PeerChannels:
     def bulk(self) -> ArtifactsStub:
         """The Artifacts service."""
         return ArtifactsStub(self._channel(MAX_BULK_REPLY_BYTES))
+
+    @cached_property
+    def scripts(self) -> ScriptsStub:
+        """The Scripts service, on a connection that only what scripts print passes."""
+        return ScriptsStub(self._channel(MAX_REPLY_BYTES))
 
     def at(self, address: Address) -> "PeerChannels":
         """Return new ones to the same peer at another address."""

@@ -10,7 +10,7 @@ though nobody has cancelled the caller: both would end tasks that are to go on f
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -77,13 +77,17 @@ class SturdyChannel:
         response_deserializer: Parser,
         **more: Any,
     ) -> object:
-        """Return a call of many requests and replies: gRPC's own, `heartbeats` looks after it."""
+        """Return a call of many requests and replies.
+
+        Without an iterator of requests it is gRPC's own: `heartbeats` looks after it.
+        """
         read = _reader(response_deserializer)
         call = self._channel.stream_stream(method, request_serializer, read, **more)
 
-        def talk(**options: Any) -> object:
+        def talk(*requests: AsyncIterable[object], **options: Any) -> object:
             self._check_open()
-            return call(**options)
+            made = cast("Any", call)(*requests, **options)
+            return _Replies(made) if requests else made
 
         return talk
 

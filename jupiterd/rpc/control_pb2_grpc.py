@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from jupiterd.rpc import control_pb2 as jupiter_dot_v1_dot_control__pb2
+from jupiterd.rpc import script_pb2 as jupiter_dot_v1_dot_script__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -49,6 +50,11 @@ class ControlStub:
                 request_serializer=jupiter_dot_v1_dot_control__pb2.ExecuteRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_control__pb2.Document.FromString,
                 _registered_method=True)
+        self.RunScript = channel.stream_stream(
+                '/jupiter.v1.Control/RunScript',
+                request_serializer=jupiter_dot_v1_dot_script__pb2.ScriptRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_script__pb2.ScriptEvent.FromString,
+                _registered_method=True)
 
 
 class ControlServicer:
@@ -74,6 +80,13 @@ class ControlServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RunScript(self, request_iterator, context):
+        """Runs ranks of a script on another machine, which the first request names; as in script.proto.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -91,6 +104,11 @@ def add_ControlServicer_to_server(servicer, server):
                     servicer.Execute,
                     request_deserializer=jupiter_dot_v1_dot_control__pb2.ExecuteRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_control__pb2.Document.SerializeToString,
+            ),
+            'RunScript': grpc.stream_stream_rpc_method_handler(
+                    servicer.RunScript,
+                    request_deserializer=jupiter_dot_v1_dot_script__pb2.ScriptRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_script__pb2.ScriptEvent.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -174,6 +192,33 @@ class Control:
             '/jupiter.v1.Control/Execute',
             jupiter_dot_v1_dot_control__pb2.ExecuteRequest.SerializeToString,
             jupiter_dot_v1_dot_control__pb2.Document.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunScript(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/jupiter.v1.Control/RunScript',
+            jupiter_dot_v1_dot_script__pb2.ScriptRequest.SerializeToString,
+            jupiter_dot_v1_dot_script__pb2.ScriptEvent.FromString,
             options,
             channel_credentials,
             insecure,

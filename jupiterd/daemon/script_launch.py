@@ -1,0 +1,241 @@
+"""A script on several machines, as seen from the daemon that jupiterctl asks: where it may run.
+
+Owns choosing the machines, proving their routes, asking each whether it may and can, and passing
+the ranks' events through. Doesn't run anything: jupiterctl runs this machine's ranks, and the
+others' daemons (`script_service`) theirs.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc.aio
+
+from jupiterd.cluster.node_names import find_node
+from jupiterd.daemon.rendezvous import prove_routes
+from jupiterd.errors import (
+    BadRouteError,
+    MalformedError,
+    NotFoundError,
+    PeerUnreachableError,
+    UsageError,
+)
+from jupiterd.failures import from_rpc
+from jupiterd.gang.script import free_ports, program, usable_cores
+from jupiterd.gang.script_messages import MAX_HASHED_BYTES
+from jupiterd.gang.script_plan import MAX_PER_NODE, MLX, ring_ports
+from jupiterd.ids import NodeId
+from jupiterd.net.interfaces import source_address_toward
+from jupiterd.rpc import script_pb2
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+    from jupiterd.daemon.peers import Peers
+    from jupiterd.daemon.probes import Probes
+
+PREPARE_TIMEOUT_S: Final = 10.0
+LOOPBACK: Final = "127.0.0.1"
+
+Places = dict[str, Any]
+
+
+async def prepare_launch(node: "Node", arguments: Mapping[str, Any]) -> Places:
+    """Return a place for each machine that is meant, this one first if it is one of them.
+
+    Raises:
+        JupiterError: one is unknown, unreachable, unwilling, or lacks the script.
+    """
+    names = member_names(node)
+    chosen = chosen_nodes(str(arguments["nodes"]), names, node.alive(), node.identity.node_id)
+    hosts = await _hosts(node, chosen)
+    asked = [
+        _ask(node, member, names[member], _request(arguments, host))
+        for member, (host, _) in hosts.items()
+    ]
+    replies = await asyncio.gather(*asked)
+    return {
+        "self": node.identity.node_id,
+        "places": [
+            {
+                "node": member,
+                "name": names[member],
+                "host": host,
+                "interface": interface,
+                "processes": reply.processes,
+                "cores": reply.cores,
+                "ports": list(reply.ports),
+                "script_hash": reply.script_hash.hex(),
+            }
+            for (member, (host, interface)), reply in zip(hosts.items(), replies, strict=True)
+        ],
+    }
+
+
+def member_names(node: "Node") -> dict[NodeId, str]:
+    """Return the members with the names that people see."""
+    return {
+        member: peer.name if (peer := node.peers.get(member)) and peer.name else fact.name
+        for member, fact in node.journal.state.members.items()
+    }
+
+
+def chosen_nodes(
+    wanted: str, names: Mapping[NodeId, str], alive: frozenset[NodeId], own: NodeId
+) -> list[NodeId]:
+    """Return the machines that `all`, a number, or names mean; this one first, if it is among them.
+
+    Raises:
+        NotFoundError: there is no such machine, or there aren't so many.
+        PeerUnreachableError: one that is named isn't alive.
+    """
+    others = sorted(
+        (node for node in alive if node in names and node != own), key=names.__getitem__
+    )
+    if wanted == "all":
+        return [own, *others]
+    if wanted.isdigit():
+        count = int(wanted)
+        if not 1 <= count <= 1 + len(others):
+            raise NotFoundError(
+                f"{count} machines were asked for and {1 + len(others)} are alive",
+                "jupiterctl node list shows who is here",
+            )
+        return [own, *others][:count]
+    meant = [find_node(names, part.strip()) for part in wanted.split(",") if part.strip()]
+    if not meant:
+        raise UsageError("no machine was named", "--nodes all, a number, or names with commas")
+    for node in meant:
+        if node not in alive:
+            raise PeerUnreachableError(f"{names[node]} isn't alive just now")
+    return sorted(dict.fromkeys(meant), key=lambda node: node != own)
+
+
+async def prepared_here(
+    node: "Node", request: script_pb2.PrepareScriptRequest
+) -> script_pb2.PrepareScriptReply:
+    """Return what this machine can do for a launch.
+
+    Raises:
+        NotFoundError: the script, its folder or its program isn't here.
+        BadRouteError: the address is none of this machine's.
+    """
+    name = node.settings.name
+    if request.per_node > MAX_PER_NODE or len(request.script) > 4096 or len(request.folder) > 4096:
+        raise MalformedError("a launch asks for more than it can use")
+    digest = await asyncio.to_thread(_check_script, name, request)
+    processes = request.per_node or _default_processes(node, request.engine)
+    ports = free_ports(request.host, 1 + ring_ports(request.engine, processes))
+    return script_pb2.PrepareScriptReply(
+        processes=processes, cores=usable_cores(), ports=ports, script_hash=digest
+    )
+
+
+async def passed_on(
+    node: "Node", requests: AsyncIterator[script_pb2.ScriptRequest]
+) -> AsyncGenerator[script_pb2.ScriptEvent]:
+    """Run ranks on the machine that the first request names; closing the iterator ends them.
+
+    Raises:
+        JupiterError: it can't be reached, or refuses.
+    """
+    try:
+        first = await anext(requests)
+    except StopAsyncIteration as error:
+        raise MalformedError("a launch came without its order") from error
+    peer = node.peers.require(NodeId(first.node))
+
+    async def all_requests() -> AsyncGenerator[script_pb2.ScriptRequest]:
+        yield script_pb2.ScriptRequest(order=first.order)
+        async for request in requests:
+            yield request
+
+    with peer.channels.in_use() as channels:
+        call = channels.scripts.Run(all_requests())
+        try:
+            async for event in call:
+                yield event
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, peer.name) from error
+        finally:
+            call.cancel()
+
+
+class _Here:
+    """This node as one that lets members prove their routes."""
+
+    def __init__(self, node: "Node") -> None:
+        self.self_id: NodeId = node.identity.node_id
+        self.probes: Probes = node.probes
+        self.peers: Peers = node.peers
+
+    def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
+        """Return the host of a member; our own is the address that leads to the asker."""
+        if node != self.self_id:
+            return self.peers.require(node).address.host
+        return source_address_toward(self.peers.require(seen_from).address.host)[0]
+
+
+async def _hosts(node: "Node", chosen: Sequence[NodeId]) -> dict[NodeId, tuple[str, str]]:
+    """Return address and interface of each machine, once all have reached each other there."""
+    if len(chosen) == 1:
+        is_mac = (hardware := node.outlook.hardware_of(chosen[0])) and hardware.system == "Darwin"
+        return {chosen[0]: (LOOPBACK, "lo0" if is_mac else "lo")}
+    proved = await prove_routes(_Here(node), chosen, reserve=False)
+    for place in proved.values():
+        if ":" in place.host:
+            raise BadRouteError(
+                f"a script's ranks need IPv4, and a member is reached at {place.host}",
+                "give the machines IPv4 addresses",
+            )
+    return {member: (place.host, place.interface) for member, place in proved.items()}
+
+
+async def _ask(
+    node: "Node", member: NodeId, name: str, request: script_pb2.PrepareScriptRequest
+) -> script_pb2.PrepareScriptReply:
+    if member == node.identity.node_id:  # jupiterctl runs it here, as whoever called it
+        return await prepared_here(node, request)
+    stub = node.peers.require(member).channels.scripts
+    try:
+        return await stub.Prepare(request, timeout=PREPARE_TIMEOUT_S)
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error, name) from error
+
+
+def _request(arguments: Mapping[str, Any], host: str) -> script_pb2.PrepareScriptRequest:
+    return script_pb2.PrepareScriptRequest(
+        program=str(arguments["program"]),
+        folder=str(arguments["folder"]),
+        script=str(arguments["script"]),
+        engine=str(arguments["engine"]),
+        per_node=int(arguments["per_node"]),
+        host=host,
+    )
+
+
+def _check_script(name: str, request: script_pb2.PrepareScriptRequest) -> bytes:
+    """Return the script's hash, or nothing where none was named."""
+    from blake3 import blake3
+
+    from jupiterd.daemon.script_service import host_environment
+
+    hint = f"the folder must lie at the same path on {name}: copy it there, or share it"
+    if not Path(request.folder).is_dir():
+        raise NotFoundError(f"script missing on {name}: there is no folder {request.folder}", hint)
+    if request.script and not Path(request.script).is_file():
+        raise NotFoundError(f"script missing on {name}: there is no {request.script}", hint)
+    if program([request.program], request.folder, host_environment()["PATH"]) is None:
+        raise NotFoundError(
+            f"script missing on {name}: there is no program {request.program}",
+            "name one that is installed there too",
+        )
+    if not request.script:
+        return b""
+    with Path(request.script).open("rb") as file:
+        return blake3(file.read(MAX_HASHED_BYTES)).digest()
+
+
+def _default_processes(node: "Node", engine: str) -> int:
+    """Return one process for each GPU that torch may use, and one where there is none."""
+    return 1 if engine == MLX else max(1, sum(g.kind == "cuda" for g in node.hardware.gpus))

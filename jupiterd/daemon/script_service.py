@@ -1,0 +1,114 @@
+"""The Scripts service: what other nodes may run here, if this machine's owner allows it.
+
+Owns that question, how many may run at once, and what they are given of this daemon's environment.
+Doesn't know how processes are held (`gang.script`), or what runs on other machines.
+"""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import grpc.aio
+
+from jupiterd.daemon.script_launch import prepared_here
+from jupiterd.errors import ConflictError, MalformedError, NotAMemberError, RefusedError
+from jupiterd.gang.environment import PASSED_ON
+from jupiterd.gang.script import ScriptGroup, start_script
+from jupiterd.gang.script_messages import SIGNALS, event_to_proto, order_from_proto
+from jupiterd.ids import NodeId, short
+from jupiterd.net.credentials import caller
+from jupiterd.rpc import script_pb2, script_pb2_grpc
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+log = logging.getLogger(__name__)
+
+MAX_RUNNING: Final = 8
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class ScriptService(script_pb2_grpc.ScriptsServicer):
+    """Answers other nodes that run a script on several machines."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._running = 0
+
+    async def Prepare(
+        self, request: script_pb2.PrepareScriptRequest, context: Context
+    ) -> script_pb2.PrepareScriptReply:
+        """Say whether it may run here and can, and on which ports."""
+        self._allowed(context)
+        return await prepared_here(self._node, request)
+
+    async def Run(
+        self, request_iterator: AsyncIterator[script_pb2.ScriptRequest], context: Context
+    ) -> AsyncIterator[script_pb2.ScriptEvent]:
+        """Run ranks; they end with the call."""
+        who = self._allowed(context)
+        if self._running >= MAX_RUNNING:
+            raise ConflictError(f"{self._node.settings.name} runs {MAX_RUNNING} scripts already")
+        try:
+            first = await anext(request_iterator)
+        except StopAsyncIteration as error:
+            raise MalformedError("a launch came without its order") from error
+        order = order_from_proto(first.order)
+        ranks = [rank.rank for rank in order.ranks]
+        extra = {"node": short(who), "argv": list(order.argv), "folder": order.folder}
+        log.info("script_started", extra={**extra, "ranks": ranks})
+        self._running += 1
+        try:
+            async with start_script(order, host_environment()) as group:
+                signals = asyncio.get_running_loop().create_task(_pass(request_iterator, group))
+                try:
+                    async with aclosing(group.events()) as events:
+                        async for event in events:
+                            yield event_to_proto(event)
+                finally:
+                    signals.cancel()
+        finally:
+            self._running -= 1
+            log.info("script_ended", extra=extra)
+
+    def _allowed(self, context: Context) -> NodeId:
+        who, name = caller(context), self._node.settings.name
+        if self._node.greeter.clone_at:
+            raise ConflictError("another machine uses this node's key")
+        if who not in self._node.journal.state.members:
+            raise NotAMemberError(f"node {short(who)} is not a member of this cluster")
+        if not self._node.settings.allow_scripts:
+            raise RefusedError(
+                f"{name} doesn't run scripts of other machines",
+                f"its owner allows them there with: jupiterd --allow-scripts "
+                f"(allow_scripts: true in {name}'s jupiter.yaml)",
+            )
+        return who
+
+
+def add_scripts(node: "Node", server: grpc.aio.Server) -> None:
+    """Register the service on a server."""
+    script_pb2_grpc.add_ScriptsServicer_to_server(ScriptService(node), server)
+
+
+async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], group: ScriptGroup) -> None:
+    """Pass signals on for as long as the ranks run; others than those of an end mean nothing."""
+    async for request in requests:
+        if request.signal in SIGNALS:
+            await group.signal(request.signal)
+
+
+def host_environment() -> dict[str, str]:
+    """Return what a script of another machine gets of this daemon's environment.
+
+    `python` means the one that runs us, as it does at the machine that launches.
+    """
+    found = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    own = str(Path(sys.executable).parent)
+    return {**found, "PATH": os.pathsep.join([own, found.get("PATH", os.defpath)])}

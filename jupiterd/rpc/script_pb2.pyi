@@ -1,0 +1,111 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class PrepareScriptRequest(_message.Message):
+    __slots__ = ("program", "folder", "script", "engine", "per_node", "host")
+    PROGRAM_FIELD_NUMBER: _ClassVar[int]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    SCRIPT_FIELD_NUMBER: _ClassVar[int]
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    PER_NODE_FIELD_NUMBER: _ClassVar[int]
+    HOST_FIELD_NUMBER: _ClassVar[int]
+    program: str
+    folder: str
+    script: str
+    engine: str
+    per_node: int
+    host: str
+    def __init__(self, program: _Optional[str] = ..., folder: _Optional[str] = ..., script: _Optional[str] = ..., engine: _Optional[str] = ..., per_node: _Optional[int] = ..., host: _Optional[str] = ...) -> None: ...
+
+class PrepareScriptReply(_message.Message):
+    __slots__ = ("processes", "cores", "ports", "script_hash")
+    PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    CORES_FIELD_NUMBER: _ClassVar[int]
+    PORTS_FIELD_NUMBER: _ClassVar[int]
+    SCRIPT_HASH_FIELD_NUMBER: _ClassVar[int]
+    processes: int
+    cores: int
+    ports: _containers.RepeatedScalarFieldContainer[int]
+    script_hash: bytes
+    def __init__(self, processes: _Optional[int] = ..., cores: _Optional[int] = ..., ports: _Optional[_Iterable[int]] = ..., script_hash: _Optional[bytes] = ...) -> None: ...
+
+class ScriptRequest(_message.Message):
+    __slots__ = ("node", "order", "signal")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ORDER_FIELD_NUMBER: _ClassVar[int]
+    SIGNAL_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    order: ScriptOrder
+    signal: int
+    def __init__(self, node: _Optional[str] = ..., order: _Optional[_Union[ScriptOrder, _Mapping]] = ..., signal: _Optional[int] = ...) -> None: ...
+
+class ScriptOrder(_message.Message):
+    __slots__ = ("argv", "folder", "ranks", "store_host", "store_port")
+    ARGV_FIELD_NUMBER: _ClassVar[int]
+    FOLDER_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    STORE_HOST_FIELD_NUMBER: _ClassVar[int]
+    STORE_PORT_FIELD_NUMBER: _ClassVar[int]
+    argv: _containers.RepeatedScalarFieldContainer[str]
+    folder: str
+    ranks: _containers.RepeatedCompositeFieldContainer[ScriptRank]
+    store_host: str
+    store_port: int
+    def __init__(self, argv: _Optional[_Iterable[str]] = ..., folder: _Optional[str] = ..., ranks: _Optional[_Iterable[_Union[ScriptRank, _Mapping]]] = ..., store_host: _Optional[str] = ..., store_port: _Optional[int] = ...) -> None: ...
+
+class ScriptRank(_message.Message):
+    __slots__ = ("rank", "variables", "defaults", "hostfile")
+    class VariablesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class DefaultsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    VARIABLES_FIELD_NUMBER: _ClassVar[int]
+    DEFAULTS_FIELD_NUMBER: _ClassVar[int]
+    HOSTFILE_FIELD_NUMBER: _ClassVar[int]
+    rank: int
+    variables: _containers.ScalarMap[str, str]
+    defaults: _containers.ScalarMap[str, str]
+    hostfile: str
+    def __init__(self, rank: _Optional[int] = ..., variables: _Optional[_Mapping[str, str]] = ..., defaults: _Optional[_Mapping[str, str]] = ..., hostfile: _Optional[str] = ...) -> None: ...
+
+class ScriptEvent(_message.Message):
+    __slots__ = ("printed", "ended")
+    PRINTED_FIELD_NUMBER: _ClassVar[int]
+    ENDED_FIELD_NUMBER: _ClassVar[int]
+    printed: ScriptPrinted
+    ended: ScriptEnded
+    def __init__(self, printed: _Optional[_Union[ScriptPrinted, _Mapping]] = ..., ended: _Optional[_Union[ScriptEnded, _Mapping]] = ...) -> None: ...
+
+class ScriptPrinted(_message.Message):
+    __slots__ = ("rank", "is_error", "data")
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    IS_ERROR_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    rank: int
+    is_error: bool
+    data: bytes
+    def __init__(self, rank: _Optional[int] = ..., is_error: _Optional[bool] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class ScriptEnded(_message.Message):
+    __slots__ = ("rank", "status")
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    rank: int
+    status: int
+    def __init__(self, rank: _Optional[int] = ..., status: _Optional[int] = ...) -> None: ...

@@ -8,6 +8,7 @@ import click
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.errors import ExitCode
 from jupiterd.formats import plain
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 ONE_NODE_S: Final = 150.0
 """A way takes two seconds as a rule, and one that hardly works ten; a node has eight at most."""
+
+SYNC_S: Final = 110.0
 
 
 @click.group(cls=Group)
@@ -50,6 +53,42 @@ def check_links(invocation: Invocation, node: str | None) -> None:
         "hints": [*hints(paths), *failed],
     }
     console.show(document, lambda: link_lines(document))
+
+
+@command.command("sync")
+@click.option(
+    "--nodes",
+    default="",
+    metavar="all|N|NAME,...",
+    help="The machines that take part; those that would train unless told otherwise.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "torch", "mlx"]),
+    default="auto",
+    help="What they add up with; as a cycle would choose unless told otherwise.",
+)
+@click.pass_obj
+def check_sync(invocation: Invocation, nodes: str, engine: str) -> int:
+    """Let the machines that would train add up a known vector, as they do in every step.
+
+    Each rank says whether its sum is right, how long a small one took, and how much a large one
+    carried; a round that trains meanwhile is slower for so long. The exit status is 8 where a sum
+    is wrong or a machine doesn't answer.
+
+    \b
+    Examples:
+      jupiterctl check sync
+      jupiterctl check sync --nodes all --engine mlx -o json
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.sync_rows import is_healthy, sync_lines
+
+    console = Console.of(invocation)
+    arguments = {"nodes": nodes, "engine": engine}
+    document = order(invocation.state_dir, "check.sync", arguments, SYNC_S)
+    console.show(document, lambda: sync_lines(document))
+    return ExitCode.OK if is_healthy(document["nodes"]) else ExitCode.UNHEALTHY
 
 
 def _measured(

@@ -23,6 +23,7 @@ from jupiterd.daemon import (
 )
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
+from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
 from jupiterd.errors import (
     ConflictError,
     MissingExtraError,
@@ -66,6 +67,8 @@ class Commands:
             "script.prepare": script_launch.prepare_launch,
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
+        self._long = {"check.sync": SyncCheck().run}
+        """What only the leader can do, while it goes on with other commands."""
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
@@ -79,7 +82,8 @@ class Commands:
             raise NoLeaderError("nobody leads the cluster just now")
         request = peer_pb2.CommandRequest(verb=verb, arguments_json=json.dumps(dict(arguments)))
         try:
-            reply = await peer.channels.control.Command(request, timeout=FORWARD_TIMEOUT_S)
+            timeout_s = LONGEST_S if verb in self._long else FORWARD_TIMEOUT_S
+            reply = await peer.channels.control.Command(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, f"the leader {peer.name}") from error
         if reply.failure.code:
@@ -91,6 +95,8 @@ class Commands:
         self._node.pulse.check_awake()
         if self._node.leading is None:
             raise NoLeaderError("this node doesn't lead")
+        if verb in self._long:
+            return {"schema": SCHEMA, **await self._long[verb](self._node.leading, arguments)}
         if verb not in self._verbs:
             raise UsageError(f"unknown command {verb}")
         async with self._one_at_a_time:

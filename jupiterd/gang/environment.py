@@ -38,6 +38,9 @@ ALWAYS = {
     "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "30",
 }
 
+MEETING_TASKS = frozenset({"train", "check_sync"})
+"""Tasks whose ranks meet over torch's process groups."""
+
 _BLAS_NAMES = ("openblas-pthread/libopenblas.so.0", "libopenblas.so.0")
 _LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 
@@ -51,7 +54,7 @@ def worker_environment(
     }
     environment |= ALWAYS
     environment["OMP_NUM_THREADS"] = str(threads(params, len(_usable_cores())))
-    if task == "train" and int(params.get("world_size", 1)) > 1:
+    if task in MEETING_TASKS and int(params.get("world_size", 1)) > 1:
         environment |= _gang_environment(params)
     if params.get("engine") == "mlx":
         environment |= _mlx_environment(environment["OMP_NUM_THREADS"])

@@ -19,6 +19,7 @@ TASKS = {
     "pack": "jupiterd.workers.data.pack",
     "train": "jupiterd.workers.train.torch_rank",
     "train_mlx": "jupiterd.workers.train.mlx_rank",
+    "check_sync": "jupiterd.workers.train.sync_check",
     "store": "jupiterd.workers.train.store",
     "generate": "jupiterd.workers.generate.complete",
     "prompt": "jupiterd.workers.generate.prompt",

@@ -45,7 +45,7 @@ class LocalSite:
 
     async def signal(self, number: int) -> None:
         """Signal all of them."""
-        await self._group.signal(number)
+        self._group.signal(number)
 
 
 class RemoteSite:

@@ -101,7 +101,7 @@ async def _pass(requests: AsyncIterator[script_pb2.ScriptRequest], group: Script
     """Pass signals on for as long as the ranks run; others than those of an end mean nothing."""
     async for request in requests:
         if request.signal in SIGNALS:
-            await group.signal(request.signal)
+            group.signal(request.signal)
 
 
 def host_environment() -> dict[str, str]:

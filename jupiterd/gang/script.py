@@ -12,13 +12,14 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
+from jupiterd.gang.kept import Kept, start_kept
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
 
 STOP_GRACE_S: Final = 5.0
@@ -35,7 +36,6 @@ STORE_RANK: Final = -1
 """Stands for the store among those who print and end."""
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-KEEPER: Final = _PACKAGE / "gang" / "standalone" / "keeper.py"
 STORE: Final = _PACKAGE / "workers" / "standalone" / "script_store.py"
 
 
@@ -64,29 +64,29 @@ class ScriptGroup:
 
     def __init__(self) -> None:
         self._events: asyncio.Queue[ScriptEvent] = asyncio.Queue(QUEUED)
-        self._processes: dict[int, asyncio.subprocess.Process] = {}
-        self._watches: list[asyncio.Task[None]] = []
+        self._running: dict[int, Kept] = {}
+        self._watches: dict[int, asyncio.Task[None]] = {}
+        self._is_over = False
 
     @property
     def pids(self) -> dict[int, int]:
         """Return the process id of each rank's keeper, which is also its group's."""
-        return {rank: process.pid for rank, process in self._processes.items()}
+        return {rank: kept.pid for rank, kept in self._running.items()}
 
     async def events(self) -> AsyncGenerator[ScriptEvent]:
         """Yield what the ranks print and how they end, until all have ended."""
-        left = {rank for rank in self._processes if rank != STORE_RANK}
+        left = {rank for rank in self._running if rank != STORE_RANK}
         while left:
             event = await self._events.get()
             if isinstance(event, Ended):
                 left.discard(event.rank)
             yield event
 
-    async def signal(self, number: int) -> None:
+    def signal(self, number: int) -> None:
         """Signal every rank and all that it started; what has ended is left alone."""
-        for rank, process in self._processes.items():
-            is_needed = rank == STORE_RANK and number != signal.SIGKILL
-            if process.returncode is None and not is_needed:
-                _signal_group(process.pid, number)
+        for rank, kept in self._running.items():
+            if rank != STORE_RANK or number == signal.SIGKILL:  # the ranks may need the store
+                kept.signal(number)
 
     async def start(
         self,
@@ -97,56 +97,54 @@ class ScriptGroup:
         pass_fds: Sequence[int] = (),
     ) -> None:
         """Start one process behind a keeper of its own."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", "-S", str(KEEPER), *argv,
-            env=environment,
-            cwd=folder,
-            stdin=asyncio.subprocess.PIPE,  # the lifeline: it closes when we are gone
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            pass_fds=pass_fds,
-            start_new_session=True,
-        )  # fmt: skip
-        self._processes[rank] = process
-        watch = asyncio.get_running_loop().create_task(self._watch(rank, process))
-        self._watches.append(watch)
+        kept = self._running[rank] = await start_kept(argv, environment, folder, pass_fds)
+        self._watches[rank] = asyncio.get_running_loop().create_task(self._watch(rank, kept))
 
     async def end(self) -> None:
         """End all that still runs: SIGTERM, a while, SIGKILL; idempotent."""
+        self._is_over = True
+        while not self._events.empty():  # nobody takes them any more
+            self._events.get_nowait()
+        ranks = [watch for rank, watch in self._watches.items() if rank != STORE_RANK]
         try:
-            await self.signal(signal.SIGTERM)
-            running = [p for rank, p in self._processes.items() if rank != STORE_RANK]
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_GRACE_S):
-                    await asyncio.gather(*(process.wait() for process in running))
+            self.signal(signal.SIGTERM)
+            if ranks:
+                await asyncio.wait(ranks, timeout=STOP_GRACE_S)
         finally:
-            await self.signal(signal.SIGKILL)
-            for watch in self._watches:  # nobody takes their events any more
-                watch.cancel()
-            await asyncio.gather(*self._watches, return_exceptions=True)
-            for process in self._processes.values():
-                await process.wait()
-                await _let_go(process)
+            self.signal(signal.SIGKILL)
+            await asyncio.gather(*self._watches.values())
 
-    async def _watch(self, rank: int, process: asyncio.subprocess.Process) -> None:
+    async def _watch(self, rank: int, kept: Kept) -> None:
         """Tell what one process prints, then how it ended; nothing of its group is left."""
-        streams = ((process.stdout, False), (process.stderr, True))
-        async with asyncio.TaskGroup() as group:
-            reading = [
-                group.create_task(self._read(rank, stream, is_error=is_error))
-                for stream, is_error in streams
-                if stream is not None
-            ]
-            status = await process.wait()
-            _signal_group(process.pid, signal.SIGKILL)
-            await asyncio.wait(reading, timeout=LAST_WORDS_S)
+        loop = asyncio.get_running_loop()
+        reading = [
+            loop.create_task(self._read(rank, stream, is_error=is_error))
+            for is_error, stream in kept.outputs.items()
+        ]
+        try:
+            status = await kept.wait()
+            await self._heard(reading)
+        finally:
             for task in reading:
                 task.cancel()
-        await self._events.put(Ended(rank, status if status >= 0 else 128 - status))
+            kept.let_go()
+        await self._tell(Ended(rank, status))
+
+    async def _heard(self, reading: Iterable[asyncio.Task[None]]) -> None:
+        """Wait for the end of the output, but not for who left the group and holds it open."""
+        left = set(reading)
+        while left:
+            _, left = await asyncio.wait(left, timeout=LAST_WORDS_S)
+            if not self._events.full():
+                return
 
     async def _read(self, rank: int, stream: asyncio.StreamReader, *, is_error: bool) -> None:
         while data := await stream.read(CHUNK_BYTES):
-            await self._events.put(Printed(rank, is_error, data))
+            await self._tell(Printed(rank, is_error, data))
+
+    async def _tell(self, event: ScriptEvent) -> None:
+        if not self._is_over:
+            await self._events.put(event)
 
 
 @asynccontextmanager
@@ -242,23 +240,6 @@ def bind_meeting(host: str, port: int) -> socket.socket:
             ) from error
         raise BadRouteError(f"can't listen on {host}:{port}: {error.strerror}") from error
     return listener
-
-
-async def _let_go(process: asyncio.subprocess.Process) -> None:
-    """Close what connects us with a process that has ended."""
-    with contextlib.suppress(TimeoutError, OSError):
-        async with asyncio.timeout(LAST_WORDS_S):
-            if process.stdin is not None:
-                process.stdin.close()
-                await process.stdin.wait_closed()
-            for stream in (process.stdout, process.stderr):
-                while stream is not None and await stream.read(CHUNK_BYTES):
-                    pass
-
-
-def _signal_group(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)
 
 
 def free_ports(host: str, count: int) -> tuple[int, ...]:

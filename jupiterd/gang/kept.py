@@ -1,0 +1,101 @@
+"""One process behind a keeper: started, heard, signalled, and let go.
+
+Owns its pipes and its group. Doesn't know what it is. The pipes are our own: asyncio's would let
+nobody hear of its end for as long as a child of it, left behind, holds them open.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+KEEPER: Final = Path(__file__).resolve().parent / "standalone" / "keeper.py"
+
+
+class Kept:
+    """A running process; made by `start_kept` alone."""
+
+    def __init__(self, process: asyncio.subprocess.Process, lifeline: int) -> None:
+        self.outputs: dict[bool, asyncio.StreamReader] = {}
+        """What it prints; True for what goes to standard error."""
+        self._process = process
+        self._lifeline = lifeline
+        self._transports: list[asyncio.BaseTransport] = []
+
+    @property
+    def pid(self) -> int:
+        """Return the keeper's process id, which is also the group's."""
+        return self._process.pid
+
+    async def listen(self, descriptor: int, *, is_error: bool) -> None:
+        """Take up one way of hearing from it."""
+        reader = self.outputs[is_error] = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", 0)
+        )
+        self._transports.append(transport)
+
+    async def wait(self) -> int:
+        """Return its status, with 128 and the signal's number where it was a signal.
+
+        Nothing of its group is left then.
+        """
+        status = await self._process.wait()
+        self._signal_group(signal.SIGKILL)
+        return status if status >= 0 else 128 - status
+
+    def signal(self, number: int) -> None:
+        """Signal it and all that it started, if it still runs."""
+        if self._process.returncode is None:
+            self._signal_group(number)
+
+    def let_go(self) -> None:
+        """Close what connects us with it; where it still runs, its keeper ends it."""
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    def _signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+
+async def start_kept(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    folder: str,
+    pass_fds: Sequence[int] = (),
+) -> Kept:
+    """Start a program behind a keeper of its own."""
+    theirs, lifeline = os.pipe()
+    output, print_fd = os.pipe()
+    errors, error_fd = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-I", "-S", str(KEEPER), *argv,
+            env=environment,
+            cwd=folder,
+            stdin=theirs,
+            stdout=print_fd,
+            stderr=error_fd,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )  # fmt: skip
+    except BaseException:
+        for descriptor in (lifeline, output, errors):
+            os.close(descriptor)
+        raise
+    finally:
+        for descriptor in (theirs, print_fd, error_fd):
+            os.close(descriptor)
+    kept = Kept(process, lifeline)
+    await kept.listen(output, is_error=False)
+    await kept.listen(errors, is_error=True)
+    return kept

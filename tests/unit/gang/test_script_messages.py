@@ -1,0 +1,57 @@
+import pytest
+
+from jupiterd.errors import MalformedError, TooLargeError
+from jupiterd.gang.script import Ended, Printed
+from jupiterd.gang.script_messages import (
+    event_from_proto,
+    event_to_proto,
+    order_from_proto,
+    order_to_proto,
+)
+from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+
+RANKS = (RankOrder(0, {"RANK": "0"}, {"OMP_NUM_THREADS": "2"}, "[]"), RankOrder(1, {"RANK": "1"}))
+ORDER = ScriptOrder(("python", "train.py"), "/home/me", RANKS, "10.0.0.1", 4000)
+
+
+def test_an_order_and_its_events_arrive_as_they_were_sent():
+    assert order_from_proto(order_to_proto(ORDER)) == ORDER
+    for event in (Printed(-1, is_error=True, data=b"\xff\n"), Ended(3, 137)):
+        assert event_from_proto(event_to_proto(event)) == event
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ScriptOrder((), "/home/me", RANKS),
+        ScriptOrder(("",), "/home/me", RANKS),
+        ScriptOrder(("python",), "/home/me", ()),
+        ScriptOrder(("python",), "relative", RANKS),
+        ScriptOrder(("python",), "", RANKS),
+        ScriptOrder(("py\0thon",), "/home/me", RANKS),
+        ScriptOrder(("python",), "/home/me", (RANKS[0], RANKS[0])),
+        ScriptOrder(("python",), "/home/me", (RankOrder(9999, {}),)),
+        ScriptOrder(("python",), "/home/me", (RankOrder(0, {"A=B": "1"}),)),
+        ScriptOrder(("python",), "/home/me", (RankOrder(0, {"A": "1\0"}),)),
+        ScriptOrder(("python",), "/home/me", RANKS, "10.0.0.1", 70000),
+    ],
+)
+def test_an_order_that_makes_no_sense_is_refused(bad: ScriptOrder):
+    with pytest.raises(MalformedError):
+        order_from_proto(order_to_proto(bad))
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        ScriptOrder(("a",) * 2000, "/", RANKS),
+        ScriptOrder(("a" * 70000,), "/", RANKS),
+        ScriptOrder(("a",), "/", tuple(RankOrder(rank, {}) for rank in range(65))),
+        ScriptOrder(("a",), "/", (RankOrder(0, {f"V{n}": "" for n in range(300)}),)),
+        ScriptOrder(("a",), "/", (RankOrder(0, {"V": "v" * 70000}),)),
+        ScriptOrder(("a",), "/", (RankOrder(0, {}, {}, "h" * 70000),)),
+    ],
+)
+def test_an_order_that_is_too_large_is_refused(large: ScriptOrder):
+    with pytest.raises(TooLargeError):
+        order_from_proto(order_to_proto(large))

@@ -22,7 +22,7 @@ from jupiterd.failures import from_rpc
 from jupiterd.ids import short
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity, _pairing_root_key, pairing_root_pem
-from jupiterd.rpc import artifact_pb2, peer_pb2
+from jupiterd.rpc import artifact_pb2, peer_pb2, script_pb2
 from tests.unit.daemon.test_joining_by_token import closed, token_of
 from tests.unit.daemon.two_nodes import TIMEOUT_S, address_of, serving, unite
 from tests.unit.net.conftest import named_identity
@@ -31,7 +31,11 @@ pytestmark = pytest.mark.net
 
 METHODS = [
     f"/jupiter.v1.{service}/{method.name}"
-    for service, file in (("Peer", peer_pb2), ("Artifacts", artifact_pb2))
+    for service, file in (
+        ("Peer", peer_pb2),
+        ("Artifacts", artifact_pb2),
+        ("Scripts", script_pb2),
+    )
     for method in file.DESCRIPTOR.services_by_name[service].methods
     if method.name not in OPEN_METHODS
 ]

@@ -99,3 +99,28 @@ def test_a_measurement_that_runs_already_is_a_conflict(measured, daemon, ctl):
     ran = ctl("check", "links")
     assert (ran.exit_code, ran.out) == (7, "")
     assert "a measurement runs already\n\nhint: try again" in ran.err
+
+
+def rank(name: str, number: int, **more: object) -> dict[str, object]:
+    told = {"device": "cpu", "engine": "torch/gloo", "result": "ok", "time_ms": 1.25, "note": ""}
+    return {"node": name * 8, "name": name, "rank": number, **told, "mbit_per_s": 931.4} | more
+
+
+def test_a_sum_that_is_right_everywhere_is_healthy(ctl, daemon):
+    rows = [rank("alpha", 0), rank("beta", 1)]
+    daemon.results["check.sync"] = {"engine": "torch/gloo", "reason": "as asked", "nodes": rows}
+    ran = ctl("check", "sync", "--nodes", "all", "--engine", "torch")
+    assert ran.exit_code == 0
+    assert daemon.executed == [("check.sync", {"nodes": "all", "engine": "torch"})]
+    assert "alpha" in ran.out
+    assert "931 Mbit/s" in ran.out
+
+
+@pytest.mark.parametrize("result", ["wrong", "unreachable", "failed"])
+def test_anything_wrong_is_unhealthy(ctl, daemon, result):
+    nothing = {"result": result, "time_ms": None, "mbit_per_s": None, "note": "why"}
+    rows = [rank("alpha", 0), rank("beta", 1, **nothing)]
+    daemon.results["check.sync"] = {"engine": "torch/gloo", "reason": "as asked", "nodes": rows}
+    ran = ctl("check", "sync", "-o", "json")
+    assert ran.exit_code == 8
+    assert json.loads(ran.out)["nodes"][1]["result"] == result

@@ -1,6 +1,7 @@
 """`jupiterctl check ...`: what only a try can tell."""
 
 from collections.abc import Mapping
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -29,11 +30,11 @@ def command() -> None:
 @click.argument("node", required=False)
 @click.pass_obj
 def check_links(invocation: Invocation, node: str | None) -> None:
-    """Measure the ways from this machine to NODE, or to every other that is alive.
+    """Measure the ways from this machine to NODE, or between all machines that are alive.
 
     Each way is asked for its round trip time, then sent as much as goes in about a second, in and
     out; a round that trains meanwhile is slower for so long. A star marks the way in use; what was
-    measured counts from then on in choosing it. Ways between other machines are measured on those.
+    measured counts from then on in choosing it. Two other machines are measured by one of them.
 
     \b
     Examples:
@@ -46,10 +47,15 @@ def check_links(invocation: Invocation, node: str | None) -> None:
     console, status = Console.of(invocation), ask(invocation.state_dir, "status")
     names = _meant(status, node)
     paths, failed = _measured(invocation, console, names, must_answer=node is not None)
+    others: list[dict[str, Any]] = []
+    if node is None:
+        others, more = _between(invocation, console, names)
+        failed += more
     document = {
         "schema": SCHEMA,
         "from": status["node"],
         "paths": paths,
+        "others": others,
         "hints": [*hints(paths), *failed],
     }
     console.show(document, lambda: link_lines(document))
@@ -111,6 +117,30 @@ def _measured(
             failed.append(f"{plain(name)} wasn't measured: {error.message}")
             continue
         paths += [{"node": node, "name": name, **path} for path in found["paths"]]
+    return paths, failed
+
+
+def _between(
+    invocation: Invocation, console: Console, names: Mapping["NodeId", str]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the ways between every two other machines, and why some couldn't be measured."""
+    from jupiterd.ctl.calls import order
+    from jupiterd.errors import JupiterError
+
+    paths: list[dict[str, Any]] = []
+    failed: list[str] = []
+    for (asker, here), (asked, there) in combinations(names.items(), 2):
+        between = f"{plain(here)} and {plain(there)}"
+        if console.is_table:
+            console.notice(f"measuring the ways between {between}")
+        arguments = {"node": asked, "from": asker}
+        try:
+            found = order(invocation.state_dir, "check.links", arguments, ONE_NODE_S)
+        except JupiterError as error:
+            failed.append(f"between {between} nothing was measured: {error.message}")
+            continue
+        start = {"id": asker, "name": here}
+        paths += [{"from": start, "node": asked, "name": there, **way} for way in found["paths"]]
     return paths, failed
 
 

@@ -21,7 +21,16 @@ def link_lines(document: Mapping[str, Any]) -> list[str]:
     rows = [_row(path) for path in document["paths"]]
     said = [f"hint: {hint}" for hint in document["hints"]]
     where = f"from {plain(document['from']['name'])}; * is the way in use"
-    return [where, "", *table(HEADERS, rows), *(["", *said] if said else [])]
+    others = _other_lines(document.get("others", []))
+    return [where, "", *table(HEADERS, rows), *others, *(["", *said] if said else [])]
+
+
+def _other_lines(paths: Sequence[Row]) -> list[str]:
+    """Return a table of the ways between other machines, if there are any."""
+    if not paths:
+        return []
+    rows = [(plain(path["from"]["name"]), *_row(path)) for path in paths]
+    return ["", "between the others", "", *table(("FROM", *HEADERS), rows)]
 
 
 def hints(paths: Sequence[Row]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`check.links`: measures every way from this node to one other.
+"""`check.links`: measures every way from this node to one other, or has another node do so.
 
 Owns the order of it, and who is told of the result. Doesn't know how bytes are counted
 (`measuring`), or what follows for the choice between the ways (`cluster.links`).
@@ -15,6 +15,7 @@ from jupiterd.daemon.measuring import bits_per_s_in, bits_per_s_out
 from jupiterd.daemon.path_watch import ANSWER_TIMEOUT_S
 from jupiterd.daemon.peers import Peer
 from jupiterd.daemon.settings import parse_address
+from jupiterd.errors import from_wire
 from jupiterd.failures import from_rpc
 from jupiterd.ids import NodeId
 from jupiterd.net.connect_time import connect_time_s
@@ -30,19 +31,61 @@ HANDSHAKES: Final = 10
 LONGEST_S: Final = 120.0
 """Eight ways, none of which ever says more than it must."""
 
+MAX_WAYS: Final = 64
+
+FIGURES: Final = ("rtt_ms", "out_mbit_per_s", "in_mbit_per_s")
+WAY_FIELDS: Final = (
+    "target", "source", "interface", "kind", "active", "answers", *FIGURES, "note",
+)  # fmt: skip
+
 TELL_TIMEOUT_S: Final = 2.0
 
 Row = dict[str, Any]
 
 
 async def check_links(node: "Node", arguments: Mapping[str, Any]) -> Row:
-    """Measure each way to a node in turn: round trip time, then bytes out and in.
+    """Measure each way to a node in turn, from here or from another member.
 
     Raises:
         PeerUnreachableError: there is no link to it.
-        ConflictError: this node measures already, or is measured.
+        ConflictError: the node that measures does so already, or is measured.
     """
-    peer = node.peers.require(NodeId(str(arguments["node"])))
+    asked = NodeId(str(arguments["node"]))
+    asker = NodeId(str(arguments.get("from") or node.identity.node_id))
+    if asker != node.identity.node_id:
+        return await _measured_there(node, asker, asked)
+    return await _measured_here(node, asked)
+
+
+async def ways_to(node: "Node", asked: NodeId) -> list[peer_pb2.MeasuredWay]:
+    """Measure each way from here to a node, for another member that asks; raises as above."""
+    rows = (await _measured_here(node, asked))["paths"]
+    return [
+        peer_pb2.MeasuredWay(**{key: row[key] for key in WAY_FIELDS if row[key] is not None})
+        for row in rows
+    ]
+
+
+async def _measured_there(node: "Node", asker: NodeId, asked: NodeId) -> Row:
+    peer = node.peers.require(asker)
+    request = peer_pb2.MeasureWaysRequest(node=asked)
+    try:
+        reply = await peer.channels.control.MeasureWays(request, timeout=LONGEST_S)
+    except grpc.aio.AioRpcError as error:
+        raise from_rpc(error, peer.name) from error
+    if reply.failure.code:
+        raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
+    return {"node": asked, "paths": [_row_of(way) for way in reply.ways[:MAX_WAYS]]}
+
+
+def _row_of(way: peer_pb2.MeasuredWay) -> Row:
+    """Return another node's word of one way; what it didn't measure is None."""
+    row: Row = {key: getattr(way, key) for key in WAY_FIELDS}
+    return row | {key: None for key in FIGURES if not way.HasField(key)}
+
+
+async def _measured_here(node: "Node", asked: NodeId) -> Row:
+    peer = node.peers.require(asked)
     with node.measuring.turn(LONGEST_S):
         rows = [await _measured(node, peer, row) for row in peer.links.to_plain(now_s())]
     for row in rows:

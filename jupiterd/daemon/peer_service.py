@@ -21,6 +21,7 @@ from jupiterd.cluster.tokens import Side, is_proved, prove
 from jupiterd.daemon.clusters_seen import to_message
 from jupiterd.daemon.greeter import PROTOCOL
 from jupiterd.daemon.ledger_transfer import chunks_of
+from jupiterd.daemon.link_check import ways_to
 from jupiterd.daemon.reception import receive
 from jupiterd.daemon.told import told_text
 from jupiterd.daemon.work_events import KeepWish, WorkOrder, made_to_proto, to_proto
@@ -216,6 +217,16 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         with contextlib.suppress(ValueError):  # what is no address is none of our ways
             self._node.path_watch.note(who, request.address, request.bits_per_s)
         return peer_pb2.NotePathReply()
+
+    async def MeasureWays(
+        self, request: peer_pb2.MeasureWaysRequest, context: Context
+    ) -> peer_pb2.MeasureWaysReply:
+        """Measure our ways to another member."""
+        await self._member(context)
+        try:
+            return peer_pb2.MeasureWaysReply(ways=await ways_to(self._node, NodeId(request.node)))
+        except JupiterError as error:
+            return peer_pb2.MeasureWaysReply(failure=_failure(error))
 
     async def AskPreVote(
         self, request: peer_pb2.PreVoteRequest, context: Context

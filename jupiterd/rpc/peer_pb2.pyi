@@ -234,6 +234,44 @@ class NotePathReply(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class MeasureWaysRequest(_message.Message):
+    __slots__ = ("node",)
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    def __init__(self, node: _Optional[str] = ...) -> None: ...
+
+class MeasureWaysReply(_message.Message):
+    __slots__ = ("ways", "failure")
+    WAYS_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    ways: _containers.RepeatedCompositeFieldContainer[MeasuredWay]
+    failure: Failure
+    def __init__(self, ways: _Optional[_Iterable[_Union[MeasuredWay, _Mapping]]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
+class MeasuredWay(_message.Message):
+    __slots__ = ("target", "source", "interface", "kind", "active", "answers", "rtt_ms", "out_mbit_per_s", "in_mbit_per_s", "note")
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    INTERFACE_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    RTT_MS_FIELD_NUMBER: _ClassVar[int]
+    OUT_MBIT_PER_S_FIELD_NUMBER: _ClassVar[int]
+    IN_MBIT_PER_S_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    target: str
+    source: str
+    interface: str
+    kind: str
+    active: bool
+    answers: bool
+    rtt_ms: float
+    out_mbit_per_s: float
+    in_mbit_per_s: float
+    note: str
+    def __init__(self, target: _Optional[str] = ..., source: _Optional[str] = ..., interface: _Optional[str] = ..., kind: _Optional[str] = ..., active: _Optional[bool] = ..., answers: _Optional[bool] = ..., rtt_ms: _Optional[float] = ..., out_mbit_per_s: _Optional[float] = ..., in_mbit_per_s: _Optional[float] = ..., note: _Optional[str] = ...) -> None: ...
+
 class PreVoteRequest(_message.Message):
     __slots__ = ("term", "stability", "cluster")
     TERM_FIELD_NUMBER: _ClassVar[int]

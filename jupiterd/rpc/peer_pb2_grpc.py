@@ -84,6 +84,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.NotePathRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.NotePathReply.FromString,
                 _registered_method=True)
+        self.MeasureWays = channel.unary_unary(
+                '/jupiter.v1.Peer/MeasureWays',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.FromString,
+                _registered_method=True)
         self.AskPreVote = channel.unary_unary(
                 '/jupiter.v1.Peer/AskPreVote',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.PreVoteRequest.SerializeToString,
@@ -201,6 +206,13 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def MeasureWays(self, request, context):
+        """Measures the ways from the callee to another member, because somebody at the caller wants to know.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AskPreVote(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -308,6 +320,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.NotePath,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.NotePathRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.NotePathReply.SerializeToString,
+            ),
+            'MeasureWays': grpc.unary_unary_rpc_method_handler(
+                    servicer.MeasureWays,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.SerializeToString,
             ),
             'AskPreVote': grpc.unary_unary_rpc_method_handler(
                     servicer.AskPreVote,
@@ -620,6 +637,33 @@ class Peer:
             '/jupiter.v1.Peer/NotePath',
             jupiter_dot_v1_dot_peer__pb2.NotePathRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.NotePathReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def MeasureWays(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/MeasureWays',
+            jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.FromString,
             options,
             channel_credentials,
             insecure,

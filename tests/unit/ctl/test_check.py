@@ -101,6 +101,23 @@ def test_a_measurement_that_runs_already_is_a_conflict(measured, daemon, ctl):
     assert "a measurement runs already\n\nhint: try again" in ran.err
 
 
+def test_every_two_machines_are_measured(measured, daemon, ctl):
+    third = ALIVE[1] | {"id": "c3" * 16, "name": "gamma"}
+    daemon.documents["status"] = STATUS | {"nodes": [*ALIVE[:2], third]}
+    ran = ctl("check", "links")
+    assert [arguments for _, arguments in daemon.executed] == [
+        {"node": BETA},
+        {"node": "c3" * 16},
+        {"node": "c3" * 16, "from": BETA},
+    ]
+    assert "measuring the ways between beta and gamma" in ran.err
+    told = ran.out.partition("between the others")[2].split()
+    assert told[:4] == ["FROM", "NODE", "INTERFACE", "KIND"]
+    assert told[9:12] == ["beta", "gamma", "*"]
+    (first, _) = json.loads(ctl("check", "links", "-o", "json").out)["others"]
+    assert (first["from"]["name"], first["name"]) == ("beta", "gamma")
+
+
 def rank(name: str, number: int, **more: object) -> dict[str, object]:
     told = {"device": "cpu", "engine": "torch/gloo", "result": "ok", "time_ms": 1.25, "note": ""}
     return {"node": name * 8, "name": name, "rank": number, **told, "mbit_per_s": 931.4} | more

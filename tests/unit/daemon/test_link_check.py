@@ -103,3 +103,35 @@ async def test_a_bandwidth_that_is_none_is_not_taken(tmp_path: Path, bits_per_s:
             await way.NotePath(request, timeout=TIMEOUT_S)
         (row,) = one.peers.require(other.identity.node_id).links.to_plain(0.0)
         assert row["mbit_per_s"] is None
+
+
+async def test_ways_between_two_others_are_measured_by_one_of_them(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "two") as two,
+        serving(tmp_path, "six") as six,
+    ):
+        await unite(one, two, six)
+        pair = {"node": six.identity.node_id, "from": two.identity.node_id}
+        (row,) = (await one.commands.execute("check.links", pair))["paths"]
+        assert row["target"] == str(address_of(six))
+        assert row["answers"]
+        assert row["active"]
+        assert min(row["rtt_ms"], row["out_mbit_per_s"], row["in_mbit_per_s"]) > 0
+        with two.measuring.turn(TIMEOUT_S), pytest.raises(ConflictError, match="runs already"):
+            await one.commands.execute("check.links", pair)
+
+
+async def test_what_another_could_not_measure_is_no_figure(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "two") as two,
+        serving(tmp_path, "six") as six,
+    ):
+        await unite(one, two, six)
+        pair = {"node": six.identity.node_id, "from": two.identity.node_id}
+        with six.measuring.turn(TIMEOUT_S):
+            (row,) = (await one.commands.execute("check.links", pair))["paths"]
+        assert (row["out_mbit_per_s"], row["note"]) == (None, "a measurement runs already")
+        with pytest.raises(PeerUnreachableError):
+            await one.commands.execute("check.links", pair | {"node": "77" * 16})

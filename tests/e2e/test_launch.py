@@ -64,7 +64,9 @@ def launching(*arguments: str, prefix: Sequence[str] = ()) -> Iterator[subproces
         yield process
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 def read_until(process: subprocess.Popen[str], words: str, times: int) -> str:

@@ -79,7 +79,7 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
 
     def _allowed(self, context: Context) -> NodeId:
         who, name = caller(context), self._node.settings.name
-        if self._node.greeter.clone_at:
+        if self._node.journal.clones.is_seen:
             raise ConflictError("another machine uses this node's key")
         if who not in self._node.journal.state.members:
             raise NotAMemberError(f"node {short(who)} is not a member of this cluster")

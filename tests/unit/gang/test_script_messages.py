@@ -1,6 +1,11 @@
-import pytest
+import contextlib
 
-from jupiterd.errors import MalformedError, TooLargeError
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupiterd.errors import MalformedError, RefusedError, TooLargeError
 from jupiterd.gang.script import Ended, Printed
 from jupiterd.gang.script_messages import (
     event_from_proto,
@@ -9,6 +14,7 @@ from jupiterd.gang.script_messages import (
     order_to_proto,
 )
 from jupiterd.gang.script_plan import RankOrder, ScriptOrder
+from jupiterd.rpc import script_pb2
 
 RANKS = (RankOrder(0, {"RANK": "0"}, {"OMP_NUM_THREADS": "2"}, "[]"), RankOrder(1, {"RANK": "1"}))
 ORDER = ScriptOrder(("python", "train.py"), "/home/me", RANKS, "10.0.0.1", 4000)
@@ -55,3 +61,31 @@ def test_an_order_that_makes_no_sense_is_refused(bad: ScriptOrder):
 def test_an_order_that_is_too_large_is_refused(large: ScriptOrder):
     with pytest.raises(TooLargeError):
         order_from_proto(order_to_proto(large))
+
+
+TEXTS = st.text(max_size=8)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_an_order_or_refused(raw: bytes):
+    with contextlib.suppress(DecodeError, RefusedError):
+        order_from_proto(script_pb2.ScriptOrder.FromString(raw))
+
+
+@given(
+    st.lists(TEXTS, max_size=3),
+    TEXTS | st.just("/home/me"),
+    st.lists(st.tuples(st.integers(0, 2000), st.dictionaries(TEXTS, TEXTS, max_size=2))),
+)
+def test_what_is_taken_in_can_be_run(argv: list[str], folder: str, ranks: list):
+    message = script_pb2.ScriptOrder(argv=argv, folder=folder)
+    message.ranks.extend(script_pb2.ScriptRank(rank=r, variables=told) for r, told in ranks)
+    try:
+        order = order_from_proto(message)
+    except RefusedError:
+        return
+    texts = [*order.argv, order.folder]
+    texts += [text for rank in order.ranks for told in rank.variables.items() for text in told]
+    assert order.argv[0]
+    assert order.folder.startswith("/")
+    assert not any("\0" in text for text in texts)

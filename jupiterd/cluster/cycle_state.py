@@ -1,6 +1,6 @@
-"""What is agreed about one cycle.
+"""What is agreed about one cycle, or one run: training without the cycle, or preparing data.
 
-Owns the fold of a cycle's facts. Doesn't know phases, what comes next, or who writes facts.
+Owns the fold of its facts. Doesn't know phases, what comes next, or who writes facts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +11,7 @@ from jupiterd.cluster.facts import (
     CycleFailed,
     CycleStarted,
     CycleStateSet,
+    DataRequested,
     EpochAdopted,
     EpochClosed,
     EpochOpened,
@@ -18,6 +19,7 @@ from jupiterd.cluster.facts import (
     LinePinned,
     ManifestFrozen,
     RoundCommitted,
+    TrainingStarted,
     VerdictReached,
     WorkCompleted,
 )
@@ -26,6 +28,8 @@ from jupiterd.cluster.registers import ONLY, Order, Register
 
 SetFact = (
     CycleStarted
+    | DataRequested
+    | TrainingStarted
     | CycleStateSet
     | CycleFailed
     | WorkCompleted
@@ -36,6 +40,10 @@ SetFact = (
     | VerdictReached
 )
 CycleFact = SetFact | LinePinned | LineParked | Progress
+Begun = CycleStarted | TrainingStarted | DataRequested
+
+PREPARING = "pack"
+"""The phase whose work makes a data set."""
 
 RUNNING = "running"
 STOPPED = "stopped"
@@ -46,6 +54,8 @@ class CycleState:
 
     def __init__(self) -> None:
         self._started: Register[str, CycleStarted] = Register(greatest_wins=False)
+        self._requested: Register[str, DataRequested] = Register(greatest_wins=False)
+        self._training: Register[str, TrainingStarted] = Register(greatest_wins=False)
         self._wanted: Register[str, CycleStateSet] = Register(greatest_wins=True)
         self._failed: Register[str, CycleFailed] = Register(greatest_wins=False)
         self._completed: Register[tuple[int, str], WorkCompleted] = Register(greatest_wins=False)
@@ -77,10 +87,14 @@ class CycleState:
         if self._parkings.offer(fact.leaf, fact, (fact.edit, *order)):
             self._tree.park(self.parked)
 
-    def _apply_set_fact(self, fact: SetFact, order: Order) -> None:
+    def _apply_set_fact(self, fact: SetFact, order: Order) -> None:  # noqa: C901 - one case each
         match fact:
             case CycleStarted():
                 self._started.offer(ONLY, fact, order)
+            case DataRequested():
+                self._requested.offer(ONLY, fact, order)
+            case TrainingStarted():
+                self._training.offer(ONLY, fact, order)
             case CycleStateSet():
                 self._wanted.offer(ONLY, fact, (fact.edit, *order))
             case CycleFailed():
@@ -106,10 +120,52 @@ class CycleState:
         return self._started.facts.get(ONLY)
 
     @property
+    def training(self) -> TrainingStarted | None:
+        """What was asked for, where this is a training run and no cycle."""
+        return self._training.facts.get(ONLY)
+
+    @property
+    def requested(self) -> DataRequested | None:
+        """What data set was asked for, where this run makes one."""
+        return self._requested.facts.get(ONLY)
+
+    @property
+    def prepared(self) -> WorkCompleted | None:
+        """The data set that this run has made, or None."""
+        made = (fact for fact in self.completed.values() if fact.phase == PREPARING)
+        return None if self.requested is None else next(made, None)
+
+    @property
+    def begun(self) -> Begun | None:
+        """How it was asked for, whatever it is; None as long as only later facts are known."""
+        return self.started or self.training or self.requested
+
+    @property
+    def label(self) -> str:
+        """What people call it: its domain, or its name; empty where only later facts are known."""
+        begun = self.begun
+        if isinstance(begun, CycleStarted):
+            return begun.domain
+        return begun.name if begun is not None else ""
+
+    @property
+    def wanted_engine(self) -> str:
+        """What people want it trained on: auto, torch or mlx."""
+        asked = self.started or self.training
+        return "auto" if asked is None else asked.engine
+
+    @property
+    def rounds_wanted(self) -> int:
+        """How many rounds it has: as many as were asked for; training without the cycle has one."""
+        return 1 if self.started is None else self.started.rounds
+
+    @property
     def start_order(self) -> tuple[Any, ...]:
         """Compares cycles by when they were asked for; clocks tell seconds, entries the rest."""
-        started = self.started
-        return () if started is None else (started.started_at, self._started.rank(ONLY))
+        for register in (self._started, self._training, self._requested):
+            if (fact := register.facts.get(ONLY)) is not None:
+                return fact.started_at, register.rank(ONLY)
+        return ()
 
     @property
     def wanted(self) -> str:
@@ -278,7 +334,9 @@ class CycleState:
         """Nothing more is to be done: all rounds are committed, it failed, or it is to stop."""
         if self.failed is not None or self.wanted == STOPPED:
             return True
-        return self.started is not None and self.rounds_committed >= self.started.rounds
+        if self.started is None and self.training is None:
+            return self.prepared is not None
+        return self.rounds_committed >= self.rounds_wanted
 
     def placed(self) -> Iterator[tuple[Order, CycleFact]]:
         """Return the facts in force with the order of their entries: they make an equal state."""
@@ -292,6 +350,8 @@ class CycleState:
     def _parts(self) -> tuple[Register[Any, Any] | ProgressTree, ...]:
         return (
             self._started,
+            self._requested,
+            self._training,
             self._wanted,
             self._failed,
             self._completed,

@@ -142,6 +142,44 @@ class CycleStarted:
 
 
 @dataclass(frozen=True)
+class DataRequested:
+    """Set fact: somebody asked for text to be made into a data set; its run may train on it too."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    """Id of the run, which stands where a cycle's does."""
+    name: str
+    source: Mapping[str, Scalar]
+    """What is read and how it is cut, see `cycle.run_settings`."""
+    node: str
+    """The node on whose disk the text lies, or empty where any may read it."""
+    tokenizer: str
+    """Artifact id of the tokenizer that was given, or empty: one is trained."""
+    started_at: str
+
+
+@dataclass(frozen=True)
+class TrainingStarted:
+    """Set fact: somebody asked for a training run, with everything that decides how it goes."""
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    """Id of the run, which stands where a cycle's does."""
+    name: str
+    data: CycleId
+    """The run that makes, or made, the data set; its own id where it does so itself."""
+    model: str
+    """What people called it."""
+    model_yaml: str
+    engine: str
+    nodes: tuple[NodeId, ...]
+    """Who may train; empty for everybody."""
+    settings: Mapping[str, Scalar]
+    """Everything else that was asked for, see `cycle.run_settings`."""
+    started_at: str
+
+
+@dataclass(frozen=True)
 class CycleStateSet:
     """Command, one for each cycle: run or stop."""
 
@@ -337,6 +375,8 @@ KnownFact = (
     | RoleAssigned
     | WindowSet
     | CycleStarted
+    | DataRequested
+    | TrainingStarted
     | CycleStateSet
     | CycleFailed
     | WorkCompleted
@@ -367,6 +407,8 @@ _TYPES: Mapping[str, type[KnownFact]] = {
         RoleAssigned,
         WindowSet,
         CycleStarted,
+        DataRequested,
+        TrainingStarted,
         CycleStateSet,
         CycleFailed,
         WorkCompleted,

@@ -20,6 +20,7 @@ from jupiterd.cluster.facts import (
     CycleFailed,
     CycleStarted,
     CycleStateSet,
+    DataRequested,
     EpochAdopted,
     EpochClosed,
     EpochOpened,
@@ -33,6 +34,7 @@ from jupiterd.cluster.facts import (
     RolePinned,
     TokenIssued,
     TokenWithdrawn,
+    TrainingStarted,
     VerdictReached,
     WindowSet,
     WorkCompleted,
@@ -60,6 +62,8 @@ _OF_ITS_CLUSTER = (
 
 _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     CycleStarted: ("cycle",),
+    DataRequested: ("cycle",),
+    TrainingStarted: ("cycle",),
     CycleStateSet: ("cycle",),
     CycleFailed: ("cycle",),
     LinePinned: ("cycle",),

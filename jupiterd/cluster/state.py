@@ -133,8 +133,8 @@ class State:
 
     @property
     def has_worked(self) -> bool:
-        """Say whether any cycle was ever started."""
-        return any(cycle.started for cycle in self.cycles.values())
+        """Say whether any cycle, training or data set was ever asked for."""
+        return any(cycle.begun for cycle in self.cycles.values())
 
     @property
     def pins(self) -> Mapping[NodeId, RolePinned]:

@@ -27,6 +27,12 @@ _DETAILS: Mapping[Phase, str] = {
 }
 """Phase -> what else is told, from its counts."""
 
+_DATA_SET = (
+    "{documents:,} documents of {bytes:,} bytes, {vocab_size:,} different tokens; "
+    "held out {holdout_documents:,} documents of {holdout_bytes:,} bytes"
+)
+"""Of text that was made into a data set."""
+
 _SKIPPED = "; files skipped (not UTF-8, unreadable, empty, or over 8 MiB): {skipped}"
 
 
@@ -44,6 +50,8 @@ def summarise(phase: Phase, counts: Mapping[str, float]) -> tuple[int, str, str]
     key, unit = _UNITS[phase]
     if phase is Phase.EVALUATE and key not in counts:  # recorded when documents alone were counted
         key, unit = "documents", "documents"
+    if _is_data_set(phase, counts):
+        key, unit = "tokens", "tokens"
     return int(counts.get(key, 0)), unit, _detail(phase, counts)
 
 
@@ -53,9 +61,16 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         return _filter_detail(counts)
     if phase is Phase.EVALUATE:
         return _evaluate_detail(counts)
+    if _is_data_set(phase, counts):
+        template = _DATA_SET
     whole = _Zeros({name: int(value) for name, value in counts.items()})
     told = "" if template is None else template.format_map(whole)
     return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
+
+
+def _is_data_set(phase: Phase, counts: Mapping[str, float]) -> bool:
+    """Say whether this is a data set by itself: a round's is packed for one length of sequence."""
+    return phase is Phase.PACK and "sequences" not in counts
 
 
 class _Zeros(dict[str, int]):

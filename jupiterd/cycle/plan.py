@@ -18,6 +18,11 @@ from jupiterd.errors import InvalidSettingError
 Overrides = Mapping[str, float | int]
 """What a domain's `training` part says otherwise, by its names there."""
 
+Precision = Literal["auto", "fp32", "fp16", "bf16"]
+GradientCheckpointing = Literal["auto", "on", "off"]
+Attention = Literal["auto", "sdpa", "flash"]
+Optimizer = Literal["adamw", "muon"]
+
 SHAPE_OVERRIDES = frozenset({"vocab_size", "seq_len"})
 PLAN_OVERRIDES = frozenset({"steps", "batch_sequences", "learning_rate"})
 
@@ -115,6 +120,10 @@ class TrainPlan(_Plain):
     checkpoint_every_steps: int
     seed: int
     """Key of the order of the data, and of the first weights."""
+    precision: Precision = "auto"
+    gradient_checkpointing: GradientCheckpointing = "auto"
+    attention: Attention = "auto"
+    optimizer: Optimizer = "adamw"
 
     def schedule(self) -> Schedule:
         """Return the learning rate's curve."""

@@ -6,14 +6,12 @@ Owns one running cycle for one term. Doesn't know how items are done (workers) o
 
 import asyncio
 import logging
-from dataclasses import replace
 
 from jupiterd.cluster.facts import (
     CycleFailed,
     ManifestFrozen,
     RoundCommitted,
     VerdictReached,
-    WorkCompleted,
 )
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, item_id, next_step
@@ -21,29 +19,17 @@ from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
     Bug,
-    EmptySourceError,
     JupiterError,
     LineChangedError,
-    NotFoundError,
-    PeerUnreachableError,
-    WorkFailedError,
     all_of,
 )
-from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
-
-MAX_FAILURES = 3
-"""An item whose worker fails this often ends the cycle: it would fail for ever."""
-
-RETRY_S = 1.0
-
-NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.EVALUATE})
-"""Phases whose workers import a machine learning library."""
 
 
 class CycleConductor:
@@ -59,6 +45,7 @@ class CycleConductor:
         self._domain = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
         self._overrides = self._domain.training.model_dump(exclude_none=True)
         self._shape = parse_model(started.model_yaml, self._overrides)
+        self._runner = ItemRunner(leading, cycle)
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the cycle."""
@@ -76,7 +63,7 @@ class CycleConductor:
             if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
                 raise
             if error.may_mend:
-                await self._wait_out(error.message)
+                await self._runner.wait_out(error.message)
             else:
                 log.warning("cycle_failed", extra={"cycle": self._cycle, "reason": error.message})
                 failed = CycleFailed(self._cycle, error.code, error.message, error.hint)
@@ -123,87 +110,15 @@ class CycleConductor:
                 group.create_task(self._run_item(view, item), name=item.id)
 
     async def _run_item(self, view: RoundView, item: WorkItem) -> None:
-        failures = 0
-        without: frozenset[NodeId] = frozenset()
-        while True:
-            node: NodeId | None = None
-            try:
-                node = self._place(item, without)
-                return await self._try_item(view, item, node)
-            except EmptySourceError:
-                # A folder lies on one machine only: it is looked for on each.
-                without |= {node} if node is not None else frozenset()
-                if without.issuperset(self._leading.fit_nodes()):
-                    raise
-            except JupiterError as error:
-                failures += not error.may_mend
-                if error.is_permanent or failures >= MAX_FAILURES:
-                    raise
-                if isinstance(error, WorkFailedError) and node is not None:
-                    without |= {node}
-                log.warning("item_failed", extra={"item": item.id, "reason": error.message})
-                await self._wait_out(error.message)
-                self._check_line(view)
+        done = await self._runner.run(view.round, item, check=lambda: self._check_line(view))
+        result = WorkResult(done.outputs, done.counts, done.summary)
+        await self._leading.record(done, *self._manifest(view, item, result))
 
     def _check_line(self, view: RoundView) -> None:
         """Raise LineChangedError where another line counts by now: its work is another."""
         now = self._view()
         if (now.round, now.trained) != (view.round, view.trained):
             raise LineChangedError(f"another line than that of round {view.round} counts by now")
-
-    def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:
-        """Choose who does it; whoever failed before only where nobody else can."""
-        needs_engine = item.phase in NEEDS_ENGINE
-        try:
-            return self._leading.place(needs_engine=needs_engine, without=without)
-        except PeerUnreachableError:
-            return self._leading.place(needs_engine=needs_engine)
-
-    async def _wait_out(self, trouble: str) -> None:
-        """Let people see what is in the way, and give it a moment to mend."""
-        self._leading.board.explain(self._cycle, f"{trouble}; trying again")
-        await asyncio.sleep(RETRY_S)
-
-    async def _try_item(self, view: RoundView, item: WorkItem, node: NodeId) -> None:
-        began_s = now_s()
-        order = self._leading.order(self._cycle, item.id, item.task, item.params)
-        result = None
-        async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
-            if isinstance(event, Started):
-                self._leading.board.explain(self._cycle, "")
-            elif isinstance(event, Advanced):
-                self._leading.board.advance(self._cycle, item.id, event, now_s())
-            elif isinstance(event, Finished):
-                result = event.result
-        if result is None:
-            raise WorkFailedError(f"the {item.task} worker ended without a result")
-        await self._keep_two_copies(node == self._leading.self_id, result)
-        completed = WorkCompleted(
-            cycle=self._cycle,
-            round=view.round,
-            phase=str(item.phase),
-            item=item.id,
-            node=node,
-            outputs=result.outputs,
-            counts=result.counts,
-            summary=result.summary,
-            elapsed_s=round(now_s() - began_s, 3),
-        )
-        await self._leading.record(completed, *self._manifest(view, item, result))
-
-    async def _keep_two_copies(self, made_here: bool, result: WorkResult) -> None:  # noqa: FBT001
-        """Bring what another node made to this one, or send what this one made to another."""
-        artifacts = list(result.outputs.values())
-        if made_here:
-            await self._leading.library.spread(artifacts)
-            return
-        try:
-            for artifact in artifacts:
-                await self._leading.fetch(artifact)
-        except NotFoundError as error:
-            raise PeerUnreachableError(
-                f"the maker of a result has gone: {error.message}"
-            ) from error
 
     def _manifest(
         self, view: RoundView, item: WorkItem, result: WorkResult

@@ -1,4 +1,4 @@
-"""What a leader does during its term: hands out roles and conducts every unfinished cycle.
+"""What a leader does during its term: hands out roles, conducts every unfinished cycle and run.
 
 Owns the tasks of one term. Doesn't know how a cycle is conducted.
 """
@@ -59,7 +59,7 @@ async def lead(leading: Leading) -> None:
                     if task is not None and not task.done():
                         log.info("cycle_ends", extra={"cycle": cycle_id})
                         task.cancel()
-                elif cycle.started is not None and (task is None or task.done()):
+                elif cycle.begun is not None and (task is None or task.done()):
                     tasks[cycle_id] = group.create_task(
                         _conduct(leading, cycle_id), name=f"cycle {cycle_id}"
                     )
@@ -67,10 +67,13 @@ async def lead(leading: Leading) -> None:
 
 
 async def _conduct(leading: Leading, cycle: CycleId) -> None:
-    from jupiterd.daemon.conductor import CycleConductor  # an idle daemon does without its 10 MB
+    # An idle daemon does without their 10 MB.
+    from jupiterd.daemon.conductor import CycleConductor
+    from jupiterd.daemon.run_conductor import RunConductor
 
+    kind = RunConductor if leading.cycle(cycle).started is None else CycleConductor
     try:
-        conductor = CycleConductor(leading, cycle)
+        conductor = kind(leading, cycle)
     except JupiterError as error:  # its domain is of another version, whose node may lead later
         await _leave_to_others(leading, cycle, error.message)
     else:

@@ -1,4 +1,4 @@
-"""The document of `cycle status` and `cycle watch`: made of facts and the leader's telemetry.
+"""The document of a cycle, a training run or a data set's: of facts and the leader's telemetry.
 
 Owns its keys (DESIGN, section 10). Pure: it is handed all it needs.
 """
@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jupiterd.cluster.branch_names import branch_name
-from jupiterd.cluster.facts import CheckpointCommitted, CycleStarted, WorkCompleted
-from jupiterd.cluster.state import CycleState
+from jupiterd.cluster.cycle_state import STOPPED, Begun, CycleState
+from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
 from jupiterd.cycle.phase_summary import summarise, total_counts
 from jupiterd.cycle.phases import item_id, skip_reason
+from jupiterd.cycle.run_phases import HELD_OUT, evaluation_id
 from jupiterd.cycle.work import Phase
 from jupiterd.errors import Bug
 
@@ -33,7 +34,7 @@ def cycle_document(
         model: folder of the newest model on this machine.
         has_leader: whether anybody conducts it.
     """
-    started = _started(cycle)
+    begun = _begun(cycle)
     last = next(
         (fact for fact in reversed(cycle.line()) if isinstance(fact, CheckpointCommitted)), None
     )
@@ -41,17 +42,17 @@ def cycle_document(
     training = live if live and live["phase"] == Phase.TRAIN else None
     verdicts = _verdicts(cycle)
     return {
-        "id": started.cycle,
-        "domain": started.domain,
+        "id": begun.cycle,
+        "domain": cycle.label,
         "state": _state(cycle, has_leader=has_leader),
-        "rounds": started.rounds,
-        "round": min(cycle.rounds_committed + 1, started.rounds),
+        "rounds": cycle.rounds_wanted,
+        "round": min(cycle.rounds_committed + 1, cycle.rounds_wanted),
         "phase": None if live is None else live["phase"],
         "step": training["done"] if training else (last.step if last else 0),
         "total_steps": training["total"] if training else None,
         "tokens": int(values["tokens"]) if "tokens" in values else (last.tokens if last else 0),
         "loss": values.get("loss", last.loss if last else None),
-        "val_bpb": verdicts[-1]["val_bpb"] if verdicts else None,
+        "val_bpb": verdicts[-1]["val_bpb"] if verdicts else _scored_bpb(cycle),
         "tokens_per_s": values.get("tokens_per_s"),
         "epoch": max(cycle.epochs_opened, default=0),
         "resumed_from_step": _resumed(cycle),
@@ -64,21 +65,27 @@ def cycle_document(
     }
 
 
-def _started(cycle: CycleState) -> CycleStarted:
-    if cycle.started is None:
+def _begun(cycle: CycleState) -> Begun:
+    if cycle.begun is None:
         raise Bug("a cycle is shown that was never started")
-    return cycle.started
+    return cycle.begun
 
 
 def _state(cycle: CycleState, *, has_leader: bool) -> str:
-    started = _started(cycle)
     if cycle.failed is not None:
         return "failed"
-    if cycle.rounds_committed >= started.rounds:
-        return "finished"
-    if cycle.wanted == "stopped":
-        return "stopped"
-    return "running" if has_leader else "waiting"
+    if cycle.wanted != STOPPED or cycle.rounds_committed >= cycle.rounds_wanted:
+        return "finished" if cycle.finished else "running" if has_leader else "waiting"
+    return "stopped"
+
+
+def _scored_bpb(cycle: CycleState) -> float | None:
+    """Return the bits per byte of a training run's model on the text held out for it."""
+    last = cycle.last_checkpoint(1)
+    scored = cycle.completed.get((1, evaluation_id("" if last is None else last.artifact)))
+    if cycle.training is None or scored is None:
+        return None
+    return float(scored.summary["val_bpb"] or 0.0)
 
 
 def _failure(cycle: CycleState) -> dict[str, str] | None:
@@ -111,9 +118,20 @@ def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
 
 
 def _phases(cycle: CycleState, live: Live | None) -> list[dict[str, Any]]:
-    started = _started(cycle)
-    shown = min(cycle.rounds_committed + 1, started.rounds)
-    return [_phase(cycle, number, phase, live) for number in range(1, shown + 1) for phase in Phase]
+    shown = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
+    return [
+        _phase(cycle, number, phase, live)
+        for number in range(1, shown + 1)
+        for phase in _phases_of(cycle)
+    ]
+
+
+def _phases_of(cycle: CycleState) -> Sequence[Phase]:
+    """Return what it goes through in a round; a run has few phases, and one round."""
+    if cycle.started is not None:
+        return list(Phase)
+    preparing = [Phase.PACK] if cycle.requested is not None else []
+    return [*preparing, Phase.TRAIN, Phase.EVALUATE] if cycle.training else preparing
 
 
 def _phase(cycle: CycleState, number: int, phase: Phase, live: Live | None) -> dict[str, Any]:
@@ -140,6 +158,8 @@ def _phase(cycle: CycleState, number: int, phase: Phase, live: Live | None) -> d
     done = [f for f in cycle.completed.values() if f.round == number and f.phase == phase]
     if done:
         return document | _finished(phase, done)
+    if cycle.training is not None and phase is Phase.EVALUATE and cycle.rounds_committed:
+        return document | {"state": "skipped", "detail": f"there is no {HELD_OUT} text"}
     reason = skip_reason(number, _generator_before(cycle, number), phase)
     if reason and (has_passed or _is_beyond(live, number, phase)):
         return document | {"state": "skipped", "detail": reason}

@@ -1,4 +1,4 @@
-"""Models where people find them: a plain folder for each finished round, in `runs/`.
+"""Models where people find them: a plain folder for each finished round or run, in `runs/`.
 
 Owns these folders; they are hard links into the store, so they cost no room. A folder stays as it
 is: where another line of the cycle counts later, its model of the same round gets a name of its
@@ -21,9 +21,9 @@ class Exports:
 
     def folder(self, cycle: CycleState, round_number: int, model: ArtifactId) -> Path:
         """Return where a round's model lies, or would lie."""
-        started = cycle.started
-        name = "unknown" if started is None else f"{started.domain}-{short(started.cycle)}"
-        usual = self._runs / name / f"round-{round_number}"
+        begun = cycle.begun
+        name = "unknown" if begun is None else f"{cycle.label}-{short(begun.cycle)}"
+        usual = self._runs / name / ("model" if cycle.training else f"round-{round_number}")
         is_taken = usual.is_dir() and _model_in(usual) != model
         return usual.with_name(f"{usual.name}-{short(model)}") if is_taken else usual
 

@@ -3,6 +3,7 @@
 Owns that plan: a new one, or that of an epoch which is open. Doesn't know how a gang is run.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from jupiterd.cluster.engines import MLX, EngineChoice, choose_engine
@@ -56,16 +57,18 @@ def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_rank
         PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
     """
     state = leading.cycle(cycle)
-    wanted = "auto" if state.started is None else state.started.engine
-    machines = trainers(leading)
+    training = state.training
+    machines = trainers(leading, () if training is None else training.nodes)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
     try:
-        choice = choose_engine(wanted, machines)
+        choice = choose_engine(state.wanted_engine, machines)
     except MissingExtraError as error:  # when the cycle began, somebody had it
         raise PeerUnreachableError(error.message, error.hint) from error
     last = state.last_checkpoint(round_number)
     start = last or state.last_checkpoint(round_number - 1)
+    if training is not None:
+        max_ranks = min(max_ranks, int(training.settings.get("max_ranks") or max_ranks))
     return Launch(
         epoch=leading.next_epoch(),
         choice=replace(choice, gang=choice.gang[:max_ranks]),
@@ -75,9 +78,15 @@ def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_rank
     )
 
 
-def trainers(leading: Leading) -> dict[NodeId, Hardware]:
-    """Return the machines that would train just now, in rank order; without a trainer, any one."""
+def trainers(leading: Leading, named: Collection[NodeId] = ()) -> dict[NodeId, Hardware]:
+    """Return the machines that would train just now, in rank order.
+
+    Where people have named some, those train, whatever their roles; without a trainer, any one.
+    """
     seats = [seat for seat in leading.seats() if seat.has_engine]
-    chosen = [seat for seat in seats if seat.role in TRAINING_ROLES] or seats[:1]
+    if named:
+        chosen = [seat for seat in seats if seat.node in named]
+    else:
+        chosen = [seat for seat in seats if seat.role in TRAINING_ROLES] or seats[:1]
     found = {seat.node: leading.hardware_of(seat.node) for seat in chosen}
     return {node: hardware for node, hardware in found.items() if hardware is not None}

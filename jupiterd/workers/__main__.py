@@ -17,6 +17,7 @@ TASKS = {
     "collect": "jupiterd.workers.data.collect",
     "filter": "jupiterd.workers.data.filter",
     "pack": "jupiterd.workers.data.pack",
+    "prepare": "jupiterd.workers.data.prepare",
     "train": "jupiterd.workers.train.torch_rank",
     "train_mlx": "jupiterd.workers.train.mlx_rank",
     "check_sync": "jupiterd.workers.train.sync_check",
@@ -24,6 +25,7 @@ TASKS = {
     "generate": "jupiterd.workers.generate.complete",
     "prompt": "jupiterd.workers.generate.prompt",
     "evaluate": "jupiterd.workers.evaluate.score",
+    "evaluate_held_out": "jupiterd.workers.evaluate.held_out",
     "gate": "jupiterd.workers.evaluate.judge",
 }
 """Name of a task -> the module whose `run(task) -> TaskFinished` does it."""

@@ -30,6 +30,7 @@ class ShardIndex:
     """What index.json says."""
 
     seq_len: int
+    """0 where the stream isn't cut: whoever reads it chooses."""
     tokens: int
     sequences: int
     vocab_size: int
@@ -69,7 +70,7 @@ class ShardWriter:
         index = ShardIndex(
             seq_len=seq_len,
             tokens=tokens,
-            sequences=max(0, tokens - 1) // seq_len,
+            sequences=_sequences_in(tokens, seq_len),
             vocab_size=vocab_size,
             tokenizer_hash=tokenizer_hash,
             documents=documents,
@@ -91,20 +92,18 @@ class ShardWriter:
 class ShardSet:
     """The sequences of a shard folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seq_len: int = 0) -> None:
+        """Open a folder; one that isn't cut yet is cut into sequences of `seq_len`."""
         self.index = _read_index(folder)
+        self.seq_len = self.index.seq_len or seq_len
+        """Tokens that one sequence trains on; it holds one more."""
         self._maps = [_map_file(folder, file) for file in self.index.files]
         self._starts = np.cumsum([0, *(len(tokens) for tokens in self._maps)])
 
     @property
     def sequences(self) -> int:
         """Return how many sequences there are."""
-        return self.index.sequences
-
-    @property
-    def seq_len(self) -> int:
-        """Return the tokens that one sequence trains on; it holds one more."""
-        return self.index.seq_len
+        return _sequences_in(self.index.tokens, self.seq_len)
 
     def sequence(self, number: int) -> NDArray[np.int64]:
         """Return the seq_len + 1 token ids of sequence `number`, as a copy.
@@ -125,6 +124,10 @@ class ShardSet:
                 break
             parts.append(tokens[max(0, start - int(offset)) : stop - int(offset)])
         return np.concatenate(parts).astype(np.int64)
+
+
+def _sequences_in(tokens: int, seq_len: int) -> int:
+    return max(0, tokens - 1) // seq_len if seq_len else 0
 
 
 def _read_index(folder: Path) -> ShardIndex:

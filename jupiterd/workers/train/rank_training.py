@@ -20,7 +20,7 @@ from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import ConflictError, CorruptArtifactError, UsageError
 from jupiterd.frames import CheckpointWritten, StateKept, TaskFinished
 from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer
+from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import (
@@ -71,6 +71,8 @@ def read_job(task: Task, world_size: int) -> Job:
             f"a batch of {plan.batch_sequences} sequences can't be shared by {world_size} ranks",
             "raise training.batch_sequences in the domain file",
         )
+    if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
+        raise UsageError("the shards were made with another tokenizer", "prepare the data again")
     end_token = _end_token(load_tokenizer(task.inputs["tokenizer"]))
     return Job(shape, plan, int(task.params["round"]), shards, end_token)
 
@@ -204,7 +206,7 @@ class RankTraining:
 
 
 def _fitting_shards(folder: Path, shape: ModelShape) -> ShardSet:
-    shards = ShardSet(folder)
+    shards = ShardSet(folder, shape.seq_len)
     if not shards.sequences:
         raise CorruptArtifactError(f"the shard folder {folder.name} holds no sequence")
     if shards.seq_len != shape.seq_len or shards.index.vocab_size > shape.vocab_size:

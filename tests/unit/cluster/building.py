@@ -11,6 +11,7 @@ from jupiterd.cluster.facts import (
     CycleFailed,
     CycleStarted,
     CycleStateSet,
+    DataRequested,
     EpochAdopted,
     EpochClosed,
     EpochOpened,
@@ -25,6 +26,7 @@ from jupiterd.cluster.facts import (
     RoundCommitted,
     TokenIssued,
     TokenWithdrawn,
+    TrainingStarted,
     UnknownFact,
     VerdictReached,
     WindowSet,
@@ -62,6 +64,18 @@ def founded_ledger(writer: Writer, others: Sequence[NodeId] = ()) -> Ledger:
 
 def started(rounds: int = 2) -> CycleStarted:
     return CycleStarted(CYCLE, "python", "name: python\n", rounds, "1m", 7, "2026-01-01T00:00:00Z")
+
+
+def data_asked(name: str = "letters") -> DataRequested:
+    source = {"kind": "folder", "path": "/letters", "vocab_size": 512}
+    return DataRequested(CYCLE, name, source, NODES[0], "", "2026-01-01T00:00:00Z")
+
+
+def training(name: str = "letters") -> TrainingStarted:
+    settings = {"max_steps": 200, "seq_len": 64, "ranks": 2}
+    return TrainingStarted(
+        CYCLE, name, CYCLE, "1m", "size: 1m\n", "auto", (), settings, "2026-01-01T00:00:00Z"
+    )
 
 
 def commanded(wanted: str, edit: int, reason: str = "asked for") -> CycleStateSet:
@@ -141,6 +155,10 @@ def sample_facts() -> list[Fact]:
         WindowSet(is_open=True, edit=2),
         started(),
         started(rounds=3),
+        data_asked(),
+        data_asked("poems"),
+        training(),
+        training("poems"),
         commanded("stopped", 1),
         commanded("running", 2),
         commanded("stopped", 2, "another"),

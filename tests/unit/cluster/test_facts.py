@@ -39,6 +39,8 @@ _BY_FIELD_NAME = {
     "outputs": st.dictionaries(_TEXTS, _TEXTS, max_size=3),
     "counts": st.dictionaries(_TEXTS, _FLOATS, max_size=3),
     "last_seen": st.dictionaries(_TEXTS, _INTEGERS, max_size=3),
+    "source": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
+    "settings": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
     "summary": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
 }
 

@@ -1,0 +1,146 @@
+"""Proof that a line of checkpoints has trained on every position of the data's order once.
+
+Owns the arithmetic of ranges. Doesn't know facts, artifacts or shards: it is told what each
+checkpoint says, and where the gang that made it had begun.
+
+Position p of a round is sequence `permuted(p % n)` of pass p // n over the manifest's n sequences,
+so that covering [0, cursor) once means training on each sequence once in every pass.
+
+A gang trains on consecutive positions from where it began. So the range that a checkpoint adds
+begins where the same gang's checkpoint before it ended, or else where the gang began: at the cursor
+of the checkpoint that it had loaded, whatever the ledger names as the parent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What one checkpoint of the line says."""
+
+    name: str
+    round: int
+    cursor: int
+    """Positions of this round that it contains: [0, cursor)."""
+    tokens: int
+    """Tokens trained on along the line."""
+    epoch: int
+    began: int | None
+    """The cursor at which that epoch's gang began in this round; None where nobody knows."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a round trains on."""
+
+    sequences: int
+    seq_len: int
+
+
+@dataclass(frozen=True)
+class Range:
+    """Positions [first, end) that a checkpoint has added."""
+
+    first: int
+    end: int
+    name: str
+    epoch: int
+
+
+@dataclass(frozen=True)
+class RoundAudit:
+    """What is proved of one round, and what isn't."""
+
+    round: int
+    sequences: int
+    cursor: int
+    tokens: int
+    """As reported by the round's last checkpoint, those of earlier rounds taken off."""
+    ranges: tuple[Range, ...]
+    problems: tuple[str, ...] = field(default=())
+
+    @property
+    def passes(self) -> tuple[int, int]:
+        """Return the whole passes over the data, and the sequences of the one begun."""
+        return divmod(self.cursor, self.sequences) if self.sequences else (0, self.cursor)
+
+
+def audit(line: Sequence[Committed], trained: Mapping[int, Trained]) -> tuple[RoundAudit, ...]:
+    """Return a judgement of each round of a line, from its root on."""
+    rounds = sorted({each.round for each in line})
+    audits: list[RoundAudit] = []
+    tokens_before = 0
+    for number in rounds:
+        made = [each for each in line if each.round == number]
+        audits.append(_audit_round(made, trained.get(number), tokens_before))
+        tokens_before = made[-1].tokens
+    return tuple(audits)
+
+
+def _audit_round(
+    made: Sequence[Committed], trained: Trained | None, tokens_before: int
+) -> RoundAudit:
+    ranges, problems = _ranges(made)
+    problems += _uncovered(ranges)
+    if trained is None:
+        problems.append(f"round {made[0].round} has no manifest")
+    else:
+        problems += _miscounted(made, ranges, trained, tokens_before)
+    return RoundAudit(
+        round=made[0].round,
+        sequences=0 if trained is None else trained.sequences,
+        cursor=made[-1].cursor,
+        tokens=made[-1].tokens - tokens_before,
+        ranges=tuple(ranges),
+        problems=tuple(problems),
+    )
+
+
+def _ranges(made: Sequence[Committed]) -> tuple[list[Range], list[str]]:
+    ranges: list[Range] = []
+    problems: list[str] = []
+    for before, each in zip((None, *made), made, strict=False):
+        is_same_gang = before is not None and before.epoch == each.epoch
+        first = before.cursor if before is not None and is_same_gang else each.began
+        if first is None:
+            problems.append(f"nobody knows where epoch {each.epoch} began, which made {each.name}")
+            continue
+        if each.cursor < first:
+            problems.append(f"{each.name} ends at {each.cursor}, before it begins at {first}")
+            continue
+        ranges.append(Range(first, each.cursor, each.name, each.epoch))
+    return ranges, problems
+
+
+def _uncovered(ranges: Sequence[Range]) -> list[str]:
+    """Return the gaps and overlaps, from position 0 on."""
+    problems: list[str] = []
+    covered = 0
+    for each in ranges:
+        if each.first > covered:
+            problems.append(f"no checkpoint contains [{covered}, {each.first}), before {each.name}")
+        if each.first < covered:
+            twice = f"[{each.first}, {min(covered, each.end)})"
+            problems.append(f"{twice} was trained on twice, the second time in {each.name}")
+        covered = max(covered, each.end)
+    return problems
+
+
+def _miscounted(
+    made: Sequence[Committed], ranges: Sequence[Range], trained: Trained, tokens_before: int
+) -> list[str]:
+    """Return each checkpoint whose tokens aren't those of the ranges up to it."""
+    problems: list[str] = []
+    ends = {each.name: each for each in ranges}
+    sequences = 0
+    for each in made:
+        added = ends.get(each.name)
+        sequences += 0 if added is None else added.end - added.first
+        counted = sequences * trained.seq_len
+        if each.tokens - tokens_before != counted:
+            problems.append(
+                f"{each.name} reports {each.tokens - tokens_before} tokens of round {each.round}, "
+                f"and its ranges hold {counted}"
+            )
+    return problems

@@ -1,0 +1,86 @@
+"""What a run needs next: a data set, training, or both, without the rounds of a cycle.
+
+Owns the order of its phases and what goes into every item. Doesn't know nodes, processes or the
+ledger: it is shown what is done and says what is to be done, whoever asks and whenever.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jupiterd.cycle.phases import RunItems, TrainRound, item_id
+from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.errors import Bug
+from jupiterd.frames import Scalar
+from jupiterd.ids import ArtifactId
+
+PREPARE_ITEM = item_id(1, Phase.PACK, 0)
+HELD_OUT = "holdout"
+"""The output of preparing that holds documents for validation, where there are any."""
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What is known of a run."""
+
+    source: Mapping[str, Scalar] | None
+    """What its data set is made of; None where it makes none."""
+    tokenizer: str
+    """Artifact id of the tokenizer given for that, or empty."""
+    is_training: bool
+    data: WorkResult | None
+    """The data set, as soon as it is there."""
+    has_manifest: bool
+    trained: ArtifactId | None
+    """The final checkpoint, once training is done."""
+    completed: Mapping[str, WorkResult]
+
+
+@dataclass(frozen=True)
+class FreezeManifest:
+    """Record what is trained on."""
+
+    data: WorkResult
+
+
+@dataclass(frozen=True)
+class CloseRun:
+    """Record the end; there is no verdict."""
+
+    model: ArtifactId
+
+
+RunStep = RunItems | FreezeManifest | TrainRound | CloseRun
+
+
+def evaluation_id(model: str) -> str:
+    """Return the id of the item that scores a model."""
+    return item_id(1, Phase.EVALUATE, 0, model)
+
+
+def next_run_step(view: RunView) -> tuple[RunStep, str]:
+    """Return what the run needs next, with the reason."""
+    if view.data is None:
+        return RunItems(Phase.PACK, (_preparing(view),), 1), "the data set isn't there yet"
+    if not view.is_training:
+        raise Bug("a run that only prepares data is done with that")
+    if not view.has_manifest:
+        return FreezeManifest(view.data), "the data set is there"
+    if view.trained is None:
+        outputs = view.data.outputs
+        return TrainRound(outputs["tokenizer"], outputs["shards"]), "the data set is frozen"
+    if HELD_OUT in view.data.outputs and evaluation_id(view.trained) not in view.completed:
+        item = _evaluation(view.trained, view.data.outputs[HELD_OUT])
+        return RunItems(Phase.EVALUATE, (item,), 1), "the model is trained"
+    return CloseRun(view.trained), "all is done"
+
+
+def _preparing(view: RunView) -> WorkItem:
+    if view.source is None:
+        raise Bug("a run has no data set, and nothing to make one of")
+    inputs = {"tokenizer": ArtifactId(view.tokenizer)} if view.tokenizer else {}
+    return WorkItem(PREPARE_ITEM, Phase.PACK, "prepare", dict(view.source), inputs)
+
+
+def _evaluation(model: ArtifactId, held_out: ArtifactId) -> WorkItem:
+    inputs = {"model": model, HELD_OUT: held_out}
+    return WorkItem(evaluation_id(model), Phase.EVALUATE, "evaluate_held_out", {}, inputs)

@@ -1,0 +1,66 @@
+"""How a training run without the cycle is trained: its recipe, and what people said otherwise.
+
+Owns the count of steps and the batch. Doesn't know data sets or ranks beyond their numbers.
+"""
+
+import math
+
+from jupiterd.cycle.plan import Recipe, TrainPlan
+from jupiterd.cycle.run_settings import RunSettings
+from jupiterd.errors import EmptySourceError
+
+LEAST_CHECKPOINT_STEPS = 10
+MAX_WARMUP_STEPS = 1_000
+
+
+def sequences_in(tokens: int, seq_len: int) -> int:
+    """Return how many sequences a stream of tokens is cut into; each needs one token more.
+
+    Raises:
+        EmptySourceError: not even one.
+    """
+    sequences = max(0, tokens - 1) // seq_len
+    if not sequences:
+        raise EmptySourceError(
+            f"the data set has {tokens:,} tokens, and one sequence takes {seq_len + 1:,}",
+            "give it more text, or a smaller --seq-len",
+        )
+    return sequences
+
+
+def total_steps(settings: RunSettings, sequences: int) -> int:
+    """Return the steps that were asked for, by number or by passes; whichever ends first."""
+    if settings.max_steps is not None and settings.epochs is None:
+        return settings.max_steps
+    passes = math.ceil((settings.epochs or 1) * sequences / settings.batch_sequences)
+    return passes if settings.max_steps is None else min(passes, settings.max_steps)
+
+
+def derive_run(recipe: Recipe, recipe_seq_len: int, settings: RunSettings, steps: int) -> TrainPlan:
+    """Return the plan of a run with a size's recipe, whose sequences have `recipe_seq_len`."""
+    peak = settings.learning_rate
+    decay = settings.weight_decay
+    return TrainPlan(
+        steps=steps,
+        batch_sequences=settings.batch_sequences,
+        micro_batch_sequences=settings.batch_size,
+        learning_rate=recipe.learning_rate if peak is None else peak,
+        warmup_steps=min(MAX_WARMUP_STEPS, max(1, round(steps * recipe.warmup_fraction))),
+        decay_steps=round(steps * recipe.decay_fraction),
+        weight_decay=recipe.weight_decay if decay is None else decay,
+        clip_norm=recipe.clip_norm,
+        checkpoint_every_steps=_checkpoint_every_steps(recipe, recipe_seq_len, settings),
+        seed=settings.seed,
+        precision=settings.precision,
+        gradient_checkpointing=settings.gradient_checkpointing,
+        attention=settings.attention,
+        optimizer=settings.optimizer,
+    )
+
+
+def _checkpoint_every_steps(recipe: Recipe, recipe_seq_len: int, settings: RunSettings) -> int:
+    """Let about as many tokens lie between two checkpoints as the recipe has it."""
+    wanted = recipe.checkpoint_every_steps * recipe.batch_sequences * recipe_seq_len
+    steps = wanted // (settings.batch_sequences * settings.seq_len)
+    least = min(LEAST_CHECKPOINT_STEPS, recipe.checkpoint_every_steps)
+    return max(least, min(recipe.checkpoint_every_steps, steps))

@@ -1,0 +1,85 @@
+"""What people ask for when they prepare data, or train without the cycle.
+
+Owns the names, the defaults and the bounds. Doesn't know flags, files or nodes: a fact carries
+these values as plain scalars.
+"""
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from jupiterd.cycle.plan import Attention, GradientCheckpointing, Optimizer, Precision
+from jupiterd.errors import UsageError
+from jupiterd.frames import Scalar
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    def to_scalars(self) -> dict[str, Scalar]:
+        """Return what a fact carries."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def parse(cls, given: Any) -> Self:  # noqa: ANN401 - it comes over the wire
+        """Return checked values; raises UsageError for the first that can't be."""
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = ".".join(map(str, first["loc"])) or "the settings"
+            raise UsageError(f"{name.replace('_', '-')}: {first['msg'].lower()}") from error
+
+
+class RunSettings(_Asked):
+    """How a training run goes, beside its model and its data."""
+
+    max_steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    """Optimizer steps; None: as many as the passes need."""
+    epochs: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Passes over the data; None: one, or as many as the steps need."""
+    seq_len: Annotated[int, Field(ge=16, le=131_072)] = 1024
+    batch_size: Annotated[int, Field(ge=1, le=65_536)] = 1
+    """Sequences that a device holds at a time."""
+    gradient_accumulation_steps: Annotated[int, Field(ge=1, le=65_536)] = 32
+    ranks: Annotated[int, Field(ge=1, le=65_536)] = 1
+    """Members of the gang when the run was asked for: the batch is the same ever after."""
+    max_ranks: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """0: any number."""
+    precision: Precision = "auto"
+    gradient_checkpointing: GradientCheckpointing = "auto"
+    attention: Attention = "auto"
+    optimizer: Optimizer = "adamw"
+    learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    """None: the size's own."""
+    weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    """None: the size's own."""
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
+    log_dir: Annotated[str, Field(max_length=4096)] = ""
+    """Where rank 0 writes its curves, on its own machine; empty: beside the worker's log."""
+
+    @property
+    def batch_sequences(self) -> int:
+        """Return the effective batch: what one optimizer step trains on, over all ranks."""
+        return self.batch_size * self.gradient_accumulation_steps * self.ranks
+
+
+class DataSettings(_Asked):
+    """Where text comes from, and how it becomes a data set."""
+
+    kind: Literal["folder", "hugging_face"]
+    path: Annotated[str, Field(min_length=1, max_length=4096)]
+    """A folder or file on one machine's disk, or the name of a Hugging Face data set."""
+    subset: Annotated[str, Field(max_length=256)] = ""
+    """Of a Hugging Face data set, such as 20231101.es."""
+    split: Annotated[str, Field(min_length=1, max_length=256)] = "train"
+    field: Annotated[str, Field(min_length=1, max_length=256)] = "text"
+    """What holds the text in a row of a table, or in a line of JSON."""
+    max_tokens: Annotated[int, Field(ge=0)] = 0
+    """0: all of them."""
+    tokenizer_path: Annotated[str, Field(max_length=4096)] = ""
+    """A Hugging Face folder on the same disk whose tokenizer is used; empty: one is trained."""
+    vocab_size: Annotated[int, Field(ge=257, le=65_536)] = 32_768
+    """Entries of the tokenizer, if one is trained."""
+    holdout: Annotated[float, Field(ge=0.0, le=0.5)] = 0.05
+    """Share of the documents that is held out for validation; 0: none."""

@@ -1,0 +1,145 @@
+"""Having one item of a phase done: by somebody who can, again where it fails, kept on two nodes.
+
+Owns the choice of the node, the retries and the second copy. Doesn't know phases, or what follows
+from a result: whoever asked records it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.work_events import Advanced, Finished, Started
+from jupiterd.errors import (
+    EmptySourceError,
+    JupiterError,
+    NotFoundError,
+    PeerUnreachableError,
+    WorkFailedError,
+)
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+
+log = logging.getLogger(__name__)
+
+MAX_FAILURES = 3
+"""An item whose worker fails this often ends the cycle: it would fail for ever."""
+
+RETRY_S = 1.0
+
+NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.EVALUATE})
+"""Phases whose workers import a machine learning library."""
+
+
+class ItemRunner:
+    """Runs the items of one cycle or run for one term."""
+
+    def __init__(self, leading: Leading, cycle: CycleId) -> None:
+        self._leading = leading
+        self._cycle = cycle
+
+    async def run(
+        self,
+        round_number: int,
+        item: WorkItem,
+        only_on: str = "",
+        check: Callable[[], None] = lambda: None,
+    ) -> WorkCompleted:
+        """Return what came of it, not recorded yet.
+
+        Args:
+            round_number: the round that it belongs to.
+            item: what is to be done.
+            only_on: the one node that can; empty for any.
+            check: called before another try; raises where the item is wanted no more.
+
+        Raises:
+            JupiterError: trying again can't help.
+        """
+        failures = 0
+        without: frozenset[NodeId] = frozenset()
+        while True:
+            node: NodeId | None = None
+            try:
+                node = self._named(only_on) if only_on else self._place(item, without)
+                return await self._try(round_number, item, node)
+            except EmptySourceError:
+                # A folder lies on one machine only: it is looked for on each.
+                without |= {node} if node is not None else frozenset()
+                if only_on or without.issuperset(self._leading.fit_nodes()):
+                    raise
+            except JupiterError as error:
+                failures += not error.may_mend
+                if error.is_permanent or failures >= MAX_FAILURES:
+                    raise
+                if isinstance(error, WorkFailedError) and node is not None:
+                    without |= {node}
+                log.warning("item_failed", extra={"item": item.id, "reason": error.message})
+                await self.wait_out(error.message)
+                check()
+
+    async def wait_out(self, trouble: str) -> None:
+        """Let people see what is in the way, and give it a moment to mend."""
+        self._leading.board.explain(self._cycle, f"{trouble}; trying again")
+        await asyncio.sleep(RETRY_S)
+
+    def _named(self, node: str) -> NodeId:
+        """Return the node that was named, as soon as it is here."""
+        if node not in self._leading.fit_nodes():
+            member = self._leading.journal.state.members.get(NodeId(node))
+            name = node[:8] if member is None else member.name
+            raise PeerUnreachableError(
+                f"the text lies on {name}, which isn't here", "start jupiterd on that machine"
+            )
+        return NodeId(node)
+
+    def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:
+        """Choose who does it; whoever failed before only where nobody else can."""
+        needs_engine = item.phase in NEEDS_ENGINE
+        try:
+            return self._leading.place(needs_engine=needs_engine, without=without)
+        except PeerUnreachableError:
+            return self._leading.place(needs_engine=needs_engine)
+
+    async def _try(self, round_number: int, item: WorkItem, node: NodeId) -> WorkCompleted:
+        began_s = now_s()
+        order = self._leading.order(self._cycle, item.id, item.task, item.params)
+        result = None
+        async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
+            if isinstance(event, Started):
+                self._leading.board.explain(self._cycle, "")
+            elif isinstance(event, Advanced):
+                self._leading.board.advance(self._cycle, item.id, event, now_s())
+            elif isinstance(event, Finished):
+                result = event.result
+        if result is None:
+            raise WorkFailedError(f"the {item.task} worker ended without a result")
+        await self._keep_two_copies(node, result)
+        return WorkCompleted(
+            cycle=self._cycle,
+            round=round_number,
+            phase=str(item.phase),
+            item=item.id,
+            node=node,
+            outputs=result.outputs,
+            counts=result.counts,
+            summary=result.summary,
+            elapsed_s=round(now_s() - began_s, 3),
+        )
+
+    async def _keep_two_copies(self, maker: NodeId, result: WorkResult) -> None:
+        """Bring what another node made to this one, or send what this one made to another."""
+        artifacts: list[ArtifactId] = list(result.outputs.values())
+        if maker == self._leading.self_id:
+            await self._leading.library.spread(artifacts)
+            return
+        try:
+            for artifact in artifacts:
+                await self._leading.fetch(artifact)
+        except NotFoundError as error:
+            raise PeerUnreachableError(
+                f"the maker of a result has gone: {error.message}"
+            ) from error

@@ -1,0 +1,174 @@
+"""The leader's walk of one run: a data set, training, or both, without the rounds of a cycle.
+
+Owns one run for one term. Doesn't know how items are done (workers), what comes next (`run_phases`)
+or how gangs hold (`gang_conductor`).
+"""
+
+import logging
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import (
+    CycleFailed,
+    ManifestFrozen,
+    RoundCommitted,
+    TrainingStarted,
+    WorkCompleted,
+)
+from jupiterd.cycle.phases import RunItems, TrainRound
+from jupiterd.cycle.plan import ModelShape, parse_model
+from jupiterd.cycle.run_phases import (
+    CloseRun,
+    FreezeManifest,
+    RunView,
+    next_run_step,
+)
+from jupiterd.cycle.run_plan import derive_run, sequences_in, total_steps
+from jupiterd.cycle.run_settings import RunSettings
+from jupiterd.cycle.work import Phase, WorkResult
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.item_runner import ItemRunner
+from jupiterd.daemon.leading import Leading
+from jupiterd.errors import Bug, JupiterError, NotFoundError, all_of
+from jupiterd.ids import CycleId
+
+log = logging.getLogger(__name__)
+
+ROUND = 1
+"""A run has one round, in the words of the ledger."""
+
+
+class RunConductor:
+    """Conducts one run until it is finished or the term is over."""
+
+    def __init__(self, leading: Leading, run: CycleId) -> None:
+        self._leading = leading
+        self._run = run
+        self._runner = ItemRunner(leading, run)
+        training = leading.cycle(run).training
+        self._settings = None if training is None else RunSettings.parse(dict(training.settings))
+
+    async def conduct(self) -> None:
+        """Go on from what the ledger says; an error that won't mend ends the run."""
+        try:
+            while not (self._leading.is_over or self._state.finished):
+                await self._try_step()
+        finally:
+            self._leading.board.end(self._run)
+
+    @property
+    def _state(self) -> CycleState:
+        return self._leading.cycle(self._run)
+
+    async def _try_step(self) -> None:
+        try:
+            await self._step()
+        except* JupiterError as group:
+            error = all_of(group)[0]
+            if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
+                raise
+            if error.may_mend:
+                await self._runner.wait_out(error.message)
+            else:
+                log.warning("run_failed", extra={"cycle": self._run, "reason": error.message})
+                failed = CycleFailed(self._run, error.code, error.message, error.hint)
+                await self._leading.record(failed)
+
+    async def _step(self) -> None:
+        step, reason = next_run_step(self._view())
+        log.info("next_step", extra={"run": self._run, "reason": reason})
+        match step:
+            case RunItems():
+                await self._run_item(step)
+            case FreezeManifest(data):
+                await self._leading.record(self._manifest(data))
+            case TrainRound():
+                self._begin(Phase.TRAIN)
+                await self._gang().train(step)
+            case CloseRun(model):
+                await self._leading.library.spread([model])
+                await self._leading.record(RoundCommitted(self._run, ROUND, model, "", ""))
+
+    def _view(self) -> RunView:
+        state = self._state
+        last = state.last_checkpoint(ROUND)
+        requested = state.requested
+        return RunView(
+            source=None if requested is None else requested.source,
+            tokenizer="" if requested is None else requested.tokenizer,
+            is_training=state.training is not None,
+            data=self._data(),
+            has_manifest=ROUND in state.manifests,
+            trained=last.artifact if last is not None and last.is_final else None,
+            completed={fact.item: _result(fact) for fact in state.completed.values()},
+        )
+
+    def _data(self) -> WorkResult | None:
+        """Return the data set that is trained on, of this run or of another one."""
+        training = self._state.training
+        maker = self._state if training is None else self._other(training.data)
+        made = None if maker is None else maker.prepared
+        if made is None and self._state.requested is None:
+            raise NotFoundError("the data set of this run isn't known here")
+        return None if made is None else _result(made)
+
+    def _other(self, run: CycleId) -> CycleState | None:
+        return self._leading.journal.state.cycles.get(run)
+
+    def _begin(self, phase: Phase) -> None:
+        self._leading.board.begin(self._run, ROUND, phase, now_s())
+
+    async def _run_item(self, step: RunItems) -> None:
+        self._begin(step.phase)
+        requested = self._state.requested
+        is_bound = step.phase is Phase.PACK and requested is not None
+        (item,) = step.items
+        done = await self._runner.run(
+            ROUND, item, requested.node if is_bound and requested is not None else ""
+        )
+        await self._leading.record(done)
+
+    def _manifest(self, data: WorkResult) -> ManifestFrozen:
+        """Return what is trained on.
+
+        Raises:
+            EmptySourceError: the data set isn't enough for one sequence.
+        """
+        _, settings = self._training()
+        tokens = int(data.counts["tokens"])
+        return ManifestFrozen(
+            cycle=self._run,
+            round=ROUND,
+            parent="",
+            tokenizer=data.outputs["tokenizer"],
+            shards=(data.outputs["shards"],),
+            sequences=sequences_in(tokens, settings.seq_len),
+            tokens=tokens,
+        )
+
+    def _gang(self) -> GangConductor:
+        training, settings = self._training()
+        data = self._data()
+        if data is None:
+            raise Bug("a run is trained before its data set is there")
+        preset = parse_model(training.model_yaml)
+        shape = fitted(preset, settings.seq_len, int(data.counts["vocab_size"]))
+        steps = total_steps(settings, self._state.manifests[ROUND].sequences)
+        plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
+        return GangConductor(self._leading, self._run, ROUND, shape, plan)
+
+    def _training(self) -> tuple[TrainingStarted, RunSettings]:
+        training = self._state.training
+        if training is None or self._settings is None:
+            raise Bug("a run that only prepares data has no training")
+        return training, self._settings
+
+
+def fitted(preset: ModelShape, seq_len: int, vocab_size: int) -> ModelShape:
+    """Return a preset with room for the data's vocabulary, and for sequences as long as asked."""
+    wanted = {"seq_len": seq_len, "vocab_size": max(preset.vocab_size, vocab_size)}
+    return ModelShape.from_plain(preset.to_plain() | wanted)
+
+
+def _result(fact: WorkCompleted) -> WorkResult:
+    return WorkResult(fact.outputs, fact.counts, fact.summary)

@@ -1,0 +1,65 @@
+"""Documents of a Hugging Face data set, streamed: nothing is kept that isn't trained on.
+
+Owns the way to the library and what its errors mean. Doesn't know tokens, or what is held out.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jupiterd.cycle.run_settings import DataSettings
+from jupiterd.errors import EmptySourceError, MissingExtraError, NotFoundError, UsageError
+
+INSTALL = "pip install datasets on one of the machines, or give it a folder of text"
+
+
+def documents(settings: DataSettings) -> Iterator[str]:
+    """Yield every text that isn't blank.
+
+    Raises:
+        MissingExtraError: the library isn't installed.
+        NotFoundError: there is no such data set, or no way to it.
+        UsageError: the split or the field isn't there.
+        EmptySourceError: no row has any text.
+    """
+    found = 0
+    for row in _rows(settings):
+        if settings.field not in row:
+            raise UsageError(
+                f"{settings.path} has no field {settings.field}",
+                f"--field takes one of: {', '.join(map(str, row))}",
+            )
+        text = row[settings.field]
+        if isinstance(text, str) and text.strip():
+            found += 1
+            yield text
+    if not found:
+        raise EmptySourceError(f"{settings.path} has no text in its field {settings.field}")
+
+
+def _rows(settings: DataSettings) -> Iterator[Mapping[str, Any]]:
+    try:
+        from datasets import (  # pyright: ignore[reportMissingImports] - an extra of its own
+            load_dataset,  # pyright: ignore[reportUnknownVariableType]
+        )
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            "Hugging Face data sets need the package datasets, which isn't installed", INSTALL
+        ) from error
+    try:
+        stream: Any = load_dataset(
+            settings.path, settings.subset or None, split=settings.split, streaming=True
+        )
+        yield from stream
+    except ValueError as error:  # an unknown split or subset; the message lists those there are
+        raise UsageError(
+            f"{settings.path}: {_first_line(error)}", "see --subset, --split"
+        ) from error
+    except OSError as error:  # not found, or no network: the library tells them apart in words
+        raise NotFoundError(
+            f"{settings.path} can't be had: {_first_line(error)}",
+            "check the name at huggingface.co/datasets, and the way to the internet",
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

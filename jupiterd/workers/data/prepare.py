@@ -1,0 +1,252 @@
+"""The task `prepare`: text becomes a data set, once: a tokenizer, shards of tokens, held-out text.
+
+Owns what is held out, what the tokenizer is trained on, and where the data set ends. Text passes
+through as a stream; no more than SAMPLE_BYTES of it is held in memory. The shards aren't cut into
+sequences: training does that, at whatever length.
+
+inputs: tokenizer (optional) · params: see `cycle.run_settings.DataSettings`
+outputs: tokenizer, shards, holdout (a sample folder; absent where nothing is held out)
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.run_settings import DataSettings
+from jupiterd.cycle.split import in_holdout
+from jupiterd.errors import InvalidSettingError, NotFoundError
+from jupiterd.frames import TaskFinished
+from jupiterd.workers.data import hugging_face
+from jupiterd.workers.data.progress import Progress, silent
+from jupiterd.workers.data.sample_file import SampleWriter
+from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
+from jupiterd.workers.data.text_files import Skipped, TextFiles
+from jupiterd.workers.data.tokenizer import (
+    END_OF_TEXT,
+    TOKENIZER_FILE,
+    encode_batch,
+    load_tokenizer,
+    save_tokenizer,
+    tokenizer_hash,
+    train_tokenizer,
+)
+from jupiterd.workers.link import Task
+
+SAMPLE_BYTES = 16 << 20
+"""The tokenizer is trained on the text that comes first, so much of it."""
+
+HELD_OUT_BYTES = 256 << 10
+"""No more is held out: a thousand pages tell the loss well enough, and are scored in a minute."""
+
+LONE_SHARE = 10
+"""Where there is one document alone, a tenth of it is cut off its end and held out."""
+
+_BATCH_DOCUMENTS = 64
+_SALT = "validation"
+
+
+@dataclass
+class Split:
+    """Decides which documents are held out, as they come."""
+
+    fraction: float
+    chosen: frozenset[str]
+    """Held out whatever chance says: so that a small set has something held out at all."""
+    held: dict[str, str] = field(default_factory=dict[str, str])
+    """Hash -> text."""
+    held_bytes: int = 0
+
+    def takes(self, text: str) -> bool:
+        """Say whether the document is held out; it is kept here then."""
+        digest = text_hash(text)
+        if digest in self.held:
+            return True
+        is_chosen = digest in self.chosen or in_holdout(digest, _SALT, self.fraction)
+        if not is_chosen or self.held_bytes >= HELD_OUT_BYTES:
+            return False
+        self.held[digest] = text
+        self.held_bytes += len(text.encode())
+        return True
+
+
+def run(task: Task) -> TaskFinished:
+    """Do the task that a daemon gave."""
+    named = {name: task.params[name] for name in DataSettings.model_fields if name in task.params}
+    settings = DataSettings.parse(named)
+    counts = prepare(settings, task.inputs.get("tokenizer"), task.output_dir, task.progress)
+    names = ["tokenizer", "shards", *(["holdout"] if counts["holdout_documents"] else [])]
+    return TaskFinished({name: name for name in names}, counts)
+
+
+def prepare(
+    settings: DataSettings,
+    tokenizer: Path | None,
+    output_dir: Path,
+    progress: Progress = silent,
+    sample_bytes: int = SAMPLE_BYTES,
+) -> dict[str, float]:
+    """Write the outputs below `output_dir`; return the counts.
+
+    Raises:
+        EmptySourceError: there is no text.
+        InvalidSettingError: the tokenizer can't be used.
+    """
+    documents, skipped = _open(settings)
+    sample = _first(documents, sample_bytes)
+    if len(sample) == 1 and settings.holdout:
+        sample = _cut_in_two(sample[0])
+    split = Split(settings.holdout, _chosen(sample, settings.holdout))
+    is_held = [split.takes(text) for text in sample]
+    kept = [text for text, held in zip(sample, is_held, strict=True) if not held]
+    ready = _provide_tokenizer(tokenizer, settings, kept, output_dir / "tokenizer")
+    rest = (text for text in documents if not split.takes(text))
+    packing = _Packing(ready, ShardWriter(output_dir / "shards"), settings.max_tokens, progress)
+    packing.pack(chain(kept, rest))
+    index = packing.finish(output_dir / "tokenizer")
+    _write_held_out(split.held, output_dir / "holdout")
+    return {
+        "tokens": index.tokens,
+        "documents": index.documents,
+        "bytes": index.bytes,
+        "vocab_size": index.vocab_size,
+        "holdout_documents": len(split.held),
+        "holdout_bytes": split.held_bytes,
+        "skipped": skipped.files,
+        "skipped_lines": skipped.lines,
+    }
+
+
+def _open(settings: DataSettings) -> tuple[Iterator[str], Skipped]:
+    if settings.kind == "hugging_face":
+        return hugging_face.documents(settings), Skipped()
+    files = TextFiles(Path(settings.path), settings.field)
+    return files.documents(), files.skipped
+
+
+def _first(documents: Iterator[str], most_bytes: int) -> list[str]:
+    sample: list[str] = []
+    size_bytes = 0
+    while size_bytes < most_bytes and (text := next(documents, None)) is not None:
+        sample.append(text)
+        size_bytes += len(text.encode())
+    return sample
+
+
+def _cut_in_two(text: str) -> list[str]:
+    """Return the text and its end apart, cut where a line ends; whole where it is one line."""
+    lines = text.splitlines(keepends=True)
+    last = len(lines) - len(lines) // LONE_SHARE
+    if last == len(lines) or last == 0:
+        return [text]
+    return ["".join(lines[:last]), "".join(lines[last:])]
+
+
+def _chosen(sample: list[str], fraction: float) -> frozenset[str]:
+    """Return what is held out where chance would choose nothing; of few documents the smallest."""
+    digests = {text_hash(text): len(text) for text in sample}
+    by_chance = any(in_holdout(digest, _SALT, fraction) for digest in digests)
+    if not fraction or by_chance or len(digests) < 2:
+        return frozenset()
+    if len(digests) == 2:
+        return frozenset([min(digests, key=lambda digest: (digests[digest], digest))])
+    return frozenset([min(digests)])
+
+
+def _provide_tokenizer(
+    given: Path | None, settings: DataSettings, texts: list[str], folder: Path
+) -> Tokenizer:
+    if given is None and settings.tokenizer_path:
+        given = Path(settings.tokenizer_path)
+        if not (given / TOKENIZER_FILE).is_file():
+            raise NotFoundError(
+                f"there is no {TOKENIZER_FILE} in {given}", "give it a Hugging Face folder"
+            )
+    if given is None:
+        save_tokenizer(train_tokenizer(texts, settings.vocab_size), folder)
+    else:
+        folder.mkdir(parents=True)
+        for path in sorted(given.glob("*token*")):  # tokenizer.json, its config, special tokens
+            shutil.copyfile(path, folder / path.name)
+    tokenizer = load_tokenizer(folder)  # read back even when just trained: both ways act alike
+    if tokenizer.get_vocab_size() > MAX_VOCAB:
+        size = tokenizer.get_vocab_size()
+        raise InvalidSettingError(f"a vocabulary of {size} doesn't fit 16-bit shards")
+    return tokenizer
+
+
+def _end_token(tokenizer: Tokenizer) -> int:
+    end: int | None = tokenizer.token_to_id(END_OF_TEXT)
+    if end is None:
+        raise InvalidSettingError(
+            f"the tokenizer has no {END_OF_TEXT}", "take another one, or let one be trained"
+        )
+    return end
+
+
+class _Packing:
+    """Writes documents as tokens until there are enough."""
+
+    def __init__(
+        self, tokenizer: Tokenizer, writer: ShardWriter, max_tokens: int, progress: Progress
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._end = _end_token(tokenizer)
+        self._writer = writer
+        self._most = max_tokens
+        self._progress: Callable[[int, int, str], None] = progress
+        self._counts: Counter[str] = Counter()
+
+    def pack(self, documents: Iterator[str]) -> None:
+        while batch := list(islice(documents, _BATCH_DOCUMENTS)):
+            for text, ids in zip(batch, encode_batch(self._tokenizer, batch), strict=True):
+                self._add(text, [*ids, self._end])
+            self._progress(self._counts["tokens"], self._most, "tokens")
+            if self._is_full():
+                return
+
+    def _add(self, text: str, ids: list[int]) -> None:
+        if self._is_full():
+            return
+        room = self._most - self._counts["tokens"] if self._most else len(ids)
+        self._writer.append(ids[:room])
+        self._counts.update(tokens=min(room, len(ids)), documents=1, bytes=len(text.encode()))
+
+    def _is_full(self) -> bool:
+        return 0 < self._most <= self._counts["tokens"]
+
+    def finish(self, tokenizer_folder: Path) -> ShardIndex:
+        return self._writer.finish(
+            seq_len=0,
+            vocab_size=self._tokenizer.get_vocab_size(),
+            tokenizer_hash=tokenizer_hash(tokenizer_folder),
+            documents=self._counts["documents"],
+            size_bytes=self._counts["bytes"],
+        )
+
+
+def _write_held_out(texts: dict[str, str], folder: Path) -> None:
+    if not texts:
+        return
+    with SampleWriter(folder) as writer:
+        for digest, text in sorted(texts.items()):
+            writer.add(
+                Sample(
+                    id=digest,
+                    text=text,
+                    kind="real",
+                    depth=0,
+                    parents=(),
+                    cluster_id=digest,
+                    source_uri="",
+                    revision="",
+                    license="unknown",
+                    collector="prepare@1",
+                    fetched_at="",
+                )
+            )

@@ -33,13 +33,21 @@ class ViewModel:
 
     @property
     def cycle(self) -> Mapping[str, Any]:
-        """Return the cycle's document; empty where there is none."""
-        return self.document.get("cycle") or {}
+        """Return the document of what trains, or trained last; empty where there is none.
+
+        A training run without the cycle has the same keys; whichever runs is shown.
+        """
+        cycle, train = self.document.get("cycle") or {}, self.document.get("train") or {}
+        return train if train and (not cycle or _is_running(train)) else cycle
 
     @property
     def is_old(self) -> bool:
         """Say whether what is known may no longer hold."""
         return self.link in {Link.STALE, Link.LOST}
+
+
+def _is_running(document: Mapping[str, Any]) -> bool:
+    return document.get("state") in ("running", "waiting")
 
 
 def fold(view: ViewModel, message: WatchMessage, at: Moment) -> ViewModel:

@@ -141,6 +141,13 @@ class CycleState:
         return self.started or self.training or self.requested
 
     @property
+    def kind(self) -> str:
+        """`cycle`, `train` or `data`, as the commands are called that show it."""
+        if self.started is not None:
+            return "cycle"
+        return "train" if self.training is not None else "data"
+
+    @property
     def label(self) -> str:
         """What people call it: its domain, or its name; empty where only later facts are known."""
         begun = self.begun
@@ -316,6 +323,11 @@ class CycleState:
             for fact in reversed(self.line())
             if isinstance(fact, CheckpointCommitted) and fact.round == round_number
         )
+        return next(found, None)
+
+    def checkpoint(self, artifact: str) -> CheckpointCommitted | None:
+        """Return what is known of a checkpoint, on whatever line; None where nothing is."""
+        found = (fact for fact in self._tree.checkpoints() if fact.artifact == artifact)
         return next(found, None)
 
     def last_of_epoch(self, epoch: int) -> CheckpointCommitted | None:

@@ -1,6 +1,6 @@
-"""Following a cycle until it ends.
+"""Following a cycle, a training run or a data set until it ends.
 
-Owns how long a lost daemon is waited for, and what the end of a cycle means for the exit status.
+Owns how long a lost daemon is waited for, and what the end means for the exit status.
 Doesn't know what the lines say (`progress_lines`).
 """
 
@@ -15,7 +15,15 @@ from jupiterd.client.channel import ControlChannel, Document
 from jupiterd.client.reachability import unreachable
 from jupiterd.client.watch import Link, LinkChanged, WatchMessage, folded, watch
 from jupiterd.ctl.console import Console
-from jupiterd.ctl.progress_lines import ENDED_STATES, Shown, final_lines, next_lines
+from jupiterd.ctl.progress_lines import (
+    CYCLE,
+    ENDED_STATES,
+    TITLES,
+    Shown,
+    final_lines,
+    next_lines,
+    title,
+)
 from jupiterd.errors import JupiterError, NotFoundError, TimedOutError, from_wire
 from jupiterd.ids import short
 
@@ -23,8 +31,35 @@ GIVE_UP_AFTER_S = 60.0
 """A daemon that is started again within this time is followed on; the cycle survives it too."""
 
 
+MODEL_WAIT_S = 15.0
+"""How long a finished training's model may take to come to this machine."""
+
+STARTS = {
+    CYCLE: "jupiterctl cycle start --domain python --size 1m",
+    "train": "jupiterctl train start --data FOLDER --model 1m",
+    "data": "jupiterctl data prepare FOLDER",
+}
+"""Noun -> the command that begins one."""
+
+FOLLOWS = {
+    CYCLE: "the work goes on; follow it with: jupiterctl cycle watch",
+    "train": "the work goes on; follow it with: jupiterctl train watch",
+    "data": "the work goes on; jupiterctl data list shows when it is done",
+}
+
+SHOWS = {
+    CYCLE: "jupiterctl cycle status shows how far it came; cycle resume goes on with it",
+    "train": "jupiterctl train status shows how far it came; train start --resume goes on with it",
+    "data": "jupiterctl data list shows it",
+}
+
+
 def follow(
-    state_dir: Path, cycle_id: str | None, console: Console, timeout_s: float | None
+    state_dir: Path,
+    cycle_id: str | None,
+    console: Console,
+    timeout_s: float | None,
+    noun: str = CYCLE,
 ) -> Mapping[str, Any]:
     """Print how the cycle goes until it ends; return its last document.
 
@@ -33,6 +68,7 @@ def follow(
         cycle_id: the cycle to follow; None takes the one that the daemon shows now.
         console: gets a line for each thing that happens, or each document with `-o jsonl`.
         timeout_s: how long to wait; None waits for ever.
+        noun: what is followed: cycle, train or data.
 
     Raises:
         TimedOutError: the time is up; the cycle goes on.
@@ -43,9 +79,11 @@ def follow(
     async def followed() -> Document:
         try:
             async with asyncio.timeout(timeout_s), ControlChannel(state_dir) as channel:
-                return await _Follower(channel, console, cycle_id).run()
+                return await _Follower(channel, console, cycle_id, noun).run()
         except TimeoutError as error:
-            raise TimedOutError(f"the cycle hasn't ended within {timeout_s:g} s") from error
+            raise TimedOutError(
+                f"the {TITLES[noun]} hasn't ended within {timeout_s:g} s", FOLLOWS[noun]
+            ) from error
 
     return asyncio.run(followed())
 
@@ -56,13 +94,13 @@ def conclude(cycle: Mapping[str, Any], console: Console) -> None:
         failure = cycle.get("failure") or {}
         raise from_wire(
             failure.get("code", "failed"),
-            f"the cycle failed: {failure.get('message', 'nobody said why')}",
+            f"the {title(cycle)} failed: {failure.get('message', 'nobody said why')}",
             failure.get("hint", ""),
         )
     if cycle["state"] == "stopped":
         raise JupiterError(
-            f"cycle {short(cycle['id'])} was stopped",
-            "jupiterctl cycle status shows how far it came; cycle resume goes on with it",
+            f"{title(cycle)} {short(cycle['id'])} was stopped",
+            SHOWS[str(cycle.get("kind", CYCLE))],
         )
     if console.is_table:
         for line in final_lines(cycle):
@@ -72,29 +110,33 @@ def conclude(cycle: Mapping[str, Any], console: Console) -> None:
 class _Follower:
     """One following of one cycle."""
 
-    def __init__(self, channel: ControlChannel, console: Console, cycle_id: str | None) -> None:
+    def __init__(
+        self, channel: ControlChannel, console: Console, cycle_id: str | None, noun: str
+    ) -> None:
         self._channel = channel
+        self._noun = noun
         self._console = console
         self._cycle_id = cycle_id
         self._shown = Shown()
         self._lost_since_s: float | None = None
+        self._finished_s = 0.0
 
     async def run(self) -> Document:
         """Return the cycle's document once it has ended."""
         # The first answer decides whether there is a daemon and a cycle at all.
-        document = await self._channel.status("cycle")
+        document = await self._channel.status(self._noun)
         if self._cycle_id is None:
-            self._cycle_id = _id_of(document)
+            self._cycle_id = self._id_of(document)
         # That one and no other: a newer cycle mustn't hide the end of ours.
-        async with aclosing(watch(self._channel, f"cycle/{self._cycle_id}")) as messages:
+        async with aclosing(watch(self._channel, f"{self._noun}/{self._cycle_id}")) as messages:
             async for message in messages:
                 self._note_link(message)
                 document = folded(document, message)
-                cycle: Document = document.get("cycle") or {}
+                cycle = self._followed_in(document)
                 if cycle.get("id") != self._cycle_id:
                     continue
                 self._show(cycle, document)
-                if cycle.get("state") in ENDED_STATES and not isinstance(message, LinkChanged):
+                if not isinstance(message, LinkChanged) and self._is_over(cycle):
                     return cycle
         raise unreachable(self._channel.state_dir)
 
@@ -124,11 +166,20 @@ class _Follower:
             if time.monotonic() - self._lost_since_s > GIVE_UP_AFTER_S:
                 raise unreachable(self._channel.state_dir)
 
+    def _is_over(self, cycle: Document) -> bool:
+        """Say whether nothing follows; a model that was trained elsewhere may be on its way."""
+        if cycle.get("state") != "finished" or cycle.get("kind") != "train" or cycle.get("model"):
+            return cycle.get("state") in ENDED_STATES
+        self._finished_s = self._finished_s or time.monotonic()
+        return time.monotonic() - self._finished_s > MODEL_WAIT_S
 
-def _id_of(document: Document) -> str:
-    cycle = document.get("cycle")
-    if not cycle:
-        raise NotFoundError(
-            "no cycle has been started", "jupiterctl cycle start --domain python --size 1m"
-        )
-    return str(cycle["id"])
+    def _followed_in(self, document: Document) -> Document:
+        """Return what is followed; the first answer may be about others as well."""
+        found: Any = document.get(self._noun)
+        return found if isinstance(found, dict) else {}
+
+    def _id_of(self, document: Document) -> str:
+        found = self._followed_in(document)
+        if not found:
+            raise NotFoundError(f"no {TITLES[self._noun]} has been started", STARTS[self._noun])
+        return str(found["id"])

@@ -27,6 +27,8 @@ COMMANDS = {
     "launch": ("jupiterd.ctl.launch", "Run a script written for torchrun or MLX, as it is."),
     "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, lint."),
     "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, stop, resume."),
+    "train": ("jupiterd.ctl.train", "Training without the cycle: start, status, watch, stop."),
+    "data": ("jupiterd.ctl.data", "Text as data sets: prepare, list, audit."),
     "version": ("jupiterd.ctl.version", "The version of this program."),
 }
 """Name of a command -> its module and one line of help."""

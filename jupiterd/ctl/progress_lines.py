@@ -1,4 +1,4 @@
-"""A running cycle as lines that people read as they come.
+"""A running cycle, training run or data set as lines that people read as they come.
 
 Pure: documents and the time come in, lines go out. Owns what is worth a line and when.
 Doesn't know where the documents come from, or what a terminal is.
@@ -18,6 +18,13 @@ ENDED_STATES = frozenset({"finished", "failed", "stopped"})
 """States of a cycle after which nothing follows."""
 
 NONE = "none"
+
+NO_VERDICT = "-"
+"""What a training run without the cycle ends with: nobody judges it."""
+
+CYCLE = "cycle"
+TITLES = {CYCLE: "cycle", "train": "training", "data": "data set"}
+"""Kind of a document -> how it is spoken of."""
 
 Cycle = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -66,7 +73,7 @@ def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Li
     for round_number in sorted({row["round"] for row in phases} | set(verdicts)):
         for row in phases:
             if row["round"] == round_number:
-                shown = _phase(shown, row, now_s, lines)
+                shown = _phase(shown, row, now_s, lines, _head(cycle, row))
         if round_number in verdicts and round_number not in shown.verdicts:
             lines += map(Line, verdict_lines(verdicts[round_number]))
             shown = replace(shown, verdicts=shown.verdicts | {round_number})
@@ -78,10 +85,20 @@ def final_lines(cycle: Cycle) -> list[str]:
     verdicts = cycle.get("verdicts") or [{}]
     last = verdicts[-1]
     return [
-        f"verdict: {last.get('verdict') or NONE}",
+        f"verdict: {last.get('verdict') or (NONE if is_cycle(cycle) else NO_VERDICT)}",
         f"val_bpb: {_bpb(last.get('val_bpb', cycle.get('val_bpb')))}",
         f"model: {cycle.get('model') or NONE}",
     ]
+
+
+def is_cycle(document: Cycle) -> bool:
+    """Say whether it has rounds and verdicts, as runs without the cycle don't."""
+    return document.get("kind", CYCLE) == CYCLE
+
+
+def title(document: Cycle) -> str:
+    """Return what it is, in a word or two."""
+    return TITLES.get(str(document.get("kind", CYCLE)), CYCLE)
 
 
 def verdict_lines(verdict: Row) -> list[str]:
@@ -96,7 +113,7 @@ def verdict_lines(verdict: Row) -> list[str]:
         if verdict.get(key) is not None
     ]
     others = f" ({', '.join(compared)})" if compared else ""
-    head = _head(verdict["round"], "verdict")
+    head = f"round {verdict['round']} verdict "
     lines = [f"{head}  {verdict['verdict']}: {_bpb(verdict.get('val_bpb'))} bits per byte{others}"]
     reason = verdict.get("reason")
     return [*lines, f"{head}  {plain(reason)}"] if reason else lines
@@ -109,7 +126,8 @@ def cycle_summary(cycle: Cycle) -> str:
     ]
     if cycle.get("state") not in ENDED_STATES:
         rounds = f" of {cycle['rounds']}" if cycle.get("rounds") else ""
-        parts.append(f"round {cycle.get('round')}{rounds}")
+        if is_cycle(cycle):
+            parts.append(f"round {cycle.get('round')}{rounds}")
         running = [row for row in cycle.get("phases", []) if row["state"] == "running"]
         parts += [f"{row['phase']} {_amount(row)}" for row in running]
         parts += [plain(row["detail"]) for row in running if row.get("detail")]
@@ -122,7 +140,8 @@ def cycle_summary(cycle: Cycle) -> str:
 def _waiting(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
     is_waiting = cycle.get("state") == "waiting"
     if is_waiting and not shown.is_waiting:
-        lines.append(Line("waiting: nobody leads just now; the cycle goes on after the election"))
+        text = f"nobody leads just now; the {title(cycle)} goes on after the election"
+        lines.append(Line(f"waiting: {text}"))
     return replace(shown, is_waiting=is_waiting)
 
 
@@ -134,9 +153,8 @@ def _events(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
     return shown
 
 
-def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line]) -> Shown:
+def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line], head: str) -> Shown:
     key: PhaseKey = (row["round"], row["phase"])
-    head = _head(*key)
     if row["state"] in {"done", "skipped"} and key not in shown.ended:
         lines.append(Line(f"{head}  {_ended(row)}"))
         return replace(shown, ended=shown.ended | {key}, started=shown.started | {key})
@@ -151,8 +169,9 @@ def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line]) -> Shown:
     return shown
 
 
-def _head(round_number: int, phase: str) -> str:
-    return f"round {round_number} {phase:<8}"
+def _head(cycle: Cycle, row: Row) -> str:
+    phase = f"{row['phase']:<8}"
+    return f"round {row['round']} {phase}" if is_cycle(cycle) else phase
 
 
 def _running(row: Row) -> str:

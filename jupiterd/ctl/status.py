@@ -46,7 +46,7 @@ def ailments(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def status_lines(status: Mapping[str, Any]) -> list[str]:
     """Return a status document as people read it."""
-    node, cycle = status.get("node") or {}, status.get("cycle")
+    node, cycle, train = status.get("node") or {}, status.get("cycle"), status.get("train")
     told = (status.get("cluster") or {}).get("door")
     door = [f"door     {door_line(told)}"] if told else []
     return [
@@ -54,6 +54,7 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         f"node     {plain(node.get('name'))} ({short(node.get('id', ''))})",
         *([f"words    {plain(node['words'])}"] if node.get("words") else []),
         f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
+        *([f"train    {cycle_summary(train)}"] if train else []),
         *door,
         *health_lines(status),
         "",

@@ -5,7 +5,7 @@ Owns the count of steps and the batch. Doesn't know data sets or ranks beyond th
 
 import math
 
-from jupiterd.cycle.plan import Recipe, TrainPlan
+from jupiterd.cycle.plan import ModelShape, Recipe, TrainPlan
 from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.errors import EmptySourceError
 
@@ -34,6 +34,12 @@ def total_steps(settings: RunSettings, sequences: int) -> int:
         return settings.max_steps
     passes = math.ceil((settings.epochs or 1) * sequences / settings.batch_sequences)
     return passes if settings.max_steps is None else min(passes, settings.max_steps)
+
+
+def fitted(preset: ModelShape, seq_len: int, vocab_size: int) -> ModelShape:
+    """Return a preset with room for the data's vocabulary, and for sequences as long as asked."""
+    wanted = {"seq_len": seq_len, "vocab_size": max(preset.vocab_size, vocab_size)}
+    return ModelShape.from_plain(preset.to_plain() | wanted)
 
 
 def derive_run(recipe: Recipe, recipe_seq_len: int, settings: RunSettings, steps: int) -> TrainPlan:

@@ -16,13 +16,16 @@ from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.state import CycleState
 from jupiterd.daemon import (
     cycle_commands,
+    data_commands,
     line_commands,
     link_check,
     member_commands,
     script_launch,
+    train_commands,
 )
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
+from jupiterd.daemon.model_files import model_text
 from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
 from jupiterd.errors import (
     ConflictError,
@@ -34,7 +37,6 @@ from jupiterd.errors import (
 )
 from jupiterd.failures import from_rpc
 from jupiterd.ids import CycleId
-from jupiterd.locations import config_folder
 from jupiterd.rpc import peer_pb2
 
 if TYPE_CHECKING:
@@ -60,6 +62,8 @@ class Commands:
             **member_commands.COMMANDS,
             **line_commands.COMMANDS,
             **cycle_commands.COMMANDS,
+            **train_commands.COMMANDS,
+            **data_commands.COMMANDS,
             "cluster.merge": self._node.merging.merge,
         }
         self._local = {
@@ -109,6 +113,7 @@ class Commands:
                 f"a cycle on {running.started.domain} is running already",
                 "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
             )
+        train_commands.check_that_no_training_runs(leading)
         from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
 
         text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
@@ -126,7 +131,7 @@ class Commands:
             size=str(arguments.get("size", "1m")),
             seed=int(arguments.get("seed", 1)),
             started_at=wall_iso(),
-            model_yaml=_model_text(str(arguments.get("size", "1m"))),
+            model_yaml=model_text(str(arguments.get("size", "1m"))),
             engine=engine,
         )
         await leading.record(started)
@@ -162,15 +167,3 @@ def _check_engine(leading: "Leading", wanted: str) -> None:
     found = [leading.hardware_of(node) for node in leading.alive()]
     if all(hardware is not None and not hardware.engines for hardware in found):
         raise MissingExtraError("no node that is alive has a machine learning library installed")
-
-
-def _model_text(size: str) -> str:
-    from jupiterd.cycle.plan import parse_model
-
-    folder = config_folder() / "models"
-    known = sorted(path.stem for path in folder.glob("*.yaml"))
-    if size not in known:
-        raise NotFoundError(f"there is no size {size}", f"sizes: {', '.join(known)}")
-    text = (folder / f"{size}.yaml").read_text()
-    parse_model(text)
-    return text

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import grpc.aio
 
 from jupiterd.daemon.branches_document import branches_document
+from jupiterd.daemon.run_documents import audit_document, data_document, train_document
 from jupiterd.daemon.script_launch import passed_on
 from jupiterd.daemon.status_document import cycle_status_document, status_document
 from jupiterd.errors import JupiterError, NotFoundError, UsageError
@@ -40,6 +41,9 @@ class ControlService(control_pb2_grpc.ControlServicer):
         self._nouns: dict[str, Callable[[Node, str], Document]] = {
             "status": lambda node, _: status_document(node),
             "cycle": cycle_status_document,
+            "train": train_document,
+            "data": data_document,
+            "audit": audit_document,
             "branches": lambda node, _: branches_document(node),
         }
         """Noun -> its document; `cycle/ID` asks for a certain one."""
@@ -100,7 +104,11 @@ class ControlService(control_pb2_grpc.ControlServicer):
         kind, _, subject = noun.partition("/")
         if kind not in self._nouns:
             await abort(context, NotFoundError(f"there is no document called {noun}"))
-        return self._nouns[kind](self._node, subject)
+        try:
+            return self._nouns[kind](self._node, subject)
+        except JupiterError as error:
+            await abort(context, error)
+            raise
 
 
 async def serve_control(node: "Node") -> grpc.aio.Server:

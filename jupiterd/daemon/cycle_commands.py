@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.cycle_state import RUNNING, CycleState
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.daemon.member_commands import Arguments, Command
+from jupiterd.daemon.train_commands import check_that_no_training_runs
 from jupiterd.errors import ConflictError, NotFoundError, UsageError
 from jupiterd.ids import short
 
@@ -29,6 +30,7 @@ async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
     """
     started = [each for each in leading.journal.state.cycles.values() if each.started is not None]
     _check_that_none_runs(started)
+    check_that_no_training_runs(leading)
     cycle, begun = _meant(started, str(arguments.get("cycle") or ""))
     _check_that_it_can_go_on(cycle, begun)
     edit = cycle.wanted_edit + 1

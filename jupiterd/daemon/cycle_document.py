@@ -43,6 +43,7 @@ def cycle_document(
     verdicts = _verdicts(cycle)
     return {
         "id": begun.cycle,
+        "kind": cycle.kind,
         "domain": cycle.label,
         "state": _state(cycle, has_leader=has_leader),
         "rounds": cycle.rounds_wanted,

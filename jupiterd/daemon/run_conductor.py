@@ -15,21 +15,21 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cycle.phases import RunItems, TrainRound
-from jupiterd.cycle.plan import ModelShape, parse_model
+from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.run_phases import (
     CloseRun,
     FreezeManifest,
     RunView,
     next_run_step,
 )
-from jupiterd.cycle.run_plan import derive_run, sequences_in, total_steps
+from jupiterd.cycle.run_plan import derive_run, fitted, sequences_in, total_steps
 from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
-from jupiterd.errors import Bug, JupiterError, NotFoundError, all_of
+from jupiterd.errors import Bug, JupiterError, LineChangedError, NotFoundError, all_of
 from jupiterd.ids import CycleId
 
 log = logging.getLogger(__name__)
@@ -87,6 +87,8 @@ class RunConductor:
                 await self._gang().train(step)
             case CloseRun(model):
                 await self._leading.library.spread([model])
+                if not self._state.ends_at(ROUND, model):
+                    raise LineChangedError("the run's model is no longer the end of its line")
                 await self._leading.record(RoundCommitted(self._run, ROUND, model, "", ""))
 
     def _view(self) -> RunView:
@@ -162,12 +164,6 @@ class RunConductor:
         if training is None or self._settings is None:
             raise Bug("a run that only prepares data has no training")
         return training, self._settings
-
-
-def fitted(preset: ModelShape, seq_len: int, vocab_size: int) -> ModelShape:
-    """Return a preset with room for the data's vocabulary, and for sequences as long as asked."""
-    wanted = {"seq_len": seq_len, "vocab_size": max(preset.vocab_size, vocab_size)}
-    return ModelShape.from_plain(preset.to_plain() | wanted)
 
 
 def _result(fact: WorkCompleted) -> WorkResult:

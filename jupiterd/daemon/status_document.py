@@ -49,6 +49,7 @@ def status_document(node: "Node") -> dict[str, Any]:
         },
         "nodes": [*nodes, *map(_newcomer, node.outlook.waiting())],
         "cycle": current_cycle(node),
+        "train": current_training(node),
         "refused": node.refusals.to_plain(),
         "health": [
             {"code": w.code, "severity": str(w.severity), "title": w.title, "hint": w.hint}
@@ -63,18 +64,26 @@ def cycle_status_document(node: "Node", cycle_id: str) -> dict[str, Any]:
         return {"schema": SCHEMA, "cycle": current_cycle(node)}
     named = node.journal.state.cycles.get(CycleId(cycle_id))
     is_known = named is not None and named.started is not None
-    return {"schema": SCHEMA, "cycle": _cycle(node, named) if named and is_known else None}
+    return {"schema": SCHEMA, "cycle": shown(node, named) if named and is_known else None}
 
 
 def current_cycle(node: "Node") -> dict[str, Any] | None:
     """Return the running cycle's document, else the latest one's; None where there is none."""
     cycles = [cycle for cycle in node.journal.state.cycles.values() if cycle.started is not None]
     latest = max(cycles, key=lambda cycle: (not cycle.finished, cycle.start_order), default=None)
-    return None if latest is None else _cycle(node, latest)
+    return None if latest is None else shown(node, latest)
 
 
-def _cycle(node: "Node", cycle: CycleState) -> dict[str, Any]:
-    live = node.outlook.live_progress(cycle.started.cycle if cycle.started else "")
+def current_training(node: "Node") -> dict[str, Any] | None:
+    """Return the running training run's document, else the latest one's; None where none is."""
+    runs = [run for run in node.journal.state.cycles.values() if run.training is not None]
+    latest = max(runs, key=lambda run: (not run.finished, run.start_order), default=None)
+    return None if latest is None else shown(node, latest)
+
+
+def shown(node: "Node", cycle: CycleState) -> dict[str, Any]:
+    """Return the document of a cycle, a training run or a data set."""
+    live = node.outlook.live_progress(cycle.begun.cycle if cycle.begun else "")
     has_leader = node.pulse.election.leader is not None
     return cycle_document(cycle, live, model=_model_path(node, cycle), has_leader=has_leader)
 
@@ -86,6 +95,8 @@ def _model_path(node: "Node", cycle: CycleState) -> str | None:
         folder = node.exports.folder(cycle, final.round, final.artifact)
         if folder.is_dir():
             return str(folder)
+    if cycle.training is not None:  # its path is printed at the end: the one that stays
+        return None
     held = [f.artifact for f in finals if node.library.store.holds(ArtifactId(f.artifact))]
     return str(node.library.store.path(ArtifactId(held[-1]))) if held else None
 

@@ -1,0 +1,138 @@
+"""`jupiterctl data ...`: text as data sets, and the proof of what was trained on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jupiterd.ctl.commands import Group
+from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.data_lines import audit_lines, data_table, ready_lines
+from jupiterd.ctl.data_source import source_arguments
+from jupiterd.ctl.durations import DURATION
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.errors import UnhealthyError, UsageError
+from jupiterd.ids import short
+
+NOUN = "data"
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Text as data sets, made once and carried to the nodes that train on it."""
+
+
+@command.command()
+@click.argument("text", metavar="FOLDER|FILE|DATASET")
+@click.option("--name", metavar="NAME", default="", help="What to call it; the folder's name.")
+@click.option("--max-tokens", type=click.IntRange(1), help="End after so many tokens.")
+@click.option(
+    "--tokenizer", metavar="NAME|FOLDER", help="A data set's, or a folder's; else one is trained."
+)
+@click.option("--vocab-size", type=click.IntRange(257, 65_536), help="Of one that is trained.")
+@click.option("--holdout", type=click.FloatRange(0.0, 0.5), help="Share held out; 0.05.")
+@click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
+@click.option("--subset", metavar="NAME", help="Of a Hugging Face data set, such as 20231101.es.")
+@click.option("--split", metavar="NAME", help="Of a Hugging Face data set; train.")
+@click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
+@click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@click.pass_obj
+def prepare(
+    invocation: Invocation,
+    *,
+    text: str,
+    name: str,
+    tokenizer: str | None,
+    wait: bool,
+    timeout: float | None,
+    **given: Any,
+) -> None:
+    """Make shards of tokens of text, once; `train start --data NAME` trains on them.
+
+    Text is a folder or file on this machine, or the name of a Hugging Face data set. Part of the
+    documents is held out, for the val_bpb of every model that is trained on the rest.
+
+    \b
+    Examples:
+      jupiterctl data prepare ./texts --name letters --wait
+      jupiterctl data prepare wikimedia/wikipedia --subset 20231101.es --max-tokens 100000000
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    if timeout is not None and not wait:
+        raise UsageError("--timeout needs --wait", "jupiterctl data prepare --help")
+    options = {key: value for key, value in given.items() if value is not None}
+    named: dict[str, str] = {}
+    if tokenizer is not None and ("/" in tokenizer or Path(tokenizer).exists()):
+        options["tokenizer_path"] = str(Path(tokenizer).expanduser().resolve())
+    elif tokenizer is not None:
+        named["tokenizer"] = tokenizer
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    arguments = {**source_arguments(invocation, text, options, name), **named}
+    asked = order(invocation.state_dir, "data.prepare", arguments)
+    begun = f"data set {asked['name']} ({short(str(asked['data']))}) is being made"
+    if not wait:
+        console.show(asked, lambda: [begun, "jupiterctl data list shows when it is ready"])
+        return
+    if console.is_table:
+        console.line(begun)
+    _follow_to_the_end(invocation, str(asked["data"]), timeout)
+
+
+@command.command("list")
+@click.pass_obj
+def list_data(invocation: Invocation) -> None:
+    """List the data sets of the cluster, the newest first.
+
+    \b
+    Examples:
+      jupiterctl data list
+      jupiterctl data list -o json | jq -r '.data[].name'
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+
+    document = ask(invocation.state_dir, NOUN)
+    Console.of(invocation).show(document, lambda: data_table(document))
+
+
+@command.command()
+@click.argument("run", metavar="[RUN]", required=False)
+@click.pass_obj
+def audit(invocation: Invocation, run: str | None) -> None:
+    """Prove that each sequence was trained on exactly once in every pass.
+
+    RUN is a cycle or training run, by its id or name; without it all of them are looked at. The
+    ranges that checkpoints contain must cover the data's order from its beginning to the last
+    checkpoint without gap or overlap, and their tokens must be as many as were reported. Exits with
+    8 where that isn't so.
+
+    \b
+    Examples:
+      jupiterctl data audit
+      jupiterctl data audit 3f2a91bc -o json
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+
+    document = ask(invocation.state_dir, f"audit/{run}" if run else "audit")
+    Console.of(invocation).show(document, lambda: audit_lines(document))
+    if wrong := [each for each in document["audit"] if not each["ok"]]:
+        names = ", ".join(f"{each['name']} ({short(each['id'])})" for each in wrong)
+        raise UnhealthyError(
+            f"not every sequence was trained on exactly once: {names}",
+            "jupiterctl data audit -o json lists every range",
+        )
+
+
+def _follow_to_the_end(invocation: Invocation, run_id: str, timeout_s: float | None) -> None:
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.follow import conclude, follow
+
+    console = Console.of(invocation)
+    made = follow(invocation.state_dir, run_id, console, timeout_s, NOUN)
+    if made["state"] != "finished":
+        conclude(made, console)
+    rows: list[Mapping[str, Any]] = ask(invocation.state_dir, NOUN)["data"]
+    row = next(row for row in rows if row["id"] == run_id)
+    if console.output != "jsonl":
+        console.show({"schema": SCHEMA, NOUN: row}, lambda: ready_lines(row))

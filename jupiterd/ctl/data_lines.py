@@ -1,0 +1,67 @@
+"""Data sets and audits as people read them.
+
+Pure. Owns the columns and the words; doesn't know where the documents come from.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupiterd.formats import MISSING, plain, table
+from jupiterd.ids import short
+
+HEADERS = ("NAME", "ID", "STATE", "TOKENS", "DOCUMENTS", "HELD OUT", "VOCABULARY", "FROM")
+
+Row = Mapping[str, Any]
+
+
+def data_table(document: Row) -> list[str]:
+    """Return the lines of the table of data sets."""
+    rows = document.get("data") or []
+    return table(HEADERS, [_row(row) for row in rows]) if rows else ["no data set has been made"]
+
+
+def _row(row: Row) -> tuple[str, ...]:
+    counts = (row.get(key) for key in ("tokens", "documents", "holdout_documents", "vocab_size"))
+    return (
+        plain(row["name"]),
+        short(row["id"]),
+        plain(row["state"]),
+        *(MISSING if count is None else f"{count:,}" for count in counts),
+        plain(row["source"]),
+    )
+
+
+def ready_lines(row: Row) -> list[str]:
+    """Return a data set that was made."""
+    return [
+        f"data: {plain(row['name'])}",
+        f"tokens: {row['tokens']:,}",
+        f"shards: {row['shards']}",
+    ]
+
+
+def audit_lines(document: Row) -> list[str]:
+    """Return what is proved of each run, and what isn't."""
+    audits = document.get("audit") or []
+    lines = [line for each in audits for line in _audit_lines(each)]
+    return lines or ["nothing has been trained yet"]
+
+
+def _audit_lines(each: Row) -> list[str]:
+    title = f"{each['kind']} {plain(each['name'])} ({short(each['id'])})"
+    lines = [f"{title}  {'ok' if each['ok'] else 'WRONG'}"]
+    for part in each["rounds"]:
+        head = f"round {part['round']}: " if each["kind"] == "cycle" else ""
+        lines.append(
+            f"  {head}[0, {part['cursor']:,}) in {_counted(len(part['ranges']), 'range')}, "
+            f"{part['tokens']:,} tokens; {_counted(part['passes'], 'pass', 'es')} over "
+            f"{part['sequences']:,} sequences and {part['of_next_pass']:,} of the next"
+        )
+        lines += [f"  {head}{plain(problem)}" for problem in part["problems"]]
+    lines += [f"  {plain(problem)}" for problem in each["problems"]]
+    read, made = each["checkpoints_read"], each["checkpoints"]
+    return [*lines, f"  {read} of {_counted(made, 'checkpoint')} read on this node"]
+
+
+def _counted(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}{plural}"

@@ -1,0 +1,51 @@
+"""Where text comes from, as a command line says it: a folder or file here, or a name elsewhere.
+
+Owns telling the two apart, and which machine has the text. Doesn't read any of it.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.errors import EmptySourceError, NotFoundError
+
+GIVE_TEXT = "give it a folder or file with text, such as .txt, .md, .py or .jsonl"
+
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def source_arguments(
+    invocation: Invocation, text: str, options: Mapping[str, Any] | None = None, name: str = ""
+) -> dict[str, Any]:
+    """Return what the daemon is told of a source.
+
+    Raises:
+        NotFoundError: there is no such folder or file on this machine.
+        EmptySourceError: the folder has nothing in it.
+    """
+    path = Path(text).expanduser()
+    is_here = path.exists()
+    if not is_here and not _HUB_NAME.fullmatch(text):
+        raise NotFoundError(f"there is no folder or file {path}", GIVE_TEXT)
+    if path.is_dir() and not any(path.iterdir()):
+        raise EmptySourceError(f"the folder {path} is empty", GIVE_TEXT)
+    kind = "folder" if is_here else "hugging_face"
+    where = str(path.resolve()) if is_here else text
+    return {
+        "source": {"kind": kind, "path": where, **(options or {})},
+        "name": name or _name_of(Path(where).name if is_here else text),
+        "node": _this_node(invocation),
+    }
+
+
+def _name_of(text: str) -> str:
+    """Return a name that can be a folder's too."""
+    return re.sub(r"[^\w.-]+", "-", text).strip("-.")[:64] or "text"
+
+
+def _this_node(invocation: Invocation) -> str:
+    from jupiterd.ctl.calls import ask
+
+    return str(ask(invocation.state_dir, "status")["node"]["id"])

@@ -1,0 +1,202 @@
+"""`jupiterctl train ...`: one training run, without the cycle."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jupiterd.cluster.engines import AUTO, WANTED
+from jupiterd.ctl.commands import Group
+from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.data_source import source_arguments
+from jupiterd.ctl.durations import DURATION
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
+from jupiterd.errors import UsageError
+from jupiterd.ids import short
+
+NOUN = "train"
+LATEST = ""
+"""What --resume without a name means."""
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """One training run of a model on a data set, without the cycle."""
+
+
+@command.command()
+@click.option("--data", metavar="NAME|FOLDER", help="A prepared data set, or text.")
+@click.option("--model", metavar="SIZE", help="Size of the model, such as 1m or 100m.")
+@click.option("--engine", type=click.Choice(WANTED), help=f"What to train on; {AUTO} unless told.")
+@click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all unless told.")
+@click.option("--max-steps", type=click.IntRange(1), help="End after so many optimizer steps.")
+@click.option("--epochs", type=click.IntRange(1), help="Passes over the data; one unless told.")
+@click.option("--seq-len", type=click.IntRange(16), help="Tokens of a sequence; 1024 unless told.")
+@click.option("--batch-size", type=click.IntRange(1), help="Sequences a device holds at a time; 1.")
+@click.option(
+    "--gradient-accumulation-steps", type=click.IntRange(1), help="Micro-batches of a step; 32."
+)
+@click.option("--precision", type=click.Choice(("auto", "fp32", "fp16", "bf16")))
+@click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off")))
+@click.option("--attention", type=click.Choice(("auto", "sdpa", "flash")))
+@click.option("--optimizer", type=click.Choice(("adamw", "muon")))
+@click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told.")
+@click.option("--weight-decay", type=float, help="The size's own unless told.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
+@click.option("--log-dir", metavar="DIR", help="Where rank 0 writes its curves.")
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value=LATEST,
+    metavar="[RUN]",
+    help="Go on with a run that was stopped, as it was asked for.",
+)
+@click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
+@click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@click.pass_obj
+def start(
+    invocation: Invocation,
+    *,
+    resume: str | None,
+    wait: bool,
+    timeout: float | None,
+    **given: Any,
+) -> None:
+    """Train a model; returns once it is recorded, or with --wait once it has ended.
+
+    Text is made into a data set on the way, which `jupiterctl data list` shows. The effective batch
+    is batch size x accumulation x ranks, as many as would train at the start.
+
+    \b
+    Examples:
+      jupiterctl train start --data ./texts --model 1m --max-steps 500 --wait
+      jupiterctl train start --data wikipedia-es --model 100m --epochs 2 --nodes 3
+      jupiterctl train start --resume
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    if timeout is not None and not wait:
+        raise UsageError("--timeout needs --wait", "jupiterctl train start --help")
+    chosen = {name: value for name, value in given.items() if value is not None}
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    if resume is not None:
+        _refuse_changes(chosen)
+        done = order(invocation.state_dir, "train.resume", {"train": resume})
+        lines = [f"training {short(str(done['train']))} goes on"]
+    else:
+        done = order(invocation.state_dir, "train.start", start_arguments(invocation, chosen))
+        lines = begun_lines(done)
+    if not wait:
+        console.show(done, lambda: [*lines, "follow it with: jupiterctl train watch"])
+        return
+    for line in lines if console.is_table else ():
+        console.line(line)
+    _follow_to_the_end(invocation, str(done["train"]), timeout)
+
+
+@command.command()
+@click.pass_obj
+def status(invocation: Invocation) -> None:
+    """Show the running training, or the last one.
+
+    \b
+    Examples:
+      jupiterctl train status
+      jupiterctl train status -o json | jq .train.loss
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+
+    document = ask(invocation.state_dir, NOUN)
+    Console.of(invocation).show(document, lambda: status_lines(document.get(NOUN)))
+
+
+@command.command()
+@click.option("--timeout", type=DURATION, metavar="S", help="Give up after this.")
+@click.pass_obj
+def watch(invocation: Invocation, timeout: float | None) -> None:
+    """Follow the running training until it ends.
+
+    \b
+    Examples:
+      jupiterctl train watch
+      jupiterctl train watch -o jsonl
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    _follow_to_the_end(invocation, None, timeout)
+
+
+@command.command()
+@click.argument("run", metavar="[RUN]", required=False)
+@click.pass_obj
+def stop(invocation: Invocation, run: str | None) -> None:
+    """Stop a training; what it has made stays, and `train start --resume` goes on with it.
+
+    \b
+    Examples:
+      jupiterctl train stop
+      jupiterctl train stop 3f2a91bc --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    console.confirm(f"stop {f'training {run}' if run else 'the running training'}?", invocation)
+    stopped = order(invocation.state_dir, "train.stop", {"train": run or ""})
+    console.show(stopped, lambda: ["stopped; what it has made stays"])
+
+
+def start_arguments(invocation: Invocation, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the daemon is told; raises UsageError where data or model is missing."""
+    settings = dict(given)
+    data, model = settings.pop("data", None), settings.pop("model", None)
+    if data is None or model is None:
+        missing = "--data" if data is None else "--model"
+        raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
+    named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
+    if "log_dir" in settings:
+        settings["log_dir"] = str(Path(settings["log_dir"]).expanduser().absolute())
+    where = source_arguments(invocation, data) if _is_path(data) else {"data": data}
+    return {**where, **named, "model": model, "settings": settings}
+
+
+def begun_lines(done: Mapping[str, Any]) -> list[str]:
+    """Return a run that was recorded, as people read it."""
+    ranks = "1 rank" if done["ranks"] == 1 else f"{done['ranks']} ranks"
+    factors = f"{done['batch_size']} x {done['gradient_accumulation_steps']}"
+    length = f"{done['seq_len']:,}"
+    return [
+        f"training {short(str(done['train']))} started: {done['model']} on {done['name']}",
+        f"parameters: {done['parameters']:,}",
+        f"batch: {factors} x {ranks} = {done['batch_sequences']:,} sequences of {length} tokens",
+    ]
+
+
+def status_lines(train: Mapping[str, Any] | None) -> list[str]:
+    """Return a training as people read it."""
+    if not train:
+        return ["no training has been started"]
+    ended = train.get("state") in ENDED_STATES
+    return [f"training {cycle_summary(train)}", *(final_lines(train) if ended else [])]
+
+
+def _is_path(data: str) -> bool:
+    return "/" in data or Path(data).exists()
+
+
+def _refuse_changes(given: Mapping[str, Any]) -> None:
+    if given:
+        name = next(iter(given)).replace("_", "-").replace("learning-rate", "lr")
+        raise UsageError(
+            f"--resume goes on with a run as it was asked for, so --{name} can't be given",
+            "leave it out, or start a new run without --resume",
+        )
+
+
+def _follow_to_the_end(invocation: Invocation, run_id: str | None, timeout_s: float | None) -> None:
+    from jupiterd.ctl.follow import conclude, follow
+
+    console = Console.of(invocation)
+    train = follow(invocation.state_dir, run_id, console, timeout_s, NOUN)
+    if console.output == "json":
+        console.show({"schema": SCHEMA, NOUN: train}, list)
+    conclude(train, console)

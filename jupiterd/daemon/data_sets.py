@@ -1,0 +1,70 @@
+"""The data sets that a cluster has made, or is making, as people know them.
+
+Owns finding one by what people call it, and the form of a name. Doesn't know what is in them.
+"""
+
+import re
+from collections.abc import Iterator
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import DataRequested, WorkCompleted
+from jupiterd.cluster.state import State
+from jupiterd.errors import ConflictError, NotFoundError, UsageError
+from jupiterd.ids import CycleId, short
+
+MAX_NAME_CHARACTERS = 64
+LIST = "jupiterctl data list shows them"
+
+
+def data_sets(state: State) -> Iterator[tuple[CycleState, DataRequested]]:
+    """Yield every run that makes a data set, the newest first."""
+    runs = sorted(state.cycles.values(), key=lambda run: run.start_order, reverse=True)
+    for run in runs:
+        if run.requested is not None:
+            yield run, run.requested
+
+
+def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
+    """Return the data set of that name, or whose run's or shards' id begins so, ready to be used.
+
+    Raises:
+        NotFoundError: there is none.
+        ConflictError: it isn't ready.
+    """
+    found = [
+        (run, requested)
+        for run, requested in data_sets(state)
+        if wanted and _is_called(run, requested, wanted)
+    ]
+    ready = [(requested, made) for run, requested in found if (made := run.prepared) is not None]
+    if ready:
+        return ready[0]
+    if not found:
+        raise NotFoundError(f"no data set is called {wanted}", LIST)
+    run, requested = found[0]
+    if run.failed is not None:
+        raise ConflictError(
+            f"the data set {requested.name} was never made: {run.failed.message}", run.failed.hint
+        )
+    raise ConflictError(f"the data set {requested.name} isn't ready yet", LIST)
+
+
+def _is_called(run: CycleState, requested: DataRequested, wanted: str) -> bool:
+    made = run.prepared
+    ids = [requested.cycle, *([made.outputs["shards"]] if made else [])]
+    return wanted == requested.name or any(each.startswith(wanted) for each in ids)
+
+
+def check_name(name: str) -> str:
+    """Return a name that can also be a folder's; raises UsageError for others."""
+    if not re.fullmatch(rf"[\w][\w.-]{{0,{MAX_NAME_CHARACTERS - 1}}}", name):
+        raise UsageError(
+            f"a data set's name has 1 to {MAX_NAME_CHARACTERS} letters, digits, . - and _",
+            "choose one with --name",
+        )
+    return name
+
+
+def title(run: CycleId, name: str) -> str:
+    """Return how a run is spoken of."""
+    return f"{name} ({short(run)})"

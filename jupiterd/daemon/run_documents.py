@@ -1,0 +1,200 @@
+"""The documents of `train status`, `data list` and `data audit`.
+
+Owns their keys. Reads the node's parts; changes nothing.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CheckpointCommitted, DataRequested
+from jupiterd.cycle.audit import Committed, RoundAudit, Trained, audit
+from jupiterd.daemon.data_sets import data_sets
+from jupiterd.daemon.status_document import current_training, shown
+from jupiterd.errors import JupiterError, NotFoundError
+from jupiterd.ids import ArtifactId, CycleId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+SCHEMA = "jupiter/v1"
+STATE_FILE = "training_state/state.json"
+"""Of a checkpoint; it says how far the training was whose weights lie beside it."""
+
+
+def train_document(node: "Node", run_id: str) -> dict[str, Any]:
+    """Return a training run alone: the one named, else the running or latest one."""
+    if not run_id:
+        return {"schema": SCHEMA, "train": current_training(node)}
+    run = node.journal.state.cycles.get(CycleId(run_id))
+    is_known = run is not None and run.training is not None
+    return {"schema": SCHEMA, "train": shown(node, run) if run and is_known else None}
+
+
+def data_document(node: "Node", run_id: str) -> dict[str, Any]:
+    """Return every data set, the newest first, or one as it is being made."""
+    if not run_id:
+        rows = [_row(node, run, asked) for run, asked in data_sets(node.journal.state)]
+        return {"schema": SCHEMA, "data": rows}
+    run = node.journal.state.cycles.get(CycleId(run_id))
+    is_known = run is not None and run.requested is not None
+    return {"schema": SCHEMA, "data": shown(node, run) if run and is_known else None}
+
+
+def _row(node: "Node", run: CycleState, asked: DataRequested) -> dict[str, Any]:
+    made = run.prepared
+    counts = {} if made is None else {name: int(value) for name, value in made.counts.items()}
+    shards = None if made is None else made.outputs["shards"]
+    failed = run.failed if made is None else None
+    return {
+        "id": asked.cycle,
+        "name": asked.name,
+        "state": _state(run),
+        "source": asked.source["path"],
+        "kind": asked.source["kind"],
+        "tokens": counts.get("tokens"),
+        "documents": counts.get("documents"),
+        "bytes": counts.get("bytes"),
+        "vocab_size": counts.get("vocab_size"),
+        "holdout_documents": counts.get("holdout_documents"),
+        "shards": shards,
+        "tokenizer": None if made is None else made.outputs["tokenizer"],
+        "held_here": shards is not None and node.library.store.holds(shards),
+        "made_by": None if made is None else made.node,
+        "started_at": asked.started_at,
+        "failure": None if failed is None else failed.message,
+    }
+
+
+def _state(run: CycleState) -> str:
+    if run.prepared is not None:
+        return "ready"
+    return "failed" if run.failed is not None else "stopped" if run.finished else "preparing"
+
+
+def audit_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return the proof of one cycle or training run, or of every one that has a checkpoint.
+
+    Raises:
+        NotFoundError: nothing that has trained is called so.
+    """
+    runs = sorted(
+        (run for run in node.journal.state.cycles.values() if run.begun is not None and run.line()),
+        key=lambda run: run.start_order,
+        reverse=True,
+    )
+    chosen = [run for run in runs if not wanted or _is_called(run, wanted)]
+    if wanted and not chosen:
+        raise NotFoundError(
+            f"no cycle or training run with a checkpoint is called {wanted}",
+            "jupiterctl data audit looks at all of them",
+        )
+    return {"schema": SCHEMA, "audit": [_audited(node, run) for run in chosen]}
+
+
+def _is_called(run: CycleState, wanted: str) -> bool:
+    begun = run.begun
+    return wanted == run.label or (begun is not None and begun.cycle.startswith(wanted))
+
+
+def _audited(node: "Node", run: CycleState) -> dict[str, Any]:
+    made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    rounds = audit([_committed(run, fact) for fact in made], _trained(run))
+    contents = [(fact, _contents(node, fact)) for fact in made]
+    differing = [_difference(fact, found) for fact, found in contents if found is not None]
+    problems = [text for text in differing if text]
+    return {
+        "id": None if run.begun is None else run.begun.cycle,
+        "name": run.label,
+        "kind": run.kind,
+        "ok": not problems and not any(each.problems for each in rounds),
+        "rounds": [_round(each) for each in rounds],
+        "checkpoints": len(made),
+        "checkpoints_read": len(differing),
+        "problems": problems,
+    }
+
+
+def _committed(run: CycleState, fact: CheckpointCommitted) -> Committed:
+    return Committed(
+        name=f"checkpoint {short(fact.artifact)}",
+        round=fact.round,
+        cursor=fact.cursor,
+        tokens=fact.tokens,
+        epoch=fact.epoch,
+        began=_began(run, fact),
+    )
+
+
+def _began(run: CycleState, fact: CheckpointCommitted) -> int | None:
+    """Return the cursor at which the gang began that made a checkpoint; None where nobody knows."""
+    opened = run.epochs_opened.get(fact.epoch)
+    if opened is None:
+        return None
+    if not opened.from_checkpoint:
+        return 0
+    loaded = run.checkpoint(opened.from_checkpoint)
+    if loaded is None:
+        return None
+    return loaded.cursor if loaded.round == fact.round else 0
+
+
+def _trained(run: CycleState) -> dict[int, Trained]:
+    seq_len = _seq_len(run)
+    return {number: Trained(fact.sequences, seq_len) for number, fact in run.manifests.items()}
+
+
+def _seq_len(run: CycleState) -> int:
+    """Return the length of a sequence, which the model's preset or the people decide."""
+    from jupiterd.cycle.domain import parse_domain  # 8 MB, idle or not
+    from jupiterd.cycle.plan import parse_model
+
+    if run.training is not None:
+        return int(run.training.settings["seq_len"] or 0)
+    if run.started is None:
+        return 0
+    try:
+        domain = parse_domain(run.started.domain_yaml, "domain.yaml")
+        overrides = domain.training.model_dump(exclude_none=True)
+        return parse_model(run.started.model_yaml, overrides).seq_len
+    except JupiterError:  # of another version: nothing adds up then, and that is said
+        return 0
+
+
+def _contents(node: "Node", fact: CheckpointCommitted) -> dict[str, Any] | None:
+    """Return what a checkpoint says of itself; None where it isn't here."""
+    if not node.library.store.holds(fact.artifact):
+        return None
+    try:
+        path = node.library.store.path(ArtifactId(fact.artifact)) / STATE_FILE
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _difference(fact: CheckpointCommitted, found: dict[str, Any]) -> str:
+    """Say where a checkpoint's own state isn't what was recorded of it; empty where it is."""
+    for name in ("round", "step", "cursor", "tokens"):
+        if found.get(name) != getattr(fact, name):
+            return (
+                f"checkpoint {short(fact.artifact)} was recorded with {name} "
+                f"{getattr(fact, name)}, and says {found.get(name)} itself"
+            )
+    return ""
+
+
+def _round(each: RoundAudit) -> dict[str, Any]:
+    passes, rest = each.passes
+    return {
+        "round": each.round,
+        "sequences": each.sequences,
+        "cursor": each.cursor,
+        "tokens": each.tokens,
+        "passes": passes,
+        "of_next_pass": rest,
+        "ranges": [
+            {"first": part.first, "end": part.end, "epoch": part.epoch, "checkpoint": part.name}
+            for part in each.ranges
+        ],
+        "problems": list(each.problems),
+    }

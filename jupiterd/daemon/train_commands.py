@@ -1,0 +1,208 @@
+"""Training without the cycle: the commands that start, stop and resume a run.
+
+Owns their checks and what they record; they run at the leader. Doesn't know how a run is conducted.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
+from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
+from jupiterd.cluster.facts import CycleStateSet, DataRequested, TrainingStarted
+from jupiterd.cluster.node_names import find_node
+from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.data_commands import requested_data
+from jupiterd.daemon.data_sets import find_data, title
+from jupiterd.daemon.launch import trainers
+from jupiterd.daemon.member_commands import Arguments, Command
+from jupiterd.daemon.model_files import model_text
+from jupiterd.errors import (
+    ConflictError,
+    MissingExtraError,
+    NotFoundError,
+    PeerUnreachableError,
+    UsageError,
+)
+from jupiterd.ids import CycleId, NodeId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.leading import Leading
+
+EVERYBODY = "all"
+BEGIN_ANEW = "jupiterctl train start --data FOLDER begins a new one"
+
+
+async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Record a training run, and its data set where that is made on the way.
+
+    Raises:
+        ConflictError: something is training already, or the data set isn't ready.
+        NotFoundError: no such model, data set or node.
+        EmptySourceError: the data set isn't enough for one sequence.
+        MissingExtraError: nobody has the engine.
+        UsageError: something that can't be.
+    """
+    _check_that_nothing_trains(leading)
+    from jupiterd.cycle.plan import parameter_count, parse_model  # 8 MB, idle or not
+    from jupiterd.cycle.run_plan import fitted, sequences_in
+    from jupiterd.cycle.run_settings import RunSettings
+
+    model = str(arguments["model"])
+    text = model_text(model)
+    preset = parse_model(text)
+    engine = check_wanted(str(arguments.get("engine", AUTO)))
+    nodes, most = _named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
+    ranks = _ranks(leading, engine, nodes, most)
+    asked = {**arguments.get("settings", {}), "ranks": ranks, "max_ranks": most}
+    settings = RunSettings.parse(asked)
+    run = CycleId(secrets.token_hex(8))
+    vocab_size = preset.vocab_size
+    making: tuple[DataRequested, ...] = ()
+    if "source" in arguments:
+        data = requested_data(leading, run, arguments, vocab_size)
+        making = (data,)
+    else:
+        data, made = find_data(leading.journal.state, str(arguments.get("data") or ""))
+        sequences_in(int(made.counts["tokens"]), settings.seq_len)
+        vocab_size = int(made.counts["vocab_size"])
+    started = TrainingStarted(
+        cycle=run,
+        name=data.name,
+        data=data.cycle,
+        model=model,
+        model_yaml=text,
+        engine=engine,
+        nodes=nodes,
+        settings=settings.to_scalars(),
+        started_at=wall_iso(),
+    )
+    await leading.record(*making, started)
+    return {
+        "train": run,
+        "name": data.name,
+        "model": model,
+        "parameters": parameter_count(fitted(preset, settings.seq_len, vocab_size)),
+        "ranks": ranks,
+        "batch_size": settings.batch_size,
+        "gradient_accumulation_steps": settings.gradient_accumulation_steps,
+        "batch_sequences": settings.batch_sequences,
+        "seq_len": settings.seq_len,
+    }
+
+
+async def stop_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Stop a run; it can be resumed.
+
+    Raises:
+        NotFoundError: none is running, or not that one.
+    """
+    running = [pair for pair in _runs(leading) if not pair[0].finished]
+    if not running:
+        raise NotFoundError("no training is running", BEGIN_ANEW)
+    run, started = _named(running, str(arguments.get("train") or ""))
+    edit = run.wanted_edit + 1
+    await leading.record(CycleStateSet(started.cycle, STOPPED, "stopped by a person", edit))
+    return {"train": started.cycle, "name": started.name}
+
+
+async def resume_training(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Go on with the run whose name or id is given, or with the one that was stopped last.
+
+    Raises:
+        ConflictError: something is training, or that run has nothing left to do.
+        NotFoundError: no such run was stopped.
+    """
+    _check_that_nothing_trains(leading)
+    wanted = str(arguments.get("train") or "")
+    runs = list(_runs(leading))
+    stopped = [pair for pair in runs if not _what_hinders(pair[0])]
+    if not runs or not (wanted or stopped):
+        raise NotFoundError("there is no training run to resume", BEGIN_ANEW)
+    run, started = _named(runs if wanted else stopped, wanted)
+    if why := _what_hinders(run):
+        name = title(started.cycle, started.name)
+        raise ConflictError(f"training {name} can't go on: {why}", BEGIN_ANEW)
+    edit = run.wanted_edit + 1
+    await leading.record(CycleStateSet(started.cycle, RUNNING, "resumed by a person", edit))
+    return {"train": started.cycle, "name": started.name}
+
+
+def check_that_no_training_runs(leading: "Leading") -> None:
+    """Raise ConflictError where one does: machines train one thing at a time."""
+    for run, started in _runs(leading):
+        if not run.finished:
+            raise ConflictError(
+                f"training {title(started.cycle, started.name)} is running already",
+                "jupiterctl train status shows it; jupiterctl train stop ends it",
+            )
+
+
+def _check_that_nothing_trains(leading: "Leading") -> None:
+    check_that_no_training_runs(leading)
+    for cycle in leading.journal.state.cycles.values():
+        if cycle.started is not None and not cycle.finished:
+            raise ConflictError(
+                f"cycle {short(cycle.started.cycle)} on {cycle.started.domain} is running",
+                "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
+            )
+
+
+def _runs(leading: "Leading") -> Iterator[tuple[CycleState, TrainingStarted]]:
+    """Yield every training run, the newest first."""
+    cycles = leading.journal.state.cycles.values()
+    for run in sorted(cycles, key=lambda run: run.start_order, reverse=True):
+        if run.training is not None:
+            yield run, run.training
+
+
+def _named(
+    runs: list[tuple[CycleState, TrainingStarted]], wanted: str
+) -> tuple[CycleState, TrainingStarted]:
+    """Return the newest of these that is called so, or whose id begins so; of all where empty."""
+    for run, started in runs:
+        if wanted == started.name or started.cycle.startswith(wanted):
+            return run, started
+    raise NotFoundError(f"no training run is called {wanted}", "jupiterctl train status")
+
+
+def _what_hinders(run: CycleState) -> str:
+    """Say why a run has nothing left to do; empty where it was stopped before its end."""
+    if run.failed is not None:
+        return f"it failed: {run.failed.message}"
+    return "it is finished" if run.rounds_committed else ""
+
+
+def _named_nodes(leading: "Leading", wanted: str) -> tuple[tuple[NodeId, ...], int]:
+    """Return the nodes that are named, none where anybody may, and the most ranks (0: any)."""
+    if wanted == EVERYBODY:
+        return (), 0
+    if wanted.isdecimal():
+        if not 1 <= int(wanted) <= len(leading.journal.state.members):
+            many = len(leading.journal.state.members)
+            raise UsageError(f"--nodes {wanted}: the cluster has {many}", "jupiterctl node list")
+        return (), int(wanted)
+    names = leading.names()
+    found = [find_node(names, name.strip()) for name in wanted.split(",") if name.strip()]
+    if not found:
+        raise UsageError("--nodes names nobody", "--nodes all, a number, or NAME,NAME")
+    return tuple(dict.fromkeys(found)), 0
+
+
+def _ranks(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int) -> int:
+    """Return how many would train just now: the batch is theirs together, ever after."""
+    machines = trainers(leading, nodes)
+    if not machines:
+        found = [leading.hardware_of(node) for node in nodes or leading.alive()]
+        if all(hardware is not None and not hardware.engines for hardware in found):
+            raise MissingExtraError("no node that could train has a machine learning library")
+        raise PeerUnreachableError("no node that could train is here")
+    gang = choose_engine(engine, machines).gang
+    return min(len(gang), most or len(gang))
+
+
+COMMANDS: Mapping[str, Command] = {
+    "train.start": start_training,
+    "train.stop": stop_training,
+    "train.resume": resume_training,
+}

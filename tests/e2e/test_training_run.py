@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 STEPS = 240
-WORDS = "the queen walks over green hills and sees a river where old men sleep".split()
+WORDS = ("the", "queen", "walks", "over", "green", "hills", "and", "sees", "a", "wide", "river")
 
 
 def write_letters(folder: Path, seed: int = 5) -> Path:
@@ -55,7 +55,7 @@ async def test_a_training_run_outlives_its_leader_and_trains_on_each_sequence_on
             (view, *_) = await cluster.meet()
             leader = cluster.by_id(view["cluster"]["leader"], view)
             survivor = next(daemon for daemon in daemons if daemon is not leader)
-            follower = asyncio.create_task(
+            follower = asyncio.ensure_future(
                 asyncio.to_thread(
                     cluster.ctl,
                     *("train", "start", "--data", str(letters), "--model", "1m"),
@@ -75,15 +75,17 @@ async def test_a_training_run_outlives_its_leader_and_trains_on_each_sequence_on
             assert 0 < float(val_bpb.removeprefix("val_bpb: ")) < 4
             folder = Path(model.removeprefix("model: "))
             assert folder.parent.parent == survivor.state_dir / "runs"
-            assert {"config.json", "model.safetensors", "tokenizer.json"} <= {
-                path.name for path in folder.iterdir()
-            }
+            assert {"config.json", "model.safetensors", "tokenizer.json"} <= files_in(folder)
             assert_trained_on_once(cluster, survivor)
             leader.start()
             await cluster.meet()
             audited = cluster.ctl("data", "audit", daemon=leader)
             assert audited.returncode == 0, audited.stdout + audited.stderr
             assert left_over(tmp_path, daemons) == []
+
+
+def files_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
 
 
 def assert_trained_on_once(cluster: Cluster, asked: Daemon) -> None:

@@ -101,7 +101,7 @@ def prepare(
     sample = _first(documents, sample_bytes)
     if len(sample) == 1 and settings.holdout:
         sample = _cut_in_two(sample[0])
-    split = Split(settings.holdout, _chosen(sample, settings.holdout))
+    split = _split(sample, settings.holdout)
     is_held = [split.takes(text) for text in sample]
     kept = [text for text, held in zip(sample, is_held, strict=True) if not held]
     ready = _provide_tokenizer(tokenizer, settings, kept, output_dir / "tokenizer")
@@ -147,15 +147,17 @@ def _cut_in_two(text: str) -> list[str]:
     return ["".join(lines[:last]), "".join(lines[last:])]
 
 
-def _chosen(sample: list[str], fraction: float) -> frozenset[str]:
-    """Return what is held out where chance would choose nothing; of few documents the smallest."""
-    digests = {text_hash(text): len(text) for text in sample}
-    by_chance = any(in_holdout(digest, _SALT, fraction) for digest in digests)
-    if not fraction or by_chance or len(digests) < 2:
-        return frozenset()
-    if len(digests) == 2:
-        return frozenset([min(digests, key=lambda digest: (digests[digest], digest))])
-    return frozenset([min(digests)])
+def _split(sample: list[str], fraction: float) -> Split:
+    """Leave it to chance, unless that would hold out nothing of the sample, or all of it."""
+    if not fraction:
+        return Split(0.0, frozenset())
+    sizes = {text_hash(text): len(text) for text in sample}
+    held = [digest for digest in sizes if in_holdout(digest, _SALT, fraction)]
+    if len(sizes) == 1:
+        return Split(0.0, frozenset())
+    if len(sizes) == 2 or len(held) == len(sizes):
+        return Split(0.0, frozenset([min(sizes, key=lambda digest: (sizes[digest], digest))]))
+    return Split(fraction, frozenset() if held else frozenset([min(sizes)]))
 
 
 def _provide_tokenizer(

@@ -1,0 +1,97 @@
+"""Which text of a folder becomes documents."""
+
+import gzip
+import json
+
+import pytest
+import zstandard
+
+from jupiterd.errors import EmptySourceError, NotFoundError
+from jupiterd.workers.data import text_files
+from jupiterd.workers.data.text_files import TextFiles
+
+
+def documents(path, field="text"):
+    return list(TextFiles(path, field).documents())
+
+
+def rows(*texts, field="text"):
+    return "".join(json.dumps({"id": n, field: text}) + "\n" for n, text in enumerate(texts))
+
+
+def test_each_file_is_a_document_in_the_order_of_their_names(tmp_path):
+    (tmp_path / "b.txt").write_text("second")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "deep.md").write_text("first")
+    (tmp_path / "c.py").write_text("print('third')")
+    assert documents(tmp_path) == ["first", "second", "print('third')"]
+
+
+def test_a_single_file_will_do(tmp_path):
+    (tmp_path / "letter.txt").write_text("dear all")
+    assert documents(tmp_path / "letter.txt") == ["dear all"]
+
+
+@pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
+def test_each_line_of_a_table_is_a_document(tmp_path, packed):
+    data = rows("one", "  ", "two").encode()
+    pack = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}[packed]
+    (tmp_path / f"table.jsonl{packed}").write_bytes(pack(data))
+    assert documents(tmp_path) == ["one", "two"]
+
+
+def test_the_text_may_lie_in_another_field(tmp_path):
+    (tmp_path / "table.jsonl").write_text(rows("one", field="content"))
+    assert documents(tmp_path, "content") == ["one"]
+    with pytest.raises(EmptySourceError, match="no line of its tables has text in a field called"):
+        documents(tmp_path)
+
+
+def test_hidden_files_and_links_that_lead_out_are_left_alone(tmp_path):
+    (tmp_path / "secret").write_text("not yours")
+    inside = tmp_path / "texts"
+    (inside / ".git").mkdir(parents=True)
+    (inside / ".git" / "config").write_text("hidden")
+    (inside / "out.txt").symlink_to(tmp_path / "secret")
+    (inside / "in.txt").write_text("yours")
+    assert documents(inside) == ["yours"]
+
+
+def test_what_is_no_text_is_skipped_and_counted(tmp_path):
+    (tmp_path / "latin.txt").write_bytes("caf\u00e9".encode("latin-1"))
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
+    (tmp_path / "broken.jsonl.gz").write_bytes(gzip.compress(rows("one").encode())[:-12])
+    (tmp_path / "good.txt").write_text("text")
+    (tmp_path / "odd.jsonl").write_text("no json\n[]\n" + rows("two"))
+    files = TextFiles(tmp_path, "text")
+    assert "text" in list(files.documents())
+    assert (files.skipped.files, files.skipped.lines) == (3, 2)
+
+
+def test_a_long_file_is_cut_where_lines_end_and_nothing_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    text = "".join(f"line {number} with \u00e9\u20ac\U0001f600\n" for number in range(50))
+    (tmp_path / "long.txt").write_text(text)
+    pieces = documents(tmp_path)
+    assert len(pieces) > 10
+    assert "".join(pieces) == text
+    assert all(piece.endswith("\n") for piece in pieces)
+
+
+@pytest.mark.parametrize("length", range(60, 70))
+def test_a_line_without_end_is_cut_between_characters(tmp_path, monkeypatch, length):
+    monkeypatch.setattr(text_files, "PIECE_BYTES", 64)
+    text = "x" * (length % 4) + "\U0001f600" * length
+    (tmp_path / "long.txt").write_text(text)
+    assert "".join(documents(tmp_path)) == text
+
+
+def test_a_folder_that_is_missing_empty_or_without_text_is_told_in_a_line(tmp_path):
+    with pytest.raises(NotFoundError, match="there is no folder or file"):
+        documents(tmp_path / "nowhere")
+    with pytest.raises(EmptySourceError, match="is empty"):
+        documents(tmp_path)
+    (tmp_path / "picture.png").write_bytes(b"\xff\xfe\0")
+    (tmp_path / "blank.txt").write_text("  \n")
+    with pytest.raises(EmptySourceError, match=r"none of its files \(2\) can be read as UTF-8"):
+        documents(tmp_path)

@@ -17,9 +17,9 @@ def documents(settings: DataSettings) -> Iterator[str]:
 
     Raises:
         MissingExtraError: the library isn't installed.
-        NotFoundError: there is no such data set, or no way to it.
-        UsageError: the split or the field isn't there.
-        EmptySourceError: no row has any text.
+        NotFoundError: there is no way to it just now.
+        UsageError: the subset, the split or the field isn't there.
+        EmptySourceError: there is no such data set, or no row has any text.
     """
     found = 0
     for row in _rows(settings):
@@ -54,10 +54,15 @@ def _rows(settings: DataSettings) -> Iterator[Mapping[str, Any]]:
         raise UsageError(
             f"{settings.path}: {_first_line(error)}", "see --subset, --split"
         ) from error
-    except OSError as error:  # not found, or no network: the library tells them apart in words
+    except FileNotFoundError as error:
+        raise EmptySourceError(
+            f"there is no data set {settings.path}: {_first_line(error)}",
+            "look its name up at huggingface.co/datasets",
+        ) from error
+    except OSError as error:  # no way there just now
         raise NotFoundError(
             f"{settings.path} can't be had: {_first_line(error)}",
-            "check the name at huggingface.co/datasets, and the way to the internet",
+            "check the name, and this machine's way to huggingface.co",
         ) from error
 
 

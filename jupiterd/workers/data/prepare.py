@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.cycle.split import in_holdout
-from jupiterd.errors import InvalidSettingError, NotFoundError
+from jupiterd.errors import InvalidSettingError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data import hugging_face
 from jupiterd.workers.data.progress import Progress, silent
@@ -166,7 +166,7 @@ def _provide_tokenizer(
     if given is None and settings.tokenizer_path:
         given = Path(settings.tokenizer_path)
         if not (given / TOKENIZER_FILE).is_file():
-            raise NotFoundError(
+            raise InvalidSettingError(
                 f"there is no {TOKENIZER_FILE} in {given}", "give it a Hugging Face folder"
             )
     if given is None:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import zstandard
 
-from jupiterd.errors import EmptySourceError, NotFoundError, UsageError
+from jupiterd.errors import EmptySourceError, UsageError
 
 PIECE_BYTES = 1 << 20
 """A longer plain file becomes several documents, cut where a line ends."""
@@ -50,8 +50,7 @@ class TextFiles:
         """Yield every text that isn't blank, in an order that is the same each time.
 
         Raises:
-            NotFoundError: there is no such path.
-            EmptySourceError: it holds no file, or none can be used.
+            EmptySourceError: there is no such path, or no file below it that can be used.
         """
         files = self._files()
         found = 0
@@ -66,7 +65,7 @@ class TextFiles:
         if self._path.is_file():
             return [self._path]
         if not self._path.is_dir():
-            raise NotFoundError(f"there is no folder or file {self._path}", GIVE_TEXT)
+            raise EmptySourceError(f"there is no folder or file {self._path}", GIVE_TEXT)
         if not os.access(self._path, os.R_OK | os.X_OK):
             raise UsageError(f"the folder {self._path} can't be read", "check its permissions")
         inside = self._path.resolve()

@@ -11,7 +11,6 @@ from jupiterd.errors import (
     EmptySourceError,
     InvalidSettingError,
     MissingExtraError,
-    NotFoundError,
 )
 from jupiterd.frames import TaskFailed, TaskFinished
 from jupiterd.workers.data.prepare import HELD_OUT_BYTES, prepare
@@ -159,7 +158,7 @@ def test_a_tokenizer_that_is_given_is_used_and_kept(tmp_path):
 def test_a_tokenizer_that_can_t_be_used_is_told(tmp_path):
     source = letters(tmp_path / "letters")
     prepare(settings(source), None, tmp_path / "first")
-    with pytest.raises(NotFoundError, match=r"no tokenizer\.json"):
+    with pytest.raises(InvalidSettingError, match=r"no tokenizer\.json"):
         prepare(settings(source, tokenizer_path=str(source)), None, tmp_path / "a")
     folder = tmp_path / "first" / "tokenizer"
     plain = (folder / TOKENIZER_FILE).read_text()

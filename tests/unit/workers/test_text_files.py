@@ -6,7 +6,7 @@ import json
 import pytest
 import zstandard
 
-from jupiterd.errors import EmptySourceError, NotFoundError
+from jupiterd.errors import EmptySourceError
 from jupiterd.workers.data import text_files
 from jupiterd.workers.data.text_files import TextFiles
 
@@ -87,7 +87,7 @@ def test_a_line_without_end_is_cut_between_characters(tmp_path, monkeypatch, len
 
 
 def test_a_folder_that_is_missing_empty_or_without_text_is_told_in_a_line(tmp_path):
-    with pytest.raises(NotFoundError, match="there is no folder or file"):
+    with pytest.raises(EmptySourceError, match="there is no folder or file"):
         documents(tmp_path / "nowhere")
     with pytest.raises(EmptySourceError, match="is empty"):
         documents(tmp_path)

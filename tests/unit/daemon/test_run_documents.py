@@ -1,0 +1,152 @@
+"""The documents of runs: what scripts rely on, and the proof of what was trained on."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    CycleFailed,
+    EpochOpened,
+    Fact,
+    ManifestFrozen,
+    RoundCommitted,
+    WorkCompleted,
+)
+from jupiterd.cycle.run_phases import evaluation_id
+from jupiterd.daemon.run_documents import audit_document, data_document, train_document
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId, CycleId
+from tests.unit.cluster.building import CYCLE, NODES, data_asked, started, training
+from tests.unit.daemon.test_cycle_document import FURTHER_KEYS, NAMED_KEYS
+from tests.unit.daemon.two_nodes import found, serving
+
+SEQ_LEN = 64  # as `training` asks
+MADE = WorkCompleted(
+    CYCLE, 1, "pack", "r1/pack/0", NODES[0],
+    {"tokenizer": ArtifactId("7" * 64), "shards": ArtifactId("5" * 64)},
+    {"tokens": 10_000.0, "documents": 9.0, "bytes": 40_000.0, "vocab_size": 300.0,
+     "holdout_documents": 1.0},
+)  # fmt: skip
+MANIFEST = ManifestFrozen(CYCLE, 1, "", ArtifactId("7" * 64), (ArtifactId("5" * 64),), 156, 10_000)
+
+
+def epoch(number: int, loaded: str = "") -> EpochOpened:
+    return EpochOpened(CYCLE, 1, number, NODES[:1], "torch", loaded, 0)
+
+
+def checkpoint(name: str, cursor: int, parent: str, number: int) -> CheckpointCommitted:
+    artifact, tokens = ArtifactId(name), cursor * SEQ_LEN
+    return CheckpointCommitted(
+        CYCLE, 1, parent, artifact, number, cursor // 4, tokens, cursor, 3.5, False
+    )
+
+
+LAST = replace(checkpoint("k3", 120, "k2", 2), is_final=True)
+BEFORE_LAST = (
+    data_asked(), training(), MADE, MANIFEST,
+    epoch(1), checkpoint("k1", 40, "", 1), checkpoint("k2", 80, "k1", 1), epoch(2, "k2"),
+)  # fmt: skip
+TRAINED = (*BEFORE_LAST, LAST)
+
+
+async def audited(folder: Path, *facts: Fact) -> dict[str, Any]:
+    async with serving(folder, "one") as one:
+        await found(one, facts=facts)
+        return audit_document(one, "")
+
+
+def problems(document: dict[str, Any]) -> list[str]:
+    (only,) = document["audit"]
+    (part,) = only["rounds"]
+    assert only["ok"] == (not part["problems"] and not only["problems"])
+    return [*part["problems"], *only["problems"]]
+
+
+async def test_a_run_through_two_gangs_is_proved(tmp_path: Path) -> None:
+    document = await audited(tmp_path, *TRAINED)
+    assert problems(document) == []
+    (only,) = document["audit"]
+    assert (only["kind"], only["name"], only["checkpoints"]) == ("train", "letters", 3)
+    assert [(part["first"], part["end"]) for part in only["rounds"][0]["ranges"]] == [
+        (0, 40), (40, 80), (80, 120),
+    ]  # fmt: skip
+
+
+async def test_a_gang_that_loaded_an_older_checkpoint_than_the_line_says_is_an_overlap(
+    tmp_path: Path,
+) -> None:
+    planted = [epoch(2, "k1") if fact == epoch(2, "k2") else fact for fact in TRAINED]
+    assert "[40, 80) was trained on twice" in problems(await audited(tmp_path, *planted))[0]
+
+
+async def test_a_line_that_leaves_a_checkpoint_out_is_a_gap(tmp_path: Path) -> None:
+    document = await audited(tmp_path, *BEFORE_LAST, replace(LAST, parent="k1"))
+    assert "no checkpoint contains [40, 80)" in problems(document)[0]
+
+
+async def test_tokens_that_don_t_add_up_are_told(tmp_path: Path) -> None:
+    document = await audited(tmp_path, *BEFORE_LAST, replace(LAST, tokens=121 * SEQ_LEN))
+    assert "reports 7744 tokens of round 1, and its ranges hold 7680" in problems(document)[0]
+
+
+@pytest.mark.parametrize(("cursor", "ok"), [(40, True), (44, False)])
+async def test_a_checkpoint_must_say_itself_what_was_recorded_of_it(
+    tmp_path: Path, cursor: int, ok: bool
+) -> None:
+    made = tmp_path / "made" / "training_state"
+    made.mkdir(parents=True)
+    state = {"round": 1, "step": 10, "cursor": cursor, "tokens": 40 * SEQ_LEN}
+    (made / "state.json").write_text(json.dumps(state))
+    async with serving(tmp_path, "one") as one:
+        artifact = one.library.store.ingest(made.parent)
+        first = checkpoint(artifact, 40, "", 1)
+        await found(one, facts=(data_asked(), training(), MADE, MANIFEST, epoch(1), first))
+        document = audit_document(one, "letters")
+    assert document["audit"][0]["checkpoints_read"] == 1
+    assert (problems(document) == []) is ok
+
+
+async def test_nothing_trained_is_nothing_to_prove_and_a_wrong_name_is_told(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(data_asked(), training()))
+        assert audit_document(one, "") == {"schema": "jupiter/v1", "audit": []}
+        with pytest.raises(NotFoundError, match="is called poems"):
+            audit_document(one, "poems")
+
+
+async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
+    scored = WorkCompleted(
+        CYCLE, 1, "evaluate", evaluation_id("k3"), NODES[0], {}, {"documents": 1.0},
+        {"val_bpb": 2.25},
+    )  # fmt: skip
+    other = CycleId("e" * 16)
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(replace(started(), cycle=other), *TRAINED))
+        shown = train_document(one, "")["train"]
+        assert set(shown) == NAMED_KEYS | FURTHER_KEYS
+        assert (shown["id"], shown["domain"], shown["kind"]) == (CYCLE, "letters", "train")
+        assert (shown["state"], shown["step"], shown["val_bpb"]) == ("waiting", 30, None)
+        assert [row["phase"] for row in shown["phases"]] == ["pack", "train", "evaluate"]
+        assert shown["phases"][0]["detail"].startswith("9 documents of 40,000 bytes")
+        await one.journal.append(1, [scored, RoundCommitted(CYCLE, 1, "k3", "", "")])
+        ended = train_document(one, CYCLE)["train"]
+        assert (ended["state"], ended["val_bpb"], ended["verdicts"]) == ("finished", 2.25, [])
+        assert train_document(one, other)["train"] is None
+
+
+async def test_data_sets_are_listed_with_how_far_they_are(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(data_asked(),))
+        (row,) = data_document(one, "")["data"]
+        assert (row["name"], row["state"], row["tokens"]) == ("letters", "preparing", None)
+        await one.journal.append(1, [CycleFailed(CYCLE, "empty-source", "nothing there", "")])
+        (row,) = data_document(one, "")["data"]
+        assert (row["state"], row["failure"]) == ("failed", "nothing there")
+        await one.journal.append(1, [MADE])
+        (row,) = data_document(one, "")["data"]
+        assert (row["state"], row["tokens"], row["held_here"]) == ("ready", 10_000, False)
+        assert data_document(one, CYCLE)["data"]["kind"] == "data"

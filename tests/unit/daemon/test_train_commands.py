@@ -1,0 +1,207 @@
+"""Asking for data sets and training runs: what is recorded, and what is refused in a line."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.facts import (
+    CycleFailed,
+    DataRequested,
+    Fact,
+    RoleAssigned,
+    TrainingStarted,
+    WorkCompleted,
+)
+from jupiterd.cycle.run_settings import RunSettings
+from jupiterd.daemon.commands import Commands
+from jupiterd.daemon.data_commands import prepare_data
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.train_commands import resume_training, start_training, stop_training
+from jupiterd.errors import (
+    ConflictError,
+    EmptySourceError,
+    JupiterError,
+    MissingExtraError,
+    NotFoundError,
+    UsageError,
+)
+from jupiterd.ids import ArtifactId, CycleId
+from tests.unit.cluster.building import (
+    CYCLE,
+    NODES,
+    checkpoint,
+    data_asked,
+    round_over,
+    started,
+    training,
+)
+from tests.unit.daemon.two_nodes import found, serving
+
+FOLDER = {"source": {"kind": "folder", "path": "/letters"}, "name": "letters", "node": "n"}
+MADE = WorkCompleted(
+    CYCLE, 1, "pack", "r1/pack/0", NODES[0],
+    {"tokenizer": ArtifactId("7" * 64), "shards": ArtifactId("5" * 64)},
+    {"tokens": 10_000.0, "vocab_size": 300.0},
+)  # fmt: skip
+
+
+@asynccontextmanager
+async def leads(folder: Path, *facts: Fact, engines: tuple[str, ...] = ("torch",)) -> (
+    AsyncGenerator[Leading]
+):  # fmt: skip
+    """A term of a node that trains, in a cluster that knows these facts."""
+    async with serving(folder, "one") as one:
+        one.hardware = replace(one.hardware, engines=engines)
+        own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
+        await found(one, facts=(own, *facts))
+        yield one._begin_reign(1)
+
+
+def of_latest(leading: Leading) -> tuple[DataRequested | None, TrainingStarted | None]:
+    run = max(leading.journal.state.cycles.values(), key=lambda run: run.start_order)
+    return run.requested, run.training
+
+
+async def test_text_is_made_into_a_data_set_by_the_run_that_trains_on_it(tmp_path: Path) -> None:
+    async with leads(tmp_path) as leading:
+        done = await start_training(leading, {**FOLDER, "model": "1m", "settings": {}})
+        asked, run = of_latest(leading)
+        assert asked is not None
+        assert run is not None
+        assert run.cycle == run.data == asked.cycle == done["train"]
+        assert (asked.node, asked.source["path"], asked.source["vocab_size"]) == (
+            "n", "/letters", 4096,
+        )  # fmt: skip
+        assert (run.name, run.model, run.engine, run.nodes) == ("letters", "1m", "auto", ())
+        assert RunSettings.parse(dict(run.settings)).batch_sequences == 32
+        assert (done["ranks"], done["batch_sequences"], done["seq_len"]) == (1, 32, 1024)
+
+
+@pytest.mark.parametrize("name", ["letters", CYCLE[:6], "5" * 8])
+async def test_a_data_set_is_named_by_its_name_or_an_id(tmp_path: Path, name: str) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        done = await start_training(leading, {"data": name, "model": "1m"})
+        run = leading.cycle(CycleId(done["train"]))
+        assert run.requested is None
+        assert run.training is not None
+        assert (run.training.data, run.training.name) == (CYCLE, "letters")
+
+
+async def refusal(leading: Leading, **more: Any) -> JupiterError:
+    with pytest.raises(JupiterError) as caught:
+        await start_training(leading, {"data": "letters", "model": "1m", **more})
+    assert "\n" not in caught.value.message
+    assert caught.value.hint
+    return caught.value
+
+
+async def test_what_can_t_be_is_refused_in_a_line_with_a_hint(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        before = leading.journal.ledger.head()
+        for more, kind, says in (
+            ({"data": "poems"}, NotFoundError, "no data set is called poems"),
+            ({"data": ""}, NotFoundError, "no data set is called"),
+            ({"model": "9m"}, NotFoundError, "there is no size 9m"),
+            ({"engine": "jax"}, UsageError, "no engine jax"),
+            ({"nodes": "nobody"}, NotFoundError, "no node is called nobody"),
+            ({"nodes": "7"}, UsageError, "the cluster has 1"),
+            ({"nodes": ","}, UsageError, "names nobody"),
+            ({"engine": "mlx"}, MissingExtraError, "none of 1 trainers has mlx"),
+            ({"settings": {"precision": "fp8"}}, UsageError, "precision"),
+            ({"settings": {"seq_len": 10_000}}, EmptySourceError, "one sequence takes 10,001"),
+            ({"source": {"kind": "folder"}, "name": "x"}, UsageError, "path"),
+            ({**FOLDER, "name": "a/b"}, UsageError, "a data set's name"),
+        ):
+            error = await refusal(leading, **more)
+            assert isinstance(error, kind), (more, error)
+            assert says in error.message
+        assert leading.journal.ledger.head() == before
+
+
+async def test_a_data_set_that_isn_t_ready_can_t_be_trained_on(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked()) as leading:
+        assert "isn't ready yet" in (await refusal(leading)).message
+        await leading.record(CycleFailed(CYCLE, "empty-source", "the folder is empty", "fill it"))
+        error = await refusal(leading)
+        assert (error.message, error.hint) == (
+            "the data set letters was never made: the folder is empty", "fill it",
+        )  # fmt: skip
+
+
+async def test_without_a_library_nobody_trains(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE, engines=()) as leading:
+        assert isinstance(await refusal(leading), MissingExtraError)
+
+
+async def test_machines_train_one_thing_at_a_time(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE, training()) as leading:
+        assert isinstance(await refusal(leading), ConflictError)
+        with pytest.raises(ConflictError, match="training letters"):
+            await resume_training(leading, {})
+
+
+async def test_a_cycle_and_a_run_keep_each_other_from_starting(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(training(),))
+        one.leadership._leading = one._begin_reign(1)
+        with pytest.raises(ConflictError, match="training letters"):
+            await Commands(one)._start_cycle(one._begin_reign(1), {})
+    async with leads(tmp_path / "other", started()) as leading:
+        assert "on python is running" in (await refusal(leading)).message
+
+
+async def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE, training()) as leading:
+        run = leading.cycle(CYCLE)
+        with pytest.raises(NotFoundError, match="no training run is called poems"):
+            await stop_training(leading, {"train": "poems"})
+        assert not run.finished
+        assert (await stop_training(leading, {}))["train"] == CYCLE
+        assert run.finished
+        with pytest.raises(NotFoundError, match="no training is running"):
+            await stop_training(leading, {})
+        assert (await resume_training(leading, {"train": "letters"}))["train"] == CYCLE
+        assert not run.finished
+
+
+async def test_there_is_nothing_to_resume_without_a_run_that_was_stopped(tmp_path: Path) -> None:
+    done = (checkpoint("k1", is_final=True), round_over("k1", verdict=""))
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        with pytest.raises(NotFoundError, match="no training run to resume"):
+            await resume_training(leading, {"train": "letters"})
+        await leading.record(training(), *done)
+        with pytest.raises(NotFoundError, match="no training run to resume"):
+            await resume_training(leading, {})
+        with pytest.raises(ConflictError, match="it is finished"):
+            await resume_training(leading, {"train": CYCLE})
+
+
+async def test_two_data_sets_don_t_share_a_name(tmp_path: Path) -> None:
+    async with leads(tmp_path) as leading:
+        first = await prepare_data(leading, FOLDER)
+        with pytest.raises(ConflictError, match="there is a data set called letters"):
+            await prepare_data(leading, FOLDER)
+        failed = CycleFailed(CycleId(first["data"]), "empty-source", "nothing there", "")
+        await leading.record(failed)
+        assert (await prepare_data(leading, FOLDER))["data"] != first["data"]
+
+
+async def test_a_data_set_may_take_another_s_tokenizer(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        done = await prepare_data(leading, {**FOLDER, "name": "poems", "tokenizer": "letters"})
+        asked = leading.cycle(CycleId(done["data"])).requested
+        assert asked is not None
+        assert asked.tokenizer == "7" * 64
+
+
+async def test_what_lies_on_the_hub_may_be_read_by_anybody(tmp_path: Path) -> None:
+    async with leads(tmp_path) as leading:
+        source = {"kind": "hugging_face", "path": "wikimedia/wikipedia", "subset": "20231101.es"}
+        done = await prepare_data(leading, {"source": source, "name": "wikipedia", "node": "n"})
+        asked = leading.cycle(CycleId(done["data"])).requested
+        assert asked is not None
+        assert asked.node == ""

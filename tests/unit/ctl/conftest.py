@@ -51,7 +51,8 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
 
     def Watch(self, request, context):  # noqa: N802 - gRPC's name
         while (document := self.watched.get()) is not None:
-            text = json.dumps({"schema": "jupiter/v1", "cycle": document})
+            noun = request.noun.partition("/")[0]
+            text = json.dumps({"schema": "jupiter/v1", noun: document})
             yield control_pb2.WatchEvent(snapshot=control_pb2.Document(json=text))
 
     def _fail(self, context, refusal=None):

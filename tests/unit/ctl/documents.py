@@ -135,3 +135,66 @@ WAITING = {
 }
 
 STATUS_WITH_NEWCOMER = STATUS | {"nodes": [*STATUS["nodes"], WAITING]}
+
+
+def train(state: str = "running", **more: Any) -> dict[str, Any]:
+    """A training run without the cycle."""
+    return cycle(state) | {
+        "id": "facade0000000001",
+        "kind": "train",
+        "domain": "letters",
+        "rounds": 1,
+        "phases": [
+            phase(1, "pack", "done", done=29640, total=29640, unit="tokens", elapsed_s=1.0,
+                  rate=29640.0, detail="57 documents of 136,436 bytes"),
+            phase(1, "train", "running", done=120, total=600, unit="steps", rate=6.0, eta_s=80.0,
+                  elapsed_s=20.0, values={"loss": 4.1234, "tokens_per_s": 10240.4, "tokens": 1}),
+            phase(1, "evaluate", "waiting"),
+        ],
+    } | more  # fmt: skip
+
+
+TRAINED = train(
+    "finished", phases=[], events=[], val_bpb=2.25, model="/state/runs/letters-fa/model"
+)
+
+DATA = {
+    "id": "decade0000000001",
+    "name": "letters",
+    "state": "ready",
+    "source": "/home/ada/letters",
+    "kind": "folder",
+    "tokens": 29640,
+    "documents": 57,
+    "bytes": 136436,
+    "vocab_size": 4096,
+    "holdout_documents": 3,
+    "shards": "5" * 64,
+    "tokenizer": "7" * 64,
+    "held_here": True,
+    "failure": None,
+}
+
+
+def audit(*problems: str) -> dict[str, Any]:
+    """The proof of one run, with these problems."""
+    part = {
+        "round": 1,
+        "sequences": 463,
+        "cursor": 960,
+        "tokens": 61440,
+        "passes": 2,
+        "of_next_pass": 34,
+        "ranges": [{"first": 0, "end": 960, "epoch": 1, "checkpoint": "checkpoint 491c317c"}],
+        "problems": list(problems),
+    }
+    return {
+        "id": "facade0000000001",
+        "name": "letters",
+        "kind": "train",
+        "ok": not problems,
+        "rounds": [part],
+        "checkpoints": 3,
+        "checkpoints_read": 3,
+        "problems": [],
+    }

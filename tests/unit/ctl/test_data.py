@@ -1,0 +1,107 @@
+import json
+
+import pytest
+
+from tests.unit.ctl.documents import DATA, STATUS, audit
+
+
+@pytest.fixture
+def daemon(daemon):
+    daemon.documents["data"] = {"schema": "jupiter/v1", "data": [DATA]}
+    daemon.documents["audit"] = {"schema": "jupiter/v1", "audit": [audit()]}
+    daemon.results["data.prepare"] = {"data": DATA["id"], "name": "letters"}
+    return daemon
+
+
+@pytest.fixture
+def letters(tmp_path):
+    folder = tmp_path / "dear letters"
+    folder.mkdir()
+    (folder / "one.txt").write_text("dear all")
+    return folder
+
+
+def test_text_is_made_into_a_data_set_where_it_lies(daemon, ctl, letters):
+    ran = ctl("data", "prepare", str(letters), "--max-tokens", "1000", "--vocab-size", "300")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.splitlines()[0] == "data set letters (decade00) is being made"
+    assert daemon.executed == [
+        (
+            "data.prepare",
+            {
+                "source": {
+                    "kind": "folder",
+                    "path": str(letters),
+                    "max_tokens": 1000,
+                    "vocab_size": 300,
+                },
+                "name": "dear-letters",
+                "node": STATUS["node"]["id"],
+            },
+        )
+    ]
+
+
+def test_a_name_of_the_hub_is_told_from_a_folder(daemon, ctl):
+    options = ("--subset", "20231101.es", "--name", "wiki-es", "--tokenizer", "letters")
+    ctl("data", "prepare", "wikimedia/wikipedia", *options)
+    (_, arguments), *_ = daemon.executed
+    assert arguments["source"] == {
+        "kind": "hugging_face",
+        "path": "wikimedia/wikipedia",
+        "subset": "20231101.es",
+    }
+    assert (arguments["name"], arguments["tokenizer"]) == ("wiki-es", "letters")
+
+
+def test_a_tokenizer_in_a_folder_is_named_by_its_path(daemon, ctl, letters):
+    ctl("data", "prepare", str(letters), "--tokenizer", str(letters))
+    assert daemon.executed[0][1]["source"]["tokenizer_path"] == str(letters)
+
+
+def test_waiting_ends_with_what_was_made(daemon, ctl, letters):
+    daemon.watched.put({"id": DATA["id"], "kind": "data", "state": "finished", "phases": []})
+    ran = ctl("data", "prepare", str(letters), "--wait")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.splitlines()[-3:] == ["data: letters", "tokens: 29,640", f"shards: {'5' * 64}"]
+
+
+def test_waiting_tells_a_failure(daemon, ctl, letters):
+    failure = {"code": "empty-source", "message": "no text", "hint": "write some"}
+    daemon.watched.put(
+        {"id": DATA["id"], "kind": "data", "state": "failed", "failure": failure, "phases": []}
+    )
+    ran = ctl("data", "prepare", str(letters), "--wait")
+    assert ran.exit_code == 6
+    assert "the data set failed: no text" in ran.err
+
+
+def test_the_list_shows_what_there_is(daemon, ctl, golden):
+    golden("data_list.txt", ctl("data", "list").out)
+    assert json.loads(ctl("data", "list", "-o", "json").out)["data"][0]["tokens"] == 29640
+    daemon.documents["data"]["data"] = []
+    assert ctl("data", "list").out == "no data set has been made\n"
+
+
+def test_an_audit_that_holds_exits_with_0(daemon, ctl, golden):
+    ran = ctl("data", "audit")
+    assert (ran.exit_code, ran.err) == (0, "")
+    golden("data_audit.txt", ran.out)
+
+
+def test_an_audit_that_fails_exits_with_8_and_says_what_is_wrong(daemon, ctl, golden):
+    wrong = audit("no checkpoint contains [40, 50), before checkpoint 491c317c")
+    daemon.documents["audit"]["audit"] = [audit(), wrong]
+    ran = ctl("data", "audit")
+    assert ran.exit_code == 8
+    golden("data_audit_wrong.txt", ran.out + ran.err)
+
+
+def test_nothing_trained_is_nothing_to_prove(daemon, ctl):
+    daemon.documents["audit"]["audit"] = []
+    ran = ctl("data", "audit", "facade")
+    assert (ran.exit_code, ran.out) == (0, "nothing has been trained yet\n")
+
+
+def test_the_help_names_every_option(ctl, golden):
+    golden("data_prepare_help.txt", ctl("data", "prepare", "--help").out)

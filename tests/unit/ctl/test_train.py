@@ -1,0 +1,198 @@
+import json
+
+import pytest
+
+from jupiterd.errors import ConflictError, NotFoundError
+from tests.unit.ctl.documents import ALPHA, STATUS, TRAINED, train
+
+RECORDED = {
+    "schema": "jupiter/v1",
+    "train": "facade0000000001",
+    "name": "letters",
+    "model": "1m",
+    "parameters": 1_131_392,
+    "ranks": 2,
+    "batch_size": 1,
+    "gradient_accumulation_steps": 32,
+    "batch_sequences": 64,
+    "seq_len": 1024,
+}
+
+
+@pytest.fixture
+def daemon(daemon):
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": train()}
+    daemon.results["train.start"] = RECORDED
+    daemon.results["train.resume"] = {"train": RECORDED["train"], "name": "letters"}
+    return daemon
+
+
+@pytest.fixture
+def letters(tmp_path):
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    (folder / "one.txt").write_text("dear all")
+    return folder
+
+
+def test_a_folder_of_text_is_sent_with_the_machine_it_lies_on(daemon, ctl, letters):
+    ran = ctl("train", "start", "--data", str(letters), "--model", "1m")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.splitlines() == [
+        "training facade00 started: 1m on letters",
+        "parameters: 1,131,392",
+        "batch: 1 x 32 x 2 ranks = 64 sequences of 1,024 tokens",
+        "follow it with: jupiterctl train watch",
+    ]
+    assert daemon.executed == [
+        (
+            "train.start",
+            {
+                "source": {"kind": "folder", "path": str(letters)},
+                "name": "letters",
+                "node": STATUS["node"]["id"],
+                "model": "1m",
+                "settings": {},
+            },
+        )
+    ]
+    assert STATUS["node"]["id"] == ALPHA
+
+
+def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = (
+        "--engine torch --nodes alpha,beta --max-steps 9 --epochs 2 --seq-len 64 --batch-size 3 "
+        "--gradient-accumulation-steps 4 --precision bf16 --gradient-checkpointing on "
+        "--attention sdpa --optimizer muon --lr 0.001 --weight-decay 0 --seed 7 --log-dir curves"
+    )
+    ran = ctl("train", "start", "--data", "letters", "--model", "25m", *options.split())
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert daemon.executed[0][1] == {
+        "data": "letters",
+        "model": "25m",
+        "engine": "torch",
+        "nodes": "alpha,beta",
+        "settings": {
+            "max_steps": 9,
+            "epochs": 2,
+            "seq_len": 64,
+            "batch_size": 3,
+            "gradient_accumulation_steps": 4,
+            "precision": "bf16",
+            "gradient_checkpointing": "on",
+            "attention": "sdpa",
+            "optimizer": "muon",
+            "learning_rate": 0.001,
+            "weight_decay": 0.0,
+            "seed": 7,
+            "log_dir": str(tmp_path / "curves"),
+        },
+    }
+
+
+def test_waiting_shows_how_it_goes_and_ends_with_the_three_lines(daemon, ctl, golden, letters):
+    for document in (train(), TRAINED):
+        daemon.watched.put(document)
+    ran = ctl("train", "start", "--data", str(letters), "--model", "1m", "--wait")
+    assert (ran.exit_code, ran.err) == (0, "")
+    golden("train_wait.txt", ran.out)
+    assert ran.out.splitlines()[-3:] == [
+        "verdict: -",
+        "val_bpb: 2.2500",
+        "model: /state/runs/letters-fa/model",
+    ]
+
+
+def test_the_model_is_waited_for_until_it_is_on_this_machine(daemon, ctl):
+    for document in (TRAINED | {"model": None}, TRAINED):
+        daemon.watched.put(document)
+    ran = ctl("train", "watch")
+    assert ran.out.splitlines()[-1] == "model: /state/runs/letters-fa/model"
+
+
+def test_a_failure_is_told_with_its_hint(daemon, ctl, letters):
+    failure = {"code": "empty-source", "message": "no text", "hint": "write some"}
+    daemon.watched.put(train("failed", failure=failure))
+    ran = ctl("train", "start", "--data", str(letters), "--model", "1m", "--wait")
+    assert ran.exit_code == 6
+    assert ran.err == "jupiterctl: error: the training failed: no text\n\nhint: write some\n"
+
+
+def test_a_run_that_was_stopped_says_how_it_goes_on(daemon, ctl):
+    daemon.watched.put(train("stopped"))
+    ran = ctl("train", "watch")
+    assert ran.exit_code == 1
+    assert "training facade00 was stopped" in ran.err
+    assert "train start --resume" in ran.err
+
+
+def test_status_shows_the_run(daemon, ctl, golden):
+    golden("train_status.txt", ctl("train", "status").out)
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": TRAINED}
+    golden("train_status_finished.txt", ctl("train", "status").out)
+    assert json.loads(ctl("train", "status", "-o", "json").out)["train"]["val_bpb"] == 2.25
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": None}
+    assert ctl("train", "status").out == "no training has been started\n"
+
+
+def test_the_cluster_s_status_has_a_line_for_it(daemon, ctl):
+    daemon.documents["status"] = STATUS | {"train": train()}
+    assert "\ntrain    letters (facade00): running, train 120 of 600 steps" in ctl("status").out
+
+
+def test_a_run_is_resumed_as_it_was_asked_for(daemon, ctl):
+    assert ctl("train", "start", "--resume").out.splitlines() == [
+        "training facade00 goes on",
+        "follow it with: jupiterctl train watch",
+    ]
+    ctl("train", "start", "--resume", "facade")
+    assert daemon.executed == [
+        ("train.resume", {"train": ""}),
+        ("train.resume", {"train": "facade"}),
+    ]
+    ran = ctl("train", "start", "--resume", "--lr", "0.1")
+    assert ran.exit_code == 2
+    assert "--lr can't be given" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "says"),
+    [
+        (("--model", "1m"), 2, "missing option --data"),
+        (("--data", "letters"), 2, "missing option --model"),
+        (("--data", "./nowhere/x/y", "--model", "1m"), 6, "no folder or file"),
+        (("--data", "letters", "--model", "1m", "--timeout", "5"), 2, "--timeout needs --wait"),
+        (("--data", "letters", "--model", "1m", "--max-steps", "0"), 2, "max-steps"),
+        (("--data", "letters", "--model", "1m", "--precision", "fp8"), 2, "fp8"),
+    ],
+)
+def test_what_can_t_be_never_reaches_the_daemon(daemon, ctl, arguments, exit_code, says):
+    ran = ctl("train", "start", *arguments)
+    assert ran.exit_code == exit_code
+    assert says in ran.err
+    assert "hint: " in ran.err
+    assert daemon.executed == []
+
+
+def test_an_empty_folder_never_reaches_the_daemon(daemon, ctl, tmp_path):
+    ran = ctl("train", "start", "--data", str(tmp_path), "--model", "1m")
+    assert (ran.exit_code, daemon.executed) == (6, [])
+    assert "is empty" in ran.err
+
+
+def test_what_the_leader_refuses_is_told_as_it_says_it(daemon, ctl):
+    daemon.failure = ConflictError("training letters is running already", "stop it")
+    assert ctl("train", "start", "--data", "letters", "--model", "1m").exit_code == 7
+    daemon.failure = NotFoundError("no data set is called letters", "list them")
+    ran = ctl("train", "start", "--data", "letters", "--model", "1m")
+    assert (ran.exit_code, "hint: list them" in ran.err) == (6, True)
+
+
+def test_a_run_is_stopped(daemon, ctl):
+    assert ctl("train", "stop", "facade", "--yes").out == "stopped; what it has made stays\n"
+    assert daemon.executed == [("train.stop", {"train": "facade"})]
+
+
+def test_the_help_names_every_option(ctl, golden):
+    golden("train_start_help.txt", ctl("train", "start", "--help").out)

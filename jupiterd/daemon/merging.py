@@ -33,6 +33,7 @@ from jupiterd.daemon.greeter import HELLO_TIMEOUT_S
 from jupiterd.daemon.ledger_transfer import SNAPSHOT_TIMEOUT_S, chunks_of, fetch_ledger
 from jupiterd.daemon.told import ways_to
 from jupiterd.daemon.verification import adopt, verified_snapshot
+from jupiterd.daemon.train_commands import check_that_no_training_runs
 from jupiterd.errors import (
     ConflictError,
     CorruptLedgerError,
@@ -94,6 +95,7 @@ class Merging:
             return {"done": False, **plan}
         if found:
             raise ConflictError(*found[0])
+        check_that_no_training_runs(leading)
         # Who asked may give up waiting for a large ledger; what was begun is finished.
         await asyncio.shield(self._carry_out(leading, target, token))
         return {"done": True, **plan}

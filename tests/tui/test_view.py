@@ -1,5 +1,7 @@
 import math
 
+import pytest
+
 from jupiter_tui.clock import Moment
 from jupiter_tui.curve import Point
 from jupiter_tui.view import ViewModel, fold, with_link_of
@@ -69,3 +71,24 @@ def test_a_picture_that_is_held_shows_the_link_as_it_is():
     shown = with_link_of(held, now)
     assert (shown.link, shown.reason) == (Link.STALE, "silent")
     assert (shown.curve, shown.heard_at) == (held.curve, NOON)
+
+
+@pytest.mark.parametrize(
+    ("cycle", "train", "shown"),
+    [
+        (None, None, None),
+        ("running", None, "cycle"),
+        (None, "finished", "train"),
+        ("finished", "running", "train"),
+        ("finished", "waiting", "train"),
+        ("finished", "finished", "cycle"),
+        ("running", "stopped", "cycle"),
+    ],
+)
+def test_what_trains_now_is_shown_cycle_or_run(cycle, train, shown):
+    states = {"cycle": cycle, "train": train}
+    document = {
+        noun: None if state is None else {"kind": noun, "state": state}
+        for noun, state in states.items()
+    }
+    assert ViewModel(document=document).cycle.get("kind") == shown

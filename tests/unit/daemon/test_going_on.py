@@ -276,4 +276,4 @@ async def test_a_cycle_that_is_stopped_ends_the_gang() -> None:
         await going_on
     assert term.ended == [((A, B), 3)]
     assert isinstance(term.recorded[-1], EpochClosed)
-    assert term.recorded[-1].reason == "the cycle was stopped"
+    assert term.recorded[-1].reason == "it was stopped"

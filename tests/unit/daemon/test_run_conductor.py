@@ -1,0 +1,144 @@
+"""How the leader walks a run, with workers that say what a test wants."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from jupiterd.cluster.facts import Fact, RoleAssigned, WorkCompleted
+from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon.dispatcher import Dispatcher
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.run_conductor import RunConductor
+from jupiterd.daemon.work_events import Advanced, Finished, Started, WorkEvent, WorkOrder
+from jupiterd.errors import EmptySourceError, JupiterError
+from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.locations import config_folder
+from tests.unit.cluster.building import CYCLE, NODES, commanded, data_asked, training
+from tests.unit.daemon.two_nodes import TIMEOUT_S, found, serving
+
+OUTPUTS = {"tokenizer": ArtifactId("7" * 64), "shards": ArtifactId("5" * 64)}
+COUNTS = {"tokens": 10_000.0, "vocab_size": 300.0}
+MADE = WorkCompleted(CYCLE, 1, "pack", "r1/pack/0", NODES[0], OUTPUTS, COUNTS)
+
+
+class Workers:
+    """Does every order the same way."""
+
+    def __init__(self, ending: WorkResult | JupiterError) -> None:
+        self.orders: list[tuple[NodeId, WorkOrder]] = []
+        self._ending = ending
+
+    async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        self.orders.append((node, order))
+        yield Started(7, "cpu")
+        yield Advanced(5, 0, "tokens", {})
+        if isinstance(self._ending, JupiterError):
+            raise self._ending
+        yield Finished(self._ending)
+
+
+@asynccontextmanager
+async def leads(folder: Path, workers: Workers, *facts: Fact) -> AsyncGenerator[Leading]:
+    async with serving(folder, "one") as one:
+        own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
+        await found(one, facts=(own, *facts))
+        yield replace(one._begin_reign(1), dispatcher=cast("Dispatcher", workers))
+
+
+async def conduct(leading: Leading) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        await RunConductor(leading, CYCLE).conduct()
+
+
+def anywhere() -> Fact:
+    return replace(data_asked(), node="")
+
+
+async def test_a_data_set_is_made_and_the_run_is_over(tmp_path: Path) -> None:
+    workers = Workers(WorkResult(OUTPUTS, COUNTS))
+    async with leads(tmp_path, workers, anywhere()) as leading:
+        await conduct(leading)
+        run = leading.cycle(CYCLE)
+        assert run.finished
+        assert run.prepared is not None
+        assert run.prepared.outputs == OUTPUTS
+        ((_, order),) = workers.orders
+        assert (order.task, order.params["path"]) == ("prepare", "/letters")
+        assert leading.board.to_plain(0.0) == []
+
+
+async def test_a_folder_without_text_ends_the_run_with_the_reason(tmp_path: Path) -> None:
+    workers = Workers(EmptySourceError("the folder /letters is empty", "write some"))
+    async with leads(tmp_path, workers, anywhere(), training()) as leading:
+        await conduct(leading)
+        failed = leading.cycle(CYCLE).failed
+        assert failed is not None
+        assert (failed.code, failed.message, failed.hint) == (
+            "empty-source", "the folder /letters is empty", "write some",
+        )  # fmt: skip
+
+
+async def test_text_on_a_machine_that_is_away_is_waited_for(tmp_path: Path) -> None:
+    workers = Workers(WorkResult(OUTPUTS, COUNTS))
+    async with leads(tmp_path, workers, data_asked()) as leading:  # NODES[0] isn't there
+        conducting = asyncio.ensure_future(RunConductor(leading, CYCLE).conduct())
+        async with asyncio.timeout(TIMEOUT_S):
+            while not _detail(leading):  # noqa: ASYNC110 - the board tells nobody
+                await asyncio.sleep(0.01)
+        conducting.cancel()
+        await asyncio.wait({conducting})
+        assert workers.orders == []
+        assert leading.cycle(CYCLE).failed is None
+
+
+def _detail(leading: Leading) -> str:
+    return "".join(live["detail"] for live in leading.board.to_plain(0.0))
+
+
+async def test_what_is_trained_on_is_frozen_at_the_length_that_was_asked_for(
+    tmp_path: Path,
+) -> None:
+    workers = Workers(WorkResult({}))
+    async with leads(tmp_path, workers, anywhere(), MADE, training()) as leading:
+        await RunConductor(leading, CYCLE)._step()
+        manifest = leading.cycle(CYCLE).manifests[1]
+        assert (manifest.sequences, manifest.tokens) == (9_999 // 64, 10_000)
+        assert manifest.shards == (OUTPUTS["shards"],)
+
+
+async def test_too_little_text_for_one_sequence_ends_the_run_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    asked = replace(training(), settings={"seq_len": 20_000, "ranks": 1})
+    async with leads(tmp_path, Workers(WorkResult({})), anywhere(), MADE, asked) as leading:
+        await conduct(leading)
+        failed = leading.cycle(CYCLE).failed
+        assert failed is not None
+        assert "10,000 tokens, and one sequence takes 20,001" in failed.message
+
+
+async def test_the_plan_is_the_same_whoever_leads(tmp_path: Path) -> None:
+    preset = (config_folder() / "models" / "1m.yaml").read_text()
+    asked = replace(training(), model_yaml=preset)
+    plans: list[object] = []
+    for name in ("one", "other"):
+        workers = Workers(WorkResult({}))
+        async with leads(tmp_path / name, workers, anywhere(), MADE, asked) as leading:
+            conductor = RunConductor(leading, CYCLE)
+            await conductor._step()
+            gang = conductor._gang()
+            plans.append((gang._plan, gang._shape))
+    assert plans[0] == plans[1]
+    plan, shape = gang._plan, gang._shape
+    assert (plan.steps, plan.batch_sequences) == (200, 64)
+    assert (shape.seq_len, shape.vocab_size) == (64, 4096)
+
+
+async def test_a_run_that_was_stopped_isn_t_conducted(tmp_path: Path) -> None:
+    workers = Workers(WorkResult(OUTPUTS, COUNTS))
+    async with leads(tmp_path, workers, anywhere(), commanded("stopped", 1)) as leading:
+        await conduct(leading)
+        assert workers.orders == []

@@ -32,8 +32,8 @@ from jupiterd.daemon.clusters_seen import Outsider
 from jupiterd.daemon.greeter import HELLO_TIMEOUT_S
 from jupiterd.daemon.ledger_transfer import SNAPSHOT_TIMEOUT_S, chunks_of, fetch_ledger
 from jupiterd.daemon.told import ways_to
-from jupiterd.daemon.verification import adopt, verified_snapshot
 from jupiterd.daemon.train_commands import check_that_no_training_runs
+from jupiterd.daemon.verification import adopt, verified_snapshot
 from jupiterd.errors import (
     ConflictError,
     CorruptLedgerError,

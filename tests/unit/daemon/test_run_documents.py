@@ -20,6 +20,7 @@ from jupiterd.cycle.run_phases import evaluation_id
 from jupiterd.daemon.run_documents import audit_document, data_document, train_document
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.locations import config_folder
 from tests.unit.cluster.building import CYCLE, NODES, data_asked, started, training
 from tests.unit.daemon.test_cycle_document import FURTHER_KEYS, NAMED_KEYS
 from tests.unit.daemon.two_nodes import found, serving
@@ -108,6 +109,35 @@ async def test_a_checkpoint_must_say_itself_what_was_recorded_of_it(
         document = audit_document(one, "letters")
     assert document["audit"][0]["checkpoints_read"] == 1
     assert (problems(document) == []) is ok
+
+
+async def test_a_cycle_is_proved_round_by_round(tmp_path: Path) -> None:
+    folder = config_folder()
+    asked = replace(
+        started(),
+        domain_yaml=(folder / "domains" / "python.yaml").read_text(),
+        model_yaml=(folder / "models" / "1m.yaml").read_text(),
+    )
+    of_seq_len = 256 * 40
+    rounds = [
+        fact
+        for number, parent, name in ((1, "", "k1"), (2, "k1", "k2"))
+        for fact in (
+            replace(MANIFEST, round=number),
+            replace(epoch(number, parent), round=number),
+            replace(
+                checkpoint(name, 40, parent, number),
+                round=number, tokens=number * of_seq_len, is_final=True,
+            ),
+            RoundCommitted(CYCLE, number, name, "HOLD", ""),
+        )
+    ]  # fmt: skip
+    document = await audited(tmp_path, asked, *rounds)
+    (only,) = document["audit"]
+    assert only["ok"], only
+    assert [(part["round"], part["cursor"], part["tokens"]) for part in only["rounds"]] == [
+        (1, 40, of_seq_len), (2, 40, of_seq_len),
+    ]  # fmt: skip
 
 
 async def test_nothing_trained_is_nothing_to_prove_and_a_wrong_name_is_told(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ async def set_aside(
 
 
 def _is_at_rest(cycle: CycleState) -> bool:
-    return cycle.started is None or cycle.finished or bool(cycle.open_epochs)
+    return cycle.begun is None or cycle.finished or bool(cycle.open_epochs)
 
 
 async def _missing(leading: Leading, cycle: CycleState) -> list[str]:

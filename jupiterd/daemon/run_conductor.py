@@ -125,10 +125,16 @@ class RunConductor:
         requested = self._state.requested
         is_bound = step.phase is Phase.PACK and requested is not None
         (item,) = step.items
-        done = await self._runner.run(
-            ROUND, item, requested.node if is_bound and requested is not None else ""
+        node = requested.node if is_bound and requested is not None else ""
+        trained = self._view().trained
+        await self._leading.record(
+            await self._runner.run(ROUND, item, node, lambda: self._check_line(trained))
         )
-        await self._leading.record(done)
+
+    def _check_line(self, trained: str | None) -> None:
+        """Raise LineChangedError where another model than this one counts by now."""
+        if self._view().trained != trained:
+            raise LineChangedError("another line of the run counts by now")
 
     def _manifest(self, data: WorkResult) -> ManifestFrozen:
         """Return what is trained on.

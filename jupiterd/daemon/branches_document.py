@@ -41,7 +41,7 @@ def _rows(node: "Node", cycle: CycleId, state: CycleState) -> list[dict[str, Any
     return [
         {
             **_row(node, cycle, leaf),
-            "domain": None if state.started is None else state.started.domain,
+            "domain": state.label or None,
             "canonical": number == 0 and not leaf.is_parked,
             "pinned": leaf.is_pinned,
             "parked": leaf.is_parked,

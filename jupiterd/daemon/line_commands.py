@@ -73,7 +73,7 @@ async def _check_in_reach(leading: "Leading", leaf: Leaf) -> None:
 def _facts(cycle: CycleState, cycle_id: CycleId, leaf: str) -> list[Fact]:
     pin = LinePinned(cycle_id, leaf, cycle.pin_edit + 1)
     chosen = next((each for each in cycle.leaves() if each.key == leaf), None)
-    wanted = 0 if cycle.started is None else cycle.started.rounds
+    wanted = 0 if cycle.begun is None else cycle.rounds_wanted
     if chosen is None or chosen.rounds >= wanted or cycle.wanted == STOPPED:
         return [pin]
     return [pin, CycleStateSet(cycle_id, STOPPED, SWITCHED, cycle.wanted_edit + 1)]

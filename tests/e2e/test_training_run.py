@@ -81,7 +81,7 @@ async def test_a_training_run_outlives_its_leader_and_trains_on_each_sequence_on
             await cluster.meet()
             audited = cluster.ctl("data", "audit", daemon=leader)
             assert audited.returncode == 0, audited.stdout + audited.stderr
-            assert left_over(tmp_path, daemons) == []
+        assert left_over(tmp_path, []) == []
 
 
 def files_in(folder: Path) -> set[str]:

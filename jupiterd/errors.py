@@ -259,6 +259,15 @@ class EmptySourceError(JupiterError):
     default_hint = "check data_sources in the domain file: the path, and the glob"
 
 
+class TooLargeForDeviceError(JupiterError):
+    """No plan for a model of this size fits the memory of the devices."""
+
+    code = "too-large-for-device"
+    is_permanent = True
+    grpc_status = "FAILED_PRECONDITION"
+    default_hint = "choose a smaller size; config/models holds every size"
+
+
 class MissingExtraError(JupiterError):
     """A machine learning library that this work needs isn't installed."""
 
@@ -286,6 +295,14 @@ class WorkFailedError(JupiterError):
     is_of_one_machine = True
     grpc_status = "ABORTED"
     default_hint = "the worker's own output is in logs/ of the state folder"
+
+
+class LossDivergedError(WorkFailedError):
+    """The loss, or the gradient, is no longer a number: training on would ruin the weights."""
+
+    code = "loss-diverged"
+    is_permanent = True
+    default_hint = "lower the learning rate, and start again from the last good checkpoint"
 
 
 class WorkStoppedError(WorkFailedError):

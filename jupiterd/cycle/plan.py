@@ -4,13 +4,14 @@ Owns the form of a size preset (config/models/*.yaml), the count of parameters, 
 training is derived from. Doesn't know files, engines or nodes: it is given text.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from blake3 import blake3
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from jupiterd.cycle.architectures import QWEN3, shape_fields
+from jupiterd.cycle.engine_options import EngineOptions
+from jupiterd.cycle.plain import Plain, hash_of
 from jupiterd.cycle.schedule import Schedule
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidSettingError
@@ -18,31 +19,12 @@ from jupiterd.errors import InvalidSettingError
 Overrides = Mapping[str, float | int]
 """What a domain's `training` part says otherwise, by its names there."""
 
-Precision = Literal["auto", "fp32", "fp16", "bf16"]
-GradientCheckpointing = Literal["auto", "on", "off"]
-Attention = Literal["auto", "sdpa", "flash"]
-Optimizer = Literal["adamw", "muon"]
 
 SHAPE_OVERRIDES = frozenset({"vocab_size", "seq_len"})
 PLAN_OVERRIDES = frozenset({"steps", "batch_sequences", "learning_rate"})
 
 
-class _Plain(BaseModel):
-    """A value that travels between nodes and processes as plain msgpack."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return nested dicts of nothing but numbers, text and booleans."""
-        return self.model_dump(mode="json")
-
-    @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
-        """Rebuild the value; raises pydantic's ValidationError where it isn't one."""
-        return cls.model_validate(plain)
-
-
-class Recipe(_Plain):
+class Recipe(Plain):
     """How a model of this size is trained, unless a domain says otherwise."""
 
     first_steps: Annotated[int, Field(ge=1)]
@@ -67,10 +49,12 @@ class Recipe(_Plain):
     """Longest gradient (L2, over all parameters)."""
     checkpoint_every_steps: Annotated[int, Field(ge=1)]
     """A dead machine costs at most this many steps."""
+    options: EngineOptions = EngineOptions()
+    """How it is computed."""
 
 
-class ModelShape(_Plain):
-    """A Qwen3 model and the recipe that goes with its size."""
+class ModelShape(Plain):
+    """A causal language model and the recipe that goes with its size."""
 
     version: Literal[1]
     """Version of this form."""
@@ -91,6 +75,10 @@ class ModelShape(_Plain):
     """Base of the rotary position embedding."""
     tied: bool = True
     """The output layer shares the embedding's weights."""
+    architecture: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,32}$")] = QWEN3
+    """Hugging Face's model_type."""
+    config: dict[str, Any] = Field(default_factory=dict)
+    """The rest of Hugging Face's config.json, where the model was given as one."""
     recipe: Recipe
 
     @model_validator(mode="after")
@@ -103,10 +91,12 @@ class ModelShape(_Plain):
 
     def architecture_hash(self) -> str:
         """Return BLAKE3 of what decides the tensors and what they compute, 64 hex digits."""
-        return _hash(self.model_dump(mode="json", exclude={"version", "size", "seq_len", "recipe"}))
+        return hash_of(
+            self.model_dump(mode="json", exclude={"version", "size", "seq_len", "recipe"})
+        )
 
 
-class TrainPlan(_Plain):
+class TrainPlan(Plain):
     """One round's training, the same for every epoch and every number of ranks."""
 
     steps: int
@@ -120,18 +110,21 @@ class TrainPlan(_Plain):
     checkpoint_every_steps: int
     seed: int
     """Key of the order of the data, and of the first weights."""
-    precision: Precision = "auto"
-    gradient_checkpointing: GradientCheckpointing = "auto"
-    attention: Attention = "auto"
-    optimizer: Optimizer = "adamw"
+    options: EngineOptions = EngineOptions()
 
     def schedule(self) -> Schedule:
         """Return the learning rate's curve."""
         return Schedule(self.learning_rate, self.steps, self.warmup_steps, self.decay_steps)
 
     def hash(self) -> str:
-        """Return BLAKE3 of the plan, 64 hex digits: equal plans train alike."""
-        return _hash(self.to_plain())
+        """Return BLAKE3 of the plan, 64 hex digits: equal plans train alike.
+
+        What only decides how much memory and time a step takes isn't in it: a gang whose machine
+        ran out of memory goes on with smaller micro batches.
+        """
+        how = {"gradient_checkpointing", "attention", "compile"}
+        left_out: dict[str, Any] = {"micro_batch_sequences": True, "options": how}
+        return hash_of(self.model_dump(mode="json", exclude=left_out))
 
 
 def parse_model(
@@ -175,18 +168,16 @@ def derive(
         clip_norm=recipe.clip_norm,
         checkpoint_every_steps=recipe.checkpoint_every_steps,
         seed=seed,
+        options=recipe.options,
     )
 
 
-def parameter_count(shape: ModelShape) -> int:
-    """Return how many numbers a model of this shape learns; tied weights count once."""
-    attention = shape.hidden * shape.head_dim * (2 * shape.heads + 2 * shape.kv_heads)
-    norms = 2 * shape.hidden + 2 * shape.head_dim
-    layer = attention + norms + 3 * shape.hidden * shape.ff
-    embedding = shape.vocab_size * shape.hidden
-    return shape.layers * layer + shape.hidden + embedding * (1 if shape.tied else 2)
+def shape_of_config(name: str, config: Mapping[str, Any], recipe: Recipe) -> ModelShape:
+    """Return the shape of a model that is given as Hugging Face's config.json.
 
-
-def _hash(plain: Mapping[str, Any]) -> str:
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return blake3(text.encode()).hexdigest()
+    Raises:
+        UsageError: the file doesn't say what a causal language model needs.
+    """
+    return ModelShape.from_plain(
+        {**shape_fields(name, config), "version": 1, "size": name, "recipe": recipe.to_plain()}
+    )

@@ -57,10 +57,7 @@ def derive_run(recipe: Recipe, recipe_seq_len: int, settings: RunSettings, steps
         clip_norm=recipe.clip_norm,
         checkpoint_every_steps=_checkpoint_every_steps(recipe, recipe_seq_len, settings),
         seed=settings.seed,
-        precision=settings.precision,
-        gradient_checkpointing=settings.gradient_checkpointing,
-        attention=settings.attention,
-        optimizer=settings.optimizer,
+        options=settings.options(recipe.options),
     )
 
 

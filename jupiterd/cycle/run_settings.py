@@ -8,9 +8,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from jupiterd.cycle.plan import Attention, GradientCheckpointing, Optimizer, Precision
+from jupiterd.cycle.engine_options import EngineOptions
 from jupiterd.errors import UsageError
 from jupiterd.frames import Scalar
+
+
+AUTO = "auto"
 
 
 class _Asked(BaseModel):
@@ -46,10 +49,11 @@ class RunSettings(_Asked):
     """Members of the gang when the run was asked for: the batch is the same ever after."""
     max_ranks: Annotated[int, Field(ge=0, le=65_536)] = 0
     """0: any number."""
-    precision: Precision = "auto"
-    gradient_checkpointing: GradientCheckpointing = "auto"
-    attention: Attention = "auto"
-    optimizer: Optimizer = "adamw"
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
+    gradient_checkpointing: Literal["auto", "on", "off"] = "auto"
+    attention: Literal["auto", "sdpa", "flash"] = "auto"
+    optimizer: Literal["auto", "adamw", "muon"] = "auto"
+    """Auto: the size's own."""
     learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     """None: the size's own."""
     weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
@@ -57,6 +61,17 @@ class RunSettings(_Asked):
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     log_dir: Annotated[str, Field(max_length=4096)] = ""
     """Where rank 0 writes its curves, on its own machine; empty: beside the worker's log."""
+
+    def options(self, of_the_size: EngineOptions) -> EngineOptions:
+        """Return how it is computed: as asked, and for the rest as the size has it."""
+        asked = {
+            "precision": self.precision,
+            "gradient_checkpointing": self.gradient_checkpointing,
+            "attention": self.attention,
+            "optimizer": self.optimizer,
+        }
+        chosen = {name: value for name, value in asked.items() if value != AUTO}
+        return of_the_size.model_copy(update=chosen)
 
     @property
     def batch_sequences(self) -> int:

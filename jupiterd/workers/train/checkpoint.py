@@ -1,11 +1,12 @@
 """A checkpoint: an ordinary Hugging Face model folder, and beside it what training needs to go on.
 
 Owns the folder's form, writing it all or not at all, and reading it with checks. Doesn't know when
-a checkpoint is due, nor engines: what one wrote, another reads. No pickle anywhere.
+a checkpoint is due, nor engines: what one wrote, another reads. Weights may also come from any
+Hugging Face folder of the same architecture.
 
     config.json, generation_config.json, model.safetensors, the tokenizer's files
     training_state/state.json            step, tokens, cursor, round, hashes, generator state
-    training_state/optimizer.safetensors the moments of AdamW, by the parameter's name
+    training_state/optimizer.safetensors what the optimizer keeps, by kind and parameter's name
 """
 
 import json
@@ -16,19 +17,27 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
-from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
+from transformers import PreTrainedConfig
 
 from jupiterd.errors import CorruptArtifactError, UsageError
-from jupiterd.workers.train.engine import MOMENTS, Engine, Tensors
+from jupiterd.workers.train.engine import Engine, Tensors, moments_of
 from jupiterd.workers.train.model_config import config_fields, generation_fields
+from jupiterd.workers.train.tensor_file import (
+    WEIGHTS_FILE,
+    load_model_tensors,
+    load_tensors,
+    save_tensors,
+)
 
-WEIGHTS_FILE = "model.safetensors"
 STATE_DIR = "training_state"
 STATE_FILE = "state.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
+
+_COMPARED = (
+    "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "rope_theta",
+    "tie_word_embeddings", "n_embd", "n_layer", "n_head",
+)  # fmt: skip
+"""Fields of config.json that must be the same; an architecture has some of them."""
 
 _NO_MODEL_HINT = "give it a checkpoint of the same size, or start from none"
 
@@ -51,25 +60,45 @@ class TrainingState:
     """torch's CPU generator, as hex digits; empty where MLX wrote it."""
 
 
-def save_checkpoint(
-    folder: Path, engine: Engine, state: TrainingState, tokenizer: Path, *, is_synced: bool = True
-) -> None:
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything that a checkpoint holds, in memory of its own: training may go on."""
+
+    config: PreTrainedConfig
+    weights: Tensors
+    moments: Tensors
+    state: TrainingState
+
+
+def snapshot(engine: Engine, state: TrainingState) -> Snapshot:
+    """Copy what the engine has now; nothing may change it meanwhile."""
+    return Snapshot(engine.config, engine.weights(), engine.moments(), state)
+
+
+def write(taken: Snapshot, folder: Path, tokenizer: Path, *, is_synced: bool = True) -> None:
     """Write the folder; after a power cut it is there complete, or not at all, if it is synced."""
     draft = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(draft, ignore_errors=True)
     (draft / STATE_DIR).mkdir(parents=True)
     _copy_tokenizer(tokenizer, draft)
-    _write_json(draft / "config.json", config_fields(engine.config))
-    _write_json(draft / "generation_config.json", generation_fields(engine.config))
-    _save_tensors(engine.weights(), draft / WEIGHTS_FILE)
-    _save_tensors(engine.moments(), draft / STATE_DIR / OPTIMIZER_FILE)
-    _write_json(draft / STATE_DIR / STATE_FILE, asdict(state))
+    _write_json(draft / "config.json", config_fields(taken.config))
+    _write_json(draft / "generation_config.json", generation_fields(taken.config))
+    save_tensors(taken.weights, draft / WEIGHTS_FILE)
+    save_tensors(taken.moments, draft / STATE_DIR / OPTIMIZER_FILE)
+    _write_json(draft / STATE_DIR / STATE_FILE, asdict(taken.state))
     if is_synced:
         for path in [*draft.rglob("*"), draft]:
             _sync(path)
     draft.rename(folder)
     if is_synced:
         _sync(folder.parent)
+
+
+def save_checkpoint(
+    folder: Path, engine: Engine, state: TrainingState, tokenizer: Path, *, is_synced: bool = True
+) -> None:
+    """Write the folder of what the engine has now."""
+    write(snapshot(engine, state), folder, tokenizer, is_synced=is_synced)
 
 
 def load_weights(folder: Path, engine: Engine) -> None:
@@ -87,9 +116,10 @@ def load_weights(folder: Path, engine: Engine) -> None:
             f"not {wanted_kind}",
             _NO_MODEL_HINT,
         )
-    _same_values(folder, _expected_fields(engine.config), config)
-    found = _load_tensors(folder / WEIGHTS_FILE)
-    _same_values(folder, _shapes(engine.weights()), _shapes(found))
+    _same_values(folder, _compared(config_fields(engine.config)), _compared(config))
+    wanted = engine.weights()
+    found = _named_as(wanted, load_model_tensors(folder))
+    _same_values(folder, _shapes(wanted), _shapes(found))
     engine.load_weights(found)
 
 
@@ -106,23 +136,38 @@ def load_state(folder: Path) -> TrainingState:
 
 
 def load_moments(folder: Path, engine: Engine, step: int) -> None:
-    """Give AdamW its moments back, as they were after `step` steps.
+    """Give the optimizer its moments back, as they were after `step` steps.
 
     Raises:
         CorruptArtifactError: moments are missing or have other shapes than the weights.
     """
-    found = _load_tensors(folder / STATE_DIR / OPTIMIZER_FILE)
+    found = load_tensors(folder / STATE_DIR / OPTIMIZER_FILE)
     for name, weights in engine.weights().items():
-        moments = [found.get(f"{moment}.{name}") for moment in MOMENTS]
+        kinds = moments_of(name, weights.ndim, engine.options)
+        moments = [found.get(f"{kind}.{name}") for kind in kinds]
         if any(values is None or values.shape != weights.shape for values in moments):
             raise CorruptArtifactError(f"checkpoint {folder.name} has no moments for {name}")
     engine.load_moments(found, step)
 
 
-def _expected_fields(config: Qwen3Config) -> dict[str, Any]:
-    names = ("vocab_size", "hidden_size", "num_hidden_layers", "rope_theta", "tie_word_embeddings")
-    fields = config_fields(config)
-    return {name: fields[name] for name in names}
+def _compared(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that must be the same, where a config.json says them.
+
+    Older and newer ones keep the rope base in different places; and tying is what nobody need say.
+    """
+    nested: Mapping[str, Any] = fields.get("rope_parameters") or {}
+    all_fields = {"tie_word_embeddings": True} | dict(nested) | dict(fields)
+    return {name: all_fields[name] for name in _COMPARED if all_fields.get(name) is not None}
+
+
+def _named_as(wanted: Tensors, found: Tensors) -> Tensors:
+    """Return the tensors under our names: some folders leave out the first part of each."""
+    short = {name: name.partition(".")[2] for name in wanted}
+    return {
+        name: found[name] if name in found else found[short[name]]
+        for name in wanted
+        if name in found or short[name] in found
+    }
 
 
 def _shapes(tensors: Tensors) -> dict[str, Sequence[int]]:
@@ -143,19 +188,6 @@ def _copy_tokenizer(tokenizer: Path, draft: Path) -> None:
     for path in sorted(tokenizer.iterdir()):
         if path.is_file():
             shutil.copyfile(path, draft / path.name)
-
-
-def _save_tensors(tensors: Tensors, path: Path) -> None:
-    # The file holds an array's memory as it lies, so it must lie in order.
-    ordered = {name: np.ascontiguousarray(values) for name, values in tensors.items()}
-    save_file(ordered, path, metadata={"format": "pt"})
-
-
-def _load_tensors(path: Path) -> Tensors:
-    try:
-        return load_file(path)
-    except (OSError, SafetensorError, TypeError) as error:  # TypeError: a type numpy doesn't have
-        raise CorruptArtifactError(f"{path.parent.name}/{path.name} can't be read") from error
 
 
 def _write_json(path: Path, fields: Mapping[str, Any]) -> None:

@@ -1,17 +1,20 @@
 """What training asks of an engine: one rank's model, optimizer and ties to the other ranks.
 
 A port: `torch_engine` and `mlx_engine` are behind it. Tensors cross it as numpy arrays by Hugging
-Face's names, and the moments of AdamW as `exp_avg.NAME` and `exp_avg_sq.NAME`, so that a
-checkpoint of one engine is continued by the other.
+Face's names, and what the optimizer keeps as KIND.NAME, so that a checkpoint of one engine is
+continued by the other. What the optimizers have in common stands here, too.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
+from transformers import PreTrainedConfig
+
+from jupiterd.cycle.engine_options import EngineOptions, ResolvedOptions
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """Name -> values."""
@@ -29,12 +32,53 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 """Of AdamW: the means of the gradient and of its square."""
 
 
-Updating = Callable[[], AbstractContextManager[None]]
+MOMENTUM = "momentum"
+"""Of Muon: the mean of the gradient."""
+
+LOW = "low"
+"""Of weights in bf16: what rounding lost."""
+
+LOSS_SCALE = "loss_scale"
+"""Of fp16: the factor and what moves it; for all parameters together."""
+
+MUON_BETA = 0.95
+NEWTON_SCHULZ = (3.4445, -4.775, 2.0315)
+"""Coefficients that lengthen short directions fastest (Keller Jordan)."""
+NEWTON_SCHULZ_STEPS = 5
+NEWTON_SCHULZ_EPSILON = 1e-7
+
+_EMBEDDINGS = ("embed", "wte", "wpe")
 
 
 def is_decayed(name: str, dimensions: int) -> bool:
-    """Say whether AdamW pulls a parameter towards zero: matrices, neither embeddings nor norms."""
-    return dimensions > 1 and "embed" not in name
+    """Say whether a parameter is pulled towards zero: matrices, neither embeddings nor norms."""
+    return dimensions > 1 and not _is_embedding(name)
+
+
+def is_muons(name: str, dimensions: int) -> bool:
+    """Say whether a parameter is one of Muon's, where Muon is used: the layers' matrices."""
+    return dimensions == 2 and not _is_embedding(name) and "lm_head" not in name
+
+
+def moments_of(
+    name: str, dimensions: int, options: EngineOptions | ResolvedOptions
+) -> tuple[str, ...]:
+    """Return the kinds of what the optimizer keeps of a parameter."""
+    by_muon = options.optimizer == "muon" and is_muons(name, dimensions)
+    low = (LOW,) if options.weights == "bf16" else ()
+    return ((MOMENTUM,) if by_muon else MOMENTS) + low
+
+
+def muon_rate(rate: float, shape: Sequence[int]) -> float:
+    """Return Muon's own rate for a matrix: its steps are as large as AdamW's at the same rate."""
+    return rate * 0.2 * math.sqrt(max(shape))
+
+
+def _is_embedding(name: str) -> bool:
+    return any(part in name for part in _EMBEDDINGS)
+
+
+Updating = Callable[[], AbstractContextManager[None]]
 
 
 class Engine(Protocol):
@@ -64,12 +108,17 @@ class Engine(Protocol):
         ...
 
     @property
-    def config(self) -> Qwen3Config:
+    def options(self) -> ResolvedOptions:
+        """Return how it computes, and why."""
+        ...
+
+    @property
+    def config(self) -> PreTrainedConfig:
         """Return the model's configuration."""
         ...
 
     def weights(self) -> Tensors:
-        """Return the weights as they are now, tied ones once."""
+        """Return a copy of the weights as they are now, tied ones once."""
         ...
 
     def load_weights(self, weights: Tensors) -> None:
@@ -77,7 +126,7 @@ class Engine(Protocol):
         ...
 
     def moments(self) -> Tensors:
-        """Return the optimizer's moments; none before the first step."""
+        """Return a copy of what the optimizer keeps, as KIND.NAME; none before the first step."""
         ...
 
     def load_moments(self, moments: Tensors, step: int) -> None:
@@ -108,7 +157,9 @@ class Engine(Protocol):
         The gradient is that of the mean cross-entropy over the tokens of the global batch, clipped.
 
         Returns:
-            This rank's part of that mean (in nats), and the gradient's length before clipping.
+            This rank's part of that mean (in nats), and the gradient's length before clipping: 0
+            where fp16 overflowed and nothing was changed, and not a number where the gradient is
+            none; then nothing was changed either, and training can't go on.
         """
         ...
 

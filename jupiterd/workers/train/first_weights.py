@@ -10,7 +10,7 @@ from blake3 import blake3
 from numpy.typing import NDArray
 
 INIT_STD = 0.02
-"""Spread of the first weights; norms begin as ones."""
+"""Spread of the first weights; norms begin as ones, biases as zeros."""
 
 
 def first_weights(shapes: Mapping[str, Sequence[int]], seed: int) -> dict[str, NDArray[np.float32]]:
@@ -19,6 +19,8 @@ def first_weights(shapes: Mapping[str, Sequence[int]], seed: int) -> dict[str, N
 
 
 def _drawn(name: str, shape: Sequence[int], seed: int) -> NDArray[np.float32]:
+    if name.endswith(".bias"):
+        return np.zeros(shape, dtype=np.float32)
     if len(shape) < 2:
         return np.ones(shape, dtype=np.float32)
     key = int.from_bytes(blake3(f"{seed}/{name}".encode()).digest(16), "big")

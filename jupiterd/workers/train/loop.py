@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jupiterd.cycle.plan import TrainPlan
-from jupiterd.errors import WorkFailedError
+from jupiterd.errors import LossDivergedError
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import Engine
 
@@ -53,7 +53,7 @@ class TrainingLoop:
         """Train from `first_step` to the end of the plan, or until any rank is told to stop.
 
         Raises:
-            WorkFailedError: the loss is no longer a number.
+            LossDivergedError: the loss or the gradient is no longer a number.
         """
         plan, schedule = self.plan, self.plan.schedule()
         losses: deque[float] = deque(maxlen=WINDOW_STEPS)
@@ -63,8 +63,9 @@ class TrainingLoop:
             micro_batches = list(self.batches.at(step * plan.batch_sequences))
             share, norm = self.engine.step(micro_batches, learning_rate)
             loss, stop = self.engine.agree(share, wants_stop=self.stop_requested())
-            if not math.isfinite(loss):
-                raise WorkFailedError(f"the loss is {loss} at step {step}", "lower learning_rate")
+            if not math.isfinite(loss) or math.isnan(norm):
+                what = "loss" if not math.isfinite(loss) else "gradient"
+                raise LossDivergedError(f"the {what} is no longer a number at step {step}")
             losses.append(loss)
             times.append(time.monotonic())
             self.step_done(

@@ -17,20 +17,21 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 from blake3 import blake3
-from mlx.nn.losses import cross_entropy
-from mlx.nn.utils import value_and_grad
-from mlx.utils import tree_flatten, tree_map, tree_unflatten
-from mlx_lm.models.qwen3 import Model, ModelArgs
+from mlx.utils import tree_map
 from numpy.typing import NDArray
 
 from jupiterd import __version__
+from jupiterd.cycle.architectures import check_engine
+from jupiterd.cycle.engine_options import DeviceAbilities
+from jupiterd.cycle.memory import options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.train.engine import MOMENTS, MicroBatch, Tensors, Updating
+from jupiterd.workers.train.engine import MicroBatch, Tensors, Updating
 from jupiterd.workers.train.first_weights import first_weights
-from jupiterd.workers.train.mlx_adamw import AdamW
+from jupiterd.workers.train.mlx_model import MlxModel, flat, tree
+from jupiterd.workers.train.mlx_optimizer import MlxOptimizer
 from jupiterd.workers.train.mlx_ring import Ring
-from jupiterd.workers.train.model_config import config_fields, model_config
+from jupiterd.workers.train.model_config import model_config
 
 CLIP_EPSILON = 1e-6
 """What torch adds to a gradient's length before it divides by it."""
@@ -40,43 +41,37 @@ class MlxEngine:
     """One rank on MLX."""
 
     def __init__(self, shape: ModelShape, plan: TrainPlan, end_token: int, ring: Ring) -> None:
+        check_engine("mlx", shape.architecture)
         self.updating: Updating = nullcontext
         self._plan = plan
         self._ring = ring
+        self.options = options_on(abilities(), shape, plan)
         self.config = model_config(shape, end_token)
-        self._model = Model(ModelArgs.from_dict(config_fields(self.config)))
-        self._optimizer = AdamW(plan.weight_decay)
-        self._loss_and_gradients = value_and_grad(self._model, self._loss)
+        self._model = MlxModel(self.config, self.options)
+        self._optimizer = MlxOptimizer(plan)
+        self._loss_and_gradients = mx.value_and_grad(self._loss)
         self.device = device()
         self.rank, self.world_size = ring.rank, ring.world_size
         self.name = "mlx/ring" if ring.world_size > 1 else "mlx"
-        shapes = {name: value.shape for name, value in self._parameters().items()}
-        self.load_weights(first_weights(shapes, plan.seed))
+        self._parameters: dict[str, mx.array] = {}
+        self.load_weights(first_weights(self._model.shapes, plan.seed))
 
     def weights(self) -> Tensors:
-        """Return the weights as they are now, tied ones once."""
-        return _arrays(self._parameters())
+        """Return a copy of the weights as they are now, tied ones once."""
+        return _arrays(self._parameters)
 
     def load_weights(self, weights: Tensors) -> None:
         """Take over weights of the same names and shapes."""
-        self._replace({name: mx.array(values) for name, values in weights.items()})
+        self._replace({name: mx.array(weights[name]) for name in self._model.shapes})
 
     def moments(self) -> Tensors:
-        """Return AdamW's moments; none before the first step."""
-        kept = (self._optimizer.mean, self._optimizer.mean_square)
-        return {
-            f"{moment}.{name}": values
-            for moment, arrays in zip(MOMENTS, kept, strict=True)
-            for name, values in _arrays(arrays).items()
-        }
+        """Return a copy of what the optimizer keeps; none before the first step."""
+        return _arrays(self._optimizer.moments)
 
     def load_moments(self, moments: Tensors, step: int) -> None:
         """Go on with moments as they were after `step` steps."""
-        optimizer, (mean, mean_square) = self._optimizer, MOMENTS
-        optimizer.steps = step
-        for name in self._parameters():
-            optimizer.mean[name] = mx.array(moments[f"{mean}.{name}"])
-            optimizer.mean_square[name] = mx.array(moments[f"{mean_square}.{name}"])
+        self._optimizer.steps = step
+        self._optimizer.moments = {name: mx.array(values) for name, values in moments.items()}
 
     def random_state(self) -> str:
         """Return nothing: no step draws random numbers."""
@@ -88,25 +83,26 @@ class MlxEngine:
     def begin(self, agreement: Mapping[str, Any]) -> None:
         """Compare with the other ranks, and take over rank 0's weights."""
         versions = {"jupiter": __version__, "mlx": version("mlx"), "mlx-lm": version("mlx-lm")}
-        shapes = {name: list(value.shape) for name, value in self._parameters().items()}
+        shapes = {name: list(shape) for name, shape in self._model.shapes.items()}
         self._ring.compare({"versions": versions, "shapes": shapes, **agreement})
         # Ranks that load the same checkpoint have the same weights; sharing them takes a while.
         if not self._ring.is_same(_digest(self.weights()), "compares its weights"):
-            self._replace(self._ring.share_first(self._parameters()))
+            self._replace(self._ring.share_first(self._parameters))
 
     def step(
         self, micro_batches: Sequence[MicroBatch], learning_rate: float
     ) -> tuple[float, float]:
         """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
         share, gradients = self._accumulate(micro_batches)
-        shared = _flat(self._ring.average(gradients))
+        shared = flat(self._ring.average(gradients))
         norm = length(shared)
+        if not math.isfinite(norm):
+            return share, math.nan
         scale = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
         clipped = {name: gradient * scale for name, gradient in shared.items()}
-        optimizer = self._optimizer
         with self.updating():
-            self._replace(optimizer.update(self._parameters(), clipped, learning_rate))
-            mx.eval(optimizer.mean, optimizer.mean_square)
+            self._replace(self._optimizer.update(self._parameters, clipped, learning_rate))
+            mx.eval(self._optimizer.moments)
         return share, norm
 
     def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:
@@ -115,23 +111,23 @@ class MlxEngine:
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> tuple[float, Any]:
         """Return this rank's part of the loss, and its gradients, computed to the end."""
-        total, gradients = 0.0, None
+        total, gradients, parameters = 0.0, None, tree(self._parameters)
         for inputs, targets in micro_batches:
-            loss, more = self._loss_and_gradients(self._ids(inputs), self._ids(targets))
+            ids, wanted = self._ids(inputs), self._ids(targets)
+            loss, more = self._loss_and_gradients(parameters, ids, wanted)
             gradients = more if gradients is None else tree_map(mx.add, gradients, more)
             mx.eval(loss, gradients)
-            total += loss.item() / self.world_size
+            total += float(loss) / self.world_size
         return total, gradients
 
-    def _loss(self, inputs: mx.array, targets: mx.array) -> mx.array:
+    def _loss(self, parameters: Any, inputs: mx.array, targets: mx.array) -> mx.array:  # noqa: ANN401
         """Return this micro batch's part of the global loss, times the number of ranks.
 
-        inputs, targets: int32[sequences, seq_len]
+        parameters: a tree of arrays; inputs, targets: int32[sequences, seq_len]
         """
-        logits = self._model(inputs).astype(mx.float32)
         global_tokens = self._plan.batch_sequences * inputs.shape[1]
-        losses = cross_entropy(logits, targets, reduction="none")
-        return losses.sum(axis=-1).sum() * (self.world_size / global_tokens)
+        factor = self.world_size / global_tokens
+        return self._model.loss(parameters, inputs, targets) * factor
 
     def _ids(self, tokens: NDArray[np.int64]) -> mx.array:
         """MLX doesn't look whether a token is in the vocabulary; so we do."""
@@ -142,12 +138,9 @@ class MlxEngine:
             )
         return mx.array(tokens.astype(np.int32))
 
-    def _parameters(self) -> dict[str, mx.array]:
-        return _flat(self._model.parameters())
-
     def _replace(self, parameters: Mapping[str, mx.array]) -> None:
-        self._model.update(tree_unflatten(list(parameters.items())))
-        mx.eval(self._model.parameters())
+        self._parameters = dict(parameters)
+        mx.eval(self._parameters)
 
 
 def length(gradients: Mapping[str, mx.array]) -> float:
@@ -166,8 +159,12 @@ def device() -> str:
     return "gpu" if mx.default_device().type == mx.gpu else "cpu"
 
 
-def _flat(tree: Any) -> dict[str, mx.array]:  # noqa: ANN401 - a tree of arrays
-    return dict(tree_flatten(tree))
+def abilities() -> DeviceAbilities:
+    """Return what MLX's device can do: Metal and CUDA have bf16, the CPU emulates it."""
+    info: Mapping[str, Any] = mx.device_info()
+    memory = int(info.get("max_recommended_working_set_size") or info.get("memory_size") or 0)
+    kind = device()
+    return DeviceAbilities("mlx", kind, memory, has_bf16=kind == "gpu")
 
 
 def _digest(tensors: Tensors) -> bytes:

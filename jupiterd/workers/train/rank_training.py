@@ -17,7 +17,12 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from jupiterd.cycle.plan import ModelShape, TrainPlan
-from jupiterd.errors import ConflictError, CorruptArtifactError, UsageError
+from jupiterd.errors import (
+    ConflictError,
+    CorruptArtifactError,
+    LossDivergedError,
+    UsageError,
+)
 from jupiterd.frames import CheckpointWritten, StateKept, TaskFinished
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
@@ -29,7 +34,9 @@ from jupiterd.workers.train.checkpoint import (
     load_state,
     load_weights,
     save_checkpoint,
+    snapshot,
 )
+from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
 from jupiterd.workers.train.engine import Engine, Tensors
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.state_keeper import StateKeeper
@@ -87,6 +94,8 @@ class RankTraining:
         self._engine = engine
         self._start = self._begin(task.inputs.get("checkpoint"))
         self._last: StepDone | None = None
+        self._saver = CheckpointSaver(task.inputs["tokenizer"])
+        self._last_good = _name_of(task.inputs.get("checkpoint"))
         keeper = StateKeeper(self._start.step, self._keep)
         engine.updating = keeper.updating
         task.keep = keeper.keep
@@ -103,13 +112,21 @@ class RankTraining:
             rank=self._engine.rank,
             world_size=self._engine.world_size,
         )
-        TrainingLoop(
+        loop = TrainingLoop(
             engine=self._engine,
             plan=self._plan,
             batches=batches,
             stop_requested=lambda: self._task.stop_requested,
             step_done=self._step_done,
-        ).run(self._start.step)
+        )
+        try:
+            loop.run(self._start.step)
+        except LossDivergedError as error:
+            self._saver.wait()
+            told = f"{error.message}; the last good checkpoint is {self._last_good}"
+            raise LossDivergedError(told) from error
+        finally:
+            self._saver.wait()
         return self._finished()
 
     def _begin(self, checkpoint: Path | None) -> Start:
@@ -151,6 +168,7 @@ class RankTraining:
             "tokens_per_s": done.tokens_per_s,
         }
         self._task.progress(done.step, self._plan.steps, "steps", **readings)
+        self._saver.check()
         is_due = done.is_last or done.step % self._plan.checkpoint_every_steps == 0
         if is_due and self._engine.rank == 0:
             self._write_checkpoint(done)
@@ -158,10 +176,16 @@ class RankTraining:
     def _write_checkpoint(self, done: StepDone) -> None:
         state = self._state(done.step, done.mean_loss)
         name = f"checkpoint-{done.step:08}"
-        self._save(name, state, is_synced=True)
-        self._task.checkpoint_written(
-            CheckpointWritten(name, state.step, state.tokens, state.cursor, state.loss)
+        told = CheckpointWritten(name, state.step, state.tokens, state.cursor, state.loss)
+        self._saver.save(
+            snapshot(self._engine, state),
+            self._task.output_dir / name,
+            lambda: self._checkpoint_written(told),
         )
+
+    def _checkpoint_written(self, told: CheckpointWritten) -> None:
+        self._last_good = told.path
+        self._task.checkpoint_written(told)
 
     def _keep(self, step: int) -> StateKept:
         """Write down the weights as they are; whoever takes them in syncs them to the disk."""
@@ -169,12 +193,9 @@ class RankTraining:
             return StateKept()
         state = self._state(step, self._start.loss if self._last is None else self._last.mean_loss)
         name = f"kept-{step:08}"
-        self._save(name, state, is_synced=False)
-        return StateKept(name, state.step, state.tokens, state.cursor, state.loss)
-
-    def _save(self, name: str, state: TrainingState, *, is_synced: bool) -> None:
         folder, tokenizer = self._task.output_dir / name, self._task.inputs["tokenizer"]
-        save_checkpoint(folder, self._engine, state, tokenizer, is_synced=is_synced)
+        save_checkpoint(folder, self._engine, state, tokenizer, is_synced=False)
+        return StateKept(name, state.step, state.tokens, state.cursor, state.loss)
 
     def _state(self, step: int, loss: float) -> TrainingState:
         return TrainingState(
@@ -216,6 +237,10 @@ def _fitting_shards(folder: Path, shape: ModelShape) -> ShardSet:
             "pack the data for the model's size",
         )
     return shards
+
+
+def _name_of(checkpoint: Path | None) -> str:
+    return "none" if checkpoint is None else checkpoint.name
 
 
 def _are_numbers(weights: Tensors) -> bool:

@@ -7,28 +7,60 @@ batches share it: each micro batch's sum is divided by the global number of toke
 gradients, which DistributedDataParallel averages, are multiplied by their number beforehand.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
+from torch.nn import functional
 
+from jupiterd.cycle.engine_options import ResolvedOptions
+from jupiterd.cycle.memory import LOGIT_CHUNK_TOKENS, options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
-from jupiterd.workers.train.engine import (
-    BETAS,
-    EPSILON,
-    MOMENTS,
-    MicroBatch,
-    Tensors,
-    Updating,
-    is_decayed,
-)
+from jupiterd.workers.train.engine import LOSS_SCALE, MicroBatch, Tensors, Updating
 from jupiterd.workers.train.group import Group
-from jupiterd.workers.train.torch_model import make_model
+from jupiterd.workers.train.loss_scale import SMALLEST, LossScale
+from jupiterd.workers.train.torch_device import abilities
+from jupiterd.workers.train.torch_loss import cross_entropy, softmax_error
+from jupiterd.workers.train.torch_model import (
+    LanguageModel,
+    has_plain_output,
+    make_model,
+    named_parameters,
+)
+from jupiterd.workers.train.torch_optimizer import TorchOptimizer
 
-TIED_WEIGHT = "lm_head.weight"
+_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+CLIP_EPSILON = 1e-6
+"""What torch adds to a gradient's length before it divides by it."""
+
+
+class LossModel(nn.Module):
+    """A model and its loss, as one module: what torch wraps to share gradients."""
+
+    def __init__(self, model: nn.Module, options: ResolvedOptions, device: str) -> None:
+        super().__init__()
+        self.model = model
+        self._kind = torch.device(device).type
+        self._compute = _TYPES[options.precision]
+        self._autocast = options.autocast and options.weights == "fp32"
+        called = cast("LanguageModel", model)
+        self._hidden = torch.compile(called.hidden) if options.compile else called.hidden
+        self._error_of = torch.compile(softmax_error) if options.compile else softmax_error
+
+    def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
+        """Return the sum of the cross-entropies, in nats; ids, targets: [sequences, tokens]."""
+        model = cast("LanguageModel", self.model)
+        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
+            hidden = self._hidden(ids).flatten(0, 1)
+        wanted = targets.flatten()
+        if not has_plain_output(model.config):
+            return _loss_of_logits(hidden, wanted)
+        return cross_entropy(hidden, model.output_weight, wanted, self._compute, self._error_of)
 
 
 class TorchEngine:
@@ -40,45 +72,42 @@ class TorchEngine:
         self.updating: Updating = nullcontext
         self._plan = plan
         self._group = group
-        self._model = make_model(shape, plan.seed, end_token)
-        nn.Module.to(self._model, device)
-        self._optimizer = make_optimizer(self._model, plan)
-        self._joined: nn.Module = self._model
+        self.options = options_on(abilities(device), shape, plan)
+        self._model = make_model(shape, plan.seed, end_token, self.options)
+        kept = torch.bfloat16 if self.options.weights == "bf16" else torch.float32
+        nn.Module.to(self._model, device, kept)
+        self._parameters = named_parameters(self._model)
+        self._optimizer = TorchOptimizer(self._parameters, plan)
+        self._scale = LossScale()
+        self._loss: nn.Module = LossModel(self._model, self.options, device)
         self.device = device
         self.rank, self.world_size = group.rank, group.world_size
         self.name = "torch/gloo" if group.world_size > 1 else "torch"
-        self.config: Qwen3Config = self._model.config
+        self.config = cast("LanguageModel", self._model).config
 
     def weights(self) -> Tensors:
         """Return the weights as they are now, tied ones once."""
-        return _arrays(self._tensors())
+        return _arrays(self._parameters)
 
     def load_weights(self, weights: Tensors) -> None:
         """Take over weights of the same names and shapes."""
         with torch.no_grad():
-            for name, parameter in self._tensors().items():
+            for name, parameter in self._parameters.items():
                 parameter.copy_(torch.from_numpy(weights[name]))
 
     def moments(self) -> Tensors:
-        """Return AdamW's moments; none before the first step."""
-        state = self._optimizer.state
-        return _arrays(
-            {
-                f"{moment}.{name}": state[parameter][moment]
-                for name, parameter in self._model.named_parameters()
-                for moment in MOMENTS
-                if parameter in state
-            }
-        )
+        """Return what the optimizer keeps; none before the first step."""
+        found = _arrays(self._optimizer.moments())
+        if self._scale.is_on:
+            return {**found, LOSS_SCALE: np.array(self._scale.state(), dtype=np.float32)}
+        return found
 
     def load_moments(self, moments: Tensors, step: int) -> None:
         """Go on with moments as they were after `step` steps."""
-        for name, parameter in self._model.named_parameters():
-            place = parameter.device
-            self._optimizer.state[parameter] = {
-                "step": torch.tensor(float(step), device=place),
-                **{m: torch.tensor(moments[f"{m}.{name}"], device=place) for m in MOMENTS},
-            }
+        if LOSS_SCALE in moments:
+            self._scale.load(moments[LOSS_SCALE].tolist())
+        tensors = {name: torch.from_numpy(values) for name, values in moments.items()}
+        self._optimizer.load(tensors, step - self._scale.left_out)
 
     def random_state(self) -> str:
         """Return the state of torch's CPU generator."""
@@ -90,21 +119,34 @@ class TorchEngine:
             torch.set_rng_state(torch.frombuffer(bytearray.fromhex(state), dtype=torch.uint8))
 
     def begin(self, agreement: Mapping[str, Any]) -> None:  # noqa: ARG002 - torch compares itself
-        """Wrap the model, which sends rank 0's weights to all and compares their shapes."""
-        self._joined = self._group.join(self._model)
+        """Wrap the model, which sends rank 0's weights to all and compares their shapes.
+
+        Where one rank computes in fp16, all scale alike: their gradients are added up.
+        """
+        self._loss = self._group.join(self._loss)
+        _, some_rank_scales = self._group.agree(0.0, wants_stop=self.options.scaler)
+        if some_rank_scales:
+            self._scale.turn_on()
 
     def step(
         self, micro_batches: Sequence[MicroBatch], learning_rate: float
     ) -> tuple[float, float]:
         """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
-        for settings in self._optimizer.param_groups:
-            settings["lr"] = learning_rate
         share = self._accumulate(micro_batches)
-        norm = self._clip()
-        with self.updating():
-            self._optimizer.step()
-        self._optimizer.zero_grad(set_to_none=False)
-        return float(share), float(norm)
+        norm = self._length() / self._scale.factor
+        if math.isfinite(norm):
+            self._shorten(norm)
+            with self.updating():
+                self._optimizer.step(learning_rate)
+                self._scale.step_taken()
+        elif self._scale.is_on and self._scale.factor > SMALLEST:
+            with self.updating():
+                self._scale.step_left_out()
+            norm = 0.0
+        # With other ranks, gradients lie where they are shared, and are kept there.
+        for parameter in self._parameters.values():
+            _forget_gradient(parameter, is_shared=self.world_size > 1)
+        return float(share), norm if math.isfinite(norm) else math.nan
 
     def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:
         """Return the sum of all ranks' parts of the loss, and whether any of them wants to stop."""
@@ -116,52 +158,52 @@ class TorchEngine:
         for number, (inputs, targets) in enumerate(micro_batches, 1):
             global_tokens = self._plan.batch_sequences * inputs.shape[1]
             with self._group.accumulating(is_last=number == len(micro_batches)):
-                logits = self._joined(
-                    input_ids=torch.from_numpy(inputs).to(self.device), use_cache=False
-                ).logits
-                wanted = torch.from_numpy(targets).to(self.device).flatten()
-                loss = nn.functional.cross_entropy(
-                    logits.flatten(0, 1).float(), wanted, reduction="sum"
-                )
-                (loss * (self.world_size / global_tokens)).backward()
+                loss = self._loss(self._ids(inputs), self._ids(targets))
+                (loss * (self.world_size / global_tokens * self._scale.factor)).backward()
             total += loss.detach() / global_tokens
         return total
 
-    def _clip(self) -> Tensor:
-        """Shorten the gradient where it is too long; return its length before.
+    def _ids(self, tokens: Any) -> Tensor:  # noqa: ANN401 - numpy's int64[sequences, tokens]
+        return torch.from_numpy(tokens).to(self.device, non_blocking=True)
+
+    def _length(self) -> float:
+        """Return the L2 norm of all gradients together, as they lie.
 
         Measured row by row, and the rows in float64: torch adds up half a million squares in one go
         with an error of a ten-thousandth, and then every step is clipped a little differently than
         on MLX.
         """
-        parameters = list(self._model.parameters())
         rows = [
-            torch.linalg.vector_norm(parameter.grad, dim=-1).flatten()
-            for parameter in parameters
+            torch.linalg.vector_norm(parameter.grad, dim=-1, dtype=torch.float32).flatten()
+            for parameter in self._parameters.values()
             if parameter.grad is not None
         ]
-        norm = torch.linalg.vector_norm(torch.cat(rows).to("cpu", torch.float64))
-        nn.utils.clip_grads_with_norm_(parameters, self._plan.clip_norm, norm)
-        return norm
+        return float(torch.linalg.vector_norm(torch.cat(rows).to("cpu", torch.float64)))
 
-    def _tensors(self) -> dict[str, Tensor]:
-        tensors: dict[str, Tensor] = dict(self._model.state_dict())
-        if self.config.tie_word_embeddings:
-            del tensors[TIED_WEIGHT]
-        return tensors
+    def _shorten(self, norm: float) -> None:
+        """Take the loss's factor out of the gradients, and shorten them where they are too long."""
+        limit = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
+        if (factor := limit / self._scale.factor) != 1.0:
+            found = [p.grad for p in self._parameters.values() if p.grad is not None]
+            torch._foreach_mul_(found, factor)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
 
 
-def make_optimizer(model: nn.Module, plan: TrainPlan) -> torch.optim.AdamW:
-    """Return AdamW that decays matrices, and neither embeddings nor norms."""
-    named = dict(model.named_parameters())
-    decayed = [p for name, p in named.items() if is_decayed(name, p.ndim)]
-    others = [p for name, p in named.items() if not is_decayed(name, p.ndim)]
-    groups = [
-        {"params": decayed, "weight_decay": plan.weight_decay},
-        {"params": others, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=plan.learning_rate, betas=BETAS, eps=EPSILON, fused=True)
+def _loss_of_logits(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return the sum of the cross-entropies of logits [tokens, vocabulary], in fp32 by parts."""
+    parts = zip(logits.split(LOGIT_CHUNK_TOKENS), targets.split(LOGIT_CHUNK_TOKENS), strict=True)
+    losses = [functional.cross_entropy(some.float(), w, reduction="sum") for some, w in parts]
+    return torch.stack(losses).sum()
+
+
+def _forget_gradient(parameter: nn.Parameter, *, is_shared: bool) -> None:
+    if is_shared and parameter.grad is not None:
+        parameter.grad.zero_()
+    else:
+        parameter.grad = None
 
 
 def _arrays(tensors: Mapping[str, Tensor]) -> Tensors:
-    return {name: t.detach().to("cpu").contiguous().numpy() for name, t in tensors.items()}
+    return {
+        name: t.detach().to("cpu", torch.float32, copy=True).contiguous().numpy()
+        for name, t in tensors.items()
+    }

@@ -1,23 +1,125 @@
-"""A torch model made from a shape.
+"""A torch model made from a shape: our own Qwen3, or any causal language model of transformers.
 
-Owns the model's making. Doesn't know training, nor files.
+Owns the model's making, and one way to call either. Doesn't know training, nor files.
 """
 
-import torch
-from transformers.models.qwen3.modeling_qwen3 import Qwen3ForCausalLM
+from typing import Any, Protocol, cast
 
+import torch
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, PreTrainedConfig
+from transformers.activations import NewGELUActivation
+from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
+
+from jupiterd.cycle.engine_options import ResolvedOptions
 from jupiterd.cycle.plan import ModelShape
+from jupiterd.errors import UsageError
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.model_config import model_config
+from jupiterd.workers.train.torch_qwen3 import Qwen3, can_train, flash_attention, torch_attention
+
+_HUGGING_FACE_NAMES = {"sdpa": "sdpa", "flash": "flash_attention_2"}
+
+_PLAIN_OUTPUT = frozenset({"gpt2", "llama", "mistral", "qwen2", "qwen3"})
+"""Architectures whose logits are the last hidden states times the output layer, and no more."""
 
 
-def make_model(shape: ModelShape, seed: int, end_token: int = 0) -> Qwen3ForCausalLM:
-    """Return a model (float32, CPU) whose weights depend on nothing but the shape and the seed."""
+class LanguageModel(Protocol):
+    """What the loss needs of a model, beside its parameters."""
+
+    config: PreTrainedConfig
+
+    def hidden(self, ids: Tensor) -> Tensor:
+        """Return what the output layer is multiplied with, [sequences, tokens, width]."""
+        ...
+
+    @property
+    def output_weight(self) -> Tensor:
+        """Return the output layer's matrix, [vocabulary, width]."""
+        ...
+
+
+class HuggingFaceModel(nn.Module):
+    """A model of transformers, called as ours."""
+
+    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - transformers' classes are untyped
+        super().__init__()
+        self.inner = inner
+        self.config: PreTrainedConfig = inner.config
+
+    def hidden(self, ids: Tensor) -> Tensor:
+        """Return the last hidden states; where the output is more than a product, the logits."""
+        if self.config.model_type in _PLAIN_OUTPUT:
+            return self.inner.base_model(input_ids=ids, use_cache=False).last_hidden_state
+        return self.inner(input_ids=ids, use_cache=False).logits
+
+    @property
+    def output_weight(self) -> Tensor:
+        """Return the output layer's matrix."""
+        return self.inner.get_output_embeddings().weight
+
+
+def make_model(
+    shape: ModelShape, seed: int, end_token: int = 0, options: ResolvedOptions | None = None
+) -> nn.Module:
+    """Return a model (float32, CPU) whose weights depend on nothing but the shape and the seed.
+
+    It is a LanguageModel, too.
+
+    Raises:
+        UsageError: transformers has no such model.
+    """
+    config = model_config(shape, end_token)
     with torch.random.fork_rng(devices=[]):
-        model = Qwen3ForCausalLM(model_config(shape, end_token))
-    parameters = dict(model.named_parameters())
+        model = _empty_model(config, options)
+    parameters = named_parameters(model)
     shapes = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
     with torch.no_grad():
         for name, values in first_weights(shapes, seed).items():
             parameters[name].copy_(torch.from_numpy(values))
-    return model.float()
+    return model
+
+
+def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters by Hugging Face's names, tied ones once."""
+    inner = model.inner if isinstance(model, HuggingFaceModel) else model
+    return dict(cast("nn.Module", inner).named_parameters())
+
+
+def has_plain_output(config: PreTrainedConfig) -> bool:
+    """Say whether `hidden` gives hidden states, and not logits."""
+    return config.model_type in _PLAIN_OUTPUT
+
+
+def _empty_model(config: PreTrainedConfig, options: ResolvedOptions | None) -> nn.Module:
+    attention = "sdpa" if options is None else options.attention
+    checkpointing = options is not None and options.gradient_checkpointing
+    if isinstance(config, Qwen3Config) and can_train(config):
+        kernel = flash_attention if attention == "flash" else torch_attention
+        return Qwen3(config, kernel, gradient_checkpointing=checkpointing)
+    return HuggingFaceModel(_of_transformers(config, attention, checkpointing=checkpointing))
+
+
+def _of_transformers(config: PreTrainedConfig, attention: str, *, checkpointing: bool) -> Any:  # noqa: ANN401
+    make: Any = AutoModelForCausalLM.from_config
+    fields = {"dtype": torch.float32, "trust_remote_code": False}
+    try:
+        inner = make(config, attn_implementation=_HUGGING_FACE_NAMES[attention], **fields)
+    except ValueError as error:
+        if attention == "flash":
+            reason = f"a {config.model_type} model can't use flash-attn"
+            raise UsageError(reason, "choose attention: sdpa") from error
+        inner = make(config, attn_implementation="eager", **fields)
+    if checkpointing:
+        enable = getattr(inner, "activation_checkpointing_enable", None)
+        (enable or inner.gradient_checkpointing_enable)()
+    _use_one_kernel_for_gelu(inner)
+    return inner.train()
+
+
+def _use_one_kernel_for_gelu(inner: nn.Module) -> None:
+    """Replace GPT-2's activation, which transformers writes out in eight operations."""
+    for module in list(inner.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, NewGELUActivation):
+                setattr(module, name, nn.GELU(approximate="tanh"))

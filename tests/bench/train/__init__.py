@@ -1,0 +1,1 @@
+"""How fast training is, against what people would use instead."""

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parameter_count, parse_model
+from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.errors import InvalidSettingError
 
 MODELS = Path(__file__).parents[3] / "config" / "models"
@@ -12,7 +13,18 @@ TEXT = (MODELS / "1m.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
-    ("size", "millions"), [("1m", 1.115392), ("25m", 25.173376), ("100m", 114.38912)]
+    ("size", "millions"),
+    [
+        ("1m", 1.115392),
+        ("25m", 25.173376),
+        ("100m", 114.38912),
+        ("350m", 345.034752),
+        ("500m", 502.071552),
+        ("1b", 1010.916352),
+        ("gpt2-medium", 354.823168),
+        ("100m-8gpu", 114.38912),
+        ("1b-8gpu", 1010.916352),
+    ],
 )
 def test_the_presets_have_the_sizes_they_are_called_after(size: str, millions: float):
     shape = parse_model((MODELS / f"{size}.yaml").read_text(encoding="utf-8"))
@@ -74,6 +86,16 @@ def test_the_plans_hash_tells_plans_apart():
     shape = parse_model(TEXT)
     assert derive(shape, 1, seed=1).hash() == derive(shape, 1, seed=1).hash()
     assert derive(shape, 1, seed=1).hash() != derive(shape, 1, seed=2).hash()
+
+
+def test_the_hash_ignores_what_only_decides_memory_and_time():
+    plan = derive(parse_model(TEXT), 1)
+    halved = plan.model_copy(update={"micro_batch_sequences": 1})
+    saving = plan.options.model_copy(update={"gradient_checkpointing": "on", "compile": "off"})
+    by_muon = plan.options.model_copy(update={"optimizer": "muon"})
+    assert halved.hash() == plan.hash()
+    assert plan.model_copy(update={"options": saving}).hash() == plan.hash()
+    assert plan.model_copy(update={"options": by_muon}).hash() != plan.hash()
 
 
 def test_the_architectures_hash_ignores_how_it_is_trained():

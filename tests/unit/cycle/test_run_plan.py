@@ -46,7 +46,8 @@ def test_what_was_said_beats_the_recipe() -> None:
     asked = RunSettings(learning_rate=1e-4, weight_decay=0.0, precision="bf16", optimizer="muon")
     plan = derive_run(recipe, 256, asked, 100)
     assert (plan.learning_rate, plan.weight_decay) == (1e-4, 0.0)
-    assert (plan.precision, plan.optimizer, plan.attention) == ("bf16", "muon", "auto")
+    options = plan.options
+    assert (options.precision, options.optimizer, options.attention) == ("bf16", "muon", "auto")
 
 
 def test_a_larger_batch_is_saved_after_fewer_steps() -> None:

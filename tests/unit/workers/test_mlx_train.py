@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parameter_count
+from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
 from jupiterd.gang.environment import worker_environment
 from jupiterd.workers.train import torch_rank
 from jupiterd.workers.train.batches import Batches

@@ -1,0 +1,114 @@
+"""What is said of a training run before it starts: its size, memory, batch, speed and end.
+
+Owns the arithmetic of a run and its words. Doesn't know who prints them, or where numbers about
+devices come from.
+"""
+
+from dataclasses import dataclass
+
+from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.engine_options import ResolvedOptions
+from jupiterd.cycle.memory import MemoryNeed, flops_per_token
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.formats import duration
+
+USUAL_UTILISATION = 0.3
+"""Share of a device's peak that training reaches, where nothing was measured yet."""
+
+
+@dataclass(frozen=True)
+class Gang:
+    """What trains: equal ranks, as far as this page is concerned."""
+
+    ranks: int
+    memory_bytes: int
+    """Of the smallest device; 0: unknown."""
+    flops_per_s: float
+    """Of all devices together, as measured, or their peak times USUAL_UTILISATION; 0: unknown."""
+
+    def tokens_per_s(self, shape: ModelShape) -> float:
+        """Return how many tokens are trained on in a second; 0 where nobody knows."""
+        return self.flops_per_s / flops_per_token(shape)
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """How the sequences of a step are shared."""
+
+    micro_batch: int
+    steps: int
+    """Micro batches of each rank in one optimizer step; the last may be smaller."""
+    ranks: int
+    sequences: int
+    """Of one optimizer step; exactly as planned, whatever the rest comes to."""
+
+    @classmethod
+    def of(cls, plan: TrainPlan, ranks: int) -> "Accumulation":
+        """Return how `ranks` equal ranks share a step of the plan."""
+        share = -(-plan.batch_sequences // ranks)
+        micro_batch = min(plan.micro_batch_sequences, share)
+        return cls(micro_batch, -(-share // micro_batch), ranks, plan.batch_sequences)
+
+    def __str__(self) -> str:
+        product = self.micro_batch * self.steps * self.ranks
+        sign = "=" if product == self.sequences else "holds"
+        return f"{self.micro_batch} x {self.steps} x {self.ranks} {sign} {self.sequences:,}"
+
+
+def run_sheet(
+    shape: ModelShape, plan: TrainPlan, options: ResolvedOptions, need: MemoryNeed, gang: Gang
+) -> list[str]:
+    """Return the lines that are printed before training starts."""
+    return [
+        _model(shape),
+        f"{options.line()} | {_optimizer(options)}",
+        *options.reasons,
+        _memory(need, gang.memory_bytes),
+        _batch(shape, plan, gang.ranks),
+        _expectation(shape, plan, gang),
+    ]
+
+
+def _model(shape: ModelShape) -> str:
+    return (
+        f"Model {shape.size}: d_model={shape.hidden}, layers={shape.layers}, heads={shape.heads}, "
+        f"seq_len={shape.seq_len}, vocabulary {shape.vocab_size:,}, "
+        f"{parameter_count(shape) / 1e6:,.1f} million parameters"
+    )
+
+
+def _optimizer(options: ResolvedOptions) -> str:
+    name = {"adamw": "AdamW", "muon": "Muon for matrices, AdamW for the rest"}[options.optimizer]
+    return f"{name} | weights {options.weights}"
+
+
+def _memory(need: MemoryNeed, memory_bytes: int) -> str:
+    of = f" of {memory_bytes / 1e9:.1f}" if memory_bytes else ""
+    parts = ", ".join(
+        f"{name} {size / 1e9:.2f}"
+        for name, size in (
+            ("weights", need.weights),
+            ("gradients", need.gradients),
+            ("optimizer", need.optimizer),
+            ("activations", need.activations),
+            ("logits", need.logits),
+        )
+    )
+    return f"Memory per device {need.total / 1e9:.2f}{of} GB: {parts}"
+
+
+def _batch(shape: ModelShape, plan: TrainPlan, ranks: int) -> str:
+    tokens = plan.batch_sequences * shape.seq_len
+    return (
+        f"Effective batch {Accumulation.of(plan, ranks)} sequences (micro-batch x accumulation x "
+        f"ranks), {tokens:,} tokens; {plan.steps:,} steps, {plan.steps * tokens / 1e6:,.1f} "
+        "million tokens"
+    )
+
+
+def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:
+    rate = gang.tokens_per_s(shape)
+    if not rate:
+        return "Expected speed N/A: no device was measured yet"
+    tokens = plan.steps * plan.batch_sequences * shape.seq_len
+    return f"Expected {rate:,.0f} tokens/s, done in {duration(tokens / rate)}"

@@ -1,0 +1,85 @@
+"""AdamW, and Muon for matrices, on MLX as on torch.
+
+Owns the update and what is kept for it, by the parameter's name: so a checkpoint's moments are the
+same on both engines. (mlx.optimizers keeps one optimizer for each weight decay, and counts in
+float32; its Muon scales its steps another way.)
+"""
+
+import math
+from collections.abc import Mapping
+
+import mlx.core as mx
+
+from jupiterd.cycle.plan import TrainPlan
+from jupiterd.workers.train.engine import (
+    BETAS,
+    EPSILON,
+    MOMENTS,
+    MOMENTUM,
+    MUON_BETA,
+    NEWTON_SCHULZ,
+    NEWTON_SCHULZ_EPSILON,
+    NEWTON_SCHULZ_STEPS,
+    is_decayed,
+    moments_of,
+    muon_rate,
+)
+
+Arrays = Mapping[str, mx.array]
+
+
+class MlxOptimizer:
+    """The moments of a model's parameters, and the step that uses them."""
+
+    def __init__(self, plan: TrainPlan) -> None:
+        self._plan = plan
+        self.steps = 0
+        """How many have been taken."""
+        self.moments: dict[str, mx.array] = {}
+        """By KIND.NAME; none before the first step."""
+
+    def update(self, parameters: Arrays, gradients: Arrays, rate: float) -> dict[str, mx.array]:
+        """Return the parameters after one step at this learning rate; not yet evaluated."""
+        self.steps += 1
+        return {
+            name: self._updated(name, parameters[name], gradient, rate)
+            for name, gradient in gradients.items()
+        }
+
+    def _updated(self, name: str, parameter: mx.array, gradient: mx.array, rate: float) -> mx.array:
+        decay = self._plan.weight_decay if is_decayed(name, parameter.ndim) else 0.0
+        kinds = moments_of(name, parameter.ndim, self._plan.options)
+        update = self._muon if MOMENTUM in kinds else self._adamw
+        return parameter * (1 - rate * decay) - update(name, gradient, rate)
+
+    def _adamw(self, name: str, gradient: mx.array, rate: float) -> mx.array:
+        first, second = BETAS
+        mean, mean_square = (self._kept(kind, name, gradient) for kind in MOMENTS)
+        mean = first * mean + (1 - first) * gradient
+        mean_square = second * mean_square + (1 - second) * mx.square(gradient)
+        for kind, value in zip(MOMENTS, (mean, mean_square), strict=True):
+            self.moments[f"{kind}.{name}"] = value
+        spread = mx.sqrt(mean_square) / math.sqrt(1 - second**self.steps) + EPSILON
+        return (rate / (1 - first**self.steps)) * mean / spread
+
+    def _muon(self, name: str, gradient: mx.array, rate: float) -> mx.array:
+        momentum = self._kept(MOMENTUM, name, gradient)
+        momentum = momentum + (1 - MUON_BETA) * (gradient - momentum)
+        self.moments[f"{MOMENTUM}.{name}"] = momentum
+        ahead = gradient + MUON_BETA * (momentum - gradient)
+        return muon_rate(rate, gradient.shape) * orthogonal(ahead)
+
+    def _kept(self, kind: str, name: str, like: mx.array) -> mx.array:
+        return self.moments.get(f"{kind}.{name}", mx.zeros_like(like))
+
+
+def orthogonal(matrix: mx.array) -> mx.array:
+    """Return about the nearest matrix whose directions all have length one (Newton-Schulz)."""
+    turned = matrix.shape[0] > matrix.shape[1]
+    x = matrix.T if turned else matrix
+    x = x / (mx.linalg.norm(x) + NEWTON_SCHULZ_EPSILON)
+    a, b, c = NEWTON_SCHULZ
+    for _ in range(NEWTON_SCHULZ_STEPS):
+        square = x @ x.T
+        x = a * x + (b * square + c * (square @ square)) @ x
+    return x.T if turned else x

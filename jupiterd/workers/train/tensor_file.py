@@ -1,0 +1,83 @@
+"""Tensors on disk, as safetensors: our own files, and those of any Hugging Face folder.
+
+Owns reading and writing them as float32 numpy arrays. Doesn't know what the tensors mean. No pickle
+anywhere.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, deserialize
+from safetensors.numpy import load_file, save_file
+
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.train.engine import Tensors
+
+WEIGHTS_FILE = "model.safetensors"
+WEIGHTS_INDEX = "model.safetensors.index.json"
+"""Names the files of weights that are kept in several."""
+
+
+def save_tensors(tensors: Tensors, path: Path) -> None:
+    """Write one file."""
+    # The file holds an array's memory as it lies, so it must lie in order.
+    ordered = {name: np.ascontiguousarray(values) for name, values in tensors.items()}
+    save_file(ordered, path, metadata={"format": "pt"})
+
+
+def load_tensors(path: Path) -> Tensors:
+    """Read one file.
+
+    Raises:
+        CorruptArtifactError: it isn't there, or not whole.
+    """
+    try:
+        found = _loaded(path)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise CorruptArtifactError(f"{path.parent.name}/{path.name} can't be read") from error
+    return {name: values.astype(np.float32, copy=False) for name, values in found.items()}
+
+
+def load_model_tensors(folder: Path) -> Tensors:
+    """Read all weights of a Hugging Face folder.
+
+    Raises:
+        CorruptArtifactError: a file isn't there, or not whole.
+    """
+    index = folder / WEIGHTS_INDEX
+    if not index.is_file():
+        return load_tensors(folder / WEIGHTS_FILE)
+    found: dict[str, NDArray[np.float32]] = {}
+    for name in _files_of(index):
+        found |= load_tensors(folder / name)
+    return found
+
+
+def _files_of(index: Path) -> list[str]:
+    try:
+        fields: dict[str, Any] = json.loads(index.read_text(encoding="utf-8"))
+        # A file outside the folder is none of the model's.
+        return sorted({Path(str(name)).name for name in fields["weight_map"].values()})
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise CorruptArtifactError(f"{index.parent.name}/{index.name} can't be read") from error
+
+
+def _loaded(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        return load_file(path)
+    except TypeError:  # bf16, which numpy doesn't have
+        found = deserialize(path.read_bytes())
+        return {name: _array(tensor) for name, tensor in found}
+
+
+def _array(tensor: Any) -> NDArray[np.float32]:  # noqa: ANN401 - {shape, dtype, data}
+    if tensor["dtype"] == "BF16":
+        # The upper half of a float32.
+        upper = np.frombuffer(tensor["data"], dtype="<u2").astype(np.uint32)
+        return (upper << 16).view(np.float32).reshape(tensor["shape"])
+    kinds = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+    values = np.frombuffer(tensor["data"], dtype=kinds[tensor["dtype"]])
+    return values.astype(np.float32).reshape(tensor["shape"])

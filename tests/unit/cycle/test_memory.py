@@ -1,0 +1,133 @@
+"""Memory, work per token, and plans that fit."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.cycle.architectures import matrix_parameters, parameter_count
+from jupiterd.cycle.engine_options import DeviceAbilities, EngineOptions
+from jupiterd.cycle.memory import (
+    RESERVED_SHARE,
+    flops_per_token,
+    memory_need,
+    options_on,
+    plan_that_fits,
+)
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
+from jupiterd.errors import TooLargeForDeviceError
+
+MODELS = Path(__file__).parents[3] / "config" / "models"
+PRESETS = {
+    path.stem: parse_model(path.read_text(encoding="utf-8")) for path in MODELS.glob("*.yaml")
+}
+GB = 10**9
+
+
+def plan(shape: ModelShape, **options: Any) -> TrainPlan:
+    return derive(shape, 1).model_copy(update={"options": EngineOptions(**options)})
+
+
+@pytest.mark.parametrize(
+    ("options", "precision", "bytes_each"),
+    [
+        ({}, "fp32", 16),
+        ({}, "bf16", 18),
+        ({"optimizer": "muon"}, "bf16", 14),
+        ({"optimizer": "muon", "weights": "bf16"}, "bf16", 10),
+    ],
+)
+def test_the_bytes_of_a_parameter_in_a_matrix(
+    options: dict[str, Any], precision: Any, bytes_each: int
+):
+    shape = PRESETS["1b"]
+    wider = shape.model_copy(update={"layers": shape.layers + 1})
+
+    def kept(of: ModelShape) -> int:
+        need = memory_need(of, plan(of, **options), precision, gradient_checkpointing=True)
+        return need.weights + need.gradients + need.optimizer
+
+    more = matrix_parameters(wider) - matrix_parameters(shape)
+    assert (kept(wider) - kept(shape)) / more == pytest.approx(bytes_each, rel=0.001)
+
+
+def test_checkpointing_keeps_one_layer_and_what_lies_between():
+    shape = PRESETS["1b"]
+    whole = memory_need(shape, plan(shape), "bf16", gradient_checkpointing=False)
+    saving = memory_need(shape, plan(shape), "bf16", gradient_checkpointing=True)
+    assert saving.activations < whole.activations / 5
+    assert (saving.weights, saving.optimizer) == (whole.weights, whole.optimizer)
+
+
+def test_logits_don_t_grow_with_the_batch():
+    shape = PRESETS["100m"]
+    large = derive(shape, 1).model_copy(update={"micro_batch_sequences": 64})
+    needs = [
+        memory_need(shape, p, "bf16", gradient_checkpointing=False).logits
+        for p in (derive(shape, 1), large)
+    ]
+    assert needs[0] == needs[1] < 0.5 * GB
+
+
+def test_work_per_token_is_six_per_parameter_and_attention():
+    shape = PRESETS["100m"]
+    attention = 12 * 20 * 640 * 1024
+    assert flops_per_token(shape) - attention == pytest.approx(6 * parameter_count(shape), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("memory_gb", "changes"),
+    [
+        (80, ()),
+        (24, ("gradient checkpointing",)),
+        (16, ("gradient checkpointing", "Muon", "weights in bf16")),
+    ],
+)
+def test_a_billion_parameters_get_a_plan_that_fits(memory_gb: int, changes: tuple[str, ...]):
+    fit = plan_that_fits(PRESETS["1b"], derive(PRESETS["1b"], 1), "bf16", memory_gb * GB)
+    assert fit.changes == changes
+    assert fit.need.total <= memory_gb * GB * (1 - RESERVED_SHARE)
+    assert fit.plan.batch_sequences == derive(PRESETS["1b"], 1).batch_sequences
+
+
+def test_what_can_t_fit_is_refused_with_the_nearest_size_that_does():
+    shape = PRESETS["1b"]
+    with pytest.raises(TooLargeForDeviceError, match=r"1b needs 11\.1 GB .* has 8\.0 GB") as caught:
+        plan_that_fits(shape, derive(shape, 1), "bf16", 8 * GB, list(PRESETS.values()))
+    assert caught.value.hint == "the nearest size that fits is 500m"
+
+
+def test_a_card_without_bf16_gets_no_weights_in_bf16():
+    shape = PRESETS["500m"]
+    asked = plan(shape, precision="fp16")
+    with pytest.raises(TooLargeForDeviceError):
+        plan_that_fits(shape, asked, "fp16", 8 * GB)
+
+
+def test_what_was_asked_for_stays():
+    shape = PRESETS["1b"]
+    fit = plan_that_fits(shape, plan(shape, gradient_checkpointing="on"), "bf16", 80 * GB)
+    assert fit.gradient_checkpointing
+    assert fit.changes == ()
+
+
+@pytest.mark.parametrize("size", sorted(PRESETS))
+@pytest.mark.parametrize("memory_gb", [2, 4, 8, 16, 24, 48, 80])
+def test_every_plan_that_is_given_fits(size: str, memory_gb: int):
+    try:
+        fit = plan_that_fits(PRESETS[size], derive(PRESETS[size], 1), "bf16", memory_gb * GB)
+    except TooLargeForDeviceError:
+        return
+    again = memory_need(
+        PRESETS[size], fit.plan, "bf16", gradient_checkpointing=fit.gradient_checkpointing
+    )
+    assert again == fit.need
+    assert again.total <= memory_gb * GB * (1 - RESERVED_SHARE)
+
+
+def test_activations_that_don_t_fit_are_computed_twice():
+    shape, plan = PRESETS["1b"], derive(PRESETS["1b"], 1)
+    small = DeviceAbilities("torch", "cuda", 24 * GB, has_bf16=True)
+    large = DeviceAbilities("torch", "cuda", 80 * GB, has_bf16=True)
+    assert options_on(small, shape, plan).gradient_checkpointing
+    assert not options_on(large, shape, plan).gradient_checkpointing

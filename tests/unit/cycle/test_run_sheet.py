@@ -1,0 +1,57 @@
+"""What is said of a run before it starts."""
+
+from jupiterd.cycle.engine_options import DeviceAbilities
+from jupiterd.cycle.memory import memory_need, options_on
+from jupiterd.cycle.plan import derive
+from jupiterd.cycle.run_sheet import Accumulation, Gang, run_sheet
+from tests.unit.cycle.test_memory import PRESETS
+
+H100 = DeviceAbilities("torch", "cuda", 80 * 10**9, has_bf16=True, can_compile=True)
+
+
+def sheet(size: str, gang: Gang) -> list[str]:
+    shape, plan = PRESETS[size], derive(PRESETS[size], 1)
+    options = options_on(H100, shape, plan)
+    need = memory_need(
+        shape, plan, options.precision, gradient_checkpointing=options.gradient_checkpointing
+    )
+    return run_sheet(shape, plan, options, need, gang)
+
+
+def test_the_sheet_of_an_eight_gpu_plan():
+    assert sheet("1b-8gpu", Gang(8, 80 * 10**9, 8 * 300e12)) == [
+        (
+            "Model 1b-8gpu: d_model=2048, layers=20, heads=16, seq_len=1024, vocabulary 32,768, "
+            "1,010.9 million parameters"
+        ),
+        "Precision bf16 | Autocast=ON | GradScaler=OFF | AdamW | weights fp32",
+        "precision bf16: as asked",
+        "gradient checkpointing off: the activations fit",
+        "attention sdpa: torch's own kernels",
+        "compile on: kernels for this cuda device",
+        (
+            "Memory per device 65.67 of 80.0 GB: weights 6.07, gradients 4.04, optimizer 8.09, "
+            "activations 46.94, logits 0.54"
+        ),
+        (
+            "Effective batch 24 x 4 x 8 = 768 sequences (micro-batch x accumulation x ranks), "
+            "786,432 tokens; 25,400 steps, 19,975.4 million tokens"
+        ),
+        "Expected 365,392 tokens/s, done in 15 h 11 min",
+    ]
+
+
+def test_the_plans_for_eight_gpus_are_what_they_are_called():
+    products = {
+        size: str(Accumulation.of(derive(PRESETS[size], 1), 8)) for size in ("100m-8gpu", "1b-8gpu")
+    }
+    assert products == {"100m-8gpu": "64 x 2 x 8 = 1,024", "1b-8gpu": "24 x 4 x 8 = 768"}
+
+
+def test_ranks_that_don_t_divide_the_batch_hold_it_all_the_same():
+    assert str(Accumulation.of(derive(PRESETS["1m"], 1), 3)) == "2 x 1 x 3 holds 4"
+
+
+def test_a_speed_that_nobody_knows_is_not_made_up():
+    assert sheet("100m", Gang(1, 0, 0.0))[-1] == "Expected speed N/A: no device was measured yet"
+    assert " of " not in sheet("100m", Gang(1, 0, 0.0))[-3].partition(":")[0]

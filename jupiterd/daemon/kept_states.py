@@ -6,7 +6,8 @@ Owns how long they get for it, and which of their states is taken. Doesn't know 
 
 from collections.abc import Sequence
 
-from jupiterd.cycle.plan import ModelShape, parameter_count
+from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.plan import ModelShape
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish
 from jupiterd.errors import JupiterError

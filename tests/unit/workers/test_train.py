@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import derive
 from jupiterd.errors import ConflictError, LossDivergedError, UsageError
-from jupiterd.frames import CheckpointWritten, Frame, Progressed, TaskFinished
+from jupiterd.frames import CheckpointWritten, Frame, GangJoined, Progressed, TaskFinished
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.train import torch_engine, torch_rank
 from jupiterd.workers.train.batches import Batches
@@ -145,7 +145,7 @@ def test_nothing_is_left_to_do_after_the_last_step(inputs: dict[str, str], tmp_p
     last = str(tmp_path / "first" / "checkpoint-00000006")
     finished, frames = train(inputs | {"checkpoint": last}, tmp_path / "second")
     assert finished.counts["steps"] == 0
-    assert frames == []
+    assert frames == [GangJoined("cpu", "")]
 
 
 @pytest.mark.parametrize("changes", [{"vocab_size": 257}, {"seq_len": 32}])

@@ -74,9 +74,12 @@ class TorchEngine:
         self._group = group
         self.options = options_on(abilities(device), shape, plan)
         self._model = make_model(shape, plan.seed, end_token, self.options)
-        kept = torch.bfloat16 if self.options.weights == "bf16" else torch.float32
-        nn.Module.to(self._model, device, kept)
+        nn.Module.to(self._model, device)
         self._parameters = named_parameters(self._model)
+        if self.options.weights == "bf16":
+            # The parameters alone: angles of positions need all of their digits.
+            for parameter in self._parameters.values():
+                parameter.data = parameter.data.to(torch.bfloat16)
         self._optimizer = TorchOptimizer(self._parameters, plan)
         self._scale = LossScale()
         self._loss: nn.Module = LossModel(self._model, self.options, device)

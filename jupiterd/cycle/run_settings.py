@@ -12,7 +12,6 @@ from jupiterd.cycle.engine_options import EngineOptions
 from jupiterd.errors import UsageError
 from jupiterd.frames import Scalar
 
-
 AUTO = "auto"
 
 

@@ -44,7 +44,8 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         UsageError: something that can't be.
     """
     _check_that_nothing_trains(leading)
-    from jupiterd.cycle.plan import parameter_count, parse_model  # 8 MB, idle or not
+    from jupiterd.cycle.architectures import parameter_count
+    from jupiterd.cycle.plan import parse_model  # 8 MB, idle or not
     from jupiterd.cycle.run_plan import fitted, sequences_in
     from jupiterd.cycle.run_settings import RunSettings
 

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network bench-cluster simulate simulate-hours check proto constraints clean
+.PHONY: setup demo score test test-failures test-network bench-cluster bench-train simulate simulate-hours check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -53,6 +53,10 @@ test-network: setup
 # How fast and how cheap the cluster's core is: make bench-cluster [ONLY=leader] [TRIALS=5]
 bench-cluster: setup
 	@$(BIN)/python -m tests.bench.cluster $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS))
+
+# How soon a gang goes on when a rank is killed or a node freezes: make bench-train [ONLY='kill torch'] [TRIALS=5]
+bench-train: setup
+	@$(BIN)/python -m tests.bench.train $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS))
 
 # Everything that must hold before a change is handed in.
 check: setup

@@ -58,16 +58,33 @@ class Dispatcher:
         """
         if node == self._self_id:
             return await self._holder.end(self._self_id, term, epoch, wish)
-        peer = self._peers.require(node)
         request = peer_pb2.EndEpochRequest(term=term, epoch=epoch)
         if wish is not None:
             request.keep_within_s, request.keep_after_step = wish.within_s, wish.after_step
+        reply = await self._ask_to_end(node, request)
+        return made_from_proto(reply.kept) if reply.HasField("kept") else None
+
+    async def stop_after_step(self, node: NodeId, term: int, epoch: int) -> None:
+        """Ask a gang's ranks on a node to stop together with the others after their running step.
+
+        Raises:
+            JupiterError: the node doesn't answer, or obeys somebody else.
+        """
+        if node == self._self_id:
+            await self._holder.stop_after_step(self._self_id, term, epoch)
+        else:
+            request = peer_pb2.EndEpochRequest(term=term, epoch=epoch, after_step=True)
+            await self._ask_to_end(node, request)
+
+    async def _ask_to_end(
+        self, node: NodeId, request: peer_pb2.EndEpochRequest
+    ) -> peer_pb2.EndEpochReply:
+        peer = self._peers.require(node)
         timeout_s = END_TIMEOUT_S + request.keep_within_s
         try:
-            reply = await peer.channels.control.EndEpoch(request, timeout=timeout_s)
+            return await peer.channels.control.EndEpoch(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, peer.name) from error
-        return made_from_proto(reply.kept) if reply.HasField("kept") else None
 
     async def _run_remote(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         peer = self._peers.require(node)

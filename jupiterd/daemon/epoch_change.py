@@ -15,11 +15,13 @@ class EpochChange:
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
+        self._ending = 0
         self._told_s: float | None = None
         self._marks: dict[str, float] = {}
 
-    def begin(self) -> None:
+    def begin(self, epoch: int) -> None:
         """Take note that an epoch can't go on; a change that never came to its end is forgotten."""
+        self._ending = epoch
         self._told_s = self._now_s()
         self._marks.clear()
 
@@ -29,8 +31,8 @@ class EpochChange:
             self._marks[phase] = self._now_s() - self._told_s
 
     def finish(self, epoch: int) -> None:
-        """Log the change once its first step is done."""
-        if self._told_s is None:
+        """Log the change once the first step of a later epoch is done."""
+        if self._told_s is None or epoch <= self._ending:
             return
         self.mark("first_step")
         phases = {f"{phase}_s": f"{after_s:.3f}" for phase, after_s in self._marks.items()}

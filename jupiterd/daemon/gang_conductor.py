@@ -11,7 +11,8 @@ has only lost its leader is adopted.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from jupiterd.cluster.facts import (
     EpochClosed,
     EpochOpened,
 )
+from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
@@ -29,8 +31,9 @@ from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.gang_clock import Verdict, watching
+from jupiterd.daemon.gang_joining import growing
 from jupiterd.daemon.kept_states import latest, wish_for
-from jupiterd.daemon.launch import Launch, plan_launch
+from jupiterd.daemon.launch import Launch, choose, plan_launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
 from jupiterd.daemon.work_events import (
@@ -93,6 +96,9 @@ class GangConductor:
         self._tip = ""
         """The last checkpoint of the line that the running epoch is on, or empty at its root."""
         self._change = EpochChange(now_s)
+        self._reason = FINISHED
+        """Why the running epoch ends when its ranks have come to an end by themselves."""
+        self._growth = GangGrowth()
         self._listening = asyncio.Semaphore(0)
         self._watch = GangWatch(0, 0.0, lambda _: 0.0)
         self._silent: set[NodeId] = set()
@@ -200,18 +206,20 @@ class GangConductor:
 
     async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
         """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
-        reason = "it was stopped"
+        reason, keeps = "it was stopped", True
+        self._reason = FINISHED
         try:
             await work
-            reason = FINISHED
+            reason, keeps = self._reason, False
+            self._change.mark("stopped")
         except* JupiterError as group:
-            self._change.begin()
+            self._change.begin(launch.epoch)
             reason = _deepest(group).message
             log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
             raise
         finally:
             if not self._leading.is_over:
-                await asyncio.shield(self._end(launch, reason, keeps=reason != FINISHED))
+                await asyncio.shield(self._end(launch, reason, keeps=keeps))
 
     async def _end(self, launch: Launch, reason: str, *, keeps: bool = False) -> None:
         """End an epoch and record it; what keeps us from it mustn't hide why the epoch ended."""
@@ -273,7 +281,12 @@ class GangConductor:
         self._change.mark("spread")
         self._listening = asyncio.Semaphore(0)
         meeting_place = self._meeting(launch)
-        async with meeting_place as meeting, self._watching(launch), asyncio.TaskGroup() as group:
+        async with (
+            meeting_place as meeting,
+            self._watching(launch),
+            self._growing(launch, inputs.values()),
+            asyncio.TaskGroup() as group,
+        ):
             self._change.mark("meeting")
             for rank, node in enumerate(launch.gang):
                 params = self._params(launch, meeting, rank)
@@ -291,6 +304,27 @@ class GangConductor:
             len(launch.gang), now_s(), lambda step: 0.0 if step % every else save_s
         )
         return watching(self._watch, lambda verdict: self._lost(verdict, launch))
+
+    def _growing(
+        self, launch: Launch, inputs: Iterable[ArtifactId]
+    ) -> AbstractAsyncContextManager[None]:
+        """Let whoever may join end the epoch after a step, so that the next is formed with it."""
+
+        def eligible() -> AbstractSet[NodeId]:
+            try:
+                choice = choose(self._leading, self._cycle, max_ranks=self._plan.batch_sequences)
+            except JupiterError:
+                return frozenset()
+            return frozenset(choice.gang if choice.engine == launch.choice.engine else ())
+
+        def stops(newcomers: AbstractSet[NodeId]) -> None:
+            names = self._leading.names()
+            self._reason = f"{', '.join(sorted(names[node] for node in newcomers))} joins"
+            log.info("gang_grows", extra={"epoch": launch.epoch, "reason": self._reason})
+            self._change.begin(launch.epoch)
+
+        self._growth.begin(frozenset(launch.gang), now_s())
+        return growing(self._leading, launch, self._growth, eligible, inputs, stops)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
         who = "" if verdict.rank is None else self._leading.names()[launch.gang[verdict.rank]]
@@ -314,7 +348,12 @@ class GangConductor:
         self._leading.board.explain(self._cycle, "")
         size = len(launch.gang)
         meeting = watched(gang.works[size]) if len(gang.works) > size else nullcontext()
-        async with meeting, self._watching(launch), asyncio.TaskGroup() as group:
+        async with (
+            meeting,
+            self._watching(launch),
+            self._growing(launch, ()),
+            asyncio.TaskGroup() as group,
+        ):
             for rank, node in enumerate(launch.gang):
                 group.create_task(self._follow(rank, node, gang.works[rank], launch))
 
@@ -419,10 +458,7 @@ class GangConductor:
         """
         if self._is_recorded(made, launch):
             return
-        if node == self._leading.self_id:
-            await self._leading.library.spread([made.artifact])
-        else:
-            await self._leading.fetch(made.artifact)
+        await self._leading.keep_two_copies(made.artifact, node)
         await self._leading.record(*self._facts_of(made, launch))
         self._tip = made.artifact
         if not self._leading.cycle(self._cycle).ends_at(self._round, made.artifact):

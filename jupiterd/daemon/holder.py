@@ -7,11 +7,12 @@ Doesn't know how work is done (`work_runner`), nor what a piece of it has said (
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing
+from typing import Protocol
 
-from jupiterd.daemon.held_work import HeldWork, KeepState
+from jupiterd.daemon.held_work import HeldWork
 from jupiterd.daemon.obedience import Obedience
 from jupiterd.daemon.work_events import (
     CheckpointMade,
@@ -34,7 +35,23 @@ Where the old leader is silent, an election takes up to 5.3 s, uniting the ledge
 roles 1 s and attaching 3 s; the rest is for machines that are busy training.
 """
 
-Run = Callable[[WorkOrder], AsyncGenerator[Said]]
+STORE_TASK = "store"
+
+
+class Workers(Protocol):
+    """Where orders are done."""
+
+    def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
+        """Do the work, and yield what its worker says; closing the iterator ends the worker."""
+        ...
+
+    def keep_state(self, order_id: str, after_step: int) -> bool:
+        """Ask a worker for its last finished step, if later than that; is there one to ask?"""
+        ...
+
+    def ask_to_stop(self, order_id: str, reason: str) -> None:
+        """Ask a worker to stop after its running step."""
+        ...
 
 
 class Holder:
@@ -42,14 +59,12 @@ class Holder:
 
     def __init__(
         self,
-        run: Run,
+        workers: Workers,
         obedience: Obedience,
         group: asyncio.TaskGroup,
-        keep_state: KeepState,
         grace_s: float = GRACE_S,
     ) -> None:
-        self._run = run
-        self._keep_state = keep_state
+        self._workers = workers
         self._obedience = obedience
         self._group = group
         self._grace_s = grace_s
@@ -68,7 +83,7 @@ class Holder:
             work = (await self._held_for(leader, order)).follow()
         else:
             await self._obedience.check(leader, order.term, order.epoch)
-            work = _told(self._run(order))
+            work = _told(self._workers.run(order))
         async with aclosing(work) as events:
             async for event in events:
                 yield event
@@ -90,6 +105,17 @@ class Holder:
             kept = await _latest(ended, wish) if wish is not None else None
             await self._end(ended, RefusedError(f"epoch {epoch} was ended here"))
         return kept
+
+    async def stop_after_step(self, leader: NodeId, term: int, epoch: int) -> None:
+        """Ask the ranks of an epoch to stop together after their running step.
+
+        Raises:
+            RefusedError: another leader has been obeyed in this term, or a later one.
+        """
+        await self._obedience.check(leader, term, 0)
+        for held in self._held.values():
+            if held.order.epoch == epoch and held.order.task != STORE_TASK:
+                self._workers.ask_to_stop(held.order.id, "the gang is formed anew")
 
     async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
         """End what is held of epochs (cycle, number) that are over: others have gone on without."""
@@ -123,8 +149,10 @@ class Holder:
             raise RefusedError(f"epoch {order.epoch} has been ended")
         if order.id in self._held:
             raise ConflictError(f"{order.id} runs here already")
-        held = self._held[order.id] = HeldWork(order, self._grace_s, self._keep_state)
-        held.task = self._group.create_task(held.work(self._run(order)), name=f"held {order.id}")
+        held = self._held[order.id] = HeldWork(order, self._grace_s, self._workers.keep_state)
+        held.task = self._group.create_task(
+            held.work(self._workers.run(order)), name=f"held {order.id}"
+        )
         held.task.add_done_callback(lambda _: self._forget(held))
         return held
 

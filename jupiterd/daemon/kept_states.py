@@ -40,10 +40,8 @@ async def latest(
     best = max((made for _, made in kept), key=lambda made: (made.step, made.artifact))
     holders = [node for node, made in kept if made.artifact == best.artifact]
     try:
-        if len(holders) == 1 and holders[0] == leading.self_id:
-            await leading.library.spread([best.artifact])
-        elif len(holders) == 1:
-            await leading.fetch(best.artifact)
+        if len(holders) == 1:
+            await leading.keep_two_copies(best.artifact, holders[0])
     except JupiterError:  # its only holder has gone, too
         return None
     return best

@@ -56,6 +56,25 @@ def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_rank
     Raises:
         PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
     """
+    choice = choose(leading, cycle, max_ranks=max_ranks)
+    state = leading.cycle(cycle)
+    last = state.last_checkpoint(round_number)
+    start = last or state.last_checkpoint(round_number - 1)
+    return Launch(
+        epoch=leading.next_epoch(),
+        choice=choice,
+        from_checkpoint="" if start is None else start.artifact,
+        from_step=0 if last is None else last.step,
+        began_s=now_s(),
+    )
+
+
+def choose(leading: Leading, cycle: CycleId, *, max_ranks: int) -> EngineChoice:
+    """Return who would train just now, and on what.
+
+    Raises:
+        PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
+    """
     state = leading.cycle(cycle)
     training = state.training
     machines = trainers(leading, () if training is None else training.nodes)
@@ -65,17 +84,9 @@ def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_rank
         choice = choose_engine(state.wanted_engine, machines)
     except MissingExtraError as error:  # when the cycle began, somebody had it
         raise PeerUnreachableError(error.message, error.hint) from error
-    last = state.last_checkpoint(round_number)
-    start = last or state.last_checkpoint(round_number - 1)
     if training is not None:
         max_ranks = min(max_ranks, int(training.settings.get("max_ranks") or max_ranks))
-    return Launch(
-        epoch=leading.next_epoch(),
-        choice=replace(choice, gang=choice.gang[:max_ranks]),
-        from_checkpoint="" if start is None else start.artifact,
-        from_step=0 if last is None else last.step,
-        began_s=now_s(),
-    )
+    return replace(choice, gang=choice.gang[:max_ranks])
 
 
 def trainers(leading: Leading, named: Collection[NodeId] = ()) -> dict[NodeId, Hardware]:

@@ -201,6 +201,14 @@ class Leading:
         with self.named(self.self_id):
             await self.library.ensure(artifact)
 
+    async def keep_two_copies(self, artifact: ArtifactId, holder: NodeId) -> None:
+        """Bring what a node holds here; send what this one holds to another that is well."""
+        if holder != self.self_id:
+            await self.fetch(artifact)
+            return
+        others = [node for node in self.fit_nodes() if node != self.self_id]
+        await self.library.spread([artifact], others[:1])
+
     def _is_troubled(self, node: NodeId) -> bool:
         peer = self.peers.get(node)
         return node != self.self_id and (peer is None or now_s() < peer.troubled_until_s)

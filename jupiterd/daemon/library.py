@@ -23,6 +23,9 @@ from jupiterd.store.transfer import fetch
 log = logging.getLogger(__name__)
 
 ASK_TIMEOUT_S = 5.0
+OTHERS_TIMEOUT_S = 0.1
+"""How long others who may hold something, too, are waited for once one is known."""
+
 COPY_TIMEOUT_S = 120.0
 
 
@@ -43,7 +46,7 @@ class Library:
             NotFoundError: no node that can be reached holds it.
         """
         if not self.store.holds(artifact):
-            holders = [peer for peer in self._reachable() if await self._has(peer, artifact)]
+            holders = await self._holders(artifact)
             if not holders:
                 raise NotFoundError(
                     f"no node that can be reached holds artifact {short(artifact)}",
@@ -89,6 +92,26 @@ class Library:
         with contextlib.suppress(grpc.aio.AioRpcError), peer.channels.in_use() as channels:
             return (await channels.bulk.Replicate(request, timeout=COPY_TIMEOUT_S)).held
         return False
+
+    async def _holders(self, artifact: ArtifactId) -> list[Peer]:
+        """Return who has it; whoever doesn't answer holds nobody up once one has."""
+        peers = self._reachable()
+        asked = {asyncio.ensure_future(self._has(peer, artifact)): peer for peer in peers}
+        found: list[Peer] = []
+        waiting = set(asked)
+        try:
+            while waiting:
+                timeout_s = OTHERS_TIMEOUT_S if found else None
+                done, waiting = await asyncio.wait(
+                    waiting, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                found += [asked[question] for question in done if question.result()]
+                if not done:
+                    break
+        finally:
+            for question in waiting:
+                question.cancel()
+        return sorted(found, key=lambda peer: peer.node)
 
     def _reachable(self) -> list[Peer]:
         alive = self._alive()

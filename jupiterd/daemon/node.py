@@ -80,7 +80,7 @@ class Node:
         self.exports = Exports(state_dir.runs)
         self.runner = WorkRunner(state_dir, self.library, group, settings.threads)
         obedience = Obedience(self.file)
-        self.holder = Holder(self.runner.run, obedience, group, self.runner.keep_state)
+        self.holder = Holder(self.runner, obedience, group)
         self.merging, self.measuring = Merging(self), Measuring()
         self.commands = Commands(self)
         self.probes = Probes(group)

@@ -300,6 +300,9 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> peer_pb2.EndEpochReply:
         """End what a gang does here."""
         leader = await self._member(context)
+        if request.after_step:
+            await self._node.holder.stop_after_step(leader, request.term, request.epoch)
+            return peer_pb2.EndEpochReply()
         wish = KeepWish.from_proto(request)
         made = await self._node.holder.end(leader, request.term, request.epoch, wish)
         return peer_pb2.EndEpochReply(kept=None if made is None else made_to_proto(made))

@@ -103,6 +103,11 @@ class WorkRunner:
             worker.keep_state(after_step)
         return worker is not None
 
+    def ask_to_stop(self, order_id: str, reason: str) -> None:
+        """Ask the worker of an order to stop after its running step, if there is one."""
+        if (worker := self._workers.get(order_id)) is not None:
+            worker.ask_to_stop(reason)
+
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
     ) -> AsyncGenerator[Said]:

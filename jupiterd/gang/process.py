@@ -127,6 +127,10 @@ class Worker:
         self._was_stopped = True
         self._signal(signal.SIGKILL)
 
+    def ask_to_stop(self, reason: str) -> None:
+        """Ask the worker to stop after its running step, and leave it at that."""
+        self._send(StopTask(reason))
+
     def keep_state(self, after_step: int) -> None:
         """Ask for the last finished step, if it is a later one; a `StateKept` frame answers."""
         self._send(KeepState(after_step))

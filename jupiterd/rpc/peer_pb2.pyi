@@ -436,16 +436,18 @@ class WorkRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ..., term: _Optional[int] = ..., epoch: _Optional[int] = ..., task: _Optional[str] = ..., params: _Optional[bytes] = ..., inputs: _Optional[_Mapping[str, str]] = ..., bind_host: _Optional[str] = ..., attach: _Optional[bool] = ...) -> None: ...
 
 class EndEpochRequest(_message.Message):
-    __slots__ = ("term", "epoch", "keep_within_s", "keep_after_step")
+    __slots__ = ("term", "epoch", "keep_within_s", "keep_after_step", "after_step")
     TERM_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     KEEP_WITHIN_S_FIELD_NUMBER: _ClassVar[int]
     KEEP_AFTER_STEP_FIELD_NUMBER: _ClassVar[int]
+    AFTER_STEP_FIELD_NUMBER: _ClassVar[int]
     term: int
     epoch: int
     keep_within_s: float
     keep_after_step: int
-    def __init__(self, term: _Optional[int] = ..., epoch: _Optional[int] = ..., keep_within_s: _Optional[float] = ..., keep_after_step: _Optional[int] = ...) -> None: ...
+    after_step: bool
+    def __init__(self, term: _Optional[int] = ..., epoch: _Optional[int] = ..., keep_within_s: _Optional[float] = ..., keep_after_step: _Optional[int] = ..., after_step: _Optional[bool] = ...) -> None: ...
 
 class EndEpochReply(_message.Message):
     __slots__ = ("kept",)

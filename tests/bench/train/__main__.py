@@ -8,6 +8,7 @@ import asyncio
 import random
 
 from tests.bench.figure import Figure, Goal, line, machine
+from tests.bench.train.freezes import freezes
 from tests.bench.train.kills import Struck, kills
 
 GOALS = {
@@ -15,6 +16,9 @@ GOALS = {
     "mlx": (Goal(0.5, 2.0), Goal(0.99, 4.0)),
 }
 TOLD = (Goal(0.99, 0.25),)
+FROZEN_TOLD = (Goal(0.99, 2.5),)
+FROZEN = (Goal(0.99, 5.0),)
+JOINED = (Goal(0.5, 2.0),)
 TRIALS = 20
 
 
@@ -38,6 +42,28 @@ async def print_kills(engine: str, trials: int, seed: int) -> None:
     print(line(trained, [strike.trained_s for strike in struck]))
 
 
+async def print_freezes(engine: str, trials: int, seed: int) -> None:
+    """Freeze a node of one gang again and again, and let it come back."""
+    lost: list[Struck] = []
+    stalls: list[float] = []
+    async for loss, joined in freezes(engine, trials, random.Random(seed)):
+        lost.append(loss)
+        stalls.append(joined.change.phases["first_step_s"])
+        print(
+            f"  told {loss.told_s:.2f}  trained {loss.trained_s:.2f}  "
+            f"step {loss.step} -> {loss.resumed_from}  [{loss.change}]\n"
+            f"  back {joined.trained_s:.2f}  step {joined.step} -> {joined.resumed_from}  "
+            f"[{joined.change}]",
+            flush=True,
+        )
+    told = Figure(f"node frozen -> declared dead, {engine}", "s", FROZEN_TOLD, _never)
+    trained = Figure(f"node frozen -> next step, {engine}", "s", FROZEN, _never)
+    stall = Figure(f"a node joins: stall of the others, {engine}", "s", JOINED, _never)
+    print(line(told, [loss.told_s for loss in lost]))
+    print(line(trained, [loss.trained_s for loss in lost]))
+    print(line(stall, stalls))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -49,6 +75,8 @@ def main() -> None:
     for engine in ("torch", "mlx"):
         if chosen.only in f"kill {engine}":
             asyncio.run(print_kills(engine, chosen.trials, chosen.seed))
+        if chosen.only in f"freeze {engine}":
+            asyncio.run(print_freezes(engine, chosen.trials, chosen.seed))
 
 
 main()

@@ -45,28 +45,22 @@ class Gang:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-
-    async def document(self) -> Document:
-        """Return the cycle as a node tells of it that answers."""
-        for daemon in self.cluster.daemons:
-            view = await asyncio.wait_for(daemon.ask("cycle"), 2.0)
-            if view is not None and view["cycle"] is not None:
-                return view["cycle"]
-        raise AssertionError(self.cluster.told("nobody answers"))
+        self._asked = cluster[0]
 
     async def leader(self) -> Daemon:
-        view = await self.cluster[0].ask()
+        view = await self._asked.ask()
         assert view is not None
-        return self.cluster.by_id(view["cluster"]["leader"], view)
+        self._asked = self.cluster.by_id(view["cluster"]["leader"], view)
+        return self._asked
 
     async def trains(self, ranks: int = 3, timeout_s: float = START_TIMEOUT_S) -> Document:
-        """Wait until so many ranks have finished a step of their epoch."""
+        """Wait until so many ranks have finished a step of their epoch; the leader tells."""
 
         def is_so(cycle: Document) -> bool:
             is_whole = len(cycle["gang"]) == ranks and all(seat["pid"] for seat in cycle["gang"])
             return is_whole and cycle["step"] > (cycle["resumed_from_step"] or 0)
 
-        return await self.cluster.until(is_so, f"{ranks} ranks that train", timeout_s)
+        return await self.cluster.until(is_so, f"{ranks} ranks that train", timeout_s, self._asked)
 
     async def changed(self, epoch: int, timeout_s: float = 60.0) -> Change:
         """Wait until some leader has logged a change to a later epoch than that."""
@@ -95,6 +89,7 @@ async def training(engine: str) -> AsyncGenerator[Gang]:
             started = await asyncio.to_thread(cluster.ctl, "cycle", "start", *map(str, options))
             assert started.returncode == 0, started.stderr
             gang = Gang(cluster)
+            await gang.leader()
             await gang.trains()
             yield gang
 

@@ -21,6 +21,8 @@ class Workers:
         """The first is set when a worker is being ended, which takes until the second is set."""
         self.wanted: list[tuple[str, int]] = []
         """Who was asked for its last finished step, and after which."""
+        self.stopped: list[str] = []
+        """Who was asked to stop after its running step."""
         self.at_keep: dict[str, tuple[Said | Exception, ...]] = {}
         """What an order's worker says to that."""
         self._has_ended = asyncio.Event()
@@ -40,6 +42,9 @@ class Workers:
         for word in self.at_keep.get(order, ()):
             self.say(order, word)
         return order in self.running
+
+    def ask_to_stop(self, order: str, _reason: str) -> None:
+        self.stopped.append(order)
 
     async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
         self.running.add(order.id)

@@ -31,7 +31,7 @@ async def three(folder: Path) -> AsyncGenerator[tuple[Node, Node, Node, Workers]
     ):
         await unite(old, new, member)
         workers = Workers()
-        member.holder._run = workers.run
+        member.holder._workers = workers
         yield old, new, member, workers
 
 

@@ -107,6 +107,9 @@ class Term:
     async def fetch(self, _artifact: ArtifactId) -> None:
         pass
 
+    async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
+        pass
+
     async def record(self, *facts: CycleFact) -> None:
         if self.is_over:
             raise NoLeaderError("this node no longer leads")

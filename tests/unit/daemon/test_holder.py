@@ -57,7 +57,7 @@ async def holding(folder: Path, grace_s: float = 60.0) -> AsyncGenerator[tuple[H
     try:
         async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
             yield (
-                Holder(workers.run, Obedience(file), group, workers.keep_state, grace_s),
+                Holder(workers, Obedience(file), group, grace_s),
                 workers,
             )
             raise _Over  # noqa: TRY301 - as a daemon's end does
@@ -240,6 +240,26 @@ async def test_a_worker_that_dies_instead_of_answering_is_not_waited_for(tmp_pat
         assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, 10 * TIMEOUT_S)) is None
 
 
+async def test_ranks_are_asked_to_stop_together_and_the_store_is_not(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        await begin(holder, RANK, STORE)
+        await holder.stop_after_step(LEADER, TERM, EPOCH)
+        await holder.stop_after_step(LEADER, TERM, EPOCH + 1)
+        assert workers.stopped == [RANK.id]
+        assert workers.running == {RANK.id, STORE.id}
+
+
+async def test_what_is_left_of_a_closed_epoch_is_ended(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        await holder.end_closed({("c", EPOCH - 1), ("d", EPOCH)})
+        assert workers.running == {RANK.id}
+        await holder.end_closed({("c", EPOCH)})
+        assert workers.running == set()
+        with pytest.raises(RefusedError, match="its epoch has been closed"):
+            await anext(events)
+
+
 async def test_an_order_that_comes_after_the_end_of_its_epoch_is_refused(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         await holder.end(LEADER, TERM, EPOCH)
@@ -364,8 +384,8 @@ async def test_a_worker_whose_ending_fails_is_ended_all_the_same(tmp_path: Path)
         finally:
             raise WorkFailedError(f"the folder of {order.id} can't be removed")
 
-    async with holding(tmp_path) as (holder, _):
-        holder._run = run
+    async with holding(tmp_path) as (holder, workers):
+        workers.run = run  # type: ignore[method-assign]
         (events,) = await begin(holder, RANK)
         await holder.end(LEADER, TERM, EPOCH)
         with pytest.raises(RefusedError, match="epoch 3 was ended"):

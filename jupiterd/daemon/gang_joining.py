@@ -1,0 +1,61 @@
+"""Letting nodes join a gang that trains: they get ready while it goes on, then it is formed anew.
+
+Owns that order of things. Doesn't know who may join (`gang_growth`), nor how the next epoch is
+launched. The ranks stop together after a step that is finished, so nothing is lost.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import Set as AbstractSet
+from contextlib import asynccontextmanager
+
+from jupiterd.cluster.gang_growth import GangGrowth
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId, NodeId
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+
+
+@asynccontextmanager
+async def growing(
+    leading: Leading,
+    launch: Launch,
+    growth: GangGrowth,
+    eligible: Callable[[], AbstractSet[NodeId]],
+    inputs: Iterable[ArtifactId],
+    on_stop: Callable[[frozenset[NodeId]], None],
+) -> AsyncGenerator[None]:
+    """Take in whoever may join while the gang is followed; `on_stop` is called before it stops."""
+
+    async def grow() -> None:
+        while True:
+            newcomers = await _newcomers(launch, growth, eligible)
+            await leading.library.spread(inputs, newcomers)
+            on_stop(newcomers)
+            try:
+                await leading.dispatcher.stop_after_step(launch.gang[0], leading.term, launch.epoch)
+            except JupiterError as error:
+                log.warning("gang_not_stopped", extra={"reason": error.message})
+            else:
+                return
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(grow())
+        yield
+        task.cancel()
+
+
+async def _newcomers(
+    launch: Launch, growth: GangGrowth, eligible: Callable[[], AbstractSet[NodeId]]
+) -> frozenset[NodeId]:
+    while True:
+        await asyncio.sleep(LOOK_S)
+        found = eligible()
+        if found > set(launch.gang) and (newcomers := growth.look(found, now_s())):
+            return newcomers

@@ -305,6 +305,21 @@ class LossDivergedError(WorkFailedError):
     default_hint = "lower the learning rate, and start again from the last good checkpoint"
 
 
+class OutOfMemoryError(WorkFailedError):
+    """A worker's device has too little memory for what it computes at a time."""
+
+    code = "out-of-memory"
+    default_hint = "it is tried again by itself, with half as many sequences at a time"
+
+
+class ModelTooLargeError(OutOfMemoryError):
+    """Not even one sequence at a time fits into a device's memory."""
+
+    code = "model-too-large"
+    is_permanent = True
+    default_hint = "choose a smaller --size or seq_len, or give that node another role"
+
+
 class WorkStoppedError(WorkFailedError):
     """A worker process was told to stop."""
 

@@ -250,6 +250,8 @@ class EpochOpened:
     from_step: int
     engine_reason: str = ""
     """Why it is that engine."""
+    micro_batches: tuple[int, ...] = ()
+    """Sequences that each rank holds in memory at a time; empty: as the plan says."""
 
 
 @dataclass(frozen=True)

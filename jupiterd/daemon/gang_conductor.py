@@ -18,10 +18,8 @@ from dataclasses import replace
 
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.facts import (
-    CheckpointCommitted,
     EpochAdopted,
     EpochClosed,
-    EpochOpened,
 )
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
@@ -30,17 +28,18 @@ from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.epoch_change import EpochChange
+from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.gang_clock import Verdict, watching
 from jupiterd.daemon.gang_joining import growing
 from jupiterd.daemon.kept_states import latest, wish_for
 from jupiterd.daemon.launch import Launch, choose, plan_launch
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
 from jupiterd.daemon.work_events import (
     Advanced,
     CheckpointMade,
     Joined,
-    KeepWish,
     Listening,
     Started,
     WorkEvent,
@@ -48,7 +47,7 @@ from jupiterd.daemon.work_events import (
 )
 from jupiterd.errors import (
     JupiterError,
-    LineChangedError,
+    OutOfMemoryError,
     PeerUnreachableError,
     TimedOutError,
     WorkFailedError,
@@ -93,8 +92,8 @@ class GangConductor:
         self._round = round_number
         self._shape = shape
         self._plan = plan
-        self._tip = ""
-        """The last checkpoint of the line that the running epoch is on, or empty at its root."""
+        self._line = EpochLine(leading, cycle, round_number)
+        self._memory = MicroBatches(plan.micro_batch_sequences)
         self._change = EpochChange(now_s)
         self._reason = FINISHED
         """Why the running epoch ends when its ranks have come to an end by themselves."""
@@ -112,7 +111,7 @@ class GangConductor:
         """
         barren, wait_s = 0, RETRY_S
         while not self._is_over():
-            before = self._last_step()
+            before = self._line.step()
             try:
                 if not await self._go_on():
                     await self._run_epoch(step)
@@ -120,7 +119,7 @@ class GangConductor:
                 error = _deepest(group)
                 if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
                     raise
-                if self._last_step() > before:
+                if self._line.step() > before:
                     barren, wait_s = 0, 0.0
                 barren += not error.may_mend
                 if error.is_permanent or barren >= MAX_BARREN_EPOCHS:
@@ -136,10 +135,6 @@ class GangConductor:
         is_trained = last is not None and last.is_final
         return is_trained or cycle.rounds_committed + 1 != self._round
 
-    def _last_step(self) -> int:
-        last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
-        return 0 if last is None else last.step
-
     async def _go_on(self) -> bool:
         """See the gang through that another leader has left; say no where there is none to save.
 
@@ -153,15 +148,11 @@ class GangConductor:
             if opened.round != self._round:
                 await self._end(launch, LEFT_OPEN)
                 continue
-            self._tip = self._tip_of(launch)
+            self._line.follow(launch)
             if await self._adopt(launch):
                 return True
             await self._end(launch, LEFT_OPEN, keeps=True)
         return False
-
-    def _tip_of(self, launch: Launch) -> str:
-        last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch)
-        return launch.from_checkpoint if last is None else last.artifact
 
     async def _adopt(self, launch: Launch) -> bool:
         """Follow a running gang to its end; say no where not all of it can be followed."""
@@ -183,25 +174,16 @@ class GangConductor:
         launch = plan_launch(
             self._leading, self._cycle, self._round, max_ranks=self._plan.batch_sequences
         )
+        self._memory.take_up(self._leading.cycle(self._cycle).epochs_opened, self._round)
+        launch = replace(launch, micro_batches=self._memory.of(launch.gang))
         choice = launch.choice
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         inputs = self._inputs(step, launch)
         for artifact in inputs.values():  # before anything is recorded: without them no gang starts
             await self._leading.fetch(artifact)
-        await self._leading.record(
-            EpochOpened(
-                cycle=self._cycle,
-                round=self._round,
-                epoch=launch.epoch,
-                gang=launch.gang,
-                engine=choice.label,
-                from_checkpoint=launch.from_checkpoint,
-                from_step=launch.from_step,
-                engine_reason=choice.reason,
-            )
-        )
+        await self._leading.record(self._line.opened(launch))
         self._change.mark("opened")
-        self._tip = launch.from_checkpoint
+        self._line.follow(launch)
         await self._see_through(launch, self._run_gang(inputs, launch))
 
     async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
@@ -226,45 +208,19 @@ class GangConductor:
         elapsed_s = round(now_s() - launch.began_s, 3)
         closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
         try:
-            wish = self._wish() if keeps else None
+            wish = (
+                wish_for(self._shape, self._line.step()) if keeps and self._line.counts() else None
+            )
             silent = frozenset(self._silent)
             kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
             self._change.mark("ended")
             last = await latest(self._leading, kept)
-            await self._leading.record(*self._facts_of(last, launch), closed)
+            facts = self._line.facts_of(last, launch, self._plan.steps)
+            await self._leading.record(*facts, closed)
             self._change.mark("closed")
         except JupiterError as error:
             extra = {"epoch": launch.epoch, "reason": error.message}
             log.warning("epoch_left_open", extra=extra)
-
-    def _wish(self) -> KeepWish | None:
-        """Return what survivors shall keep: nothing, where their line counts no more."""
-        cycle = self._leading.cycle(self._cycle)
-        last = cycle.last_checkpoint(self._round)
-        start = last or cycle.last_checkpoint(self._round - 1)
-        if self._tip != ("" if start is None else start.artifact):
-            return None
-        return wish_for(self._shape, 0 if last is None else last.step)
-
-    def _facts_of(
-        self, made: CheckpointMade | None, launch: Launch
-    ) -> Sequence[CheckpointCommitted]:
-        """Return what is recorded of a checkpoint that is safe: nothing where that is done."""
-        if made is None or self._is_recorded(made, launch):
-            return ()
-        committed = CheckpointCommitted(
-            cycle=self._cycle,
-            round=self._round,
-            parent=self._tip,
-            artifact=made.artifact,
-            epoch=launch.epoch,
-            step=made.step,
-            tokens=made.tokens,
-            cursor=made.cursor,
-            loss=made.loss,
-            is_final=made.step >= self._plan.steps,
-        )
-        return (committed,)
 
     def _inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
@@ -383,6 +339,7 @@ class GangConductor:
             "round": self._round,
             "rank": rank,
             "world_size": len(launch.gang),
+            "micro_batch_sequences": launch.micro_batches[rank],
             "epoch": launch.epoch,
             "engine": launch.choice.engine,
             "store_host": meeting.host,
@@ -417,6 +374,11 @@ class GangConductor:
                         case _:
                             pass
                     await self._note(rank, node, event, launch)
+        except OutOfMemoryError as error:
+            size = self._memory.halve(node, self._leading.names()[node])
+            sizes = {"rank": rank, "sequences_at_a_time": size, "reason": error.message}
+            log.warning("micro_batch_halved", extra=sizes)
+            raise
         except TimeoutError as error:
             if not forming.expired():
                 raise
@@ -444,32 +406,9 @@ class GangConductor:
                 self._change.finish(launch.epoch)
                 board.advance(self._cycle, "train", event, now_s())
             case CheckpointMade():
-                await self._commit(node, event, launch)
+                await self._line.commit(node, event, launch, self._plan.steps)
             case _:
                 pass
-
-    async def _commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
-        """Record a checkpoint once it is on two nodes, where two can be reached.
-
-        A gang that was adopted tells again of those that the leader before has recorded.
-
-        Raises:
-            LineChangedError: it is recorded as a leaf of a line that counts no more.
-        """
-        if self._is_recorded(made, launch):
-            return
-        await self._leading.keep_two_copies(made.artifact, node)
-        await self._leading.record(*self._facts_of(made, launch))
-        self._tip = made.artifact
-        if not self._leading.cycle(self._cycle).ends_at(self._round, made.artifact):
-            raise LineChangedError(
-                f"epoch {launch.epoch} trained a line of the cycle that counts no more"
-            )
-
-    def _is_recorded(self, made: CheckpointMade, launch: Launch) -> bool:
-        last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch)
-        is_old = last is not None and made.step <= last.step
-        return is_old or made.artifact == self._tip  # told twice: nothing hangs below itself
 
     def _show(self, launch: Launch, workers: dict[int, dict[str, object]]) -> None:
         """Put the gang on the board, where status shows it."""

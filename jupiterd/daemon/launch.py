@@ -26,6 +26,8 @@ class Launch:
     from_checkpoint: str
     from_step: int
     began_s: float
+    micro_batches: tuple[int, ...] = ()
+    """Sequences that each rank holds in memory at a time; empty: as the plan says."""
 
     @property
     def gang(self) -> tuple[NodeId, ...]:
@@ -47,7 +49,14 @@ class Launch:
         """Return the plan of an epoch that was opened before; we know of it from now on."""
         engine, _, _ = opened.engine.partition("/")
         choice = EngineChoice(engine, opened.gang, opened.engine_reason)
-        return cls(opened.epoch, choice, opened.from_checkpoint, opened.from_step, now_s())
+        return cls(
+            opened.epoch,
+            choice,
+            opened.from_checkpoint,
+            opened.from_step,
+            now_s(),
+            opened.micro_batches,
+        )
 
 
 def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_ranks: int) -> Launch:

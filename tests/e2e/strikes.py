@@ -1,7 +1,9 @@
 """Killing one thing in the middle of one phase, and waiting until the phase is done nevertheless.
 
 Owns what "the middle" is: the phase's workers have been caught at their work and hold still, so
-that whatever is killed, the work isn't done. Doesn't know what must hold at the end of the cycle.
+that whatever is killed, the work isn't done. Training is struck as it runs: it takes long enough,
+and a rank that held still would be ended by its node. Doesn't know what must hold at the end of the
+cycle.
 """
 
 import asyncio
@@ -93,6 +95,7 @@ class Struck:
                 CATCH_TIMEOUT_S,
                 self._survivor,
             )
+            await self.bring_back()
         caught = await _caught(self._cluster, moment, self._chance)
         try:
             await self.bring_back()
@@ -126,7 +129,7 @@ async def _caught(cluster: Cluster, moment: Moment, chance: random.Random) -> li
         await asyncio.sleep(LOOK_S)
     await asyncio.sleep(chance.uniform(0.0, LONGEST_WAIT_S[moment.phase]))
     stopped = [caught for caught in _workers(cluster, moment) if is_running(caught.pid)]
-    for caught in stopped:
+    for caught in stopped if moment.phase is not Phase.TRAIN else ():
         with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
             os.kill(caught.pid, signal.SIGSTOP)
     assert stopped, cluster.told(f"{moment}: the workers had ended before they were caught")

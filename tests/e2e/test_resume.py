@@ -72,7 +72,7 @@ async def test_a_cycle_survives_the_death_of_all_daemons_at_a_random_moment(
         }  # fmt: skip
 
 
-async def test_training_goes_on_from_the_last_checkpoint_when_a_worker_is_killed(
+async def test_training_goes_on_from_the_last_finished_step_when_a_worker_is_killed(
     tmp_path: Path,
 ) -> None:
     domain = write_domain(tmp_path, steps=300)
@@ -89,8 +89,7 @@ async def test_training_goes_on_from_the_last_checkpoint_when_a_worker_is_killed
         await cluster.recorded(lambda cycle: bool(cycle.line()), "a checkpoint", 30)
         os.kill(seen["gang"][1]["pid"], signal.SIGKILL)
         again = await cluster.until(lambda cycle: cycle["epoch"] == 2, "epoch 2", 30)
-        assert again["resumed_from_step"] >= CHECKPOINT_STEPS
-        assert again["resumed_from_step"] % CHECKPOINT_STEPS == 0
+        assert again["resumed_from_step"] >= seen["step"], "a finished step was lost"
         assert await all_gone([seat["pid"] for seat in seen["gang"]], 10), "a rank goes on alone"
         ended = await cluster.until(
             lambda cycle: cycle["state"] != "running", "the end", CYCLE_TIMEOUT_S
@@ -102,4 +101,4 @@ async def test_training_goes_on_from_the_last_checkpoint_when_a_worker_is_killed
         assert any("epoch 1 ended" in event["text"] for event in ended["events"])
         (cycle,) = cluster[0].state().cycles.values()
         steps = [fact.step for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
-        assert steps == [100, 200, 300]
+        assert steps == sorted({100, 200, 300, ended["resumed_from_step"]})

@@ -108,7 +108,9 @@ class RankTraining:
             shards=self._job.shards,
             seed=f"{self._plan.seed}/round {self._job.round}",
             batch_sequences=self._plan.batch_sequences,
-            micro_batch_sequences=self._plan.micro_batch_sequences,
+            micro_batch_sequences=int(
+                self._task.params.get("micro_batch_sequences", self._plan.micro_batch_sequences)
+            ),
             rank=self._engine.rank,
             world_size=self._engine.world_size,
         )

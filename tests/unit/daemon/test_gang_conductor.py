@@ -32,6 +32,7 @@ CYCLE = CycleId("c" * 16)
 A, B = NodeId("a"), NodeId("b")
 LAUNCH = Launch(3, EngineChoice(MLX, (A, B), "as asked"), "", 0, 0.0)
 TIMEOUT_S = 0.05
+PLAN = TrainPlan.model_construct(steps=100, micro_batch_sequences=8)
 
 
 class OneRank:
@@ -51,9 +52,7 @@ class OneRank:
 
 
 async def follow(rank: OneRank) -> None:
-    conductor = GangConductor(
-        cast("Leading", rank), CYCLE, 1, cast("ModelShape", None), cast("TrainPlan", None)
-    )
+    conductor = GangConductor(cast("Leading", rank), CYCLE, 1, cast("ModelShape", None), PLAN)
     conductor._show(LAUNCH, {})
     conductor._watch = GangWatch(len(LAUNCH.gang), 0.0, lambda _: 0.0)
     await conductor._follow(0, A, rank.run(), LAUNCH)
@@ -106,9 +105,7 @@ class LostTerm:
 
 async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> None:
     term = LostTerm()
-    conductor = GangConductor(
-        cast("Leading", term), CYCLE, 1, cast("ModelShape", None), cast("TrainPlan", None)
-    )
+    conductor = GangConductor(cast("Leading", term), CYCLE, 1, cast("ModelShape", None), PLAN)
     step = TrainRound(ArtifactId("s"), ArtifactId("t"))
     with pytest.raises(ExceptionGroup) as ended:
         await conductor.train(step)
@@ -140,9 +137,9 @@ class Recording:
 
 def epoch_on(term: Recording, tip: str) -> GangConductor:
     """The conductor of an epoch that started from a checkpoint."""
-    plan = TrainPlan.model_construct(steps=100)
+    plan = PLAN
     conductor = GangConductor(cast("Leading", term), CYCLE, 1, cast("ModelShape", None), plan)
-    conductor._tip = tip
+    conductor._line.tip = tip
     return conductor
 
 
@@ -159,9 +156,9 @@ def made(artifact: str, step: int) -> CheckpointMade:
 async def test_an_epoch_extends_the_line_that_it_started_from() -> None:
     term = Recording(checkpoint("k1", step=10))
     conductor = epoch_on(term, "k1")
-    await conductor._commit(A, made("k2", 20), LAUNCH)
-    await conductor._commit(A, made("k3", 30), LAUNCH)
-    await conductor._commit(A, made("k3", 30), LAUNCH)
+    await conductor._line.commit(A, made("k2", 20), LAUNCH, 100)
+    await conductor._line.commit(A, made("k3", 30), LAUNCH, 100)
+    await conductor._line.commit(A, made("k3", 30), LAUNCH, 100)
     line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.line()]
     assert line == ["k1", "k2", "k3"]
     assert len(term.recorded) == 2
@@ -183,7 +180,7 @@ async def test_an_epoch_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     conductor = epoch_on(term, "k1")
     await term.record(*news)
     with pytest.raises(LineChangedError, match="epoch 3 trained a line"):
-        await conductor._commit(A, made("k2", 20), LAUNCH)
+        await conductor._line.commit(A, made("k2", 20), LAUNCH, 100)
     last = cast("CheckpointCommitted", term.recorded[-1])
     assert (last.artifact, last.parent) == ("k2", "k1")
     assert "k2" in [leaf.key for leaf in term.state.leaves()]

@@ -127,7 +127,12 @@ class Term:
 
 
 def conductor(term: Term) -> GangConductor:
-    plan = cast("TrainPlan", type("Plan", (), {"steps": STEPS, "checkpoint_every_steps": 100}))
+    plan = cast(
+        "TrainPlan",
+        type(
+            "Plan", (), {"steps": STEPS, "checkpoint_every_steps": 100, "micro_batch_sequences": 8}
+        ),
+    )
     return GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
 
 

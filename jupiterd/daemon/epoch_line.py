@@ -1,0 +1,101 @@
+"""The line of checkpoints that one epoch after another of a round extends.
+
+Owns what is recorded of a checkpoint, and whether the line counts. Doesn't know gangs: it is told
+what they have made.
+"""
+
+from collections.abc import Sequence
+
+from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.work_events import CheckpointMade
+from jupiterd.errors import LineChangedError
+from jupiterd.ids import CycleId, NodeId
+
+
+class EpochLine:
+    """The end of the line that the running epoch is on."""
+
+    def __init__(self, leading: Leading, cycle: CycleId, round_number: int) -> None:
+        self._leading = leading
+        self._cycle = cycle
+        self._round = round_number
+        self.tip = ""
+        """The last checkpoint, or empty at the root."""
+
+    def follow(self, launch: Launch) -> None:
+        """Take up the line of an epoch, as far as it has been recorded."""
+        last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch)
+        self.tip = launch.from_checkpoint if last is None else last.artifact
+
+    def step(self) -> int:
+        """Return the last recorded step of the round, on the line that counts."""
+        last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
+        return 0 if last is None else last.step
+
+    def counts(self) -> bool:
+        """Say whether what would be recorded now extends the line that counts."""
+        cycle = self._leading.cycle(self._cycle)
+        last = cycle.last_checkpoint(self._round) or cycle.last_checkpoint(self._round - 1)
+        return self.tip == ("" if last is None else last.artifact)
+
+    async def commit(
+        self, node: NodeId, made: CheckpointMade, launch: Launch, final_step: int
+    ) -> None:
+        """Record a checkpoint once it is on two nodes, where two can be reached.
+
+        A gang that was adopted tells again of those that the leader before has recorded.
+
+        Raises:
+            LineChangedError: it is recorded as a leaf of a line that counts no more.
+        """
+        facts = self.facts_of(made, launch, final_step)
+        if not facts:
+            return
+        await self._leading.keep_two_copies(made.artifact, node)
+        await self._leading.record(*facts)
+        self.tip = made.artifact
+        if not self._leading.cycle(self._cycle).ends_at(self._round, made.artifact):
+            raise LineChangedError(
+                f"epoch {launch.epoch} trained a line of the cycle that counts no more"
+            )
+
+    def facts_of(
+        self, made: CheckpointMade | None, launch: Launch, final_step: int
+    ) -> Sequence[CheckpointCommitted]:
+        """Return what is to be recorded of a checkpoint: nothing where that is done."""
+        if made is None or self._is_recorded(made, launch.epoch):
+            return ()
+        committed = CheckpointCommitted(
+            cycle=self._cycle,
+            round=self._round,
+            parent=self.tip,
+            artifact=made.artifact,
+            epoch=launch.epoch,
+            step=made.step,
+            tokens=made.tokens,
+            cursor=made.cursor,
+            loss=made.loss,
+            is_final=made.step >= final_step,
+        )
+        return (committed,)
+
+    def opened(self, launch: Launch) -> EpochOpened:
+        """Return what is recorded of an epoch that begins."""
+        return EpochOpened(
+            cycle=self._cycle,
+            round=self._round,
+            epoch=launch.epoch,
+            gang=launch.gang,
+            engine=launch.choice.label,
+            from_checkpoint=launch.from_checkpoint,
+            from_step=launch.from_step,
+            engine_reason=launch.choice.reason,
+            micro_batches=launch.micro_batches,
+        )
+
+    def _is_recorded(self, made: CheckpointMade, epoch: int) -> bool:
+        last = self._leading.cycle(self._cycle).last_of_epoch(epoch)
+        is_old = last is not None and made.step <= last.step
+        return is_old or made.artifact == self.tip  # told twice: nothing hangs below itself

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.daemon.warm_kinds import wanted_kinds
 from jupiterd.errors import RefusedError
+from jupiterd.gang.spares import KEPT_S
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -25,7 +26,8 @@ async def follow_ledger(node: "Node") -> None:
             node.pulse.reinstate()
         await _part_with_strangers(node)
         await node.holder.end_closed(_closed_epochs(node))
-        node.runner.spares.want(wanted_kinds(node))
+        is_idle = all(cycle.finished for cycle in node.journal.state.cycles.values())
+        node.runner.spares.want(wanted_kinds(node), 0.0 if is_idle else KEPT_S)
 
 
 def _closed_epochs(node: "Node") -> set[tuple[str, int]]:

@@ -38,22 +38,22 @@ LATE = frozenset(
 class Spares:
     """The nurseries of one daemon."""
 
-    def __init__(self, logs: Path, group: asyncio.TaskGroup, kept_s: float = KEPT_S) -> None:
+    def __init__(self, logs: Path, group: asyncio.TaskGroup) -> None:
         self._logs = logs
         self._group = group
-        self._kept_s = kept_s
         self._open: dict[str, Nursery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
 
-    def want(self, kinds: Mapping[str, Mapping[str, str]]) -> None:
-        """Have a nursery of each of these kinds, with its environment, and no other for long."""
+    def want(self, kinds: Mapping[str, Mapping[str, str]], kept_s: float = KEPT_S) -> None:
+        """Have a nursery of each of these kinds, with its environment; others end after a while."""
         for kind, environment in kinds.items():
             self._keep(kind, environment)
         for kind, task in self._tasks.items():
-            if kind not in kinds and kind not in self._ends:
+            if kind not in kinds and (kind not in self._ends or not kept_s):
+                self._cancel_end(kind)
                 loop = asyncio.get_running_loop()
-                self._ends[kind] = loop.call_later(self._kept_s, task.cancel)
+                self._ends[kind] = loop.call_later(kept_s, task.cancel)
 
     async def spawn(
         self, kind: str, environment: Mapping[str, str], descriptors: Sequence[int]
@@ -73,8 +73,7 @@ class Spares:
             return None
 
     def _keep(self, kind: str, environment: Mapping[str, str]) -> None:
-        if (end := self._ends.pop(kind, None)) is not None:
-            end.cancel()
+        self._cancel_end(kind)
         if CAN_FORK and kind not in self._tasks:
             task = self._group.create_task(self._run(kind, environment), name=f"nursery {kind}")
             self._tasks[kind] = task
@@ -90,8 +89,11 @@ class Spares:
         finally:
             self._open.pop(kind, None)
             self._tasks.pop(kind, None)
-            if (end := self._ends.pop(kind, None)) is not None:
-                end.cancel()
+            self._cancel_end(kind)
+
+    def _cancel_end(self, kind: str) -> None:
+        if (end := self._ends.pop(kind, None)) is not None:
+            end.cancel()
 
 
 def _fits(read: Mapping[str, str], wanted: Mapping[str, str]) -> bool:

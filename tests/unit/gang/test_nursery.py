@@ -31,11 +31,11 @@ class _Over(Exception):  # noqa: N818 - the end of a test
 
 
 @asynccontextmanager
-async def warm(folder: Path, kept_s: float = 60.0) -> AsyncGenerator[Spares]:
+async def warm(folder: Path) -> AsyncGenerator[Spares]:
     """Run a nursery of torch workers that is ready."""
     try:
         async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
-            spares = Spares(folder, group, kept_s)
+            spares = Spares(folder, group)
             spares.want({"torch": ENVIRONMENT})
             await until(lambda: "torch" in spares._open)
             yield spares
@@ -122,10 +122,12 @@ async def test_kill_9_is_noticed_at_once(tmp_path: Path, victim: str) -> None:
 
 
 async def test_a_nursery_that_is_not_wanted_any_more_ends_after_a_while(tmp_path: Path) -> None:
-    async with warm(tmp_path, kept_s=0.05) as spares:
+    async with warm(tmp_path) as spares:
         pid = nursery_pid(tmp_path)
         spares.want({"torch": ENVIRONMENT})
         spares.want({})
+        assert is_running(pid), "the next epoch may want it"
+        spares.want({}, kept_s=0.0)
         await until(lambda: not spares._tasks)
         assert gone_within(pid, 2.0)
         assert remembered(tmp_path) == []

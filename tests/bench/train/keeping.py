@@ -16,24 +16,16 @@ from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.bench.figure import machine
 
-SIZES = {
-    "1m": {},
-    "25m": {"hidden": 384, "layers": 10, "ff": 1152, "heads": 6, "kv_heads": 3, "vocab_size": 8192},
-    "100m": {
-        "hidden": 768, "layers": 12, "ff": 2304, "heads": 12, "kv_heads": 6, "vocab_size": 16384,
-    },
-}  # fmt: skip
-"""As far as they differ from 1m."""
+SIZES = ("1m", "25m", "100m")
 
 
 def main(sizes: list[str]) -> None:
     """Print one line for each size."""
     print(machine())
-    text = (config_folder() / "models" / "1m.yaml").read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as name:
         for size in sizes:
-            shape = parse_model(text)
-            shape = type(shape).from_plain(shape.to_plain() | SIZES[size])
+            preset = config_folder() / "models" / f"{size}.yaml"
+            shape = parse_model(preset.read_text(encoding="utf-8"))
             engine = TorchEngine(shape, derive(shape, 1), 0, Group(0, 1), "cpu")
             moments = {
                 f"{moment}.{key}": values

@@ -122,6 +122,10 @@ class Recording:
         self.recorded: list[CycleFact] = []
         for index, fact in enumerate(facts, 1):
             self.state.apply(fact, (1, A, "u", index))
+        self.library = self
+
+    async def spread(self, _artifacts: object) -> int:
+        return 0
 
     async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
         pass

@@ -1,0 +1,119 @@
+"""A rank that hangs in a collective still gives away the last step that it has finished."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from jupiterd.cycle.plan import derive
+from jupiterd.frames import CheckpointWritten, Frame, RunTask, StateKept, StoreOpened
+from jupiterd.gang.environment import worker_environment
+from jupiterd.gang.process import Worker, start_worker
+from jupiterd.gang.routes import bind_listener, free_port
+from tests.unit.workers.tiny_run import make_inputs, tiny_shape, train_params
+
+pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
+
+STEPS = 100_000
+TIMEOUT_S = 60.0
+HOST = "127.0.0.1"
+
+
+@contextlib.asynccontextmanager
+async def rank(
+    folder: Path, inputs: dict[str, str], number: int, **params: object
+) -> AsyncIterator[Worker]:
+    shape = tiny_shape()
+    plan = derive(shape, 1, {"steps": STEPS}).model_copy(update={"checkpoint_every_steps": 1})
+    fields = train_params(shape, plan, rank=number, world_size=2, epoch=1, threads=1, **params)
+    task = "train_mlx" if params["engine"] == "mlx" else "train"
+    output = folder / f"rank-{number}"
+    output.mkdir()
+    order = RunTask(task, fields, inputs, str(output))
+    environment = worker_environment(task, fields)
+    async with start_worker(order, environment, folder / f"{number}.log") as worker:
+        yield worker
+
+
+@contextlib.asynccontextmanager
+async def pair(folder: Path, engine: str) -> AsyncIterator[tuple[Worker, Worker]]:
+    """Run two ranks that have just begun."""
+    inputs = make_inputs(folder)
+    async with contextlib.AsyncExitStack() as stack:
+        where: dict[str, object] = {"engine": engine, "interface": "lo"}
+        if engine == "mlx":
+            where["ring"] = [f"{HOST}:{free_port(HOST)}" for _ in range(2)]
+        else:
+            listener = stack.enter_context(bind_listener(HOST))
+            order = RunTask("store", {"listen_fd": listener.fileno()}, {}, str(folder))
+            environment, log = worker_environment("store", {}), folder / "store.log"
+            starting = start_worker(order, environment, log, [listener.fileno()])
+            store = await stack.enter_async_context(starting)
+            opened = await anext(store.frames())
+            assert isinstance(opened, StoreOpened)
+            where |= {"store_host": HOST, "store_port": opened.port}
+        first = await stack.enter_async_context(rank(folder, inputs, 0, **where))
+        second = await stack.enter_async_context(rank(folder, inputs, 1, **where))
+        yield first, second
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait for something real, as long as it may take."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while True:
+            if is_so():
+                return
+            await asyncio.sleep(0.01)
+
+
+async def listen(worker: Worker, heard: list[Frame]) -> None:
+    async for frame in worker.frames():
+        heard += [frame]
+
+
+def steps(heard: list[Frame]) -> list[int]:
+    return [frame.step for frame in heard if isinstance(frame, CheckpointWritten)]
+
+
+def kept(heard: list[Frame]) -> list[StateKept]:
+    return [frame for frame in heard if isinstance(frame, StateKept)]
+
+
+@pytest.mark.parametrize("engine", ["torch", "mlx"])
+async def test_the_last_finished_step_outlives_a_rank_that_hangs(
+    tmp_path: Path, engine: str
+) -> None:
+    heard: list[Frame] = []
+    async with pair(tmp_path, engine) as (first, second), asyncio.TaskGroup() as group:
+        listening = group.create_task(listen(first, heard))
+        await until(lambda: len(steps(heard)) >= 5)
+        os.kill(second.pid, signal.SIGSTOP)
+        try:
+            first.keep_state(0)
+            await until(lambda: bool(kept(heard)))
+            (state,) = kept(heard)
+            assert state.step >= 5
+            assert state.step in (steps(heard)[-1], steps(heard)[-1] + 1), "the last one finished"
+        finally:
+            os.kill(second.pid, signal.SIGCONT)
+        await until(lambda: steps(heard)[-1] > state.step)
+        listening.cancel()
+    written, saved = (load(tmp_path / "rank-0" / name) for name in (named(state.step), state.path))
+    assert written.keys() == saved.keys()
+    assert all(np.array_equal(written[name], saved[name]) for name in written)
+
+
+def named(step: int) -> str:
+    return f"checkpoint-{step:08}"
+
+
+def load(folder: Path) -> dict[str, NDArray[np.float32]]:
+    moments = folder / "training_state" / "optimizer.safetensors"
+    return load_file(folder / "model.safetensors") | load_file(moments)

@@ -8,7 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from jupiterd.cycle.plan import derive, parameter_count, parse_model
+from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.locations import config_folder
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.workers.train.checkpoint import TrainingState, save_checkpoint

@@ -44,7 +44,7 @@ language: code:python
 data_sources:
   - {{kind: folder, path: {folder}, license: MIT, glob: "**/*.py"}}
 generation:
-  templates: [{{kind: complete_function, samples: 4}}]
+  templates: [{{kind: complete_function, samples: 32}}]
   max_tokens: 16
 holdout: {{fraction: 0.4, salt: tiny, min_documents: 10, min_clusters: 5}}
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}

@@ -305,6 +305,14 @@ class LossDivergedError(WorkFailedError):
     default_hint = "lower the learning rate, and start again from the last good checkpoint"
 
 
+class OutOfSyncError(WorkFailedError):
+    """The ranks of a gang no longer hold the same weights: what they train means nothing."""
+
+    code = "out-of-sync"
+    is_permanent = True
+    default_hint = "look at that machine's memory and drivers; go on from the last checkpoint"
+
+
 class OutOfMemoryError(WorkFailedError):
     """A worker's device has too little memory for what it computes at a time."""
 

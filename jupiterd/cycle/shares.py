@@ -12,7 +12,7 @@ from statistics import median
 
 from jupiterd.errors import Bug
 
-FIRST_LOOK_STEPS = 3
+FIRST_LOOK_STEPS = 5
 """Steps of an epoch before its first division by speed: the first ones warm up."""
 
 LOOK_EVERY_STEPS = 10
@@ -20,8 +20,9 @@ LOOK_EVERY_STEPS = 10
 WINDOW_STEPS = 10
 """A rank's rate is the median of its last steps: one hiccup changes nothing."""
 
-WORTH_CHANGING = 0.05
-"""Predicted gain, as a share of the step, below which a division is kept."""
+WORTH_CHANGING = 0.1
+"""Predicted gain, as a share of the step, below which a division is kept: equal machines never
+measure quite alike, and another division rounds another way."""
 
 Shares = tuple[int, ...]
 """Sequences of one step by rank; at least 1 each."""

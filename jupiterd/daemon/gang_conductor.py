@@ -346,13 +346,7 @@ class GangConductor:
             "store_port": meeting.port,
             "ring": list(meeting.ring),
             "interface": meeting.interfaces.get(launch.gang[rank], ""),
-            "log_dir": self._log_dir(),
         }
-
-    def _log_dir(self) -> str:
-        """Return where people want rank 0 to write its curves; empty where they didn't say."""
-        training = self._leading.cycle(self._cycle).training
-        return "" if training is None else str(training.settings.get("log_dir") or "")
 
     async def _follow(
         self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch

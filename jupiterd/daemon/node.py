@@ -78,7 +78,7 @@ class Node:
         self.refusals = Refusals()
         self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive)
         self.exports = Exports(state_dir.runs)
-        self.runner = WorkRunner(state_dir, self.library, group, settings.threads)
+        self.runner = WorkRunner(state_dir, self.library, group, settings)
         obedience = Obedience(self.file)
         self.holder = Holder(self.runner, obedience, group)
         self.merging, self.measuring = Merging(self), Measuring()

@@ -27,6 +27,7 @@ class StateDir:
         self.spool = root / "spool"
         self.runs = root / "runs"
         self.logs = root / "logs"
+        self.curves = self.logs / "curves"
         self.peers = root / "peers.json"
         self.control_socket = root / "control.sock"
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.library import Library
+from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.work_events import (
     Advanced,
@@ -61,12 +62,13 @@ class WorkRunner:
     """Runs worker processes for orders of the leader."""
 
     def __init__(
-        self, state_dir: StateDir, library: Library, group: asyncio.TaskGroup, threads: int = 0
+        self, state_dir: StateDir, library: Library, group: asyncio.TaskGroup, settings: Settings
     ) -> None:
         self.spares = Spares(state_dir.logs, group)
         self._state_dir = state_dir
         self._library = library
-        self._threads = threads
+        self._own = {"threads": settings.threads, "node_name": settings.name}
+        """What every worker is told of this machine, unless the order says otherwise."""
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}
 
@@ -111,7 +113,9 @@ class WorkRunner:
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
     ) -> AsyncGenerator[Said]:
-        params: dict[str, Any] = {"threads": self._threads, **order.params}
+        params: dict[str, Any] = {**self._own, **order.params}
+        if order.epoch:  # no path comes from outside
+            params["log_dir"] = str(self._state_dir.curves / order.cycle)
         listener = bind_listener(order.bind_host) if order.bind_host else None
         if listener is not None:
             params["listen_fd"] = listener.fileno()

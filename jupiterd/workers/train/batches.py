@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupiterd.cycle.permutation import sequences_at
+from jupiterd.cycle.shares import Shares, equal_shares
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.train.engine import MicroBatch
 
@@ -28,13 +29,15 @@ class Batches:
     rank: int = 0
     world_size: int = 1
 
-    def at(self, cursor: int) -> Iterator[MicroBatch]:
+    def at(self, cursor: int, shares: Shares | None = None) -> Iterator[MicroBatch]:
         """Yield (inputs, targets), each int64[micro batch, seq_len], of this rank's part.
 
-        The global batch begins at position `cursor` of the order; ranks take consecutive slices.
+        The global batch begins at position `cursor` of the order; ranks take consecutive slices, as
+        long as `shares` says, or equal ones.
         """
-        first = self.batch_sequences * self.rank // self.world_size
-        last = self.batch_sequences * (self.rank + 1) // self.world_size
+        shares = shares or equal_shares(self.batch_sequences, self.world_size)
+        first = sum(shares[: self.rank])
+        last = first + shares[self.rank]
         for start in range(first, last, self.micro_batch_sequences):
             count = min(self.micro_batch_sequences, last - start)
             tokens = self._tokens(cursor + start, count)

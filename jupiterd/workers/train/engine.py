@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
+from blake3 import blake3
 from numpy.typing import NDArray
 from transformers import PreTrainedConfig
 
@@ -18,6 +19,9 @@ from jupiterd.cycle.engine_options import EngineOptions, ResolvedOptions
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """Name -> values."""
+
+Rows = Sequence[Sequence[float]]
+"""Numbers of each rank, in the order of the ranks."""
 
 MicroBatch = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Inputs and targets, each [sequences, seq_len]."""
@@ -48,6 +52,15 @@ NEWTON_SCHULZ_STEPS = 5
 NEWTON_SCHULZ_EPSILON = 1e-7
 
 _EMBEDDINGS = ("embed", "wte", "wpe")
+
+
+def digest(tensors: Tensors) -> bytes:
+    """Return BLAKE3 of tensors, their names included."""
+    hasher = blake3()
+    for name, values in sorted(tensors.items()):
+        hasher.update(name.encode())
+        hasher.update(np.ascontiguousarray(values).tobytes())
+    return hasher.digest()
 
 
 def is_decayed(name: str, dimensions: int) -> bool:
@@ -86,6 +99,28 @@ class Engine(Protocol):
 
     updating: Updating
     """Entered around each optimizer update; out of it, the weights are those of a whole step."""
+
+    computed_s: float
+    """How long this rank computed in the last step, waiting for others not counted."""
+
+    @property
+    def gpus(self) -> Sequence[str]:
+        """Return the names of the GPUs that it computes on; none for a CPU."""
+        ...
+
+    @property
+    def peak_flops_per_s(self) -> float:
+        """Return what its device can do at best, in bf16; 0 where nobody knows."""
+        ...
+
+    def memory_used_bytes(self) -> int:
+        """Return how much of a GPU's memory is in use; 0 for a CPU."""
+        ...
+
+    @property
+    def platform(self) -> str:
+        """Return what decides how numbers are rounded: equal ones compute alike to the last bit."""
+        ...
 
     @property
     def name(self) -> str:
@@ -163,6 +198,6 @@ class Engine(Protocol):
         """
         ...
 
-    def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:
-        """Return the sum of all ranks' parts of the loss, and whether any of them wants to stop."""
+    def gather(self, values: Sequence[float]) -> Rows:
+        """Return what each rank has given, the same on all of them; float32 at the least."""
         ...

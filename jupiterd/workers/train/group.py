@@ -1,10 +1,10 @@
 """The ranks of a torch gang, as its engine sees them.
 
-Owns meeting the others, sharing gradients and agreeing at the end of a step. Doesn't know batches
+Owns meeting the others, sharing gradients and telling each other numbers. Doesn't know batches
 or models' insides. A group of one meets nobody and shares nothing.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
@@ -46,12 +46,14 @@ class Group:
             return nullcontext()
         return self._shared.no_sync()
 
-    def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:
-        """Return the sum of all ranks' parts of the loss, and whether any of them wants to stop."""
-        shares = torch.tensor([loss, float(wants_stop)], dtype=torch.float64)
-        if self.world_size > 1:
-            torch.distributed.all_reduce(shares)
-        return float(shares[0]), bool(shares[1] > 0)
+    def gather(self, values: Sequence[float]) -> Sequence[Sequence[float]]:
+        """Return what each rank has given, the same on all of them."""
+        if self.world_size == 1:
+            return [list(values)]
+        rows = torch.zeros(self.world_size, len(values), dtype=torch.float64)
+        rows[self.rank] = torch.tensor(values, dtype=torch.float64)
+        torch.distributed.all_reduce(rows)
+        return rows.tolist()
 
 
 @contextmanager

@@ -8,10 +8,11 @@ callbacks.
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from jupiterd.cycle.plan import TrainPlan
+from jupiterd.cycle.shares import Balance, Shares, equal_shares
 from jupiterd.errors import LossDivergedError
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import Engine
@@ -58,11 +59,15 @@ class TrainingLoop:
         plan, schedule = self.plan, self.plan.schedule()
         losses: deque[float] = deque(maxlen=WINDOW_STEPS)
         times: deque[float] = deque([time.monotonic()], maxlen=WINDOW_STEPS + 1)
+        ranks, batch = self.engine.world_size, plan.batch_sequences
+        balance = Balance(batch, equal_shares(batch, ranks))
         for step in range(first_step, plan.steps):
             learning_rate = schedule.learning_rate(step)
-            micro_batches = list(self.batches.at(step * plan.batch_sequences))
-            share, norm = self.engine.step(micro_batches, learning_rate)
-            loss, stop = self.engine.agree(share, wants_stop=self.stop_requested())
+            micro_batches = list(self.batches.at(step * batch, balance.shares))
+            part, norm = self.engine.step(micro_batches, learning_rate)
+            parts, stops, rates = self._told_by_all(part, balance.shares)
+            loss, stop = sum(parts), any(stops)
+            balance.measured(rates)
             if not math.isfinite(loss) or math.isnan(norm):
                 what = "loss" if not math.isfinite(loss) else "gradient"
                 raise LossDivergedError(f"the {what} is no longer a number at step {step}")
@@ -71,7 +76,7 @@ class TrainingLoop:
             self.step_done(
                 StepDone(
                     step=step + 1,
-                    cursor=(step + 1) * plan.batch_sequences,
+                    cursor=(step + 1) * batch,
                     loss=loss,
                     mean_loss=sum(losses) / len(losses),
                     learning_rate=learning_rate,
@@ -82,6 +87,11 @@ class TrainingLoop:
             )
             if stop:
                 return
+
+    def _told_by_all(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
+        """Return each rank's part of the loss, wish to stop, and sequences per second."""
+        rate = shares[self.engine.rank] / max(self.engine.computed_s, 1e-9)
+        return zip(*self.engine.gather([part, float(self.stop_requested()), rate]), strict=True)
 
     def _rate(self, times: deque[float]) -> float:
         tokens = (len(times) - 1) * self.plan.batch_sequences * self.batches.shards.seq_len

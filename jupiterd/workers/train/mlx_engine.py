@@ -9,6 +9,8 @@ gradients, which the ring averages, are multiplied by their number beforehand.
 """
 
 import math
+import platform
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from importlib.metadata import version
@@ -16,7 +18,6 @@ from typing import Any
 
 import mlx.core as mx
 import numpy as np
-from blake3 import blake3
 from mlx.utils import tree_map
 from numpy.typing import NDArray
 
@@ -26,7 +27,7 @@ from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.memory import options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.train.engine import MicroBatch, Tensors, Updating
+from jupiterd.workers.train.engine import MicroBatch, Rows, Tensors, Updating, digest
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.mlx_model import MlxModel, flat, tree
 from jupiterd.workers.train.mlx_optimizer import MlxOptimizer
@@ -51,10 +52,17 @@ class MlxEngine:
         self._optimizer = MlxOptimizer(plan)
         self._loss_and_gradients = mx.value_and_grad(self._loss)
         self.device = device()
+        self.platform = f"mlx {version('mlx')} {platform.machine()} {mx.default_device()}"
+        self.computed_s, self.peak_flops_per_s = 0.0, 0.0
+        self.gpus = gpus()
         self.rank, self.world_size = ring.rank, ring.world_size
         self.name = "mlx/ring" if ring.world_size > 1 else "mlx"
         self._parameters: dict[str, mx.array] = {}
         self.load_weights(first_weights(self._model.shapes, plan.seed))
+
+    def memory_used_bytes(self) -> int:
+        """Return how much of a GPU's memory is in use; 0 for a CPU."""
+        return mx.get_active_memory() if self.gpus else 0
 
     def weights(self) -> Tensors:
         """Return a copy of the weights as they are now, tied ones once."""
@@ -86,14 +94,16 @@ class MlxEngine:
         shapes = {name: list(shape) for name, shape in self._model.shapes.items()}
         self._ring.compare({"versions": versions, "shapes": shapes, **agreement})
         # Ranks that load the same checkpoint have the same weights; sharing them takes a while.
-        if not self._ring.is_same(_digest(self.weights()), "compares its weights"):
+        if not self._ring.is_same(digest(self.weights()), "compares its weights"):
             self._replace(self._ring.share_first(self._parameters))
 
     def step(
         self, micro_batches: Sequence[MicroBatch], learning_rate: float
     ) -> tuple[float, float]:
         """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
+        began_s = time.perf_counter()
         share, gradients = self._accumulate(micro_batches)
+        self.computed_s = time.perf_counter() - began_s
         shared = flat(self._ring.average(gradients))
         norm = length(shared)
         if not math.isfinite(norm):
@@ -105,9 +115,9 @@ class MlxEngine:
             mx.eval(self._optimizer.moments)
         return share, norm
 
-    def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:
-        """Return the sum of all ranks' parts of the loss, and whether any of them wants to stop."""
-        return self._ring.agree(loss, wants_stop=wants_stop)
+    def gather(self, values: Sequence[float]) -> Rows:
+        """Return what each rank has given, the same on all of them."""
+        return self._ring.gather(values)
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> tuple[float, Any]:
         """Return this rank's part of the loss, and its gradients, computed to the end."""
@@ -167,12 +177,10 @@ def abilities() -> DeviceAbilities:
     return DeviceAbilities("mlx", kind, memory, has_bf16=kind == "gpu")
 
 
-def _digest(tensors: Tensors) -> bytes:
-    hasher = blake3()
-    for name, values in sorted(tensors.items()):
-        hasher.update(name.encode())
-        hasher.update(np.ascontiguousarray(values).tobytes())
-    return hasher.digest()
+def gpus() -> tuple[str, ...]:
+    """Return the name of the GPU, if MLX computes on one."""
+    info: Mapping[str, Any] = mx.device_info()
+    return (str(info.get("device_name", "gpu")),) if device() == "gpu" else ()
 
 
 def _arrays(arrays: Mapping[str, mx.array]) -> Tensors:

@@ -121,16 +121,15 @@ class Ring:
             mx.eval(shared)
         return shared
 
-    def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:
-        """Return the sum of all ranks' parts of the loss, and whether any of them wants to stop."""
+    def gather(self, values: Sequence[float]) -> Sequence[Sequence[float]]:
+        """Return what each rank has given, the same on all of them; as float32."""
         if self._group is None:
-            return loss, wants_stop
+            return [list(values)]
         with self._waiting("ends a step"):
-            mine = mx.array([loss, float(wants_stop)], dtype=mx.float32)
-            shares = mx.distributed.all_sum(mine, group=self._group, stream=mx.cpu)
-            mx.eval(shares)
-        total, stops = np.array(shares).tolist()
-        return float(total), stops > 0
+            mine = mx.array(list(values), dtype=mx.float32)[None]
+            rows = mx.distributed.all_gather(mine, group=self._group, stream=mx.cpu)
+            mx.eval(rows)
+        return np.array(rows).tolist()
 
     @contextmanager
     def _waiting(self, what: str) -> Generator[None]:

@@ -39,7 +39,9 @@ from jupiterd.workers.train.checkpoint import (
 from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
 from jupiterd.workers.train.engine import Engine, Tensors
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
+from jupiterd.workers.train.run_report import RunReport, course_of
 from jupiterd.workers.train.state_keeper import StateKeeper
+from jupiterd.workers.train.weight_sync import WeightSync
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ class RankTraining:
         self._last: StepDone | None = None
         self._saver = CheckpointSaver(task.inputs["tokenizer"])
         self._last_good = _name_of(task.inputs.get("checkpoint"))
+        self._sync = WeightSync(engine, self._start.step)
+        self._report = self._new_report()
         keeper = StateKeeper(self._start.step, self._keep)
         engine.updating = keeper.updating
         task.keep = keeper.keep
@@ -108,9 +112,7 @@ class RankTraining:
             shards=self._job.shards,
             seed=f"{self._plan.seed}/round {self._job.round}",
             batch_sequences=self._plan.batch_sequences,
-            micro_batch_sequences=int(
-                self._task.params.get("micro_batch_sequences", self._plan.micro_batch_sequences)
-            ),
+            micro_batch_sequences=self._micro_batch,
             rank=self._engine.rank,
             world_size=self._engine.world_size,
         )
@@ -122,7 +124,8 @@ class RankTraining:
             step_done=self._step_done,
         )
         try:
-            loop.run(self._start.step)
+            with self._report:
+                loop.run(self._start.step)
         except LossDivergedError as error:
             self._saver.wait()
             told = f"{error.message}; the last good checkpoint is {self._last_good}"
@@ -130,6 +133,19 @@ class RankTraining:
         finally:
             self._saver.wait()
         return self._finished()
+
+    @property
+    def _micro_batch(self) -> int:
+        """Return how many sequences this rank holds at a time; fewer where its memory ran out."""
+        planned = self._plan.micro_batch_sequences
+        return int(self._task.params.get("micro_batch_sequences", planned))
+
+    def _new_report(self) -> RunReport:
+        params, job = self._task.params, self._job
+        course = course_of(job.shape, job.plan, self._micro_batch, job.shards.sequences)
+        log_dir = Path(params["log_dir"]) if params.get("log_dir") else None
+        node = str(params.get("node_name", ""))
+        return RunReport(self._engine, job.shape, course, node, log_dir, self._start.step)
 
     def _begin(self, checkpoint: Path | None) -> Start:
         if checkpoint is None:
@@ -162,6 +178,7 @@ class RankTraining:
 
     def _step_done(self, done: StepDone) -> None:
         self._last = done
+        self._report.step(done, self._sync.check(done.step, is_last=done.is_last))
         readings = {
             "step": done.step,
             "loss": done.loss,
@@ -213,6 +230,8 @@ class RankTraining:
 
     def _finished(self) -> TaskFinished:
         step = self._start.step if self._last is None else self._last.step
+        if step == self._plan.steps:
+            self._report.finished()
         counts: dict[str, float] = {
             "steps": step - self._start.step,
             "tokens": self._tokens_of(step - self._start.step),

@@ -3,7 +3,9 @@
 Owns the asking. Doesn't know what is decided from the answers (`cycle/engine_options`).
 """
 
+import platform
 import shutil
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 import psutil
@@ -13,6 +15,10 @@ from jupiterd.cycle.engine_options import DeviceAbilities
 
 AMPERE = (8, 0)
 """CUDA capability from which bf16 is computed by the hardware, and flash-attn runs."""
+
+
+PEAK_FLOPS_PER_S = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "4090": 165e12}
+"""Part of a GPU's name -> dense bf16 with sums in fp32, from the makers' data sheets."""
 
 
 def abilities(device: str) -> DeviceAbilities:
@@ -25,6 +31,26 @@ def abilities(device: str) -> DeviceAbilities:
     # Apple's GPUs share the machine's memory. A CPU's bf16 is slower where it has no instructions
     # for it, and unlike CPUs of one gang should not differ more than they must.
     return DeviceAbilities("torch", kind, memory_bytes, can_compile=has_compiler)
+
+
+def gpus_of(device: str) -> tuple[str, ...]:
+    """Return the name of the GPU, if it is one."""
+    return (torch.cuda.get_device_name(device),) if torch.device(device).type == "cuda" else ()
+
+
+def peak_of(gpus: Sequence[str]) -> float:
+    """Return the floating point operations per second of a GPU at best; 0 where nobody knows."""
+    found = (flops for gpu in gpus for name, flops in PEAK_FLOPS_PER_S.items() if name in gpu)
+    return next(found, 0.0)
+
+
+def platform_of(device: str) -> str:
+    """Return what decides how numbers are rounded there: equal ones compute alike, to the bit."""
+    if torch.device(device).type == "cuda":
+        where = torch.cuda.get_device_name(device)
+    else:
+        where = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()} {device}"
+    return f"torch {torch.__version__} {where}"
 
 
 def _cuda(device: str) -> DeviceAbilities:

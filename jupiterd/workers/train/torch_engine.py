@@ -20,10 +20,11 @@ from torch.nn import functional
 from jupiterd.cycle.engine_options import ResolvedOptions
 from jupiterd.cycle.memory import LOGIT_CHUNK_TOKENS, options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
-from jupiterd.workers.train.engine import LOSS_SCALE, MicroBatch, Tensors, Updating
+from jupiterd.workers.train.engine import LOSS_SCALE, MicroBatch, Rows, Tensors, Updating
 from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.loss_scale import SMALLEST, LossScale
-from jupiterd.workers.train.torch_device import abilities
+from jupiterd.workers.train.torch_clock import ComputeClock
+from jupiterd.workers.train.torch_device import abilities, gpus_of, peak_of, platform_of
 from jupiterd.workers.train.torch_loss import cross_entropy, softmax_error
 from jupiterd.workers.train.torch_model import (
     LanguageModel,
@@ -84,9 +85,17 @@ class TorchEngine:
         self._scale = LossScale()
         self._loss: nn.Module = LossModel(self._model, self.options, device)
         self.device = device
+        self.platform, self.gpus = platform_of(device), gpus_of(device)
+        self.peak_flops_per_s = peak_of(self.gpus)
+        self.computed_s = 0.0
+        self._clock = ComputeClock(self._parameters.values(), device)
         self.rank, self.world_size = group.rank, group.world_size
         self.name = "torch/gloo" if group.world_size > 1 else "torch"
         self.config = cast("LanguageModel", self._model).config
+
+    def memory_used_bytes(self) -> int:
+        """Return how much of a GPU's memory is in use; 0 for a CPU."""
+        return torch.cuda.memory_allocated(self.device) if self.gpus else 0
 
     def weights(self) -> Tensors:
         """Return the weights as they are now, tied ones once."""
@@ -127,16 +136,17 @@ class TorchEngine:
         Where one rank computes in fp16, all scale alike: their gradients are added up.
         """
         self._loss = self._group.join(self._loss)
-        _, some_rank_scales = self._group.agree(0.0, wants_stop=self.options.scaler)
-        if some_rank_scales:
+        if any(scales for (scales,) in self._group.gather([float(self.options.scaler)])):
             self._scale.turn_on()
 
     def step(
         self, micro_batches: Sequence[MicroBatch], learning_rate: float
     ) -> tuple[float, float]:
         """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
+        self._clock.start()
         share = self._accumulate(micro_batches)
         norm = self._length() / self._scale.factor
+        self.computed_s = self._clock.computed_s()
         if math.isfinite(norm):
             self._shorten(norm)
             with self.updating():
@@ -151,9 +161,9 @@ class TorchEngine:
             _forget_gradient(parameter, is_shared=self.world_size > 1)
         return float(share), norm if math.isfinite(norm) else math.nan
 
-    def agree(self, loss: float, *, wants_stop: bool) -> tuple[float, bool]:
-        """Return the sum of all ranks' parts of the loss, and whether any of them wants to stop."""
-        return self._group.agree(loss, wants_stop=wants_stop)
+    def gather(self, values: Sequence[float]) -> Rows:
+        """Return what each rank has given, the same on all of them."""
+        return self._group.gather(values)
 
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> Tensor:
         """Leave the batch's gradients in the parameters; return this rank's part of the loss."""

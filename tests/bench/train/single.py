@@ -29,6 +29,7 @@ from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.model_config import model_config
+from jupiterd.workers.train.torch_device import peak_of
 from jupiterd.workers.train.torch_engine import TorchEngine
 from jupiterd.workers.train.torch_model import make_model
 from tests.bench.figure import machine
@@ -39,9 +40,6 @@ MODELS = Path(__file__).resolve().parents[3] / "config" / "models"
 WARM_STEPS, STEPS = 1, 4
 BATCH = (2, 4, 256)
 """Micro batches in a step, sequences in each, tokens in each of those; on a CPU."""
-
-PEAK_FLOPS = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "4090": 165e12}
-"""bf16, without sparsity, as the makers say."""
 
 Contestant = Callable[[int], Sequence[Moment]]
 """Takes so many steps; returns when each was done."""
@@ -175,7 +173,7 @@ def _ratios(theirs: list[Moment], ours_: list[Moment]) -> str:
 def on_gpu(folder: Path) -> None:
     """Print tokens/s and the share of the peak of 100m, 350m and 1b, bf16 and compiled."""
     device = torch.cuda.get_device_name()
-    peak = next((flops for name, flops in PEAK_FLOPS.items() if name in device), 0.0)
+    peak = peak_of([device])
     for size, batch in (("100m", (1, 32, 1024)), ("350m", (1, 16, 1024)), ("1b", (1, 8, 1024))):
         shape = preset(size)
         tokens = write_shards(folder / size, shape)

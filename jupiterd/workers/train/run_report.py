@@ -1,0 +1,117 @@
+"""What one rank tells people about its run: lines in its log, and rank 0's curves.
+
+Owns what is told when. Doesn't know how a line is written (`run_lines`), or a curve (`metrics`).
+"""
+
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Self
+
+from jupiterd.cycle.memory import flops_per_token
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.loop import StepDone
+from jupiterd.workers.train.metrics import RunMetrics
+from jupiterd.workers.train.run_lines import (
+    Course,
+    Numerics,
+    Place,
+    end_line,
+    epoch_line,
+    start_lines,
+    step_line,
+)
+
+
+class RunReport(AbstractContextManager["RunReport"]):
+    """The report of one rank, from the first step of its epoch to the last."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        shape: ModelShape,
+        course: Course,
+        node: str,
+        log_dir: Path | None,
+        from_step: int,
+    ) -> None:
+        self._engine = engine
+        self._shape = shape
+        self._course = course
+        self._place = Place(engine.rank, engine.world_size, node, engine.device)
+        has_curves = engine.rank == 0 and log_dir is not None
+        self._metrics = RunMetrics(log_dir, from_step) if has_curves and log_dir else None
+        self._began_s = time.monotonic()
+        self._losses: list[float] = []
+        """Of this pass over the data, as far as this epoch has trained it."""
+
+    def __enter__(self) -> Self:
+        """Say what is trained, and on what."""
+        engine = self._engine
+        options = engine.options
+        numerics = Numerics(options.precision, options.autocast, options.scaler)
+        for line in start_lines(self._place, engine.name, engine.gpus, numerics, self._course):
+            _say(line)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the curves."""
+        if self._metrics is not None:
+            self._metrics.__exit__()
+
+    def step(self, done: StepDone, sync: str) -> None:
+        """Tell of a step; after the last one of a pass, tell of the pass."""
+        _say(step_line(self._place, self._course, done.step, done.loss, done.tokens_per_s, sync))
+        self._losses.append(done.loss)
+        self._write(
+            done.step,
+            {
+                "loss": done.loss,
+                "tokens_per_s": done.tokens_per_s,
+                "mfu": self._utilisation(done.tokens_per_s),
+                "grad_norm": done.grad_norm,
+                "lr": done.learning_rate,
+            },
+        )
+        if self._course.epoch_of(done.step) > self._course.epoch_of(done.step - 1) or done.is_last:
+            self._pass_done(done.step)
+
+    def finished(self) -> None:
+        """Say that all steps are done."""
+        _say(end_line(self._place))
+
+    def _pass_done(self, step: int) -> None:
+        elapsed_s, self._began_s = time.monotonic() - self._began_s, time.monotonic()
+        loss, self._losses = sum(self._losses) / len(self._losses), []
+        if self._place.rank == 0:
+            _say(epoch_line(self._course, self._course.epoch_of(step - 1), loss, None, elapsed_s))
+        self._write(step, {"train_loss": loss, "epoch_seconds": elapsed_s})
+
+    def _utilisation(self, tokens_per_s: float) -> float | None:
+        """Return the share of the devices' peak that is used; None where nobody knows the peak."""
+        peak = self._engine.peak_flops_per_s * self._engine.world_size
+        return tokens_per_s * flops_per_token(self._shape) / peak if peak else None
+
+    def _write(self, step: int, readings: dict[str, Any]) -> None:
+        if self._metrics is not None:
+            self._metrics.write(step, readings, self._engine.memory_used_bytes())
+
+
+def course_of(shape: ModelShape, plan: TrainPlan, micro_batch: int, sequences: int) -> Course:
+    """Return the course of a plan over so many sequences of data."""
+    return Course(
+        model=shape.size,
+        d_model=shape.hidden,
+        layers=shape.layers,
+        heads=shape.heads,
+        seq_len=shape.seq_len,
+        micro_batch=micro_batch,
+        batch=plan.batch_sequences,
+        steps=plan.steps,
+        steps_per_epoch=sequences / plan.batch_sequences,
+    )
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - the worker's log

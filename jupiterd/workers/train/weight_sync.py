@@ -1,0 +1,53 @@
+"""Whether this rank still holds the weights of the others: looked at now and then.
+
+Owns when it is looked at, and what is told of the weights. Doesn't know who is right
+(`cycle/sync`), or how numbers travel.
+"""
+
+from jupiterd.cycle.sync import LENGTHS, Fingerprint, diverged
+from jupiterd.errors import OutOfSyncError
+from jupiterd.workers.train.engine import Engine, digest
+
+EVERY_STEPS = 50
+"""Between two looks; and after the first step and the last. Hashing takes a second for 4 GB."""
+
+IN_SYNC = "OK"
+ALONE = "alone"
+"""There is nobody to be in sync with."""
+
+
+class WeightSync:
+    """The looks of one rank; all ranks look after the same steps."""
+
+    def __init__(self, engine: Engine, first_step: int) -> None:
+        self._engine = engine
+        self._first_step = first_step
+
+    def check(self, step: int, *, is_last: bool) -> str:
+        """Compare with the others if it is time; return how it stands.
+
+        Raises:
+            OutOfSyncError: the weights differ; the ranks are named.
+        """
+        if self._engine.world_size == 1:
+            return ALONE
+        if is_last or step == self._first_step + 1 or step % EVERY_STEPS == 0:
+            self._compare(step)
+        return IN_SYNC
+
+    def _compare(self, step: int) -> None:
+        rows = self._engine.gather(fingerprint(self._engine).to_numbers())
+        if found := diverged([Fingerprint.from_numbers(row) for row in rows]):
+            ranks = " and ".join(map(str, found))
+            verb = "holds" if len(found) == 1 else "hold"
+            raise OutOfSyncError(f"rank {ranks} {verb} other weights than the rest at step {step}")
+
+
+def fingerprint(engine: Engine) -> Fingerprint:
+    """Return what the rank tells of its weights."""
+    weights = engine.weights()
+    squares = [0.0] * LENGTHS
+    for number, name in enumerate(sorted(weights)):
+        values = weights[name].ravel()
+        squares[number % LENGTHS] += float(values @ values)
+    return Fingerprint.of(engine.platform, digest(weights), [value**0.5 for value in squares])

@@ -36,7 +36,9 @@ class Group:
         """Return the model to call: all ranks begin with rank 0's weights and sum gradients."""
         if self.world_size == 1:
             return model
-        self._shared = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+        self._shared = nn.parallel.DistributedDataParallel(
+            model, gradient_as_bucket_view=True, broadcast_buffers=False
+        )
         _KEPT.append(self._shared)
         return self._shared
 

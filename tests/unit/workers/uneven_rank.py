@@ -1,0 +1,79 @@
+"""Trains one rank, slowed down or disturbed, in a process of its own: `... uneven_rank SPEC.json`.
+
+The file says: engine, params, inputs, folder, sequence_s (what each sequence takes longer), and
+nudge_step (a step after which one weight is changed by a little; 0: none). What became of each step
+is written to FOLDER/steps.json, and the error, if there was one.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jupiterd.errors import JupiterError
+from jupiterd.workers.train.engine import Engine, MicroBatch
+from jupiterd.workers.train.loop import StepDone
+from jupiterd.workers.train.rank_training import RankTraining
+from tests.unit.workers.tiny_run import TaskAlone
+
+
+def engine_class(name: str) -> Any:
+    if name == "mlx":
+        from jupiterd.workers.train.mlx_engine import MlxEngine
+
+        return MlxEngine
+    from jupiterd.workers.train.torch_engine import TorchEngine
+
+    return TorchEngine
+
+
+def disturb(spec: dict[str, Any], steps: list[dict[str, float]]) -> None:
+    """Let each sequence take longer, note the shares, and change a weight where that is wanted."""
+    engine: Any = engine_class(spec["engine"])
+    training: Any = RankTraining
+    accumulate, tell = engine._accumulate, training._step_done
+
+    def slowly(self: Any, micro_batches: Sequence[MicroBatch]) -> Any:
+        sequences = sum(len(inputs) for inputs, _ in micro_batches)
+        time.sleep(sequences * spec["sequence_s"])  # noqa: TID251 - a slow machine
+        steps.append({"sequences": sequences})
+        return accumulate(self, micro_batches)
+
+    def noting(self: Any, done: StepDone) -> None:
+        steps[-1] |= {"loss": done.loss, "computed_s": self._engine.computed_s}
+        if done.step == spec["nudge_step"]:
+            nudge(self._engine)
+        tell(self, done)
+
+    engine._accumulate, training._step_done = slowly, noting
+
+
+def nudge(engine: Engine) -> None:
+    weights = {name: values.copy() for name, values in engine.weights().items()}
+    weights["model.norm.weight"][0] += 1e-3
+    engine.load_weights(weights)
+
+
+def run(spec: dict[str, Any]) -> None:
+    folder, steps = Path(spec["folder"]), list[dict[str, float]]()
+    disturb(spec, steps)
+    task = TaskAlone("train", spec["params"], spec["inputs"], folder)
+    if spec["engine"] == "mlx":
+        from jupiterd.workers.train import mlx_rank as rank
+    else:
+        from jupiterd.workers.train import torch_rank as rank
+    error = ""
+    try:
+        rank.run(task)
+    except JupiterError as failed:
+        error = failed.message
+    (folder / "steps.json").write_text(json.dumps({"steps": steps, "error": error}))
+
+
+if __name__ == "__main__":
+    run(json.loads(Path(sys.argv[1]).read_text()))
+    sys.stdout.flush()
+    os._exit(0)  # as a worker does

@@ -4,7 +4,9 @@ Owns the count of steps and the batch. Doesn't know data sets or ranks beyond th
 """
 
 import math
+from typing import Any
 
+from jupiterd.cycle.memory import Fit
 from jupiterd.cycle.plan import ModelShape, Recipe, TrainPlan
 from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.errors import EmptySourceError
@@ -49,7 +51,7 @@ def derive_run(recipe: Recipe, recipe_seq_len: int, settings: RunSettings, steps
     return TrainPlan(
         steps=steps,
         batch_sequences=settings.batch_sequences,
-        micro_batch_sequences=settings.batch_size,
+        micro_batch_sequences=settings.micro_batch or settings.batch_size,
         learning_rate=recipe.learning_rate if peak is None else peak,
         warmup_steps=min(MAX_WARMUP_STEPS, max(1, round(steps * recipe.warmup_fraction))),
         decay_steps=round(steps * recipe.decay_fraction),
@@ -59,6 +61,20 @@ def derive_run(recipe: Recipe, recipe_seq_len: int, settings: RunSettings, steps
         seed=settings.seed,
         options=settings.options(recipe.options),
     )
+
+
+def kept_as(settings: RunSettings, fit: Fit) -> RunSettings:
+    """Return the settings with what had to be changed so that the model fits its devices."""
+    asked, options = settings.batch_size, fit.plan.options
+    changed: dict[str, Any] = {}
+    if fit.plan.micro_batch_sequences < min(asked, settings.batch_sequences):
+        changed["micro_batch"] = fit.plan.micro_batch_sequences
+    if fit.gradient_checkpointing:
+        changed["gradient_checkpointing"] = "on"
+    if fit.changes:
+        changed |= {"optimizer": options.optimizer, "weights": options.weights}
+        changed["precision"] = options.precision
+    return settings.model_copy(update=changed)
 
 
 def _checkpoint_every_steps(recipe: Recipe, recipe_seq_len: int, settings: RunSettings) -> int:

@@ -44,6 +44,8 @@ class RunSettings(_Asked):
     batch_size: Annotated[int, Field(ge=1, le=65_536)] = 1
     """Sequences that a device holds at a time."""
     gradient_accumulation_steps: Annotated[int, Field(ge=1, le=65_536)] = 32
+    micro_batch: Annotated[int, Field(ge=0, le=65_536)] = 0
+    """What a device holds at a time where the batch size doesn't fit its memory; 0: it fits."""
     ranks: Annotated[int, Field(ge=1, le=65_536)] = 1
     """Members of the gang when the run was asked for: the batch is the same ever after."""
     max_ranks: Annotated[int, Field(ge=0, le=65_536)] = 0
@@ -52,6 +54,8 @@ class RunSettings(_Asked):
     gradient_checkpointing: Literal["auto", "on", "off"] = "auto"
     attention: Literal["auto", "sdpa", "flash"] = "auto"
     optimizer: Literal["auto", "adamw", "muon"] = "auto"
+    """Auto: the size's own."""
+    weights: Literal["auto", "fp32", "bf16"] = "auto"
     """Auto: the size's own."""
     learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     """None: the size's own."""
@@ -68,6 +72,7 @@ class RunSettings(_Asked):
             "gradient_checkpointing": self.gradient_checkpointing,
             "attention": self.attention,
             "optimizer": self.optimizer,
+            "weights": self.weights,
         }
         chosen = {name: value for name, value in asked.items() if value != AUTO}
         return of_the_size.model_copy(update=chosen)

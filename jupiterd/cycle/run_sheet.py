@@ -101,9 +101,14 @@ def _batch(shape: ModelShape, plan: TrainPlan, ranks: int) -> str:
     tokens = plan.batch_sequences * shape.seq_len
     return (
         f"Effective batch {Accumulation.of(plan, ranks)} sequences (micro-batch x accumulation x "
-        f"ranks), {tokens:,} tokens; {plan.steps:,} steps, {plan.steps * tokens / 1e6:,.1f} "
-        "million tokens"
+        f"ranks), {tokens:,} tokens; {_length(plan.steps, tokens)}"
     )
+
+
+def _length(steps: int, tokens: int) -> str:
+    if not steps:
+        return "as many steps as the data takes"
+    return f"{steps:,} steps, {steps * tokens / 1e6:,.1f} million tokens"
 
 
 def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:
@@ -111,4 +116,6 @@ def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:
     if not rate:
         return "Expected speed N/A: no device was measured yet"
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
+    if not tokens:
+        return f"Expected {rate:,.0f} tokens/s"
     return f"Expected {rate:,.0f} tokens/s, done in {duration(tokens / rate)}"

@@ -1,10 +1,24 @@
-"""The models that people name: presets in `config/models`.
+"""The models that people name: presets in `config/models`, or a Hugging Face configuration.
 
 Owns finding and reading them. Doesn't know what a preset says (`cycle.plan`).
 """
 
-from jupiterd.errors import NotFoundError
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.locations import config_folder
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.plan import ModelShape
+
+MAX_CONFIG_BYTES = 64 << 10
+"""A config.json is a page; it travels in an entry of the ledger."""
+
+MAX_NAME_CHARACTERS = 32
+HINT = "give the Hugging Face folder of a causal language model"
 
 
 def model_text(name: str) -> str:
@@ -16,10 +30,75 @@ def model_text(name: str) -> str:
     """
     from jupiterd.cycle.plan import parse_model  # its models take 8 MB, idle or not
 
-    folder = config_folder() / "models"
-    known = sorted(path.stem for path in folder.glob("*.yaml"))
-    if name not in known:
-        raise NotFoundError(f"there is no size {name}", f"sizes: {', '.join(known)}")
-    text = (folder / f"{name}.yaml").read_text()
+    if name not in _names():
+        raise NotFoundError(
+            f"there is no size {name}",
+            f"sizes: {', '.join(_names())}; or a folder with a config.json",
+        )
+    text = (_folder() / f"{name}.yaml").read_text()
     parse_model(text)
     return text
+
+
+def presets() -> "list[ModelShape]":
+    """Return every preset."""
+    from jupiterd.cycle.plan import parse_model
+
+    return [parse_model((_folder() / f"{name}.yaml").read_text()) for name in _names()]
+
+
+def text_of_config(name: str, config_json: str, seq_len: int) -> str:
+    """Return a model that is given as Hugging Face's config.json, in the form of a preset.
+
+    Its recipe is that of the preset which is nearest in size.
+
+    Raises:
+        UsageError: it isn't the configuration of a causal language model, or one that is too short
+            for such sequences.
+    """
+    from pydantic import ValidationError
+
+    from jupiterd.cycle.architectures import parameter_count
+    from jupiterd.cycle.plan import shape_of_config
+
+    config, sizes = _config(config_json), presets()
+    shown = re.sub(r"[^\w.-]+", "-", name)[:MAX_NAME_CHARACTERS] or "model"
+    try:
+        shape = shape_of_config(shown, config, sizes[0].recipe)
+    except ValidationError as error:  # a number that no model has
+        first = error.errors(include_url=False)[0]
+        reason = ".".join(map(str, first["loc"])) + ": " + first["msg"].lower()
+        raise UsageError(f"{shown} can't be trained: {reason}", HINT) from error
+    _check_positions(shown, config, seq_len)
+    wanted = parameter_count(shape)
+    nearest = min(sizes, key=lambda preset: abs(parameter_count(preset) - wanted))
+    return json.dumps(shape.to_plain() | {"recipe": nearest.recipe.to_plain()}, sort_keys=True)
+
+
+def _config(config_json: str) -> dict[str, Any]:
+    if len(config_json.encode()) > MAX_CONFIG_BYTES:
+        raise UsageError(f"config.json is larger than {MAX_CONFIG_BYTES >> 10} KiB")
+    try:
+        config: object = json.loads(config_json)
+    except (ValueError, RecursionError):
+        config = None
+    if not isinstance(config, dict):
+        raise UsageError("config.json isn't one JSON object", HINT)
+    return cast("dict[str, Any]", config)
+
+
+def _check_positions(name: str, config: dict[str, Any], seq_len: int) -> None:
+    positions = config.get("max_position_embeddings") or config.get("n_positions")
+    if isinstance(positions, int) and seq_len > positions:
+        raise UsageError(
+            f"{name} has {positions} positions, and a sequence would have {seq_len} tokens",
+            f"--seq-len {positions}",
+        )
+
+
+def _folder() -> Path:
+    return config_folder() / "models"
+
+
+def _names() -> list[str]:
+    return sorted(path.stem for path in _folder().glob("*.yaml"))

@@ -5,18 +5,20 @@ Owns their checks and what they record; they run at the leader. Doesn't know how
 
 import secrets
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
-from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
+from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStateSet, DataRequested, TrainingStarted
 from jupiterd.cluster.node_names import find_node
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.data_commands import requested_data
 from jupiterd.daemon.data_sets import find_data, title
+from jupiterd.daemon.estimate import estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.member_commands import Arguments, Command
-from jupiterd.daemon.model_files import model_text
+from jupiterd.daemon.model_files import model_text, text_of_config
 from jupiterd.errors import (
     ConflictError,
     MissingExtraError,
@@ -41,32 +43,36 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         NotFoundError: no such model, data set or node.
         EmptySourceError: the data set isn't enough for one sequence.
         MissingExtraError: nobody has the engine.
+        TooLargeForDeviceError: the model fits no machine's memory.
         UsageError: something that can't be.
     """
     _check_that_nothing_trains(leading)
-    from jupiterd.cycle.architectures import parameter_count
     from jupiterd.cycle.plan import parse_model  # 8 MB, idle or not
-    from jupiterd.cycle.run_plan import fitted, sequences_in
+    from jupiterd.cycle.run_plan import derive_run, fitted, kept_as, sequences_in, total_steps
     from jupiterd.cycle.run_settings import RunSettings
 
-    model = str(arguments["model"])
-    text = model_text(model)
-    preset = parse_model(text)
     engine = check_wanted(str(arguments.get("engine", AUTO)))
     nodes, most = _named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
-    ranks = _ranks(leading, engine, nodes, most)
+    choice = _gang(leading, engine, nodes, most)
+    ranks = len(choice.gang)
     asked = {**arguments.get("settings", {}), "ranks": ranks, "max_ranks": most}
     settings = RunSettings.parse(asked)
+    model, text = _model(arguments, settings.seq_len)
+    preset = parse_model(text)
     run = CycleId(secrets.token_hex(8))
-    vocab_size = preset.vocab_size
+    vocab_size, steps = preset.vocab_size, settings.max_steps or 0
     making: tuple[DataRequested, ...] = ()
     if "source" in arguments:
         data = requested_data(leading, run, arguments, vocab_size)
         making = (data,)
     else:
         data, made = find_data(leading.journal.state, str(arguments.get("data") or ""))
-        sequences_in(int(made.counts["tokens"]), settings.seq_len)
+        steps = total_steps(settings, sequences_in(int(made.counts["tokens"]), settings.seq_len))
         vocab_size = int(made.counts["vocab_size"])
+    shape = fitted(preset, settings.seq_len, vocab_size)
+    plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
+    expected = estimate(leading, choice, shape, plan)
+    settings = kept_as(settings, expected.fit)
     started = TrainingStarted(
         cycle=run,
         name=data.name,
@@ -83,12 +89,14 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         "train": run,
         "name": data.name,
         "model": model,
-        "parameters": parameter_count(fitted(preset, settings.seq_len, vocab_size)),
+        "parameters": expected.values["parameters"],
         "ranks": ranks,
         "batch_size": settings.batch_size,
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         "batch_sequences": settings.batch_sequences,
         "seq_len": settings.seq_len,
+        "sheet": list(expected.lines),
+        "expected": expected.values,
     }
 
 
@@ -190,16 +198,24 @@ def _named_nodes(leading: "Leading", wanted: str) -> tuple[tuple[NodeId, ...], i
     return tuple(dict.fromkeys(found)), 0
 
 
-def _ranks(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int) -> int:
-    """Return how many would train just now: the batch is theirs together, ever after."""
+def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int) -> EngineChoice:
+    """Return who would train just now: the batch is theirs together, ever after."""
     machines = trainers(leading, nodes)
     if not machines:
         found = [leading.hardware_of(node) for node in nodes or leading.alive()]
         if all(hardware is not None and not hardware.engines for hardware in found):
             raise MissingExtraError("no node that could train has a machine learning library")
         raise PeerUnreachableError("no node that could train is here")
-    gang = choose_engine(engine, machines).gang
-    return min(len(gang), most or len(gang))
+    choice = choose_engine(engine, machines)
+    return replace(choice, gang=choice.gang[: most or None])
+
+
+def _model(arguments: Arguments, seq_len: int) -> tuple[str, str]:
+    """Return what people call the model, and its text."""
+    name = str(arguments["model"])
+    if (config := arguments.get("config")) is None:
+        return name, model_text(name)
+    return name, text_of_config(name, str(config), seq_len)
 
 
 COMMANDS: Mapping[str, Command] = {

@@ -1,0 +1,127 @@
+"""What a training would take of the machines that do it: refused where it can't be, else foretold.
+
+Owns the question what a machine's device can do, before any worker has looked at it. Doesn't know
+the arithmetic (`cycle.memory`, `cycle.run_sheet`). A rank finds out for itself when it starts.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.engines import MLX, EngineChoice
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.daemon.measured_speed import tokens_per_s_of_a_rank
+
+if TYPE_CHECKING:  # these models take 8 MB, idle or not
+    from jupiterd.cycle.engine_options import DeviceAbilities
+    from jupiterd.cycle.memory import Fit
+    from jupiterd.cycle.plan import ModelShape, TrainPlan
+    from jupiterd.daemon.leading import Leading
+
+_BEFORE_AMPERE = re.compile(r"\b([TVPKM]\d+|GTX|TITAN|Quadro|RTX 20\d\d)\b")
+"""NVIDIA's names of GPUs that compute no bf16."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A plan that fits, and what is to be expected of it."""
+
+    fit: "Fit"
+    lines: Sequence[str]
+    """For people, before anything starts."""
+    values: dict[str, Any]
+    """The same for programs; None where nobody knows."""
+
+    @property
+    def plan(self) -> "TrainPlan":
+        """Return the plan, changed where that was needed."""
+        return self.fit.plan
+
+
+def estimate(
+    leading: "Leading", choice: EngineChoice, shape: "ModelShape", plan: "TrainPlan"
+) -> Estimate:
+    """Return the plan as it fits the smallest device of the gang.
+
+    Args:
+        leading: the term.
+        choice: engine and members.
+        shape: the model, with the vocabulary and the sequences that it will have.
+        plan: what was asked for; 0 steps where nobody knows how many the data takes.
+
+    Raises:
+        TooLargeForDeviceError: no plan fits.
+        UsageError: the engine can't load the model, or the device can't do what was asked for.
+    """
+    from jupiterd.cycle.architectures import check_engine, parameter_count
+    from jupiterd.cycle.engine_options import resolve
+    from jupiterd.cycle.memory import flops_per_token, plan_that_fits
+    from jupiterd.cycle.run_sheet import Accumulation, Gang, run_sheet
+    from jupiterd.daemon.model_files import presets
+
+    check_engine(choice.engine, shape.architecture)
+    device = _smallest_device(leading, choice)
+    wanted = resolve(plan.options, device, fits=True)
+    sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
+    fit = plan_that_fits(shape, plan, wanted.precision, device.memory_bytes or 1 << 60, sizes)
+    options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
+    ranks = len(choice.gang)
+    speed = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
+    gang = Gang(ranks, device.memory_bytes, speed * flops_per_token(shape))
+    batch = Accumulation.of(fit.plan, ranks)
+    tokens = plan.steps * plan.batch_sequences * shape.seq_len
+    changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
+    return Estimate(
+        fit,
+        [*run_sheet(shape, fit.plan, options, fit.need, gang), *changes],
+        {
+            "parameters": parameter_count(shape),
+            "engine": choice.engine,
+            "precision": options.precision,
+            "optimizer": options.optimizer,
+            "weights": options.weights,
+            "gradient_checkpointing": options.gradient_checkpointing,
+            "memory_bytes_per_device": fit.need.total,
+            "device_memory_bytes": device.memory_bytes or None,
+            "micro_batch": batch.micro_batch,
+            "accumulation": batch.steps,
+            "ranks": ranks,
+            "batch_sequences": batch.sequences,
+            "steps": plan.steps or None,
+            "tokens": tokens or None,
+            "tokens_per_s": round(speed, 1) or None,
+            "eta_s": round(tokens / speed, 1) if speed and tokens else None,
+            "changes": list(fit.changes),
+        },
+    )
+
+
+def _sized(preset: "ModelShape", like: "ModelShape") -> "ModelShape":
+    """Return a preset with the vocabulary and the sequences of another."""
+    from jupiterd.cycle.run_plan import fitted
+
+    return fitted(preset, like.seq_len, 0)
+
+
+def _smallest_device(leading: "Leading", choice: EngineChoice) -> "DeviceAbilities":
+    machines = [leading.hardware_of(node) for node in choice.gang]
+    devices = [device_of(choice.engine, machine) for machine in machines if machine is not None]
+    known = [device for device in devices if device.memory_bytes]
+    return min(known or devices, key=lambda device: device.memory_bytes)
+
+
+def device_of(engine: str, machine: Hardware) -> "DeviceAbilities":
+    """Return what a machine's device can do, as far as its name and memory tell."""
+    from jupiterd.cycle.engine_options import DeviceAbilities
+
+    kind = "metal" if engine == MLX else "cuda"
+    gpus = [gpu for gpu in machine.gpus if gpu.kind == kind]
+    if not gpus:
+        return DeviceAbilities(engine, "cpu", machine.ram_bytes, can_compile=True)
+    smallest = min(gpus, key=lambda gpu: gpu.memory_bytes)
+    if engine == MLX:
+        return DeviceAbilities(engine, "gpu", smallest.memory_bytes, has_bf16=True)
+    is_new = _BEFORE_AMPERE.search(smallest.name) is None
+    device = DeviceAbilities(engine, "cuda", smallest.memory_bytes, can_compile=True)
+    return replace(device, has_bf16=is_new, has_flash=is_new)

@@ -12,11 +12,15 @@ from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.model_source import model_arguments, tokenizer_options
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
 
 NOUN = "train"
+COPYING_S = 900.0
+"""How long the weights of a folder may take into the daemon's store."""
+
 LATEST = ""
 """What --resume without a name means."""
 
@@ -28,7 +32,7 @@ def command() -> None:
 
 @command.command()
 @click.option("--data", metavar="NAME|FOLDER", help="A prepared data set, or text.")
-@click.option("--model", metavar="SIZE", help="Size of the model, such as 1m or 100m.")
+@click.option("--model", metavar="SIZE|FOLDER", help="Such as 1m or gpt2-medium, or a folder.")
 @click.option("--engine", type=click.Choice(WANTED), help=f"What to train on; {AUTO} unless told.")
 @click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all unless told.")
 @click.option("--max-steps", type=click.IntRange(1), help="End after so many optimizer steps.")
@@ -67,17 +71,21 @@ def start(
     """Train a model; returns once it is recorded, or with --wait once it has ended.
 
     Text is made into a data set on the way, which `jupiterctl data list` shows. The effective batch
-    is batch size x accumulation x ranks, as many as would train at the start.
+    is batch size x accumulation x ranks, as many as would train at the start. A model may be a
+    folder with the config.json of a Hugging Face causal language model; where it holds weights
+    (safetensors), training starts from them.
 
     \b
     Examples:
       jupiterctl train start --data ./texts --model 1m --max-steps 500 --wait
       jupiterctl train start --data wikipedia-es --model 100m --epochs 2 --nodes 3
+      jupiterctl train start --data ./texts --model ./my-gpt2 --seq-len 512
       jupiterctl train start --resume
     """  # noqa: D301 - click's mark for lines that keep their ends
     if timeout is not None and not wait:
         raise UsageError("--timeout needs --wait", "jupiterctl train start --help")
     chosen = {name: value for name, value in given.items() if value is not None}
+    from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order
 
     console = Console.of(invocation)
@@ -86,7 +94,9 @@ def start(
         done = order(invocation.state_dir, "train.resume", {"train": resume})
         lines = [f"training {short(str(done['train']))} goes on"]
     else:
-        done = order(invocation.state_dir, "train.start", start_arguments(invocation, chosen))
+        asked = start_arguments(invocation, chosen)
+        timeout_s = COPYING_S if "weights_folder" in asked else EXECUTE_TIMEOUT_S
+        done = order(invocation.state_dir, "train.start", asked, timeout_s)
         lines = begun_lines(done)
     if not wait:
         console.show(done, lambda: [*lines, "follow it with: jupiterctl train watch"])
@@ -148,24 +158,31 @@ def stop(invocation: Invocation, run: str | None) -> None:
 def start_arguments(invocation: Invocation, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the daemon is told; raises UsageError where data or model is missing."""
     settings = dict(given)
-    data, model = settings.pop("data", None), settings.pop("model", None)
-    if data is None or model is None:
+    data, name = settings.pop("data", None), settings.pop("model", None)
+    if data is None or name is None:
         missing = "--data" if data is None else "--model"
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
     if "log_dir" in settings:
         settings["log_dir"] = str(Path(settings["log_dir"]).expanduser().absolute())
-    where = source_arguments(invocation, data) if _is_path(data) else {"data": data}
-    return {**where, **named, "model": model, "settings": settings}
+    model = model_arguments(name)
+    cut = tokenizer_options(model)
+    where = source_arguments(invocation, data, cut) if _is_path(data) else {"data": data}
+    return {**where, **named, **model, "settings": settings}
 
 
 def begun_lines(done: Mapping[str, Any]) -> list[str]:
     """Return a run that was recorded, as people read it."""
+    started = f"training {short(str(done['train']))} started: {done['model']} on {done['name']}"
+    return [started, *map(str, done.get("sheet") or _batch_lines(done))]
+
+
+def _batch_lines(done: Mapping[str, Any]) -> list[str]:
+    """Return what a leader of an older version says of a run."""
     ranks = "1 rank" if done["ranks"] == 1 else f"{done['ranks']} ranks"
     factors = f"{done['batch_size']} x {done['gradient_accumulation_steps']}"
     length = f"{done['seq_len']:,}"
     return [
-        f"training {short(str(done['train']))} started: {done['model']} on {done['name']}",
         f"parameters: {done['parameters']:,}",
         f"batch: {factors} x {ranks} = {done['batch_sequences']:,} sequences of {length} tokens",
     ]

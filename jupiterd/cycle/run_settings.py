@@ -62,6 +62,8 @@ class RunSettings(_Asked):
     weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     """None: the size's own."""
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
+    start_from: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    """Artifact with the weights to begin with; empty: they are drawn at random."""
     log_dir: Annotated[str, Field(max_length=4096)] = ""
     """Where rank 0 writes its curves, on its own machine; empty: beside the worker's log."""
 

@@ -26,6 +26,7 @@ from jupiterd.daemon import (
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text
+from jupiterd.daemon.model_weights import bring_weights
 from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
 from jupiterd.errors import (
     ConflictError,
@@ -71,11 +72,15 @@ class Commands:
             "script.prepare": script_launch.prepare_launch,
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
+        self._brought = {"train.start": bring_weights}
+        """What the daemon that was asked takes from this machine's disk before."""
         self._long = {"check.sync": SyncCheck().run}
         """What only the leader can do, while it goes on with other commands."""
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
+        if verb in self._brought:
+            arguments = await self._brought[verb](self._node, arguments)
         if verb in self._local:
             return {"schema": SCHEMA, **await self._local[verb](self._node, arguments)}
         if self._node.leading is not None:

@@ -226,6 +226,8 @@ class GangConductor:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
         if launch.from_checkpoint:
             inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
+        elif first := self._asked("start_from"):
+            inputs["weights"] = ArtifactId(first)
         return inputs
 
     async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
@@ -347,6 +349,11 @@ class GangConductor:
             "ring": list(meeting.ring),
             "interface": meeting.interfaces.get(launch.gang[rank], ""),
         }
+
+    def _asked(self, setting: str) -> str:
+        """Return what people asked of a training run; empty where they didn't say."""
+        training = self._leading.cycle(self._cycle).training
+        return "" if training is None else str(training.settings.get(setting) or "")
 
     async def _follow(
         self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch

@@ -29,6 +29,7 @@ from jupiterd.errors import (
 from jupiterd.ids import CycleId, NodeId, short
 
 if TYPE_CHECKING:
+    from jupiterd.cycle.run_settings import RunSettings
     from jupiterd.daemon.leading import Leading
 
 EVERYBODY = "all"
@@ -55,7 +56,8 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     nodes, most = _named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
     choice = _gang(leading, engine, nodes, most)
     ranks = len(choice.gang)
-    asked = {**arguments.get("settings", {}), "ranks": ranks, "max_ranks": most}
+    given = {"ranks": ranks, "max_ranks": most, "start_from": str(arguments.get("weights") or "")}
+    asked = {**arguments.get("settings", {}), **given}
     settings = RunSettings.parse(asked)
     model, text = _model(arguments, settings.seq_len)
     preset = parse_model(text)
@@ -69,6 +71,7 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         data, made = find_data(leading.journal.state, str(arguments.get("data") or ""))
         steps = total_steps(settings, sequences_in(int(made.counts["tokens"]), settings.seq_len))
         vocab_size = int(made.counts["vocab_size"])
+    _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
     plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
     expected = estimate(leading, choice, shape, plan)
@@ -95,7 +98,7 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         "batch_sequences": settings.batch_sequences,
         "seq_len": settings.seq_len,
-        "sheet": list(expected.lines),
+        "sheet": [*expected.lines, *_first_weights(model, settings)],
         "expected": expected.values,
     }
 
@@ -216,6 +219,19 @@ def _model(arguments: Arguments, seq_len: int) -> tuple[str, str]:
     if (config := arguments.get("config")) is None:
         return name, model_text(name)
     return name, text_of_config(name, str(config), seq_len)
+
+
+def _check_vocabulary(model: str, has: int, needs: int, settings: "RunSettings") -> None:
+    """Refuse data with more kinds of tokens than the weights to begin with know."""
+    if settings.start_from and needs > has:
+        raise UsageError(
+            f"the data set has {needs:,} kinds of tokens, and the weights of {model} know {has:,}",
+            "prepare the data with that model's tokenizer: jupiterctl data prepare --tokenizer",
+        )
+
+
+def _first_weights(model: str, settings: "RunSettings") -> list[str]:
+    return [f"Starts from the weights of {model}"] if settings.start_from else []
 
 
 COMMANDS: Mapping[str, Command] = {

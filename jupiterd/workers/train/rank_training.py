@@ -3,7 +3,7 @@
 Owns putting the parts together: what to start from, when a checkpoint is due, what the daemon is
 told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
 
-inputs: shards, tokenizer, checkpoint (optional)
+inputs: shards, tokenizer, checkpoint or weights (optional)
 params: shape, plan, round, and what the engine's rank module names
 A checkpoint of the same round is continued exactly; one of an earlier round gives its weights.
 """
@@ -149,6 +149,8 @@ class RankTraining:
 
     def _begin(self, checkpoint: Path | None) -> Start:
         if checkpoint is None:
+            if (weights := self._task.inputs.get("weights")) is not None:
+                load_weights(weights, self._engine)
             return Start(0, 0)
         state = load_state(checkpoint)
         load_weights(checkpoint, self._engine)

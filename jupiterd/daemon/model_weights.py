@@ -1,0 +1,52 @@
+"""The weights of somebody's Hugging Face folder, on their way into a run.
+
+Owns copying them into this node's store, where every node can fetch them from. Doesn't know what
+they are: no tensor is read here.
+"""
+
+import asyncio
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId
+from jupiterd.store.disk import written
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+WANTED = ("config.json", "*.safetensors", "model.safetensors.index.json")
+"""Nothing else is read, no pickle above all."""
+
+
+async def bring_weights(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the folder that is named by the artifact that holds its weights.
+
+    Raises:
+        NotFoundError: this daemon can't read the folder.
+        DiskFullError: there is no room for a copy.
+    """
+    rest = {name: value for name, value in arguments.items() if name != "weights_folder"}
+    folder = arguments.get("weights_folder")
+    if not folder:
+        return rest
+    draft = node.state_dir.spool / secrets.token_hex(8)
+    try:
+        taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
+    return rest | {"weights": taken}
+
+
+def _taken_in(node: "Node", folder: Path, draft: Path) -> ArtifactId:
+    found = [path for pattern in WANTED for path in sorted(folder.glob(pattern))]
+    if not any(path.suffix == ".safetensors" for path in found):
+        raise NotFoundError(f"{folder} holds no safetensors that this daemon can read")
+    with written():
+        draft.mkdir(mode=0o700)
+        for path in found:
+            shutil.copyfile(path, draft / path.name)
+    return node.library.store.ingest(draft)

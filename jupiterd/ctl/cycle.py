@@ -55,8 +55,8 @@ def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given:
     if not wait:
         console.show(started, lambda: _begun(started, "started"))
         return
-    if console.is_table:
-        console.line(_begun(started, "started")[0])
+    for line in _begun(started, "started")[:-1] if console.is_table else ():
+        console.line(line)
     _follow_to_the_end(invocation, str(started["cycle"]), timeout)
 
 
@@ -159,8 +159,8 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
 
 
 def _begun(done: Mapping[str, Any], how: str) -> list[str]:
-    cycle = str(done["cycle"])
-    return [f"cycle {short(cycle)} {how}", "follow it with: jupiterctl cycle watch"]
+    cycle, sheet = str(done["cycle"]), map(str, done.get("sheet", ()))
+    return [f"cycle {short(cycle)} {how}", *sheet, "follow it with: jupiterctl cycle watch"]
 
 
 def _follow_to_the_end(

@@ -4,13 +4,14 @@ Owns the form of a size preset (config/models/*.yaml), the count of parameters, 
 training is derived from. Doesn't know files, engines or nodes: it is given text.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from jupiterd.cycle.architectures import QWEN3, shape_fields
-from jupiterd.cycle.engine_options import EngineOptions
+from jupiterd.cycle.engine_options import EngineOptions, Switch
 from jupiterd.cycle.plain import Plain, hash_of
 from jupiterd.cycle.schedule import Schedule
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
@@ -88,6 +89,19 @@ class ModelShape(Plain):
         if self.head_dim % 2:
             raise ValueError("head_dim: expected an even number")
         return self
+
+    def with_recipe(self, plan: "TrainPlan", gradient_checkpointing: Switch) -> "ModelShape":
+        """Return it with what a plan says of memory: the micro batch and how it is computed."""
+        options = {"gradient_checkpointing": gradient_checkpointing}
+        changed = {
+            "micro_batch_sequences": plan.micro_batch_sequences,
+            "options": plan.options.model_copy(update=options),
+        }
+        return self.model_copy(update={"recipe": self.recipe.model_copy(update=changed)})
+
+    def to_text(self) -> str:
+        """Return it in the form of a preset."""
+        return json.dumps(self.to_plain(), sort_keys=True)
 
     def architecture_hash(self) -> str:
         """Return BLAKE3 of what decides the tensors and what they compute, 64 hex digits."""

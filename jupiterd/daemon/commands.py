@@ -7,11 +7,12 @@ import asyncio
 import json
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from jupiterd.cluster.engines import AUTO, check_wanted, choose_engine
+from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.state import CycleState
 from jupiterd.daemon import (
@@ -24,6 +25,7 @@ from jupiterd.daemon import (
     train_commands,
 )
 from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.estimate import estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text
 from jupiterd.daemon.model_weights import bring_weights
@@ -41,6 +43,7 @@ from jupiterd.ids import CycleId
 from jupiterd.rpc import peer_pb2
 
 if TYPE_CHECKING:
+    from jupiterd.cycle.domain import Domain
     from jupiterd.daemon.leading import Leading
     from jupiterd.daemon.node import Node
 
@@ -127,20 +130,21 @@ class Commands:
         if not 1 <= rounds <= MAX_ROUNDS:
             raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
         engine = check_wanted(str(arguments.get("engine", AUTO)))
-        _check_engine(leading, engine)
+        size, seed = str(arguments.get("size", "1m")), int(arguments.get("seed", 1))
+        model, foretold = _foretold(leading, engine, size, domain, seed)
         started = CycleStarted(
             cycle=CycleId(secrets.token_hex(8)),
             domain=domain.domain,
             domain_yaml=text,
             rounds=rounds,
-            size=str(arguments.get("size", "1m")),
-            seed=int(arguments.get("seed", 1)),
+            size=size,
+            seed=seed,
             started_at=wall_iso(),
-            model_yaml=model_text(str(arguments.get("size", "1m"))),
+            model_yaml=model,
             engine=engine,
         )
         await leading.record(started)
-        return {"cycle": started.cycle, "domain": domain.domain}
+        return {"cycle": started.cycle, "domain": domain.domain, **foretold}
 
     async def _stop_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         wanted = str(arguments.get("cycle") or "")
@@ -164,11 +168,35 @@ class Commands:
         return next(running, None)
 
 
-def _check_engine(leading: "Leading", wanted: str) -> None:
-    """Refuse at once what no machine that is here could train."""
+def _foretold(
+    leading: "Leading", engine: str, size: str, domain: "Domain", seed: int
+) -> tuple[str, dict[str, Any]]:
+    """Return the model's text as it fits the machines, and what is to be expected of round 1.
+
+    Nothing is expected where nobody who could train is here.
+    """
+    text = model_text(size)
+    choice = _choice(leading, engine)
+    if choice is None:
+        return text, {}
+    from jupiterd.cycle.plan import derive, parse_model
+
+    overrides = domain.training.model_dump(exclude_none=True)
+    preset, shape = parse_model(text), parse_model(text, overrides)
+    plan = derive(shape, 1, overrides, seed)
+    gang = choice.gang[: plan.batch_sequences]
+    expected = estimate(leading, replace(choice, gang=gang), shape, plan)
+    if (fit := expected.fit).changes:
+        twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
+        text = preset.with_recipe(fit.plan, twice).to_text()
+    return text, {"sheet": list(expected.lines), "expected": expected.values}
+
+
+def _choice(leading: "Leading", wanted: str) -> EngineChoice | None:
+    """Return who would train; raises MissingExtraError where no machine that is here could."""
     if machines := trainers(leading):
-        choose_engine(wanted, machines)
-        return
+        return choose_engine(wanted, machines)
     found = [leading.hardware_of(node) for node in leading.alive()]
     if all(hardware is not None and not hardware.engines for hardware in found):
         raise MissingExtraError("no node that is alive has a machine learning library installed")
+    return None

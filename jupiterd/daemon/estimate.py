@@ -33,11 +33,6 @@ class Estimate:
     values: dict[str, Any]
     """The same for programs; None where nobody knows."""
 
-    @property
-    def plan(self) -> "TrainPlan":
-        """Return the plan, changed where that was needed."""
-        return self.fit.plan
-
 
 def estimate(
     leading: "Leading", choice: EngineChoice, shape: "ModelShape", plan: "TrainPlan"

@@ -72,7 +72,7 @@ def text_of_config(name: str, config_json: str, seq_len: int) -> str:
     _check_positions(shown, config, seq_len)
     wanted = parameter_count(shape)
     nearest = min(sizes, key=lambda preset: abs(parameter_count(preset) - wanted))
-    return json.dumps(shape.to_plain() | {"recipe": nearest.recipe.to_plain()}, sort_keys=True)
+    return shape.model_copy(update={"recipe": nearest.recipe}).to_text()
 
 
 def _config(config_json: str) -> dict[str, Any]:

@@ -50,12 +50,12 @@ MADE = WorkCompleted(
 
 
 @asynccontextmanager
-async def leads(folder: Path, *facts: Fact, engines: tuple[str, ...] = ("torch",)) -> (
-    AsyncGenerator[Leading]
-):  # fmt: skip
+async def leads(
+    folder: Path, *facts: Fact, engines: tuple[str, ...] = ("torch",), **machine: Any
+) -> AsyncGenerator[Leading]:
     """A term of a node that trains, in a cluster that knows these facts."""
     async with serving(folder, "one") as one:
-        one.hardware = replace(one.hardware, engines=engines)
+        one.hardware = replace(one.hardware, engines=engines, **machine)
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, *facts))
         yield one._begin_reign(1)

@@ -76,6 +76,14 @@ class CheckpointWritten:
 
 
 @dataclass(frozen=True)
+class CheckpointUnsaved:
+    """Worker to daemon: the disk had no room for a checkpoint; training goes on without it."""
+
+    step: int
+    message: str
+
+
+@dataclass(frozen=True)
 class StateKept:
     """Worker to daemon: the state of its last finished step is complete below the output folder."""
 
@@ -138,6 +146,7 @@ Frame = (
     | KeepState
     | Progressed
     | CheckpointWritten
+    | CheckpointUnsaved
     | StateKept
     | RankStuck
     | StoreOpened
@@ -154,6 +163,7 @@ _KINDS: dict[str, type[Frame]] = {
         KeepState,
         Progressed,
         CheckpointWritten,
+        CheckpointUnsaved,
         StateKept,
         RankStuck,
         StoreOpened,

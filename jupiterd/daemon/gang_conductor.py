@@ -26,6 +26,7 @@ from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.adoption import Adopted, adopted
+from jupiterd.daemon.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.epoch_line import EpochLine
@@ -42,10 +43,12 @@ from jupiterd.daemon.work_events import (
     Joined,
     Listening,
     Started,
+    Unsaved,
     WorkEvent,
     WorkOrder,
 )
 from jupiterd.errors import (
+    DiskFullError,
     JupiterError,
     OutOfMemoryError,
     PeerUnreachableError,
@@ -93,6 +96,7 @@ class GangConductor:
         self._shape = shape
         self._plan = plan
         self._line = EpochLine(leading, cycle, round_number)
+        self._alarm = CheckpointAlarm(leading, cycle)
         self._memory = MicroBatches(plan.micro_batch_sequences)
         self._change = EpochChange(now_s)
         self._reason = FINISHED
@@ -115,6 +119,8 @@ class GangConductor:
             try:
                 if not await self._go_on():
                     await self._run_epoch(step)
+                if not self._is_over():
+                    self._alarm.check()
             except* JupiterError as group:
                 error = _deepest(group)
                 if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
@@ -407,9 +413,20 @@ class GangConductor:
                 self._change.finish(launch.epoch)
                 board.advance(self._cycle, "train", event, now_s())
             case CheckpointMade():
-                await self._line.commit(node, event, launch, self._plan.steps)
+                await self._try_to_commit(node, event, launch)
+            case Unsaved(step, message):
+                self._alarm.ring(step, message, node)
             case _:
                 pass
+
+    async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
+        """Record a checkpoint; without room training goes on, and the next one contains it."""
+        try:
+            await self._line.commit(node, made, launch, self._plan.steps)
+        except DiskFullError as error:
+            self._alarm.ring(made.step, error.message)
+        else:
+            self._alarm.over()
 
     def _show(self, launch: Launch, workers: dict[int, dict[str, object]]) -> None:
         """Put the gang on the board, where status shows it."""

@@ -22,6 +22,7 @@ from jupiterd.daemon.work_events import (
     Said,
     Started,
     Stuck,
+    Unsaved,
     WorkEvent,
     WorkOrder,
 )
@@ -52,6 +53,8 @@ class Told:
             self._keep_newest(Advanced, 1)
         elif isinstance(event, CheckpointMade):
             self._keep_newest(CheckpointMade, KEPT_CHECKPOINTS)
+        elif isinstance(event, Unsaved):
+            self._keep_newest(Unsaved, 1)
 
     def after(self, number: int) -> list[tuple[int, WorkEvent]]:
         """Return the kept events after that number, each with its own."""

@@ -98,6 +98,14 @@ class CheckpointMade:
 
 
 @dataclass(frozen=True)
+class Unsaved:
+    """There was no room for a checkpoint; the rank trains on, and writes the next in its time."""
+
+    step: int
+    message: str
+
+
+@dataclass(frozen=True)
 class Kept:
     """The last finished step of a rank lies in the store of its node; told to that node alone."""
 
@@ -156,7 +164,7 @@ class Alive:
     """Nothing new; the node of a gang's rank is there."""
 
 
-WorkEvent = Started | Advanced | CheckpointMade | Listening | Joined | Alive | Finished
+WorkEvent = Started | Advanced | CheckpointMade | Unsaved | Listening | Joined | Alive | Finished
 Said = WorkEvent | Kept | Stuck
 """What a worker's own node hears of it: more than it tells others."""
 
@@ -172,6 +180,8 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
             return peer_pb2.WorkEvent(progress=progress)
         case CheckpointMade():
             return peer_pb2.WorkEvent(checkpoint=made_to_proto(event))
+        case Unsaved(step, text):
+            message = peer_pb2.WorkEvent(unsaved=peer_pb2.WorkUnsaved(step=step, message=text))
         case Listening(host, port):
             return peer_pb2.WorkEvent(listening=peer_pb2.WorkListening(host=host, port=port))
         case Joined(device, note):
@@ -238,6 +248,7 @@ _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "started": lambda event: _started(event.started),
     "progress": lambda event: _advanced(event.progress),
     "checkpoint": lambda event: made_from_proto(event.checkpoint),
+    "unsaved": lambda event: Unsaved(event.unsaved.step, event.unsaved.message),
     "listening": lambda event: Listening(event.listening.host, event.listening.port),
     "alive": lambda _: Alive(),
     "joined": lambda event: Joined(event.joined.device, event.joined.note),

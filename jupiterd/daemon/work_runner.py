@@ -29,10 +29,12 @@ from jupiterd.daemon.work_events import (
     Said,
     Started,
     Stuck,
+    Unsaved,
     WorkOrder,
 )
 from jupiterd.errors import Bug, DiskFullError, WorkFailedError, from_wire
 from jupiterd.frames import (
+    CheckpointUnsaved,
     CheckpointWritten,
     Frame,
     GangJoined,
@@ -146,7 +148,9 @@ class WorkRunner:
             case Progressed(done, total, unit, values):
                 said = Advanced(done, total, unit, values)
             case CheckpointWritten():
-                said = await self._made(frame, spool)
+                said = await self._made_or_unsaved(frame, spool)
+            case CheckpointUnsaved(step, message):
+                said = Unsaved(step, message)
             case StateKept(path):
                 said = Kept(await self._made(frame, spool) if path else None)
             case RankStuck(code, message, hint):
@@ -161,6 +165,16 @@ class WorkRunner:
             case _:
                 raise Bug(f"a worker sent {type(frame).__name__}")
         return said
+
+    async def _made_or_unsaved(
+        self, frame: CheckpointWritten, spool: Path
+    ) -> CheckpointMade | Unsaved:
+        """Take in a checkpoint; without room it is thrown away, and the work goes on."""
+        try:
+            return await self._made(frame, spool)
+        except DiskFullError as error:
+            await asyncio.to_thread(shutil.rmtree, _inside(spool, frame.path), ignore_errors=True)
+            return Unsaved(frame.step, error.message)
 
     async def _made(self, frame: CheckpointWritten | StateKept, spool: Path) -> CheckpointMade:
         artifact = await self._ingest(spool, frame.path)

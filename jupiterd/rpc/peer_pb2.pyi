@@ -456,7 +456,7 @@ class EndEpochReply(_message.Message):
     def __init__(self, kept: _Optional[_Union[WorkCheckpoint, _Mapping]] = ...) -> None: ...
 
 class WorkEvent(_message.Message):
-    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined", "alive")
+    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined", "alive", "unsaved")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     LISTENING_FIELD_NUMBER: _ClassVar[int]
@@ -465,6 +465,7 @@ class WorkEvent(_message.Message):
     STARTED_FIELD_NUMBER: _ClassVar[int]
     JOINED_FIELD_NUMBER: _ClassVar[int]
     ALIVE_FIELD_NUMBER: _ClassVar[int]
+    UNSAVED_FIELD_NUMBER: _ClassVar[int]
     progress: WorkProgress
     checkpoint: WorkCheckpoint
     listening: WorkListening
@@ -473,7 +474,16 @@ class WorkEvent(_message.Message):
     started: WorkStarted
     joined: WorkJoined
     alive: WorkAlive
-    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ..., alive: _Optional[_Union[WorkAlive, _Mapping]] = ...) -> None: ...
+    unsaved: WorkUnsaved
+    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ..., alive: _Optional[_Union[WorkAlive, _Mapping]] = ..., unsaved: _Optional[_Union[WorkUnsaved, _Mapping]] = ...) -> None: ...
+
+class WorkUnsaved(_message.Message):
+    __slots__ = ("step", "message")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    message: str
+    def __init__(self, step: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class WorkAlive(_message.Message):
     __slots__ = ()

@@ -3,7 +3,6 @@
 Owns the table of tasks, and how an exception becomes a frame. Doesn't know what any task does.
 """
 
-import errno
 import importlib
 import os
 import sys
@@ -17,6 +16,7 @@ from jupiterd.errors import (
     WorkFailedError,
 )
 from jupiterd.frames import RankStuck, TaskFailed
+from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.link import Task, open_task
 
 TASKS = {
@@ -50,15 +50,9 @@ def translate(error: Exception, task: str) -> JupiterError:
         return MissingExtraError(f"the {task} worker needs {error.name}, which isn't installed")
     if _is_out_of_memory(error):
         return OutOfMemoryError(f"the {task} worker ran out of memory: {error}")
-    if _is_out_of_room(error):
+    if is_out_of_room(error):
         return DiskFullError(f"the disk filled up while the {task} worker was writing")
     return WorkFailedError(f"the {task} worker failed: {type(error).__name__}: {error}")
-
-
-def _is_out_of_room(error: Exception) -> bool:
-    """Say whether the disk is full; safetensors and the like tell it in words alone."""
-    number = error.errno if isinstance(error, OSError) else None
-    return number in {errno.ENOSPC, errno.EDQUOT} or os.strerror(errno.ENOSPC) in str(error)
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from jupiterd.errors import Bug
 from jupiterd.frames import (
     MAX_FRAME_BYTES,
+    CheckpointUnsaved,
     CheckpointWritten,
     Frame,
     FrameReader,
@@ -39,6 +40,7 @@ frames = st.one_of(
     st.builds(
         CheckpointWritten, path=_texts, step=_counts, tokens=_counts, cursor=_counts, loss=_numbers
     ),
+    st.builds(CheckpointUnsaved, step=_counts, message=_texts),
     st.builds(StoreOpened, port=_counts),
     st.builds(GangJoined, device=_texts, note=_texts),
     st.builds(

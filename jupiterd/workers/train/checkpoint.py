@@ -76,9 +76,26 @@ def snapshot(engine: Engine, state: TrainingState) -> Snapshot:
 
 
 def write(taken: Snapshot, folder: Path, tokenizer: Path, *, is_synced: bool = True) -> None:
-    """Write the folder; after a power cut it is there complete, or not at all, if it is synced."""
+    """Write the folder; after a power cut it is there complete, or not at all, if it is synced.
+
+    Where it fails, nothing is left of it: a full disk needs the room.
+    """
     draft = folder.with_name(folder.name + ".tmp")
     shutil.rmtree(draft, ignore_errors=True)
+    try:
+        _fill(draft, taken, tokenizer)
+        if is_synced:
+            for path in [*draft.rglob("*"), draft]:
+                _sync(path)
+        draft.rename(folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    if is_synced:
+        _sync(folder.parent)
+
+
+def _fill(draft: Path, taken: Snapshot, tokenizer: Path) -> None:
     (draft / STATE_DIR).mkdir(parents=True)
     _copy_tokenizer(tokenizer, draft)
     _write_json(draft / "config.json", config_fields(taken.config))
@@ -86,12 +103,6 @@ def write(taken: Snapshot, folder: Path, tokenizer: Path, *, is_synced: bool = T
     save_tensors(taken.weights, draft / WEIGHTS_FILE)
     save_tensors(taken.moments, draft / STATE_DIR / OPTIMIZER_FILE)
     _write_json(draft / STATE_DIR / STATE_FILE, asdict(taken.state))
-    if is_synced:
-        for path in [*draft.rglob("*"), draft]:
-            _sync(path)
-    draft.rename(folder)
-    if is_synced:
-        _sync(folder.parent)
 
 
 def save_checkpoint(

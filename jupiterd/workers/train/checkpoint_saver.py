@@ -1,13 +1,15 @@
 """Writing checkpoints beside the training: the copy is taken at once, the disk comes later.
 
 Owns the thread that writes. Doesn't know when a checkpoint is due or who hears of it. One is
-written at a time, in the order in which they were taken; who takes the next too early waits.
+written at a time, in the order in which they were taken; who takes the next too early waits. One
+that finds no room is left out, and the next has another try.
 """
 
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.train.checkpoint import Snapshot, write
 
 
@@ -19,14 +21,26 @@ class CheckpointSaver:
         self._thread: threading.Thread | None = None
         self._failure: Exception | None = None
 
-    def save(self, taken: Snapshot, folder: Path, written: Callable[[], None]) -> None:
+    def save(
+        self,
+        taken: Snapshot,
+        folder: Path,
+        written: Callable[[], None],
+        unsaved: Callable[[], None] | None = None,
+    ) -> None:
         """Write a checkpoint in the background, and call `written` from there when it is whole.
 
+        Args:
+            taken: what it holds.
+            folder: where.
+            written: called when it is whole.
+            unsaved: called where the disk has no room for it; without it that is an error too.
+
         Raises:
-            OSError: the one before couldn't be written; a full disk, mostly.
+            OSError: the one before couldn't be written.
         """
         self.wait()
-        arguments = (taken, folder, written)
+        arguments = (taken, folder, written, unsaved)
         self._thread = threading.Thread(target=self._write, args=arguments, name="checkpoint")
         self._thread.start()
 
@@ -43,9 +57,18 @@ class CheckpointSaver:
         if failure is not None:
             raise failure
 
-    def _write(self, taken: Snapshot, folder: Path, written: Callable[[], None]) -> None:
+    def _write(
+        self,
+        taken: Snapshot,
+        folder: Path,
+        written: Callable[[], None],
+        unsaved: Callable[[], None] | None,
+    ) -> None:
         try:
             write(taken, folder, self._tokenizer)
             written()
         except Exception as error:  # noqa: BLE001 - of a thread: told where training sees it
-            self._failure = error
+            if unsaved is not None and is_out_of_room(error):
+                unsaved()
+            else:
+                self._failure = error

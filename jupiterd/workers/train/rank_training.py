@@ -23,7 +23,7 @@ from jupiterd.errors import (
     LossDivergedError,
     UsageError,
 )
-from jupiterd.frames import CheckpointWritten, StateKept, TaskFinished
+from jupiterd.frames import CheckpointUnsaved, CheckpointWritten, StateKept, TaskFinished
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
 from jupiterd.workers.link import Task
@@ -202,11 +202,16 @@ class RankTraining:
             snapshot(self._engine, state),
             self._task.output_dir / name,
             lambda: self._checkpoint_written(told),
+            None if done.is_last else lambda: self._checkpoint_unsaved(done.step),
         )
 
     def _checkpoint_written(self, told: CheckpointWritten) -> None:
         self._last_good = told.path
         self._task.checkpoint_written(told)
+
+    def _checkpoint_unsaved(self, step: int) -> None:
+        where = "the disk of rank 0's machine has no room"
+        self._task.send(CheckpointUnsaved(step, f"{where} for the checkpoint of step {step}"))
 
     def _keep(self, step: int) -> StateKept:
         """Write down the weights as they are; whoever takes them in syncs them to the disk."""

@@ -23,9 +23,10 @@ from jupiterd.daemon.work_events import (
     Finished,
     Joined,
     Started,
+    Unsaved,
     WorkEvent,
 )
-from jupiterd.errors import LineChangedError, NoLeaderError, TimedOutError
+from jupiterd.errors import DiskFullError, LineChangedError, NoLeaderError, TimedOutError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 CYCLE = CycleId("c" * 16)
@@ -188,6 +189,46 @@ async def test_an_epoch_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     last = cast("CheckpointCommitted", term.recorded[-1])
     assert (last.artifact, last.parent) == ("k2", "k1")
     assert "k2" in [leaf.key for leaf in term.state.leaves()]
+
+
+class FullTerm(Recording):
+    """A term of a leader whose disk is full, until it is told otherwise."""
+
+    is_full = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.board = ProgressBoard()
+        self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+
+    def names(self) -> dict[NodeId, str]:
+        return {A: "alpha", B: "beta"}
+
+    def detail(self) -> str:
+        return self.board.to_plain(1.0)[0]["detail"]
+
+    async def record(self, *facts: CycleFact) -> None:
+        if self.is_full:
+            raise DiskFullError("alpha: no room")
+        await super().record(*facts)
+
+
+async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> None:
+    term = FullTerm()
+    conductor = epoch_on(cast("Recording", term), "")
+    await conductor._note(0, B, Unsaved(10, "no room left"), LAUNCH)
+    assert term.detail() == (
+        "beta: no room left; training goes on without the checkpoint of step 10"
+    )
+    await conductor._note(0, B, made("k2", 20), LAUNCH)
+    assert term.detail().startswith("alpha: no room; training goes on")
+    with pytest.raises(DiskFullError, match="alpha: no room"):
+        conductor._alarm.check()
+    await conductor._note(0, B, made("k2", 20), LAUNCH)
+    term.is_full = False
+    await conductor._note(0, B, made("k3", 30), LAUNCH)
+    conductor._alarm.check()
+    assert (term.detail(), len(term.recorded)) == ("", 1)
 
 
 async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further() -> None:

@@ -59,7 +59,13 @@ def test_a_disk_that_is_full_is_told_once_and_leaves_no_checkpoint(
     with pytest.raises(OSError, match="No space left"):
         saver.wait()
     saver.check()
-    assert not (tmp_path / "one").exists()
+    said = list[str]()
+    saver.save(
+        snapshot(engine, STATE), tmp_path / "one", pytest.fail, lambda: said.append("no room")
+    )
+    saver.wait()
+    assert said == ["no room"]
+    assert not list(tmp_path.glob("one*")), "a full disk needs the room of what wasn't finished"
     monkeypatch.undo()
     saver.save(snapshot(engine, STATE), tmp_path / "one", lambda: None)
     saver.wait()

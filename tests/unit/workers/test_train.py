@@ -1,5 +1,6 @@
 """Training: one process, two ranks, stopping and going on."""
 
+import errno
 import multiprocessing
 import os
 from pathlib import Path
@@ -13,10 +14,18 @@ from safetensors.torch import load_file
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import derive
 from jupiterd.errors import ConflictError, LossDivergedError, UsageError
-from jupiterd.frames import CheckpointWritten, Frame, GangJoined, Progressed, TaskFinished
+from jupiterd.frames import (
+    CheckpointUnsaved,
+    CheckpointWritten,
+    Frame,
+    GangJoined,
+    Progressed,
+    TaskFinished,
+)
 from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.train import torch_engine, torch_rank
+from jupiterd.workers.train import checkpoint, checkpoint_saver, torch_engine, torch_rank
 from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.checkpoint import Snapshot
 from jupiterd.workers.train.rank_training import read_job
 from jupiterd.workers.train.torch_model import make_model
 from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
@@ -96,6 +105,40 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
     assert (last.done, last.total, last.unit) == (6, 6, "steps")
     assert set(last.values) == {"step", "loss", "lr", "grad_norm", "tokens_per_s"}
     assert made[-1].loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
+
+
+def full_disk_at(monkeypatch: pytest.MonkeyPatch, *steps: int) -> None:
+    """Let there be no room for the checkpoints of these steps."""
+    whole = checkpoint.write
+
+    def write(taken: Snapshot, folder: Path, tokenizer: Path) -> None:
+        if taken.state.step in steps:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        whole(taken, folder, tokenizer)
+
+    monkeypatch.setattr(checkpoint_saver, "write", write)
+
+
+def test_a_disk_that_is_full_costs_a_checkpoint_and_no_step(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    train(inputs, tmp_path / "roomy")
+    full_disk_at(monkeypatch, 3)
+    finished, frames = train(inputs, tmp_path / "full")
+    (missed,) = [frame for frame in frames if isinstance(frame, CheckpointUnsaved)]
+    assert (missed.step, "no room for the checkpoint of step 3" in missed.message) == (3, True)
+    assert [c.step for c in checkpoints(frames)] == [6]
+    assert finished.counts["steps"] == 6
+    whole, again = (tensors(tmp_path / name / "checkpoint-00000006") for name in ("roomy", "full"))
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
+
+
+def test_training_isn_t_done_while_its_last_checkpoint_finds_no_room(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    full_disk_at(monkeypatch, 6)
+    with pytest.raises(OSError, match="No space left"):
+        train(inputs, tmp_path / "full")
 
 
 def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(

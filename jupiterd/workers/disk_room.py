@@ -1,0 +1,13 @@
+"""Whether something failed because the disk is full.
+
+Owns this question alone. Doesn't know what was written.
+"""
+
+import errno
+import os
+
+
+def is_out_of_room(error: Exception) -> bool:
+    """Say whether the disk is full; safetensors and the like tell it in words alone."""
+    number = error.errno if isinstance(error, OSError) else None
+    return number in {errno.ENOSPC, errno.EDQUOT} or os.strerror(errno.ENOSPC) in str(error)

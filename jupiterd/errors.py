@@ -231,6 +231,13 @@ class CorruptArtifactError(JupiterError):
     default_hint = "the copy is thrown away and fetched again from another node"
 
 
+class CorruptCheckpointError(CorruptArtifactError):
+    """What training is to go on from is damaged, wherever it lies, or can't be read."""
+
+    code = "corrupt-checkpoint"
+    default_hint = "training goes on from the checkpoint before it"
+
+
 class CorruptLedgerError(JupiterError):
     """A ledger entry whose hash, signature or chain is wrong."""
 

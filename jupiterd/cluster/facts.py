@@ -322,6 +322,8 @@ class LineParked:
     """Artifact id of the checkpoint that is missing."""
     is_parked: bool
     edit: int
+    reason: str = ""
+    """Empty where nobody in reach has it."""
 
 
 @dataclass(frozen=True)

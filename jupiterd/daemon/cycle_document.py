@@ -259,7 +259,7 @@ def _parkings(cycle: CycleState) -> Iterator[dict[str, Any]]:
         said = min(said + fact.edit, EPOCH_SEQ - 1)
         name = branch_name(fact.cycle, fact.leaf)
         text = (
-            f"line {name} is parked: nobody in reach has its checkpoint"
+            f"line {name} is parked: {fact.reason or 'nobody in reach has its checkpoint'}"
             if fact.is_parked
             else f"line {name} competes again: its checkpoint has turned up"
         )

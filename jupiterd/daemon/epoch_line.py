@@ -21,6 +21,8 @@ class EpochLine:
         self._leading = leading
         self._cycle = cycle
         self._round = round_number
+        self.start = ""
+        """What the last epoch that was planned was to start from; empty at the root."""
         self.tip = ""
         """The last checkpoint, or empty at the root."""
 

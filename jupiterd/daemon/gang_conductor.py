@@ -26,6 +26,7 @@ from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.adoption import Adopted, adopted
+from jupiterd.daemon.bad_checkpoints import set_aside, whole_checkpoint
 from jupiterd.daemon.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.epoch_change import EpochChange
@@ -48,6 +49,7 @@ from jupiterd.daemon.work_events import (
     WorkOrder,
 )
 from jupiterd.errors import (
+    CorruptCheckpointError,
     DiskFullError,
     JupiterError,
     OutOfMemoryError,
@@ -125,14 +127,24 @@ class GangConductor:
                 error = _deepest(group)
                 if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
                     raise
-                if self._line.step() > before:
+                is_set_aside = await self._set_aside(group)
+                if is_set_aside or self._line.step() > before:
                     barren, wait_s = 0, 0.0
-                barren += not error.may_mend
+                barren += not (error.may_mend or is_set_aside)
                 if error.is_permanent or barren >= MAX_BARREN_EPOCHS:
                     raise error from group
-                self._leading.board.explain(self._cycle, f"{error.message}; trying again")
+                if not is_set_aside:
+                    self._leading.board.explain(self._cycle, f"{error.message}; trying again")
                 await asyncio.sleep(wait_s)
                 wait_s = min(max(2 * wait_s, RETRY_S), MAX_RETRY_S)
+
+    async def _set_aside(self, group: BaseExceptionGroup[JupiterError]) -> bool:
+        """Let the next epoch start from an earlier checkpoint where this one's was damaged."""
+        damage = next((e for e in all_of(group) if isinstance(e, CorruptCheckpointError)), None)
+        if damage is None or not self._line.start:
+            return False
+        await set_aside(self._leading, self._cycle, self._line.start, damage.message)
+        return True
 
     def _is_over(self) -> bool:
         """Say whether nothing is left to train in this round: it's done, or isn't the next one."""
@@ -185,8 +197,11 @@ class GangConductor:
         choice = launch.choice
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         inputs = self._inputs(step, launch)
+        self._line.start = launch.from_checkpoint
         for artifact in inputs.values():  # before anything is recorded: without them no gang starts
             await self._leading.fetch(artifact)
+        if (start := inputs.get("checkpoint")) is not None:
+            await whole_checkpoint(self._leading.library, start)
         await self._leading.record(self._line.opened(launch))
         self._change.mark("opened")
         self._line.follow(launch)

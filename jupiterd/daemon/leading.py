@@ -70,6 +70,8 @@ class Leading:
     """How long the door has been open by this leader's clock."""
     token_timer: TokenTimer = field(default_factory=TokenTimer)
     """How long tokens have been in force by this leader's clock."""
+    damaged: set[str] = field(default_factory=set[str])
+    """Checkpoints from which no gang could go on."""
     is_over: bool = False
 
     async def record(self, *facts: Fact) -> None:

@@ -36,6 +36,8 @@ class Library:
         self, store: ArtifactStore, peers: Peers, alive: Callable[[], frozenset[NodeId]]
     ) -> None:
         self.store = store
+        self.known_whole: set[ArtifactId] = set()
+        """Of artifacts that had to be: those that this process has read again, or written."""
         self._peers = peers
         self._alive = alive
 

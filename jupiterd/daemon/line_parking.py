@@ -54,7 +54,8 @@ async def _try_to_settle(
 
 async def take_up(leading: Leading, cycle_id: CycleId, cycle: CycleState) -> None:
     """Let lines compete again whose checkpoint has turned up."""
-    back = [leaf for leaf in sorted(cycle.parked) if await _is_here(leading, leaf)]
+    missing = sorted(cycle.parked - leading.damaged)
+    back = [leaf for leaf in missing if await _is_here(leading, leaf)]
     if back:
         await _record(leading, cycle_id, cycle, back, is_parked=False)
 

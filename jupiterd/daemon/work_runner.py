@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon.bad_checkpoints import whole_checkpoint
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
@@ -81,6 +82,8 @@ class WorkRunner:
             JupiterError: the worker failed, or an input can't be had.
         """
         inputs = await self._library.ensure_all(order.inputs)
+        if (start := order.inputs.get("checkpoint")) is not None:
+            inputs["checkpoint"] = str(await whole_checkpoint(self._library, start))
         spool = self._state_dir.spool / secrets.token_hex(8)
         with written():
             spool.mkdir(mode=0o700)
@@ -181,7 +184,9 @@ class WorkRunner:
         return CheckpointMade(artifact, frame.step, frame.tokens, frame.cursor, frame.loss)
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
-        return await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))
+        artifact = await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))
+        self._library.known_whole.add(artifact)
+        return artifact
 
     def _log_path(self, order: WorkOrder) -> Path:
         name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{order.id}-{order.task}")

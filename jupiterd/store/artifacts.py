@@ -119,6 +119,14 @@ class ArtifactStore:
             _remove(source)
         return artifact
 
+    def discard(self, artifact: ArtifactId) -> None:
+        """Throw away a copy that was found damaged."""
+        with written():
+            draft = exclusively(self._root / "incoming", artifact)
+            self._place(artifact).rename(draft)
+            self.manifest.cache_clear()
+            shutil.rmtree(draft)
+
     def begin(self, manifest_bytes: bytes) -> PartialArtifact:
         """Start to write an artifact that is fetched, or go on where a fetch was broken off.
 

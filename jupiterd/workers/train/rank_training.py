@@ -20,6 +20,7 @@ from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import (
     ConflictError,
     CorruptArtifactError,
+    CorruptCheckpointError,
     LossDivergedError,
     UsageError,
 )
@@ -152,6 +153,12 @@ class RankTraining:
             if (weights := self._task.inputs.get("weights")) is not None:
                 load_weights(weights, self._engine)
             return Start(0, 0)
+        try:
+            return self._go_on_from(checkpoint)
+        except CorruptArtifactError as error:
+            raise CorruptCheckpointError(error.message) from error
+
+    def _go_on_from(self, checkpoint: Path) -> Start:
         state = load_state(checkpoint)
         load_weights(checkpoint, self._engine)
         if state.round != self._job.round:

@@ -1,0 +1,57 @@
+"""Checkpoints that turn out to be damaged when training is to go on from them.
+
+Owns finding it out on a node, and what the leader records: the line goes on from the checkpoint
+before. Doesn't know how a line is found (`progress_tree`).
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+
+from jupiterd.cluster.facts import LineParked
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.library import Library
+from jupiterd.errors import CorruptArtifactError, CorruptCheckpointError, NotFoundError
+from jupiterd.ids import ArtifactId, CycleId, short
+from jupiterd.store.wholeness import first_damage
+
+log = logging.getLogger(__name__)
+
+
+async def whole_checkpoint(library: Library, artifact: ArtifactId) -> Path:
+    """Return a checkpoint's folder; a damaged copy is thrown away, and another one is fetched.
+
+    Raises:
+        CorruptCheckpointError: nobody in reach has a whole one.
+        NotFoundError: nobody in reach has one at all.
+    """
+    path = await library.ensure(artifact)
+    if artifact in library.known_whole:
+        return path
+    if damage := await asyncio.to_thread(first_damage, library.store, artifact):
+        log.warning("checkpoint_damaged", extra={"artifact": short(artifact), "file": damage})
+        await asyncio.to_thread(library.store.discard, artifact)
+        path = await _another(library, artifact, damage)
+    library.known_whole.add(artifact)
+    return path
+
+
+async def _another(library: Library, artifact: ArtifactId, damage: str) -> Path:
+    try:
+        return await library.ensure(artifact)
+    except (NotFoundError, CorruptArtifactError) as error:
+        raise CorruptCheckpointError(
+            f"checkpoint {short(artifact)} is damaged ({damage}), and nobody in reach has a whole "
+            "copy"
+        ) from error
+
+
+async def set_aside(leading: Leading, cycle: CycleId, artifact: str, reason: str) -> None:
+    """Let no line compete that ends in a damaged checkpoint, for as long as this reign lasts."""
+    leading.damaged.add(artifact)
+    state = leading.cycle(cycle)
+    if artifact not in state.parked:
+        edit = state.parking_edit(artifact) + 1
+        await leading.record(LineParked(cycle, artifact, is_parked=True, edit=edit, reason=reason))
+    log.warning("checkpoint_set_aside", extra={"artifact": short(artifact), "reason": reason})
+    leading.board.explain(cycle, f"{reason}; going on from the checkpoint before it")

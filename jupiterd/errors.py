@@ -266,6 +266,16 @@ class EmptySourceError(JupiterError):
     default_hint = "check data_sources in the domain file: the path, and the glob"
 
 
+class SourceUnreachableError(JupiterError):
+    """There is no way to a data source just now; it is tried again for a while, not for ever."""
+
+    code = "source-unreachable"
+    is_of_one_machine = True
+    exit_code = ExitCode.UNREACHABLE
+    grpc_status = "UNAVAILABLE"
+    default_hint = "check the name, and this machine's way to huggingface.co"
+
+
 class TooLargeForDeviceError(JupiterError):
     """No plan for a model of this size fits the memory of the devices."""
 

@@ -19,6 +19,7 @@ from jupiterd.errors import (
     JupiterError,
     NotFoundError,
     PeerUnreachableError,
+    SourceUnreachableError,
     WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -29,6 +30,10 @@ MAX_FAILURES = 3
 """An item whose worker fails this often ends the cycle: it would fail for ever."""
 
 RETRY_S = 1.0
+
+SOURCE_TRIES = 30
+SOURCE_RETRY_S = 10.0
+"""The internet may come back: an item that needs it is tried so often, each time after a pause."""
 
 NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.EVALUATE})
 """Phases whose workers import a machine learning library."""
@@ -59,7 +64,7 @@ class ItemRunner:
         Raises:
             JupiterError: trying again can't help.
         """
-        failures = 0
+        failures, unreachable = 0, 0
         without: frozenset[NodeId] = frozenset()
         while True:
             node: NodeId | None = None
@@ -71,6 +76,13 @@ class ItemRunner:
                 without |= {node} if node is not None else frozenset()
                 if only_on or without.issuperset(self._leading.fit_nodes()):
                     raise
+            except SourceUnreachableError as error:
+                unreachable += 1
+                if unreachable >= SOURCE_TRIES:
+                    raise
+                without |= {node} if node is not None else frozenset()
+                await self.wait_out(error.message, SOURCE_RETRY_S)
+                check()
             except JupiterError as error:
                 failures += not error.may_mend
                 if error.is_permanent or failures >= MAX_FAILURES:
@@ -81,10 +93,10 @@ class ItemRunner:
                 await self.wait_out(error.message)
                 check()
 
-    async def wait_out(self, trouble: str) -> None:
+    async def wait_out(self, trouble: str, pause_s: float = RETRY_S) -> None:
         """Let people see what is in the way, and give it a moment to mend."""
         self._leading.board.explain(self._cycle, f"{trouble}; trying again")
-        await asyncio.sleep(RETRY_S)
+        await asyncio.sleep(pause_s)
 
     def _named(self, node: str) -> NodeId:
         """Return the node that was named, as soon as it is here."""

@@ -28,15 +28,24 @@ PASSED_ON = (
 )
 """Variables a worker inherits, where the daemon has them."""
 
+OFFLINE = "HF_HUB_OFFLINE"
+
 ALWAYS = {
     "PYTHONUNBUFFERED": "1",
     "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # so that an index means what nvidia-smi shows
-    "HF_HUB_OFFLINE": "1",  # models come as artifacts, never from the internet
+    OFFLINE: "1",  # models come as artifacts, never from the internet
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
     "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "30",
 }
+
+TO_THE_INTERNET = tuple(
+    name
+    for each in ("HF_TOKEN", "HF_HOME", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+    for name in ((each, each.lower()) if each.endswith("PROXY") else (each,))
+)
+"""Inherited too by the one worker that fetches from there: it prepares a Hugging Face data set."""
 
 MEETING_TASKS = frozenset({"train", "check_sync"})
 """Tasks whose ranks meet over torch's process groups."""
@@ -53,6 +62,10 @@ def worker_environment(
         name: daemon_environment[name] for name in PASSED_ON if name in daemon_environment
     }
     environment |= ALWAYS
+    if task == "prepare" and params.get("kind") == "hugging_face":
+        del environment[OFFLINE]
+        passed = (name for name in TO_THE_INTERNET if name in daemon_environment)
+        environment |= {name: daemon_environment[name] for name in passed}
     environment["OMP_NUM_THREADS"] = str(threads(params, len(_usable_cores())))
     if task in MEETING_TASKS and int(params.get("world_size", 1)) > 1:
         environment |= _gang_environment(params)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.cycle.run_settings import DataSettings
-from jupiterd.errors import EmptySourceError, MissingExtraError, NotFoundError, UsageError
+from jupiterd.errors import EmptySourceError, MissingExtraError, SourceUnreachableError, UsageError
 
 INSTALL = "pip install datasets on one of the machines, or give it a folder of text"
 
@@ -17,7 +17,7 @@ def documents(settings: DataSettings) -> Iterator[str]:
 
     Raises:
         MissingExtraError: the library isn't installed.
-        NotFoundError: there is no way to it just now.
+        SourceUnreachableError: there is no way to it just now.
         UsageError: the subset, the split or the field isn't there.
         EmptySourceError: there is no such data set, or no row has any text.
     """
@@ -60,9 +60,8 @@ def _rows(settings: DataSettings) -> Iterator[Mapping[str, Any]]:
             "look its name up at huggingface.co/datasets",
         ) from error
     except OSError as error:  # no way there just now
-        raise NotFoundError(
-            f"{settings.path} can't be had: {_first_line(error)}",
-            "check the name, and this machine's way to huggingface.co",
+        raise SourceUnreachableError(
+            f"{settings.path} can't be had: {_first_line(error)}"
         ) from error
 
 

@@ -7,13 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from jupiterd.cluster.facts import Fact, RoleAssigned, WorkCompleted
 from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon import item_runner
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.run_conductor import RunConductor
 from jupiterd.daemon.work_events import Advanced, Finished, Started, WorkEvent, WorkOrder
-from jupiterd.errors import EmptySourceError, JupiterError
+from jupiterd.errors import EmptySourceError, JupiterError, SourceUnreachableError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.locations import config_folder
 from tests.unit.cluster.building import CYCLE, NODES, commanded, data_asked, training
@@ -79,6 +82,20 @@ async def test_a_folder_without_text_ends_the_run_with_the_reason(tmp_path: Path
         assert (failed.code, failed.message, failed.hint) == (
             "empty-source", "the folder /letters is empty", "write some",
         )  # fmt: skip
+
+
+async def test_a_way_to_the_internet_is_tried_for_a_while_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.item_runner.SOURCE_RETRY_S", 0.0)
+    workers = Workers(SourceUnreachableError("wikipedia can't be had: no route"))
+    async with leads(tmp_path, workers, anywhere()) as leading:
+        await conduct(leading)
+        failed = leading.cycle(CYCLE).failed
+        assert failed is not None
+        assert failed.code == "source-unreachable"
+        assert "wikipedia can't be had" in failed.message
+        assert len(workers.orders) == item_runner.SOURCE_TRIES
 
 
 async def test_text_on_a_machine_that_is_away_is_waited_for(tmp_path: Path) -> None:

@@ -36,6 +36,17 @@ def test_nothing_is_fetched_from_the_internet():
     assert worker_environment("generate", {}, {})["HF_HUB_OFFLINE"] == "1"
 
 
+def test_only_who_prepares_a_hugging_face_data_set_reaches_the_internet():
+    shell = SHELL | {"HTTPS_PROXY": "http://proxy", "no_proxy": "lan", "HF_HOME": "/hf"}
+    found = worker_environment("prepare", {"kind": "hugging_face"}, shell)
+    assert "HF_HUB_OFFLINE" not in found
+    names = ("HF_TOKEN", "HF_HOME", "HTTPS_PROXY", "no_proxy")
+    assert [found.get(name) for name in names] == ["secret", "/hf", "http://proxy", "lan"]
+    of_a_folder = worker_environment("prepare", {"kind": "folder"}, shell)
+    assert of_a_folder["HF_HUB_OFFLINE"] == "1"
+    assert of_a_folder.keys().isdisjoint(names)
+
+
 def test_a_rank_of_a_gang_knows_its_interface_and_its_place():
     params = {
         "rank": 1,

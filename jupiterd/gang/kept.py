@@ -96,6 +96,12 @@ async def start_kept(
         for descriptor in (theirs, print_fd, error_fd):
             os.close(descriptor)
     kept = Kept(process, lifeline)
-    await kept.listen(output, is_error=False)
-    await kept.listen(errors, is_error=True)
+    try:
+        await kept.listen(output, is_error=False)
+        await kept.listen(errors, is_error=True)
+    except BaseException:  # cancelled: nobody would know of it any more
+        if True not in kept.outputs:
+            os.close(errors)
+        kept.let_go()
+        raise
     return kept

@@ -103,8 +103,7 @@ class ScriptGroup:
     async def end(self) -> None:
         """End all that still runs: SIGTERM, a while, SIGKILL; idempotent."""
         self._is_over = True
-        while not self._events.empty():  # nobody takes them any more
-            self._events.get_nowait()
+        draining = asyncio.get_running_loop().create_task(self._drain())
         ranks = [watch for rank, watch in self._watches.items() if rank != STORE_RANK]
         try:
             self.signal(signal.SIGTERM)
@@ -113,6 +112,12 @@ class ScriptGroup:
         finally:
             self.signal(signal.SIGKILL)
             await asyncio.gather(*self._watches.values())
+            draining.cancel()
+
+    async def _drain(self) -> None:
+        """Take the events that nobody takes any more: whoever waits to tell one must go on."""
+        while True:
+            await self._events.get()
 
     async def _watch(self, rank: int, kept: Kept) -> None:
         """Tell what one process prints, then how it ended; nothing of its group is left."""

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from jupiterd.errors import NotFoundError, PortInUseError
-from jupiterd.gang.kept import KEEPER
+from jupiterd.gang.kept import KEEPER, Kept, start_kept
 from jupiterd.gang.script import (
     Ended,
     Printed,
@@ -109,6 +109,42 @@ async def test_leaving_ends_a_script_that_ignores_the_gentle_signal(
         pid = int(await first_words(group.events()))
         assert is_running(pid)
     await gone(pid)
+
+
+async def test_many_that_wait_to_be_heard_are_ended(tmp_path: Path):
+    chatter = ScriptOrder(
+        ("/bin/sh", "-c", "yes err >&2 & yes out"),
+        str(tmp_path),
+        tuple(RankOrder(rank, {}) for rank in range(3)),
+    )
+    async with asyncio.timeout(TIMEOUT_S):
+        async with start_script(chatter, os.environ) as group:
+            group._events = asyncio.Queue(2)  # fewer than there are writers
+            while not group._events.full():  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.2)  # the others queue up behind
+            pids = group.pids.values()
+    await gone(*pids)
+
+
+async def test_a_start_that_is_given_up_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    listen = Kept.listen
+    started: list[Kept] = []
+
+    async def interrupted(kept: Kept, descriptor: int, *, is_error: bool) -> None:
+        started.append(kept)
+        starting.cancel()
+        await listen(kept, descriptor, is_error=is_error)
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Kept, "listen", interrupted)
+    argv = (sys.executable, "-c", "import time; time.sleep(300)")
+    starting = asyncio.ensure_future(start_kept(argv, os.environ, str(tmp_path)))
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await gone(started[0].pid)
 
 
 async def test_an_interrupt_reaches_the_script_and_lets_it_save(tmp_path: Path):

@@ -33,6 +33,8 @@ class RunView:
     trained: ArtifactId | None
     """The final checkpoint, once training is done."""
     completed: Mapping[str, WorkResult]
+    unscored: ArtifactId | None = None
+    """A model that couldn't be validated: it is no worse for that."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def next_run_step(view: RunView) -> tuple[RunStep, str]:
     if view.trained is None:
         outputs = view.data.outputs
         return TrainRound(outputs["tokenizer"], outputs["shards"]), "the data set is frozen"
-    if HELD_OUT in view.data.outputs and evaluation_id(view.trained) not in view.completed:
+    is_judged = evaluation_id(view.trained) in view.completed or view.trained == view.unscored
+    if HELD_OUT in view.data.outputs and not is_judged:
         item = _evaluation(view.trained, view.data.outputs[HELD_OUT])
         return RunItems(Phase.EVALUATE, (item,), 1), "the model is trained"
     return CloseRun(view.trained), "all is done"

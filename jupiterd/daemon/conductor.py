@@ -151,7 +151,7 @@ class CycleConductor:
             raise Bug("a round is closed before it is trained")
         verdict = str(judged.summary["verdict"])
         promoted = candidate if verdict == "PROMOTE" else view.generator
-        await self._leading.library.spread([candidate])
+        await self._leading.keep_two_copies(candidate, self._leading.self_id)
         if not self._leading.cycle(self._cycle).ends_at(view.round, candidate):
             raise LineChangedError(
                 f"round {view.round} is no longer the end of the line that counts"

@@ -22,7 +22,7 @@ from jupiterd.errors import (
     SourceUnreachableError,
     WorkFailedError,
 )
-from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.ids import CycleId, NodeId
 
 log = logging.getLogger(__name__)
 
@@ -143,14 +143,9 @@ class ItemRunner:
         )
 
     async def _keep_two_copies(self, maker: NodeId, result: WorkResult) -> None:
-        """Bring what another node made to this one, or send what this one made to another."""
-        artifacts: list[ArtifactId] = list(result.outputs.values())
-        if maker == self._leading.self_id:
-            await self._leading.library.spread(artifacts)
-            return
         try:
-            for artifact in artifacts:
-                await self._leading.fetch(artifact)
+            for artifact in result.outputs.values():
+                await self._leading.keep_two_copies(artifact, maker)
         except NotFoundError as error:
             raise PeerUnreachableError(
                 f"the maker of a result has gone: {error.message}"

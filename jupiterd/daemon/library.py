@@ -71,15 +71,12 @@ class Library:
         """Return name -> path of every input's folder."""
         return {name: str(await self.ensure(artifact)) for name, artifact in inputs.items()}
 
-    async def spread(
-        self, artifacts: Iterable[ArtifactId], nodes: Iterable[NodeId] | None = None
-    ) -> int:
-        """See that a second copy exists, or one on each of `nodes`; return how many were made.
+    async def spread(self, artifacts: Iterable[ArtifactId], nodes: Iterable[NodeId]) -> int:
+        """See that a copy is on each of `nodes`; return how many there are.
 
         A node that can't take one now is passed over: copies are a status, not a condition.
         """
-        anybody = [peer.node for peer in self._reachable()][:1]
-        chosen = anybody if nodes is None else list(nodes)
+        chosen = list(nodes)
         made = 0
         for artifact in artifacts:
             copies = await asyncio.gather(*(self._copy_to(node, artifact) for node in chosen))

@@ -30,7 +30,7 @@ from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import Bug, JupiterError, LineChangedError, NotFoundError, all_of
-from jupiterd.ids import CycleId
+from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class RunConductor:
         self._run = run
         self._runner = ItemRunner(leading, run)
         training = leading.cycle(run).training
+        self._unscored: ArtifactId | None = None
         self._settings = None if training is None else RunSettings.parse(dict(training.settings))
 
     async def conduct(self) -> None:
@@ -78,6 +79,8 @@ class RunConductor:
         step, reason = next_run_step(self._view())
         log.info("next_step", extra={"run": self._run, "reason": reason})
         match step:
+            case RunItems(Phase.EVALUATE):
+                await self._validate(step)
             case RunItems():
                 await self._run_item(step)
             case FreezeManifest(data):
@@ -86,7 +89,7 @@ class RunConductor:
                 self._begin(Phase.TRAIN)
                 await self._gang().train(step)
             case CloseRun(model):
-                await self._leading.library.spread([model])
+                await self._leading.keep_two_copies(model, self._leading.self_id)
                 if not self._state.ends_at(ROUND, model):
                     raise LineChangedError("the run's model is no longer the end of its line")
                 await self._leading.record(RoundCommitted(self._run, ROUND, model, "", ""))
@@ -103,6 +106,7 @@ class RunConductor:
             has_manifest=ROUND in state.manifests,
             trained=last.artifact if last is not None and last.is_final else None,
             completed={fact.item: _result(fact) for fact in state.completed.values()},
+            unscored=self._unscored,
         )
 
     def _data(self) -> WorkResult | None:
@@ -119,6 +123,19 @@ class RunConductor:
 
     def _begin(self, phase: Phase) -> None:
         self._leading.board.begin(self._run, ROUND, phase, now_s())
+
+    async def _validate(self, step: RunItems) -> None:
+        """Score the model, if that can be done: a run that is trained doesn't fail for it."""
+        model = self._view().trained
+        try:
+            await self._run_item(step)
+        except JupiterError as error:
+            if error.may_mend:
+                raise
+            log.warning("validation_failed", extra={"run": self._run, "reason": error.message})
+            trouble = f"the model couldn't be validated: {error.message}"
+            self._leading.board.explain(self._run, trouble)
+            self._unscored = model
 
     async def _run_item(self, step: RunItems) -> None:
         self._begin(step.phase)

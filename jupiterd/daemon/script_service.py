@@ -7,8 +7,9 @@ Doesn't know how processes are held (`gang.script`), or what runs on other machi
 import asyncio
 import logging
 import os
+import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +19,7 @@ import grpc.aio
 from jupiterd.daemon.script_launch import prepared_here
 from jupiterd.errors import ConflictError, MalformedError, NotAMemberError, RefusedError
 from jupiterd.gang.environment import PASSED_ON
-from jupiterd.gang.script import ScriptGroup, start_script
+from jupiterd.gang.script import STOP_GRACE_S, ScriptEvent, ScriptGroup, start_script
 from jupiterd.gang.script_messages import SIGNALS, event_to_proto, order_from_proto
 from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
@@ -55,27 +56,55 @@ class ScriptService(script_pb2_grpc.ScriptsServicer):
         who = self._allowed(context)
         if self._running >= MAX_RUNNING:
             raise ConflictError(f"{self._node.settings.name} runs {MAX_RUNNING} scripts already")
+        self._running += 1
         try:
-            first = await anext(request_iterator)
-        except StopAsyncIteration as error:
-            raise MalformedError("a launch came without its order") from error
+            try:
+                first = await anext(request_iterator)
+            except StopAsyncIteration as error:
+                raise MalformedError("a launch came without its order") from error
+            async with aclosing(self._events(who, first, request_iterator)) as events:
+                async for event in events:
+                    yield event_to_proto(event)
+        finally:
+            self._running -= 1
+
+    async def _events(
+        self,
+        who: NodeId,
+        first: script_pb2.ScriptRequest,
+        requests: AsyncIterator[script_pb2.ScriptRequest],
+    ) -> AsyncGenerator[ScriptEvent]:
         order = order_from_proto(first.order)
         ranks = [rank.rank for rank in order.ranks]
         extra = {"node": short(who), "argv": list(order.argv), "folder": order.folder}
         log.info("script_started", extra={**extra, "ranks": ranks})
-        self._running += 1
+        loop = asyncio.get_running_loop()
         try:
             async with start_script(order, host_environment()) as group:
-                signals = asyncio.get_running_loop().create_task(_pass(request_iterator, group))
+                tasks = [
+                    loop.create_task(_pass(requests, group)),
+                    loop.create_task(self._end_with_membership(who, group)),
+                ]
                 try:
                     async with aclosing(group.events()) as events:
                         async for event in events:
-                            yield event_to_proto(event)
+                            yield event
                 finally:
-                    signals.cancel()
+                    for task in tasks:
+                        task.cancel()
         finally:
-            self._running -= 1
             log.info("script_ended", extra=extra)
+
+    async def _end_with_membership(self, who: NodeId, group: ScriptGroup) -> None:
+        """End the ranks as soon as whoever started them, or this node, is a member no more."""
+        journal = self._node.journal
+        version = journal.version
+        while {who, self._node.identity.node_id} <= journal.state.members.keys():
+            version = await journal.changed_since(version)
+        log.warning("script_of_no_member_ended", extra={"node": short(who)})
+        group.signal(signal.SIGTERM)
+        await asyncio.sleep(STOP_GRACE_S)
+        group.signal(signal.SIGKILL)
 
     def _allowed(self, context: Context) -> NodeId:
         who, name = caller(context), self._node.settings.name

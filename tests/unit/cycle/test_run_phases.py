@@ -31,6 +31,13 @@ FRESH = RunView(
 )
 
 
+def test_a_model_that_could_not_be_validated_closes_the_run_all_the_same() -> None:
+    trained = replace(FRESH, data=DATA, has_manifest=True, trained=MODEL)
+    assert next_run_step(replace(trained, unscored=MODEL))[0] == CloseRun(MODEL)
+    other = replace(trained, unscored=ArtifactId("o" * 64))
+    assert isinstance(next_run_step(other)[0], RunItems)
+
+
 def item_of(view: RunView) -> object:
     step, _ = next_run_step(view)
     assert isinstance(step, RunItems)

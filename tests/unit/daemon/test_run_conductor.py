@@ -9,17 +9,22 @@ from typing import cast
 
 import pytest
 
-from jupiterd.cluster.facts import Fact, RoleAssigned, WorkCompleted
+from jupiterd.cluster.facts import Fact, ManifestFrozen, RoleAssigned, WorkCompleted
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import item_runner
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.run_conductor import RunConductor
 from jupiterd.daemon.work_events import Advanced, Finished, Started, WorkEvent, WorkOrder
-from jupiterd.errors import EmptySourceError, JupiterError, SourceUnreachableError
+from jupiterd.errors import (
+    EmptySourceError,
+    JupiterError,
+    ModelTooLargeError,
+    SourceUnreachableError,
+)
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.locations import config_folder
-from tests.unit.cluster.building import CYCLE, NODES, commanded, data_asked, training
+from tests.unit.cluster.building import CYCLE, NODES, checkpoint, commanded, data_asked, training
 from tests.unit.daemon.two_nodes import TIMEOUT_S, found, serving
 
 OUTPUTS = {"tokenizer": ArtifactId("7" * 64), "shards": ArtifactId("5" * 64)}
@@ -135,6 +140,47 @@ async def test_too_little_text_for_one_sequence_ends_the_run_with_the_reason(
         failed = leading.cycle(CYCLE).failed
         assert failed is not None
         assert "10,000 tokens, and one sequence takes 20,001" in failed.message
+
+
+class Validators(Workers):
+    """Prepare as they are told, and can't validate."""
+
+    async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
+        if order.task == "evaluate_held_out":
+            raise ModelTooLargeError("not even one sequence fits")
+        async for event in super().run(node, order):
+            yield event
+
+
+async def test_a_run_that_is_trained_does_not_fail_for_its_validation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.item_runner.RETRY_S", 0.0)
+    outputs = OUTPUTS | {"holdout": ArtifactId("8" * 64)}
+    made = replace(MADE, outputs=outputs)
+    manifest = ManifestFrozen(CYCLE, 1, "", OUTPUTS["tokenizer"], (OUTPUTS["shards"],), 9, 900)
+    trained = checkpoint("k", is_final=True)
+    facts = (anywhere(), made, training(), manifest, trained)
+    async with leads(tmp_path, Validators(WorkResult({})), *facts) as leading:
+        await conduct(leading)
+        run = leading.cycle(CYCLE)
+        assert (run.failed, run.rounds_committed) == (None, 1)
+
+
+async def test_results_and_models_are_kept_where_all_is_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[str] = []
+
+    async def keep(_leading: Leading, artifact: ArtifactId, _holder: NodeId) -> None:
+        kept.append(artifact)
+
+    monkeypatch.setattr(Leading, "keep_two_copies", keep)
+    manifest = ManifestFrozen(CYCLE, 1, "", OUTPUTS["tokenizer"], (OUTPUTS["shards"],), 9, 900)
+    facts = (anywhere(), training(), manifest, checkpoint("k", is_final=True))
+    async with leads(tmp_path, Workers(WorkResult(OUTPUTS, COUNTS)), *facts) as leading:
+        await conduct(leading)
+    assert kept == [*OUTPUTS.values(), "k"]
 
 
 async def test_the_plan_is_the_same_whoever_leads(tmp_path: Path) -> None:

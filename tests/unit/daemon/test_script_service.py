@@ -3,13 +3,14 @@
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jupiterd.cluster.facts import NodeRemoved
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.script_launch import chosen_nodes, passed_on
 from jupiterd.errors import (
@@ -118,6 +119,54 @@ async def test_it_ends_with_the_call(tmp_path: Path) -> None:
                 first = await anext(events)
             assert isinstance(first, Printed)
             await gone(int(first.data))
+
+
+@pytest.mark.parametrize("who", ["the one that started it", "the one that runs it"])
+async def test_it_ends_where_a_machine_is_removed(tmp_path: Path, who: str) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "two", allow_scripts=True) as two,
+    ):
+        await unite(one, two)
+        gone_node = (one if who == "the one that started it" else two).identity.node_id
+        removed = NodeRemoved(gone_node, two.journal.state.roster.admissions_of(gone_node), {})
+        async with asyncio.timeout(TIMEOUT_S):
+            async with aclosing(run_on(one, two, an_order(tmp_path, WAIT))) as events:
+                first = await anext(events)
+                await two.journal.append(2, [removed])
+                assert isinstance(first, Printed)
+                await gone(int(first.data))
+
+
+async def test_those_whose_order_is_still_to_come_count_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.script_service.MAX_RUNNING", 1)
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "two", allow_scripts=True) as two,
+    ):
+        await unite(one, two)
+
+        async def nothing_yet() -> AsyncGenerator[ScriptRequest]:
+            await asyncio.Event().wait()
+            yield ScriptRequest()
+
+        stub = one.peers.require(two.identity.node_id).channels.scripts
+        calls = [stub.Run(nothing_yet()) for _ in range(2)]
+
+        async def read(call: AsyncIterable[object]) -> None:
+            async for _ in call:
+                pass
+
+        reading = [asyncio.ensure_future(read(call)) for call in calls]
+        done, _ = await asyncio.wait(
+            reading, timeout=TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED
+        )
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+        assert ["scripts already" in str(task.exception()) for task in done] == [True]
 
 
 async def test_a_machine_says_what_it_can_do_for_a_launch(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import DataRequested, WorkCompleted
+from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
 from jupiterd.errors import ConflictError, NotFoundError, UsageError
 from jupiterd.ids import CycleId, short
@@ -30,12 +31,10 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
     Raises:
         NotFoundError: there is none.
         ConflictError: it isn't ready.
+        UsageError: several ids begin so.
     """
-    found = [
-        (run, requested)
-        for run, requested in data_sets(state)
-        if wanted and _is_called(run, requested, wanted)
-    ]
+    known = [_named(run, requested) for run, requested in data_sets(state)]
+    found = meant(known, wanted) if wanted else []
     ready = [(requested, made) for run, requested in found if (made := run.prepared) is not None]
     if ready:
         return ready[0]
@@ -49,10 +48,10 @@ def find_data(state: State, wanted: str) -> tuple[DataRequested, WorkCompleted]:
     raise ConflictError(f"the data set {requested.name} isn't ready yet", LIST)
 
 
-def _is_called(run: CycleState, requested: DataRequested, wanted: str) -> bool:
+def _named(run: CycleState, requested: DataRequested) -> Named[tuple[CycleState, DataRequested]]:
     made = run.prepared
     ids = [requested.cycle, *([made.outputs["shards"]] if made else [])]
-    return wanted == requested.name or any(each.startswith(wanted) for each in ids)
+    return Named((run, requested), requested.name, ids)
 
 
 def check_name(name: str) -> str:

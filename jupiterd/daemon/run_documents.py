@@ -3,16 +3,20 @@
 Owns their keys. Reads the node's parts; changes nothing.
 """
 
+import asyncio
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, DataRequested
+from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cycle.audit import Committed, RoundAudit, Trained, audit
 from jupiterd.daemon.data_sets import data_sets
 from jupiterd.daemon.status_document import current_training, shown
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, short
+from jupiterd.store.artifacts import ArtifactStore
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -72,41 +76,56 @@ def _state(run: CycleState) -> str:
     return "failed" if run.failed is not None else "stopped" if run.finished else "preparing"
 
 
-def audit_document(node: "Node", wanted: str) -> dict[str, Any]:
+async def audit_document(node: "Node", wanted: str) -> dict[str, Any]:
     """Return the proof of one cycle or training run, or of every one that has a checkpoint.
 
     Raises:
         NotFoundError: nothing that has trained is called so.
+        UsageError: several ids begin so.
     """
     runs = sorted(
         (run for run in node.journal.state.cycles.values() if run.begun is not None and run.line()),
         key=lambda run: run.start_order,
         reverse=True,
     )
-    chosen = [run for run in runs if not wanted or _is_called(run, wanted)]
+    chosen = meant(map(_named, runs), wanted) if wanted else runs
     if wanted and not chosen:
         raise NotFoundError(
             f"no cycle or training run with a checkpoint is called {wanted}",
             "jupiterctl data audit looks at all of them",
         )
-    return {"schema": SCHEMA, "audit": [_audited(node, run) for run in chosen]}
+    return {"schema": SCHEMA, "audit": [await _audited(node, run) for run in chosen]}
 
 
-def _is_called(run: CycleState, wanted: str) -> bool:
-    begun = run.begun
-    return wanted == run.label or (begun is not None and begun.cycle.startswith(wanted))
+def _named(run: CycleState) -> Named[CycleState]:
+    return Named(run, run.label, [run.begun.cycle] if run.begun is not None else [])
 
 
-def _audited(node: "Node", run: CycleState) -> dict[str, Any]:
+async def _audited(node: "Node", run: CycleState) -> dict[str, Any]:
+    """Prove one line; a long one has thousands of files to read, which holds nobody up."""
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
-    rounds = audit([_committed(run, fact) for fact in made], _trained(run))
-    contents = [(fact, _contents(node, fact)) for fact in made]
-    differing = [_difference(fact, found) for fact, found in contents if found is not None]
-    problems = [text for text in differing if text]
-    return {
+    began = _Beginnings(run)
+    committed = [_committed(began, fact) for fact in made]
+    about = {
         "id": None if run.begun is None else run.begun.cycle,
         "name": run.label,
         "kind": run.kind,
+    }
+    proof = await asyncio.to_thread(_proof, node.library.store, made, committed, _trained(run))
+    return about | proof
+
+
+def _proof(
+    store: ArtifactStore,
+    made: Sequence[CheckpointCommitted],
+    committed: Sequence[Committed],
+    trained: Mapping[int, Trained],
+) -> dict[str, Any]:
+    rounds = audit(committed, trained)
+    contents = [(fact, _contents(store, fact)) for fact in made]
+    differing = [_difference(fact, found) for fact, found in contents if found is not None]
+    problems = [text for text in differing if text]
+    return {
         "ok": not problems and not any(each.problems for each in rounds),
         "rounds": [_round(each) for each in rounds],
         "checkpoints": len(made),
@@ -115,28 +134,41 @@ def _audited(node: "Node", run: CycleState) -> dict[str, Any]:
     }
 
 
-def _committed(run: CycleState, fact: CheckpointCommitted) -> Committed:
+def _committed(began: "_Beginnings", fact: CheckpointCommitted) -> Committed:
     return Committed(
         name=f"checkpoint {short(fact.artifact)}",
         round=fact.round,
         cursor=fact.cursor,
         tokens=fact.tokens,
         epoch=fact.epoch,
-        began=_began(run, fact),
+        began=began.of(fact.epoch, fact.round),
     )
 
 
-def _began(run: CycleState, fact: CheckpointCommitted) -> int | None:
-    """Return the cursor at which the gang began that made a checkpoint; None where nobody knows."""
-    opened = run.epochs_opened.get(fact.epoch)
-    if opened is None:
-        return None
-    if not opened.from_checkpoint:
-        return 0
-    loaded = run.checkpoint(opened.from_checkpoint)
-    if loaded is None:
-        return None
-    return loaded.cursor if loaded.round == fact.round else 0
+class _Beginnings:
+    """Where the gangs of a run began; looked up once for all that one has made."""
+
+    def __init__(self, run: CycleState) -> None:
+        self._run = run
+        self._known: dict[tuple[int, int], int | None] = {}
+
+    def of(self, epoch: int, round_number: int) -> int | None:
+        """Return the cursor at which a gang began in this round; None where nobody knows."""
+        key = (epoch, round_number)
+        if key not in self._known:
+            self._known[key] = self._look_up(epoch, round_number)
+        return self._known[key]
+
+    def _look_up(self, epoch: int, round_number: int) -> int | None:
+        opened = self._run.epochs_opened.get(epoch)
+        if opened is None:
+            return None
+        if not opened.from_checkpoint:
+            return 0
+        loaded = self._run.checkpoint(opened.from_checkpoint)
+        if loaded is None:
+            return None
+        return loaded.cursor if loaded.round == round_number else 0
 
 
 def _trained(run: CycleState) -> dict[int, Trained]:
@@ -161,12 +193,12 @@ def _seq_len(run: CycleState) -> int:
         return 0
 
 
-def _contents(node: "Node", fact: CheckpointCommitted) -> dict[str, Any] | None:
+def _contents(store: ArtifactStore, fact: CheckpointCommitted) -> dict[str, Any] | None:
     """Return what a checkpoint says of itself; None where it isn't here."""
-    if not node.library.store.holds(fact.artifact):
+    if not store.holds(fact.artifact):
         return None
     try:
-        path = node.library.store.path(ArtifactId(fact.artifact)) / STATE_FILE
+        path = store.path(ArtifactId(fact.artifact)) / STATE_FILE
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}

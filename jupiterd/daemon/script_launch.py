@@ -94,7 +94,7 @@ def chosen_nodes(
     )
     if wanted == "all":
         return [own, *others]
-    if wanted.isdigit():
+    if wanted.isdecimal():
         count = int(wanted)
         if not 1 <= count <= 1 + len(others):
             raise NotFoundError(

@@ -12,6 +12,7 @@ from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStateSet, DataRequested, TrainingStarted
 from jupiterd.cluster.node_names import find_node
+from jupiterd.cluster.run_names import Named, meant
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.data_commands import requested_data
 from jupiterd.daemon.data_sets import find_data, title
@@ -172,9 +173,9 @@ def _named(
     runs: list[tuple[CycleState, TrainingStarted]], wanted: str
 ) -> tuple[CycleState, TrainingStarted]:
     """Return the newest of these that is called so, or whose id begins so; of all where empty."""
-    for run, started in runs:
-        if wanted == started.name or started.cycle.startswith(wanted):
-            return run, started
+    known = [Named((run, started), started.name, [started.cycle]) for run, started in runs]
+    if found := meant(known, wanted) if wanted else runs:
+        return found[0]
     raise NotFoundError(f"no training run is called {wanted}", "jupiterctl train status")
 
 

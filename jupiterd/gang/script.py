@@ -7,6 +7,7 @@ prints and how it ends is all that it says.
 
 import asyncio
 import contextlib
+import ipaddress
 import os
 import signal
 import socket
@@ -226,10 +227,11 @@ def bind_meeting(host: str, port: int) -> socket.socket:
 
     Raises:
         PortInUseError: the port is taken.
-        BadRouteError: the address is none of this machine's.
+        BadRouteError: the address is none of this machine's, or a name, which takes its time.
     """
     import errno
 
+    _check_address(host)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -245,6 +247,13 @@ def bind_meeting(host: str, port: int) -> socket.socket:
             ) from error
         raise BadRouteError(f"can't listen on {host}:{port}: {error.strerror}") from error
     return listener
+
+
+def _check_address(host: str) -> None:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError as error:
+        raise BadRouteError(f"{host!r} isn't an IP address", "give the address itself") from error
 
 
 def free_ports(host: str, count: int) -> tuple[int, ...]:

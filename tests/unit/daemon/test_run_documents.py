@@ -1,12 +1,15 @@
 """The documents of runs: what scripts rely on, and the proof of what was trained on."""
 
 import json
+import threading
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     CycleFailed,
@@ -17,6 +20,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cycle.run_phases import evaluation_id
+from jupiterd.daemon import run_documents
 from jupiterd.daemon.run_documents import audit_document, data_document, train_document
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
@@ -57,7 +61,7 @@ TRAINED = (*BEFORE_LAST, LAST)
 async def audited(folder: Path, *facts: Fact) -> dict[str, Any]:
     async with serving(folder, "one") as one:
         await found(one, facts=facts)
-        return audit_document(one, "")
+        return await audit_document(one, "")
 
 
 def problems(document: dict[str, Any]) -> list[str]:
@@ -65,6 +69,32 @@ def problems(document: dict[str, Any]) -> list[str]:
     (part,) = only["rounds"]
     assert only["ok"] == (not part["problems"] and not only["problems"])
     return [*part["problems"], *only["problems"]]
+
+
+async def test_a_long_line_is_looked_up_once_a_gang_and_read_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[str] = []
+    readers: set[int] = set()
+    known = CycleState.checkpoint
+
+    def counted(run: CycleState, artifact: str) -> CheckpointCommitted | None:
+        looked_up.append(artifact)
+        return known(run, artifact)
+
+    def read(*_: object) -> None:
+        readers.add(threading.get_ident())
+
+    monkeypatch.setattr(CycleState, "checkpoint", counted)
+    monkeypatch.setattr(run_documents, "_contents", read)
+    names = ["k2", *(f"m{number}" for number in range(50))]
+    more = [
+        checkpoint(name, 120 + 4 * number, parent, 2)
+        for number, (parent, name) in enumerate(pairwise(names))
+    ]
+    assert problems(await audited(tmp_path, *BEFORE_LAST, *more)) == []
+    assert looked_up == ["k2"]
+    assert threading.get_ident() not in readers
 
 
 async def test_a_run_through_two_gangs_is_proved(tmp_path: Path) -> None:
@@ -106,7 +136,7 @@ async def test_a_checkpoint_must_say_itself_what_was_recorded_of_it(
         artifact = one.library.store.ingest(made.parent)
         first = checkpoint(artifact, 40, "", 1)
         await found(one, facts=(data_asked(), training(), MADE, MANIFEST, epoch(1), first))
-        document = audit_document(one, "letters")
+        document = await audit_document(one, "letters")
     assert document["audit"][0]["checkpoints_read"] == 1
     assert (problems(document) == []) is ok
 
@@ -143,9 +173,9 @@ async def test_a_cycle_is_proved_round_by_round(tmp_path: Path) -> None:
 async def test_nothing_trained_is_nothing_to_prove_and_a_wrong_name_is_told(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(data_asked(), training()))
-        assert audit_document(one, "") == {"schema": "jupiter/v1", "audit": []}
+        assert await audit_document(one, "") == {"schema": "jupiter/v1", "audit": []}
         with pytest.raises(NotFoundError, match="is called poems"):
-            audit_document(one, "poems")
+            await audit_document(one, "poems")
 
 
 async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:

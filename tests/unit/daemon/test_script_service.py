@@ -231,5 +231,7 @@ def test_machines_that_are_not_there_are_refused() -> None:
         chosen_nodes("six", NAMES, alive, ONE)
     with pytest.raises(NotFoundError, match="no node is called seven"):
         chosen_nodes("seven", NAMES, alive, ONE)
+    with pytest.raises(NotFoundError, match="no node is called ²"):
+        chosen_nodes("²", NAMES, alive, ONE)
     with pytest.raises(UsageError):
         chosen_nodes(",", NAMES, alive, ONE)

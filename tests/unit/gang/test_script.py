@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jupiterd.errors import NotFoundError, PortInUseError
+from jupiterd.errors import BadRouteError, NotFoundError, PortInUseError
 from jupiterd.gang.kept import KEEPER, Kept, start_kept
 from jupiterd.gang.script import (
     Ended,
@@ -208,6 +208,12 @@ async def test_a_taken_port_is_named(tmp_path: Path):
         with pytest.raises(PortInUseError, match=str(port)):
             async with start_script(taken, os.environ):
                 pass
+
+
+@pytest.mark.parametrize("host", ["localhost", "", "no.such.name"])
+def test_names_are_not_looked_up(host: str):
+    with pytest.raises(BadRouteError, match="isn't an IP address"):
+        free_ports(host, 1)
 
 
 def test_free_ports_are_different_and_free():

@@ -17,6 +17,9 @@ STATE_DIR_VARIABLE = "JUPITER_STATE_DIR"
 CONTROL_SOCKET = "control.sock"
 """The unix socket inside the state folder on which jupiterd listens for jupiterctl."""
 
+CURVES = Path("logs", "curves")
+"""Inside the state folder, a folder for each run by the first eight digits of its id."""
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

@@ -49,7 +49,9 @@ def command() -> None:
 @click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told.")
 @click.option("--weight-decay", type=float, help="The size's own unless told.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
-@click.option("--log-dir", metavar="DIR", help="Where rank 0 writes its curves.")
+@click.option(
+    "--log-dir", metavar="DIR", help="Where this machine's curves of the run are to be seen."
+)
 @click.option(
     "--resume",
     is_flag=False,
@@ -66,6 +68,7 @@ def start(
     resume: str | None,
     wait: bool,
     timeout: float | None,
+    log_dir: str | None,
     **given: Any,
 ) -> None:
     """Train a model; returns once it is recorded, or with --wait once it has ended.
@@ -87,8 +90,10 @@ def start(
     chosen = {name: value for name, value in given.items() if value is not None}
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order
+    from jupiterd.ctl.curves_link import CurvesLink
 
     console = Console.of(invocation)
+    link = None if log_dir is None else CurvesLink(log_dir, invocation.state_dir)
     if resume is not None:
         _refuse_changes(chosen)
         done = order(invocation.state_dir, "train.resume", {"train": resume})
@@ -98,6 +103,8 @@ def start(
         timeout_s = COPYING_S if "weights_folder" in asked else EXECUTE_TIMEOUT_S
         done = order(invocation.state_dir, "train.start", asked, timeout_s)
         lines = begun_lines(done)
+    if link is not None:
+        lines.append(link.lead_to(str(done["train"])))
     if not wait:
         console.show(done, lambda: [*lines, "follow it with: jupiterctl train watch"])
         return
@@ -163,8 +170,6 @@ def start_arguments(invocation: Invocation, given: Mapping[str, Any]) -> dict[st
         missing = "--data" if data is None else "--model"
         raise UsageError(f"missing option {missing}", "jupiterctl train start --help")
     named = {name: settings.pop(name) for name in ("engine", "nodes") if name in settings}
-    if "log_dir" in settings:
-        settings["log_dir"] = str(Path(settings["log_dir"]).expanduser().absolute())
     model = model_arguments(name)
     cut = tokenizer_options(model)
     where = source_arguments(invocation, data, cut) if _is_path(data) else {"data": data}

@@ -64,8 +64,6 @@ class RunSettings(_Asked):
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     start_from: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """Artifact with the weights to begin with; empty: they are drawn at random."""
-    log_dir: Annotated[str, Field(max_length=4096)] = ""
-    """Where rank 0 writes its curves, on its own machine; empty: beside the worker's log."""
 
     def options(self, of_the_size: EngineOptions) -> EngineOptions:
         """Return how it is computed: as asked, and for the rest as the size has it."""

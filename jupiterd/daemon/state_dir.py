@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from jupiterd.errors import StateDirError
+from jupiterd.locations import CURVES
 
 SCHEMA = 1
 """The layout's number, in the file VERSION."""
@@ -27,7 +28,7 @@ class StateDir:
         self.spool = root / "spool"
         self.runs = root / "runs"
         self.logs = root / "logs"
-        self.curves = self.logs / "curves"
+        self.curves = root / CURVES
         self.peers = root / "peers.json"
         self.control_socket = root / "control.sock"
 

@@ -64,7 +64,7 @@ def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monk
     options = (
         "--engine torch --nodes alpha,beta --max-steps 9 --epochs 2 --seq-len 64 --batch-size 3 "
         "--gradient-accumulation-steps 4 --precision bf16 --gradient-checkpointing on "
-        "--attention sdpa --optimizer muon --lr 0.001 --weight-decay 0 --seed 7 --log-dir curves"
+        "--attention sdpa --optimizer muon --lr 0.001 --weight-decay 0 --seed 7"
     )
     ran = ctl("train", "start", "--data", "letters", "--model", "25m", *options.split())
     assert (ran.exit_code, ran.err) == (0, "")
@@ -86,9 +86,49 @@ def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monk
             "learning_rate": 0.001,
             "weight_decay": 0.0,
             "seed": 7,
-            "log_dir": str(tmp_path / "curves"),
         },
     }
+
+
+def begin(ctl, *options):
+    return ctl("train", "start", "--data", "letters", "--model", "1m", *options)
+
+
+def test_the_curves_are_seen_where_people_want_them(daemon, ctl, tmp_path, state_dir):
+    link = tmp_path / "new" / "curves"
+    ran = begin(ctl, "--log-dir", str(link))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert f"curves: {link}" in ran.out.splitlines()
+    assert "log_dir" not in daemon.executed[0][1]["settings"]
+    worker_writes_to = state_dir / "logs" / "curves" / RECORDED["train"][:8]
+    (worker_writes_to / "metrics.jsonl").write_text("{}")
+    assert (link / "metrics.jsonl").read_text() == "{}"
+    resumed = ctl("train", "start", "--resume", "--log-dir", str(link))
+    assert (resumed.exit_code, resumed.err) == (0, "")
+
+
+@pytest.mark.parametrize("what", ["folder", "file", "link"])
+def test_what_is_there_already_is_left_alone(daemon, ctl, tmp_path, what):
+    taken = tmp_path / "curves"
+    match what:
+        case "folder":
+            taken.mkdir()
+        case "file":
+            taken.write_text("mine")
+        case _:
+            taken.symlink_to(tmp_path / "elsewhere")
+    ran = begin(ctl, "--log-dir", str(taken))
+    assert ran.exit_code == ConflictError.exit_code
+    assert f"there is something else at {taken}" in ran.err
+    assert daemon.executed == []
+
+
+def test_a_path_below_a_file_is_refused_in_one_line(daemon, ctl, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    ran = begin(ctl, "--log-dir", str(tmp_path / "file" / "curves"))
+    assert ran.exit_code == 2
+    assert f"--log-dir: can't make {tmp_path / 'file' / 'curves'}" in ran.err
+    assert daemon.executed == []
 
 
 def test_waiting_shows_how_it_goes_and_ends_with_the_three_lines(daemon, ctl, golden, letters):

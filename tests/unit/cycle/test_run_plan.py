@@ -88,7 +88,7 @@ def test_settings_that_can_t_be_are_refused_by_name(given: dict, names: str) -> 
 
 
 def test_settings_survive_as_a_fact_s_scalars() -> None:
-    settings = RunSettings(max_steps=5, learning_rate=0.1, log_dir="/curves")
+    settings = RunSettings(max_steps=5, learning_rate=0.1)
     assert RunSettings.parse(settings.to_scalars()) == settings
     data = DataSettings(kind="folder", path="/letters")
     assert DataSettings.parse(data.to_scalars()) == data

@@ -38,6 +38,7 @@ from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.pulse import Pulse
+from jupiterd.daemon.retention import Retention
 from jupiterd.daemon.script_service import add_scripts
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
@@ -163,6 +164,7 @@ class Node:
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
             ("models", keeper.run()),
+            ("retention", Retention(self.journal, self.library.store).run()),
         ):
             self._group.create_task(task, name=name)
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})

@@ -22,7 +22,7 @@ from blake3 import blake3
 
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId
-from jupiterd.store.disk import exclusively, put_in_place, sync_tree, written
+from jupiterd.store.disk import exclusively, put_in_place, sync_folder, sync_tree, written
 from jupiterd.store.manifest import (
     CHUNK_BYTES,
     MAX_MANIFEST_BYTES,
@@ -37,6 +37,7 @@ from jupiterd.store.partial import PartialArtifact
 
 _MANIFEST: Final = "manifest"
 _FILES: Final = "files"
+_GONE: Final = "gone"
 _PREFIX_DIGITS: Final = 2
 
 
@@ -142,6 +143,18 @@ class ArtifactStore:
         return PartialArtifact(
             manifest, draft / _FILES, publish=lambda: self._publish(draft, artifact)
         )
+
+    def remove(self, artifact: ArtifactId) -> None:
+        """Give an artifact up; a crash leaves it whole or gone. What isn't held is left alone."""
+        if not self.holds(artifact):
+            return
+        place = self._place(artifact)
+        with written():
+            waste = exclusively(self._root / "incoming", artifact)  # emptied at the next start
+            place.rename(waste / _GONE)
+            sync_folder(place.parent)
+        self.manifest.cache_clear()
+        shutil.rmtree(waste, ignore_errors=True)
 
     def arrival(self, artifact: ArtifactId) -> asyncio.Lock:
         """Return the lock that a fetch holds, so that two of one artifact don't mix."""

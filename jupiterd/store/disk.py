@@ -41,8 +41,8 @@ def put_in_place(draft: Path, place: Path) -> None:
         if error.errno not in {errno.EEXIST, errno.ENOTEMPTY}:
             raise
         shutil.rmtree(draft)
-    _sync(place.parent)
-    _sync(place.parent.parent)
+    sync_folder(place.parent)
+    sync_folder(place.parent.parent)
 
 
 def exclusively(parent: Path, name: str) -> Path:
@@ -74,6 +74,11 @@ def written() -> Generator[None, None, None]:
         raise StateDirError(
             f"{error.filename or 'the state folder'} can't be written: {error.strerror}"
         ) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring to the disk what a folder lists."""
+    _sync(folder)
 
 
 def _sync(path: Path) -> None:

@@ -247,3 +247,21 @@ def test_a_hostile_manifest_writes_nothing(store: ArtifactStore, tmp_path: Path)
     with pytest.raises(CorruptArtifactError):
         store.begin(b"\x91\x93\xa5../up\x00\x90")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_what_is_given_up_is_gone_for_good(store: ArtifactStore, tmp_path: Path) -> None:
+    source = tmp_path / "given-up"
+    source.mkdir()
+    (source / "a.txt").write_text("a")
+    artifact = store.ingest(source)
+    store.manifest(artifact)
+    store.remove(artifact)
+    store.remove(artifact)
+    assert not store.holds(artifact)
+    assert store.ids() == []
+    with pytest.raises(NotFoundError):
+        store.manifest(artifact)
+    source.mkdir()
+    (source / "a.txt").write_text("a")
+    assert store.ingest(source) == artifact
+    assert store.holds(artifact)

@@ -1,0 +1,75 @@
+"""Which checkpoints nobody needs any more; everything else is needed.
+
+Owns the rule: a checkpoint may go once three newer ones follow it on every line through it, unless
+it is every tenth, final, or anything in the ledger still refers to it. Doesn't know disks or time.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields
+from itertools import islice, takewhile
+
+from jupiterd.cluster.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.facts import CheckpointCommitted, EpochClosed, EpochOpened
+from jupiterd.cluster.progress_tree import Leaf
+from jupiterd.ids import ArtifactId
+
+KEPT_OF_A_LINE = 3
+KEPT_EVERY = 10
+
+
+def unneeded(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
+    """Return the checkpoints that may be dropped, as far as all cycles together tell."""
+    pairs = [(cycle, _superseded(cycle)) for cycle in cycles]
+    superseded = {artifact for _, found in pairs for artifact in found}
+    needed = {artifact for cycle, found in pairs for artifact in _needed(cycle, found)}
+    return frozenset(superseded - needed)
+
+
+def _superseded(cycle: CycleState) -> set[ArtifactId]:
+    """Return what is neither of the last of its line, nor a tenth, nor final."""
+    known = {fact.artifact: fact for fact in _checkpoints(cycle)}
+    depths: dict[ArtifactId, int] = {}
+    kept = {fact.artifact for fact in known.values() if fact.is_final}
+    for leaf in cycle.leaves():
+        kept.update(fact.artifact for fact in islice(_upward(known, leaf), KEPT_OF_A_LINE))
+        fresh = list(takewhile(lambda fact: fact.artifact not in depths, _upward(known, leaf)))
+        above = depths.get(ArtifactId(fresh[-1].parent), 0) if fresh else 0
+        for depth, fact in enumerate(reversed(fresh), above + 1):
+            depths[fact.artifact] = depth
+    return {each for each, depth in depths.items() if depth % KEPT_EVERY} - kept
+
+
+def _upward(
+    known: Mapping[ArtifactId, CheckpointCommitted], leaf: Leaf
+) -> Iterator[CheckpointCommitted]:
+    """Yield a leaf's checkpoint and what it descends from; it has its place, so there is an end."""
+    at: CheckpointCommitted | None = leaf.checkpoint
+    while at is not None:
+        yield at
+        at = known.get(ArtifactId(at.parent))
+
+
+def _checkpoints(cycle: CycleState) -> list[CheckpointCommitted]:
+    return [fact for _, fact in cycle.placed() if isinstance(fact, CheckpointCommitted)]
+
+
+def _needed(cycle: CycleState, superseded: AbstractSet[ArtifactId]) -> Iterator[str]:
+    """Yield every checkpoint that isn't superseded, and whatever other facts may refer to."""
+    yield from (fact.artifact for fact in _checkpoints(cycle) if fact.artifact not in superseded)
+    over = cycle.epochs_closed
+    for _, fact in cycle.placed():
+        is_over = isinstance(fact, EpochOpened) and fact.epoch in over
+        if not isinstance(fact, CheckpointCommitted | EpochClosed) and not is_over:
+            yield from _texts(fact)
+
+
+def _texts(fact: CycleFact) -> Iterator[str]:
+    """Yield every text in a fact: what names an artifact is among them, whatever it is called."""
+    for field in fields(fact):
+        value: object = getattr(fact, field.name)
+        if isinstance(value, Mapping):
+            value = tuple(value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        for each in value if isinstance(value, tuple) else (value,):  # pyright: ignore[reportUnknownVariableType]
+            if isinstance(each, str):
+                yield each

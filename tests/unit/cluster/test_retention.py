@@ -1,0 +1,102 @@
+"""What may go of the checkpoints, and what never."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupiterd.cluster.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.retention import unneeded
+from jupiterd.ids import ArtifactId
+from tests.unit.cluster.building import (
+    CYCLE,
+    NODES,
+    checkpoint,
+    closed,
+    judged,
+    opened,
+    parked,
+    pinned,
+    round_over,
+    work_done,
+)
+
+
+def run_of(*facts: CycleFact) -> CycleState:
+    cycle = CycleState()
+    for index, fact in enumerate(facts, 1):
+        cycle.apply(fact, (1, NODES[0], "u", index))
+    return cycle
+
+
+def line(length: int) -> list[CheckpointCommitted]:
+    names = ["", *(f"k{number}" for number in range(1, length + 1))]
+    return [
+        checkpoint(name, parent, tokens=100 * number)
+        for number, (parent, name) in enumerate(pairwise(names), 1)
+    ]
+
+
+def test_the_last_three_and_every_tenth_stay() -> None:
+    left = {f"k{number}" for number in range(1, 26)} - unneeded([run_of(*line(25))])
+    assert left == {"k10", "k20", "k23", "k24", "k25"}
+
+
+def test_whatever_is_referred_to_stays() -> None:
+    facts = [
+        *line(20),
+        replace(opened(1), from_checkpoint="k1"),
+        replace(opened(2), from_checkpoint="k2"),
+        closed(2),
+        pinned("k3"),
+        parked("k4"),
+        judged("HOLD", "k5"),
+        replace(judged("HOLD", "k20"), incumbent="k6"),
+        round_over("k20", promoted="k7"),
+        replace(work_done("x"), outputs={"samples": ArtifactId("k8")}),
+    ]
+    gone = unneeded([run_of(*facts)])
+    assert gone == {"k2", "k9", *(f"k{number}" for number in range(11, 18))}
+
+
+def test_what_another_run_needs_stays() -> None:
+    fine_tuned = run_of(checkpoint("k5"))
+    assert "k5" in unneeded([run_of(*line(20))])
+    assert "k5" not in unneeded([run_of(*line(20)), fine_tuned])
+
+
+def test_what_has_no_place_in_the_tree_stays() -> None:
+    assert unneeded([run_of(*line(20)[5:])]) == frozenset()
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> list[CycleFact]:
+    """Draw checkpoints that hang below earlier ones, some of them final."""
+    facts: list[CycleFact] = []
+    for number in range(draw(st.integers(1, 40))):
+        parent = draw(st.sampled_from(range(max(0, number - 4), number + 1)))
+        name = f"k{parent}" if parent else ""
+        made = checkpoint(f"k{number + 1}", name, tokens=100 * number + 1)
+        facts.append(replace(made, is_final=draw(st.integers(0, 9)) == 0))
+    return draw(st.permutations(facts))
+
+
+@given(trees())
+def test_nothing_goes_that_a_line_ends_with(facts: list[CycleFact]) -> None:
+    cycle = run_of(*facts)
+    gone = unneeded([cycle])
+    parents = {
+        fact.artifact: fact.parent for fact in facts if isinstance(fact, CheckpointCommitted)
+    }
+    final = {
+        fact.artifact for fact in facts if isinstance(fact, CheckpointCommitted) and fact.is_final
+    }
+    ends: set[str] = {leaf.checkpoint.artifact for leaf in cycle.leaves()}
+    ends |= parents.keys() - set(parents.values())
+    for _ in range(2):
+        ends |= {parents[ArtifactId(end)] for end in ends if end}
+    assert gone.isdisjoint(ends | final)
+    assert gone <= parents.keys()
+    assert CYCLE not in gone

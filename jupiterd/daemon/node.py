@@ -153,7 +153,6 @@ class Node:
         )
         await discovery.start(self.outlook.port)
         self.greeter.addresses.note_kept(load_addresses(self.state_dir.peers))
-        keeper = ModelKeeper(self.journal, self.library, self.exports)
         for name, task in (
             ("discovery", self.greeter.follow(discovery)),
             ("greeter", self.greeter.run()),
@@ -163,7 +162,7 @@ class Node:
             ("addresses", keep_addresses(self.state_dir.peers, self.peers.ways)),
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
-            ("models", keeper.run()),
+            ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
             ("retention", Retention(self.journal, self.library.store).run()),
         ):
             self._group.create_task(task, name=name)

@@ -29,6 +29,7 @@ from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.bad_checkpoints import set_aside, whole_checkpoint
 from jupiterd.daemon.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.commit_queue import CommitQueue
 from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.gang_clock import Verdict, watching
@@ -42,6 +43,7 @@ from jupiterd.daemon.work_events import (
     Advanced,
     CheckpointMade,
     Joined,
+    KeepWish,
     Listening,
     Started,
     Unsaved,
@@ -99,6 +101,7 @@ class GangConductor:
         self._plan = plan
         self._line = EpochLine(leading, cycle, round_number)
         self._alarm = CheckpointAlarm(leading, cycle)
+        self._commits = CommitQueue()
         self._memory = MicroBatches(plan.micro_batch_sequences)
         self._change = EpochChange(now_s)
         self._reason = FINISHED
@@ -228,12 +231,13 @@ class GangConductor:
         """End an epoch and record it; what keeps us from it mustn't hide why the epoch ended."""
         elapsed_s = round(now_s() - launch.began_s, 3)
         closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
+        commits, self._commits = self._commits, CommitQueue()
         try:
-            wish = (
-                wish_for(self._shape, self._line.step()) if keeps and self._line.counts() else None
-            )
+            wish = self._wish(launch) if keeps else None
             silent = frozenset(self._silent)
             kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
+            if wish is not None:
+                kept += [told for told in commits.unrecorded if told[0] not in silent]
             self._change.mark("ended")
             last = await latest(self._leading, kept)
             facts = self._line.facts_of(last, launch, self._plan.steps)
@@ -242,6 +246,11 @@ class GangConductor:
         except JupiterError as error:
             extra = {"epoch": launch.epoch, "reason": error.message}
             log.warning("epoch_left_open", extra=extra)
+
+    def _wish(self, launch: Launch) -> KeepWish | None:
+        """Return what is wanted of the survivors; nothing where their line counts no more."""
+        self._line.follow(launch)  # the end may have come between recording and taking note of it
+        return wish_for(self._shape, self._line.step()) if self._line.counts() else None
 
     def _inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
@@ -261,6 +270,7 @@ class GangConductor:
         self._listening = asyncio.Semaphore(0)
         meeting_place = self._meeting(launch)
         async with (
+            self._committing(launch),
             meeting_place as meeting,
             self._watching(launch),
             self._growing(launch, inputs.values()),
@@ -274,6 +284,13 @@ class GangConductor:
                 if launch.is_ring and rank == len(launch.gang) - 1:
                     await self._others_listen(rank)
                 group.create_task(self._follow(rank, node, events, launch))
+
+    def _committing(self, launch: Launch) -> AbstractAsyncContextManager[None]:
+        """Record checkpoints beside following the ranks, and all of them before the epoch ends."""
+        self._commits = CommitQueue()
+        return self._commits.committing(
+            lambda node, made: self._try_to_commit(node, made, launch)
+        )
 
     def _watching(self, launch: Launch) -> AbstractAsyncContextManager[None]:
         """Let silence of a rank's node, or of all its steps, end the epoch."""
@@ -328,6 +345,7 @@ class GangConductor:
         size = len(launch.gang)
         meeting = watched(gang.works[size]) if len(gang.works) > size else nullcontext()
         async with (
+            self._committing(launch),
             meeting,
             self._watching(launch),
             self._growing(launch, ()),
@@ -395,7 +413,7 @@ class GangConductor:
                             self._watch.stepped(rank, done, now_s())
                         case _:
                             pass
-                    await self._note(rank, node, event, launch)
+                    self._note(rank, node, event, launch)
         except OutOfMemoryError as error:
             size = self._memory.halve(node, self._leading.names()[node])
             sizes = {"rank": rank, "sequences_at_a_time": size, "reason": error.message}
@@ -409,7 +427,7 @@ class GangConductor:
                 "they try again by themselves; a firewall between them may stand in the way",
             ) from error
 
-    async def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: Launch) -> None:
+    def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: Launch) -> None:
         """Take in what one rank says; rank 0 also tells of steps and checkpoints."""
         board = self._leading.board
         match event:
@@ -428,7 +446,7 @@ class GangConductor:
                 self._change.finish(launch.epoch)
                 board.advance(self._cycle, "train", event, now_s())
             case CheckpointMade():
-                await self._try_to_commit(node, event, launch)
+                self._commits.add(node, event)
             case Unsaved(step, message):
                 self._alarm.ring(step, message, node)
             case _:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -19,14 +20,16 @@ from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import (
+    Alive,
     CheckpointMade,
     Finished,
     Joined,
+    KeepWish,
     Started,
     Unsaved,
     WorkEvent,
 )
-from jupiterd.errors import DiskFullError, LineChangedError, NoLeaderError, TimedOutError
+from jupiterd.errors import DiskFullError, LineChangedError, NoLeaderError, PeerUnreachableError, TimedOutError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 CYCLE = CycleId("c" * 16)
@@ -124,12 +127,21 @@ class Recording:
         for index, fact in enumerate(facts, 1):
             self.state.apply(fact, (1, A, "u", index))
         self.library = self
+        self.board = ProgressBoard()
+        self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+        self.may_copy = asyncio.Event()
+        self.may_copy.set()
+        self.kept: list[CheckpointMade] = []
+        """What survivors hand over when their epoch is ended."""
 
     async def spread(self, _artifacts: object) -> int:
         return 0
 
     async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
-        pass
+        await self.may_copy.wait()
+
+    async def end_gang(self, *_: object) -> list[tuple[NodeId, CheckpointMade]]:
+        return [(A, made) for made in self.kept]
 
     def cycle(self, _cycle: CycleId) -> CycleState:
         return self.state
@@ -216,22 +228,83 @@ class FullTerm(Recording):
 async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> None:
     term = FullTerm()
     conductor = epoch_on(cast("Recording", term), "")
-    await conductor._note(0, B, Unsaved(10, "no room left"), LAUNCH)
+    conductor._note(0, B, Unsaved(10, "no room left"), LAUNCH)
     assert term.detail() == (
         "beta: no room left; training goes on without the checkpoint of step 10"
     )
-    await conductor._note(0, B, made("k2", 20), LAUNCH)
+    await tell(conductor, made("k2", 20))
     assert term.detail().startswith("alpha: no room; training goes on")
     with pytest.raises(DiskFullError, match="alpha: no room"):
         conductor._alarm.check()
-    await conductor._note(0, B, made("k2", 20), LAUNCH)
+    await tell(conductor, made("k2", 20))
     term.is_full = False
-    await conductor._note(0, B, made("k3", 30), LAUNCH)
+    await tell(conductor, made("k3", 30))
     conductor._alarm.check()
     assert (term.detail(), len(term.recorded)) == ("", 1)
+
+
+async def tell(conductor: GangConductor, checkpoint: CheckpointMade) -> None:
+    """Let rank 0 tell of a checkpoint, and wait for what comes of it."""
+    async with conductor._committing(LAUNCH):
+        conductor._note(0, B, checkpoint, LAUNCH)
 
 
 async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further() -> None:
     over = RoundCommitted(CYCLE, 1, "x1", "HOLD", "")
     conductor = epoch_on(Recording(checkpoint("x1", step=5), over), "k1")
     await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let any shape do where only the time for keeping it is asked for."""
+    monkeypatch.setattr(gang_conductor, "wish_for", lambda *_: KeepWish(0, 1.0))
+
+
+def steps(term: Recording) -> list[int]:
+    return [fact.step for fact in term.recorded if isinstance(fact, CheckpointCommitted)]
+
+
+async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
+    term = Recording()
+    term.may_copy.clear()
+    conductor = epoch_on(term, "")
+    conductor._watch = GangWatch(2, 0.0, lambda _: 0.0)
+
+    async def events() -> AsyncGenerator[WorkEvent]:
+        yield Started(7, "cpu")
+        yield made("k1", 10)
+        yield made("k2", 20)
+        yield Alive()
+        assert steps(term) == [], "they are still being copied"
+        term.may_copy.set()
+
+    async with asyncio.timeout(100 * TIMEOUT_S), conductor._committing(LAUNCH):
+        await conductor._follow(0, A, events(), LAUNCH)
+    assert steps(term) == [10, 20]
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.parametrize(("kept", "line"), [(None, [10]), (13, [13]), (7, [10])])
+async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
+    kept: int | None, line: list[int]
+) -> None:
+    term = Recording()
+    term.may_copy.clear()
+    term.kept = [] if kept is None else [made("kept", kept)]
+    conductor = epoch_on(term, "")
+
+    async def lose_it() -> None:
+        async with conductor._committing(LAUNCH):
+            conductor._note(0, A, made("k1", 10), LAUNCH)
+            await asyncio.sleep(0)
+            raise PeerUnreachableError("rank 0 was lost")
+
+    with pytest.raises(ExceptionGroup):
+        await lose_it()
+    term.may_copy.set()
+    await conductor._end(LAUNCH, "rank 0 was lost", keeps=True)
+    assert steps(term) == line
+    term.recorded.clear()
+    await conductor._end(replace(LAUNCH, epoch=4), "it is another one", keeps=True)
+    assert 10 not in steps(term)

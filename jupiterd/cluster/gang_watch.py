@@ -14,6 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 SILENT_S = 2.0
+ALSO_SILENT_S = 1.0
+"""Once one rank is lost, so is whoever hasn't been heard for that long: machines fail together."""
+
 BEAT_S = 0.2
 """How often a node says that it is there, on the stream of each rank."""
 
@@ -31,6 +34,8 @@ class Silent:
 
     rank: int
     for_s: float
+    others: tuple[int, ...] = ()
+    """Who else hasn't been heard for ALSO_SILENT_S."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class Stuck:
 class _Rank:
     heard_s: float | None = None
     step: int | None = None
+    has_ended: bool = False
 
 
 class GangWatch:
@@ -64,6 +70,10 @@ class GangWatch:
     def heard(self, rank: int, now_s: float) -> None:
         """Take in that something was heard of a rank, or that it was told to begin."""
         self._ranks[rank].heard_s = now_s
+
+    def ended(self, rank: int) -> None:
+        """Take in that a rank has come to its end: it needn't be heard any more."""
+        self._ranks[rank].has_ended = True
 
     def stepped(self, rank: int, step: int, now_s: float) -> None:
         """Take in that a rank has finished that many steps of the round."""
@@ -92,10 +102,13 @@ class GangWatch:
         ages = [
             (now_s - rank.heard_s, number)
             for number, rank in enumerate(self._ranks)
-            if rank.heard_s is not None
+            if rank.heard_s is not None and not rank.has_ended
         ]
         for_s, number = max(ages, default=(0.0, 0))
-        return Silent(number, for_s) if for_s >= SILENT_S else None
+        if for_s < SILENT_S:
+            return None
+        also = tuple(other for age_s, other in ages if other != number and age_s >= ALSO_SILENT_S)
+        return Silent(number, for_s, also)
 
     def _stuck(self, now_s: float) -> Stuck | None:
         limit_s = self._limit_s()

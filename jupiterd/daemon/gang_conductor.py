@@ -60,7 +60,7 @@ from jupiterd.errors import (
     WorkFailedError,
     all_of,
 )
-from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.ids import ArtifactId, CycleId, NodeId, short
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,9 @@ class GangConductor:
                 is_set_aside = await self._set_aside(group)
                 if is_set_aside or self._line.step() > before:
                     barren, wait_s = 0, 0.0
-                barren += not (error.may_mend or is_set_aside)
+                # One that ran out of memory is tried with less: there is an end to that.
+                is_mended = is_set_aside or isinstance(error, OutOfMemoryError)
+                barren += not (error.may_mend or is_mended)
                 if error.is_permanent or barren >= MAX_BARREN_EPOCHS:
                     raise error from group
                 if not is_set_aside:
@@ -294,12 +296,17 @@ class GangConductor:
 
     def _watching(self, launch: Launch) -> AbstractAsyncContextManager[None]:
         """Let silence of a rank's node, or of all its steps, end the epoch."""
-        save_s, every = wish_for(self._shape, 0).within_s, self._plan.checkpoint_every_steps
+        save_s = wish_for(self._shape, 0).within_s
         self._silent.clear()
         self._watch = GangWatch(
-            len(launch.gang), now_s(), lambda step: 0.0 if step % every else save_s
+            len(launch.gang), now_s(), lambda step: save_s if self._may_save_after(step) else 0.0
         )
         return watching(self._watch, lambda verdict: self._lost(verdict, launch))
+
+    def _may_save_after(self, step: int) -> bool:
+        """Say whether a checkpoint may follow: it's due, or this is the last step before a stop."""
+        is_due = step % self._plan.checkpoint_every_steps == 0
+        return is_due or step >= self._plan.steps or self._reason != FINISHED
 
     def _growing(
         self, launch: Launch, inputs: Iterable[ArtifactId]
@@ -314,8 +321,7 @@ class GangConductor:
             return frozenset(choice.gang if choice.engine == launch.choice.engine else ())
 
         def stops(newcomers: AbstractSet[NodeId]) -> None:
-            names = self._leading.names()
-            self._reason = f"{', '.join(sorted(names[node] for node in newcomers))} joins"
+            self._reason = f"{', '.join(sorted(map(self._name, newcomers)))} joins"
             log.info("gang_grows", extra={"epoch": launch.epoch, "reason": self._reason})
             self._change.begin(launch.epoch)
 
@@ -323,14 +329,18 @@ class GangConductor:
         return growing(self._leading, launch, self._growth, eligible, inputs, stops)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
-        who = "" if verdict.rank is None else self._leading.names()[launch.gang[verdict.rank]]
+        who = "" if verdict.rank is None else self._name(launch.gang[verdict.rank])
         if isinstance(verdict, Silent):
-            node = launch.gang[verdict.rank]
-            self._silent.add(node)
-            self._leading.pass_over(node)
+            for rank in (verdict.rank, *verdict.others):
+                self._silent.add(launch.gang[rank])
+                self._leading.pass_over(launch.gang[rank])
             return PeerUnreachableError(f"{who} has said nothing for {verdict.for_s:.1f} s")
         waited = f"; all wait for rank {verdict.rank} on {who}" if who else ""
         return TimedOutError(f"no step has come to its end for {verdict.for_s:.0f} s{waited}")
+
+    def _name(self, node: NodeId) -> str:
+        """Return the name that people see, even of a member that was just removed."""
+        return self._leading.names().get(node, short(node))
 
     async def _others_listen(self, others: int) -> None:
         """Wait until all ranks but the last one listen: that one dials first, and rarely again."""
@@ -414,8 +424,9 @@ class GangConductor:
                         case _:
                             pass
                     self._note(rank, node, event, launch)
+            self._watch.ended(rank)
         except OutOfMemoryError as error:
-            size = self._memory.halve(node, self._leading.names()[node])
+            size = self._memory.halve(node, self._name(node))
             sizes = {"rank": rank, "sequences_at_a_time": size, "reason": error.message}
             log.warning("micro_batch_halved", extra=sizes)
             raise

@@ -103,3 +103,31 @@ def test_a_checkpoint_may_take_longer() -> None:
         gang.stepped(0, step, float(step))
     assert look_until(gang, 2.0, 65.0) is None
     assert isinstance(look_until(gang, 65.0, 75.0), Stuck)
+
+
+def test_a_rank_that_has_come_to_its_end_is_waited_for_no_more() -> None:
+    gang = watch()
+    assert look_until(gang, 0.0, 5.0) is None
+    gang.ended(1)
+    assert look_until(gang, 5.0, 60.0, 1) is None
+    verdict = look_until(gang, 60.0, 70.0, 1, 2)
+    assert isinstance(verdict, Silent)
+    assert (verdict.rank, verdict.others) == (2, ())
+
+
+def test_all_that_fall_silent_together_are_lost_together() -> None:
+    gang = watch()
+    assert look_until(gang, 0.0, 5.0) is None
+    assert look_until(gang, 5.0, 5.9, 1) is None
+    verdict = look_until(gang, 5.9, 10.0, 1, 2)
+    assert isinstance(verdict, Silent)
+    assert (verdict.rank, verdict.others) == (1, (2,))
+
+
+def test_whoever_was_heard_a_moment_ago_is_not_lost_with_another() -> None:
+    gang = watch()
+    assert look_until(gang, 0.0, 5.0) is None
+    assert look_until(gang, 5.0, 6.5, 1) is None
+    verdict = look_until(gang, 6.5, 10.0, 1, 2)
+    assert isinstance(verdict, Silent)
+    assert (verdict.rank, verdict.others) == (1, ())

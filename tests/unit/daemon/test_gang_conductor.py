@@ -10,14 +10,16 @@ import pytest
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice
 from jupiterd.cluster.facts import CheckpointCommitted, LinePinned, RoundCommitted
-from jupiterd.cluster.gang_watch import GangWatch
+from jupiterd.cluster.gang_watch import BEAT_S, SILENT_S, GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon import gang_conductor
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import (
     Alive,
@@ -29,7 +31,15 @@ from jupiterd.daemon.work_events import (
     Unsaved,
     WorkEvent,
 )
-from jupiterd.errors import DiskFullError, LineChangedError, NoLeaderError, PeerUnreachableError, TimedOutError
+from jupiterd.errors import (
+    DiskFullError,
+    LineChangedError,
+    ModelTooLargeError,
+    NoLeaderError,
+    OutOfMemoryError,
+    PeerUnreachableError,
+    TimedOutError,
+)
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 CYCLE = CycleId("c" * 16)
@@ -131,6 +141,8 @@ class Recording:
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
         self.may_copy = asyncio.Event()
         self.may_copy.set()
+        self.passed_over: list[NodeId] = []
+        self.is_over = False
         self.kept: list[CheckpointMade] = []
         """What survivors hand over when their epoch is ended."""
 
@@ -139,6 +151,12 @@ class Recording:
 
     async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
         await self.may_copy.wait()
+
+    def names(self) -> dict[NodeId, str]:
+        return {A: "alpha"}
+
+    def pass_over(self, node: NodeId) -> None:
+        self.passed_over.append(node)
 
     async def end_gang(self, *_: object) -> list[tuple[NodeId, CheckpointMade]]:
         return [(A, made) for made in self.kept]
@@ -308,3 +326,54 @@ async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
     term.recorded.clear()
     await conductor._end(replace(LAUNCH, epoch=4), "it is another one", keeps=True)
     assert 10 not in steps(term)
+
+
+async def test_a_rank_that_has_come_to_its_end_is_not_silent() -> None:
+    conductor = epoch_on(Recording(), "")
+    began_s = now_s()
+    conductor._watch = GangWatch(2, began_s, lambda _: 0.0)
+    await conductor._follow(1, B, OneRank(Started(7, "cpu")).run(), LAUNCH)
+    looks = range(int(10 * SILENT_S / BEAT_S))
+    assert not any(conductor._watch.look(began_s + number * BEAT_S) for number in looks)
+
+
+async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_removed() -> None:
+    term = Recording()
+    conductor = epoch_on(term, "")
+    error = conductor._lost(Silent(1, 2.1, (0,)), LAUNCH)
+    assert error.message == f"{B} has said nothing for 2.1 s"
+    assert conductor._silent == {A, B}
+    assert set(term.passed_over) == {A, B}
+
+
+@pytest.mark.usefixtures("soon")
+async def test_the_last_step_and_one_before_a_newcomer_may_take_time_to_save() -> None:
+    conductor = epoch_on(Recording(), "")
+    conductor._plan = PLAN.model_copy(update={"checkpoint_every_steps": 30})
+    assert [step for step in range(1, 101) if conductor._may_save_after(step)] == [30, 60, 90, 100]
+    conductor._reason = "beta joins"
+    assert conductor._may_save_after(31)
+
+
+async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gang_conductor, "RETRY_S", 0.0)
+    monkeypatch.setattr(gang_conductor, "MAX_RETRY_S", 0.0)
+    conductor = epoch_on(Recording(), "")
+    conductor._memory = MicroBatches(64)
+    tried: list[int] = []
+
+    async def none_is_left() -> bool:
+        return False
+
+    async def run_out(_step: TrainRound) -> None:
+        tried.append(conductor._memory.of((A,))[0])
+        conductor._memory.halve(A, "alpha")
+        raise OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(conductor, "_go_on", none_is_left)
+    monkeypatch.setattr(conductor, "_run_epoch", run_out)
+    with pytest.raises(ModelTooLargeError):
+        await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
+    assert tried == [64, 32, 16, 8, 4, 2, 1]

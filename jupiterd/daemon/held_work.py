@@ -153,9 +153,12 @@ class HeldWork:
         """Return the worker's last finished step, once it is in the store; None where it isn't."""
         if not self._keep_state(self.order.id, wish.after_step):
             return None
-        self._answer = asyncio.get_running_loop().create_future()
-        await asyncio.wait({self._answer}, timeout=wish.within_s)
-        return self._answer.result() if self._answer.done() else None
+        answer = self._answer = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.wait({answer}, timeout=wish.within_s)
+        finally:
+            self._answer = None
+        return answer.result() if answer.done() else None
 
     async def end(self, why: JupiterError) -> None:
         """End its worker, and return when it is gone; whoever follows it is told why."""
@@ -183,6 +186,7 @@ class HeldWork:
         """Tell whoever follows it that its worker is gone."""
         self._stop_waiting()
         self._is_over = True
+        self._take(None)
         self._tell()
 
     def _dated(self, event: WorkEvent) -> WorkEvent:
@@ -200,6 +204,9 @@ class HeldWork:
             self._waiting = None
 
     def _give_up(self, task: asyncio.Task[None]) -> None:
+        if self._answer is not None:  # a leader waits for what it keeps, which has its own limit
+            self._wait_for_another()
+            return
         if not self._is_over:
             log.warning("nobody_follows", extra={"order": self.order.id})
         self._cancel(task, RefusedError("it was ended here, since nobody followed it"))

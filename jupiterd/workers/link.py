@@ -52,12 +52,13 @@ class Task:
         self._reader = FrameReader()
         self._sending = threading.Lock()
         self._stop = threading.Event()
+        self._keeping = threading.Lock()
         self._last_progress_s = float("-inf")
         self.keep: Callable[[int], StateKept] = lambda _: StateKept()
         """Writes down the last finished step, if it is a later one than that; any thread calls."""
         self.lingers = False
         """Others may want what is held when the work fails."""
-        order = self._first_frame()
+        order, *self._early = self._first_frames()
         self.name: str = order.task
         self.params: Mapping[str, Any] = order.params
         self.inputs: Mapping[str, Path] = {name: Path(path) for name, path in order.inputs.items()}
@@ -108,12 +109,17 @@ class Task:
         """Say that the work can't go on, and wait until the daemon has taken what is held."""
         self.send(why)
         self._stop.wait(LINGER_S)
+        with self._keeping:  # what is being written down takes as long as it takes
+            pass
 
-    def _first_frame(self) -> RunTask:
+    def _first_frames(self) -> tuple[RunTask, *tuple[Frame, ...]]:
+        """Return the task, and what came in together with it."""
         while data := self._link.recv(1 << 16):
-            for frame in self._reader.feed(data):
-                if isinstance(frame, RunTask):
-                    return frame
+            match [*self._reader.feed(data)]:
+                case [RunTask() as order, *others]:
+                    return order, *others
+                case _:
+                    pass
         raise Bug("the daemon closed the link before it gave a task")
 
     def _received(self) -> bytes:
@@ -124,6 +130,8 @@ class Task:
             return b""
 
     def _listen(self) -> None:
+        for frame in self._early:
+            self._obey(frame)
         while data := self._received():
             for frame in self._reader.feed(data):
                 self._obey(frame)
@@ -136,7 +144,8 @@ class Task:
             case StopTask():
                 self._stop.set()
             case KeepState(after_step):
-                self.send(self._kept(after_step))
+                with self._keeping:
+                    self.send(self._kept(after_step))
             case _:
                 pass
 

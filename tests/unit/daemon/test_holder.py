@@ -224,6 +224,45 @@ async def test_a_rank_that_is_stuck_fails_for_its_leader_and_still_has_its_state
         assert workers.running == set()
 
 
+async def test_a_large_state_may_take_longer_than_a_rank_without_a_leader_lives(
+    tmp_path: Path,
+) -> None:
+    async with holding(tmp_path, SHORT_S) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        await events.aclose()
+        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)))
+        done, _ = await asyncio.wait([ending], timeout=4 * SHORT_S)
+        assert not done
+        assert workers.running == {RANK.id}
+        workers.say(RANK.id, Kept(saved(7)))
+        assert await ending == saved(7)
+        assert workers.running == set()
+
+
+async def test_a_rank_whose_leader_went_while_it_kept_its_state_is_ended_after_a_while(
+    tmp_path: Path,
+) -> None:
+    async with holding(tmp_path, SHORT_S) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        await events.aclose()
+        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)))
+        await asyncio.wait([ending], timeout=2 * SHORT_S)
+        ending.cancel()
+        await workers.all_ended()
+
+
+async def test_nobody_waits_for_the_state_of_a_rank_that_was_ended_otherwise(
+    tmp_path: Path,
+) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        await begin(holder, RANK)
+        wish = KeepWish(0, 10 * TIMEOUT_S)
+        ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, wish))
+        await asyncio.wait([ending], timeout=SHORT_S)
+        await holder.end_all(PeerUnreachableError("node-2 was stopped"))
+        assert await ending is None
+
+
 async def test_a_worker_that_does_not_answer_is_waited_for_no_longer_than_allowed(
     tmp_path: Path,
 ) -> None:

@@ -1,0 +1,77 @@
+"""A worker's end of the pipe to its daemon."""
+
+import socket
+import threading
+
+import pytest
+
+from jupiterd.frames import (
+    Frame,
+    FrameReader,
+    KeepState,
+    RankStuck,
+    RunTask,
+    StateKept,
+    StopTask,
+    encode,
+)
+from jupiterd.workers import link
+from jupiterd.workers.link import Task
+
+ORDER = RunTask("train", {}, {}, "/tmp")
+STUCK = RankStuck("work-failed", "a peer was lost", "")
+TIMEOUT_S = 10.0
+
+_open: list[socket.socket] = []
+"""Closing one would end this process, as it would a worker."""
+
+
+def daemon_and_link() -> tuple[socket.socket, socket.socket]:
+    ours, theirs = socket.socketpair()
+    _open.extend((ours, theirs))
+    ours.settimeout(TIMEOUT_S)
+    return ours, theirs
+
+
+def said(daemon: socket.socket, count: int) -> list[Frame]:
+    """What a worker says, up to so many frames."""
+    reader, frames = FrameReader(), list[Frame]()
+    while len(frames) < count:
+        frames += reader.feed(daemon.recv(1 << 16))
+    return frames
+
+
+def test_what_comes_together_with_the_task_is_obeyed() -> None:
+    daemon, theirs = daemon_and_link()
+    daemon.sendall(b"".join(map(encode, (ORDER, KeepState(0), StopTask("no need")))))
+    task = Task(theirs)
+    assert said(daemon, 1) == [StateKept()]
+    task.wait_for_stop(TIMEOUT_S)
+    assert task.stop_requested
+
+
+def test_a_rank_that_can_not_go_on_stays_until_what_it_holds_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link, "LINGER_S", 0.05)
+    daemon, theirs = daemon_and_link()
+    daemon.sendall(encode(ORDER))
+    task = Task(theirs)
+    is_writing, may_end = threading.Event(), threading.Event()
+
+    def keep(step: int) -> StateKept:
+        is_writing.set()
+        assert may_end.wait(TIMEOUT_S)
+        return StateKept("kept", step)
+
+    task.keep = keep
+    daemon.sendall(encode(KeepState(7)))
+    assert is_writing.wait(TIMEOUT_S)
+    main = threading.Thread(target=task.linger, args=(STUCK,))
+    main.start()
+    main.join(20 * link.LINGER_S)
+    assert main.is_alive()
+    may_end.set()
+    main.join(TIMEOUT_S)
+    assert not main.is_alive()
+    assert said(daemon, 2) == [STUCK, StateKept("kept", 7)]

@@ -26,8 +26,13 @@ async def follow_ledger(node: "Node") -> None:
             node.pulse.reinstate()
         await _part_with_strangers(node)
         await node.holder.end_closed(_closed_epochs(node))
-        is_idle = all(cycle.finished for cycle in node.journal.state.cycles.values())
-        node.runner.spares.want(wanted_kinds(node), 0.0 if is_idle else KEPT_S)
+        node.runner.spares.want(wanted_kinds(node), 0.0 if _is_idle(node) else KEPT_S)
+
+
+def _is_idle(node: "Node") -> bool:
+    """Say whether no epoch is to come, and none is being ended: its ranks keep their state."""
+    cycles = node.journal.state.cycles.values()
+    return all(cycle.finished and not cycle.open_epochs for cycle in cycles)
 
 
 def _closed_epochs(node: "Node") -> set[tuple[str, int]]:

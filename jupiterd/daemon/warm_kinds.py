@@ -20,6 +20,8 @@ def wanted_kinds(node: "Node") -> Mapping[str, Mapping[str, str]]:
     """Return each kind with the environment that its workers will need."""
     wanted: dict[str, Mapping[str, str]] = {}
     for cycle in node.journal.state.cycles.values():
+        if cycle.finished:
+            continue
         for opened in cycle.open_epochs:
             engine, _, _ = opened.engine.partition("/")
             if engine in node.hardware.engines and _may_join(node, opened):

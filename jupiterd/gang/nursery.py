@@ -23,6 +23,7 @@ import msgpack
 from jupiterd.errors import WorkFailedError
 from jupiterd.frames import LINK_FD_VARIABLE
 from jupiterd.gang import orphans
+from jupiterd.gang.stopped import until_stopped
 
 log = logging.getLogger(__name__)
 
@@ -58,10 +59,13 @@ class Born:
 class Nursery:
     """One running nursery; made by `open_nursery` alone."""
 
-    def __init__(self, link: socket.socket, environment: Mapping[str, str]) -> None:
+    def __init__(self, pid: int, link: socket.socket, environment: Mapping[str, str]) -> None:
         self.environment = environment
         """What its libraries have read when they were loaded."""
         self.is_alive = True
+        self.is_ready = False
+        """It has loaded them."""
+        self._pid = pid
         self._link = link
         self._gone = asyncio.Event()
         self._expected: deque[asyncio.Future[Born]] = deque()
@@ -84,6 +88,22 @@ class Nursery:
             raise WorkFailedError("the nursery has gone") from error
         self._expected.append(born)
         return await born
+
+    @property
+    def has_children(self) -> bool:
+        """Say whether workers that were forked there run, or are to be."""
+        return bool(self._born or self._expected)
+
+    def kill(self) -> None:
+        """End the process; its closed link tells the rest."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._pid, signal.SIGKILL)
+
+    async def kill_when_stopped(self) -> None:
+        """Kill it once somebody has stopped it: it couldn't tell how its children end."""
+        await until_stopped(self._pid)
+        log.warning("nursery_stopped", extra={"pid": self._pid})
+        self.kill()
 
     async def gone(self) -> None:
         """Return when the process has gone."""
@@ -129,6 +149,7 @@ class Nursery:
                 log.warning("nursery_refused", extra={"reason": why})
                 self._answer(WorkFailedError(f"the nursery can't fork: {why}"))
             case _:
+                self.is_ready = True
                 log.info("nursery_ready")
 
     def _answer(self, answer: Born | WorkFailedError) -> None:
@@ -170,14 +191,15 @@ async def open_nursery(
         raise
     finally:
         theirs.close()
-    nursery = Nursery(ours, environment)
+    nursery = Nursery(process.pid, ours, environment)
+    watching = asyncio.get_running_loop().create_task(nursery.kill_when_stopped())
     remembered = log_path.with_suffix(orphans.SUFFIX)
     try:
         await asyncio.to_thread(orphans.remember, remembered, process.pid)
         yield nursery
     finally:
+        watching.cancel()
         nursery.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        nursery.kill()
         await process.wait()
         await asyncio.to_thread(orphans.forget, remembered)

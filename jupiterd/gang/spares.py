@@ -18,6 +18,12 @@ log = logging.getLogger(__name__)
 KEPT_S = 60.0
 """How long a nursery that isn't wanted any more is kept: the next epoch may want it."""
 
+BIRTH_S = 15.0
+"""How long a worker may wait for being forked: one that is started cold takes no longer."""
+
+LOADING_S = 60.0
+"""The same while the nursery loads its libraries, as a cold start would have to."""
+
 LATE = frozenset(
     {
         "MASTER_ADDR",
@@ -44,6 +50,8 @@ class Spares:
         self._open: dict[str, Nursery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
+        self._next: dict[str, Mapping[str, str]] = {}
+        """What the nursery that is started next has read."""
 
     def want(self, kinds: Mapping[str, Mapping[str, str]], kept_s: float = KEPT_S) -> None:
         """Have a nursery of each of these kinds, with its environment; others end after a while."""
@@ -67,26 +75,35 @@ class Spares:
             return None
         link, output, *others = descriptors
         try:
-            return await nursery.bear(environment, link, output, others)
+            async with asyncio.timeout(BIRTH_S if nursery.is_ready else LOADING_S):
+                return await nursery.bear(environment, link, output, others)
         except WorkFailedError as error:
             log.warning("started_cold", extra={"kind": kind, "reason": error.message})
-            return None
+        except TimeoutError:
+            log.warning("started_cold", extra={"kind": kind, "reason": "the nursery hangs"})
+            nursery.kill()
+        return None
 
     def _keep(self, kind: str, environment: Mapping[str, str]) -> None:
         self._cancel_end(kind)
         if CAN_FORK and kind not in self._tasks:
-            task = self._group.create_task(self._run(kind, environment), name=f"nursery {kind}")
-            self._tasks[kind] = task
+            self._next[kind] = _early(environment)
+            self._tasks[kind] = self._group.create_task(self._run(kind), name=f"nursery {kind}")
+        nursery = self._open.get(kind)
+        if nursery and not (_fits(nursery.environment, environment) or nursery.has_children):
+            self._next[kind] = _early(environment)
+            nursery.kill()
 
-    async def _run(self, kind: str, environment: Mapping[str, str]) -> None:
-        early = {name: value for name, value in environment.items() if name not in LATE}
+    async def _run(self, kind: str) -> None:
         try:
-            async with open_nursery(kind, early, self._logs / f"nursery-{kind}.log") as nursery:
-                self._open[kind] = nursery
-                await nursery.gone()
+            while (early := self._next.pop(kind, None)) is not None:
+                async with open_nursery(kind, early, self._logs / f"nursery-{kind}.log") as nursery:
+                    self._open[kind] = nursery
+                    await nursery.gone()
         except OSError as error:
             log.warning("no_nursery", extra={"kind": kind, "reason": str(error)})
         finally:
+            self._next.pop(kind, None)
             self._open.pop(kind, None)
             self._tasks.pop(kind, None)
             self._cancel_end(kind)
@@ -98,4 +115,8 @@ class Spares:
 
 def _fits(read: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     """Say whether libraries that have read the one environment do for the other."""
-    return dict(read) == {name: value for name, value in wanted.items() if name not in LATE}
+    return read == _early(wanted)
+
+
+def _early(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name not in LATE}

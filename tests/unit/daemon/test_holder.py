@@ -254,7 +254,7 @@ async def test_a_rank_whose_leader_went_while_it_kept_its_state_is_ended_after_a
 async def test_nobody_waits_for_the_state_of_a_rank_that_was_ended_otherwise(
     tmp_path: Path,
 ) -> None:
-    async with holding(tmp_path) as (holder, workers):
+    async with holding(tmp_path) as (holder, _):
         await begin(holder, RANK)
         wish = KeepWish(0, 10 * TIMEOUT_S)
         ending = asyncio.ensure_future(holder.end(LEADER, TERM, EPOCH, wish))

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pytest
 from jupiterd.errors import WorkFailedError
 from jupiterd.frames import RunTask, StoreOpened, TaskFailed
 from jupiterd.gang import nursery, orphans
+from jupiterd.gang import spares as spares_module
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
@@ -82,6 +83,18 @@ def nursery_pid(folder: Path) -> int:
     return process.pid
 
 
+def has_read(spares: Spares, **variables: str) -> bool:
+    nursery = spares._open.get("torch")
+    return nursery is not None and variables.items() <= dict(nursery.environment).items()
+
+
+@contextmanager
+def open_files() -> Generator[tuple[int, int]]:
+    """Two descriptors: a worker's link and its output."""
+    with Path(os.devnull).open("rb") as link, Path(os.devnull).open("wb") as output:
+        yield link.fileno(), output.fileno()
+
+
 async def test_a_store_opens_on_the_socket_that_the_daemon_has_bound(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
         with bind_listener("127.0.0.1") as listener:
@@ -138,3 +151,49 @@ async def test_a_worker_that_needs_another_environment_is_started_cold(tmp_path:
         other = worker_environment("train", {"threads": 2})
         assert await spares.spawn("torch", other, (1, 2)) is None
         assert await spares.spawn("mlx", ENVIRONMENT, (1, 2)) is None
+
+
+async def test_a_nursery_that_was_stopped_is_killed_and_its_workers_end(tmp_path: Path) -> None:
+    async with warm(tmp_path) as spares:
+        with bind_listener("127.0.0.1") as listener:
+            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+                frames = worker.frames()
+                await anext(frames)
+                os.kill(nursery_pid(tmp_path), signal.SIGSTOP)
+                with pytest.raises(WorkFailedError, match="was killed by SIGKILL"):
+                    await anext(frames)
+        await until(lambda: not spares._tasks)
+        assert gone_within(worker.pid, 2.0)
+
+
+async def test_a_nursery_that_hangs_is_killed_and_the_worker_started_cold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spares_module, "BIRTH_S", 0.3)  # before it is seen that it was stopped
+    async with warm(tmp_path) as spares:
+        await until(lambda: spares._open["torch"].is_ready)
+        pid = nursery_pid(tmp_path)
+        os.kill(pid, signal.SIGSTOP)
+        with open_files() as fds:
+            assert await spares.spawn("torch", ENVIRONMENT, fds) is None
+        await until(lambda: not spares._tasks)
+        assert gone_within(pid, 2.0)
+
+
+async def test_a_nursery_that_has_read_something_else_is_replaced_once_it_has_no_children(
+    tmp_path: Path,
+) -> None:
+    async with warm(tmp_path) as spares:
+        first = nursery_pid(tmp_path)
+        other = worker_environment("train", {"threads": 2})
+        with bind_listener("127.0.0.1") as listener:
+            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+                await anext(worker.frames())
+                spares.want({"torch": other})
+                assert is_running(first), "it has a child"
+        spares.want({"torch": other})
+        await until(lambda: has_read(spares, OMP_NUM_THREADS="2"))
+        assert gone_within(first, 2.0)
+        second = nursery_pid(tmp_path)
+        spares.want({"torch": other})
+        assert is_running(second), "it has read what is needed"

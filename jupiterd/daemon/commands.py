@@ -95,7 +95,8 @@ class Commands:
         request = peer_pb2.CommandRequest(verb=verb, arguments_json=json.dumps(dict(arguments)))
         try:
             timeout_s = LONGEST_S if verb in self._long else FORWARD_TIMEOUT_S
-            reply = await peer.channels.control.Command(request, timeout=timeout_s)
+            with peer.channels.in_use() as channels:
+                reply = await channels.control.Command(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, f"the leader {peer.name}") from error
         if reply.failure.code:

@@ -82,7 +82,8 @@ class Dispatcher:
         peer = self._peers.require(node)
         timeout_s = END_TIMEOUT_S + request.keep_within_s
         try:
-            return await peer.channels.control.EndEpoch(request, timeout=timeout_s)
+            with peer.channels.in_use() as channels:
+                return await channels.control.EndEpoch(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, peer.name) from error
 

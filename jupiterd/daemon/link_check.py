@@ -70,7 +70,8 @@ async def _measured_there(node: "Node", asker: NodeId, asked: NodeId) -> Row:
     peer = node.peers.require(asker)
     request = peer_pb2.MeasureWaysRequest(node=asked)
     try:
-        reply = await peer.channels.control.MeasureWays(request, timeout=LONGEST_S)
+        with peer.channels.in_use() as channels:
+            reply = await channels.control.MeasureWays(request, timeout=LONGEST_S)
     except grpc.aio.AioRpcError as error:
         raise from_rpc(error, peer.name) from error
     if reply.failure.code:

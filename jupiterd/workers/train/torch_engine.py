@@ -108,7 +108,7 @@ class TorchEngine:
                 parameter.copy_(torch.from_numpy(weights[name]))
 
     def moments(self) -> Tensors:
-        """Return what the optimizer keeps; none before the first step."""
+        """Return what the optimizer keeps; zeros before the first step."""
         found = _arrays(self._optimizer.moments())
         if self._scale.is_on:
             return {**found, LOSS_SCALE: np.array(self._scale.state(), dtype=np.float32)}

@@ -59,16 +59,16 @@ class TorchOptimizer:
                 self._step_of(name, self._parameters[name], moments, rate)
 
     def moments(self) -> dict[str, Tensor]:
-        """Return all moments as KIND.NAME; none before the first step."""
+        """Return all moments as KIND.NAME: zeros where no step has made any yet."""
         fused = {} if self._fused is None else self._fused.state
-        found = {
-            f"{kind}.{name}": fused[parameter][kind]
-            for name, parameter in self._parameters.items()
-            if parameter in fused
-            for kind in MOMENTS
-        }
-        own = self._own.items()
-        return found | {f"{kind}.{name}": v for name, kept in own for kind, v in kept.items()}
+        found: dict[str, Tensor] = {}
+        for name, parameter in self._parameters.items():
+            kept = self._own[name] if name in self._own else fused.get(parameter, {})
+            for kind in self._kinds[name]:
+                found[f"{kind}.{name}"] = (
+                    kept[kind] if kind in kept else torch.zeros_like(parameter)
+                )
+        return found
 
     def load(self, moments: Mapping[str, Tensor], steps: int) -> None:
         """Go on with moments as they were after `steps` steps."""

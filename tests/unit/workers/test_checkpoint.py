@@ -17,6 +17,7 @@ from jupiterd.errors import CorruptArtifactError, JupiterError, UsageError
 from jupiterd.workers.train import checkpoint
 from jupiterd.workers.train.checkpoint import TrainingState, load_state, load_weights
 from jupiterd.workers.train.group import Group
+from jupiterd.workers.train.tensor_file import load_tensors, save_tensors
 from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.tiny_run import make_inputs, tiny_shape
 
@@ -161,7 +162,11 @@ def test_a_half_written_checkpoint_is_told_from_a_whole_one(tmp_path: Path, name
 
 
 def test_moments_that_are_missing_are_named(tmp_path: Path):
-    folder = write(tmp_path)  # saved before any step, so without moments
+    folder = write(tmp_path)
+    path = folder / "training_state" / "optimizer.safetensors"
+    tensors = load_tensors(path)
+    _, *others = tensors
+    save_tensors({name: tensors[name] for name in others}, path)
     with pytest.raises(CorruptArtifactError, match="no moments for model"):
         checkpoint.load_moments(folder, engine(), 3)
 

@@ -14,9 +14,15 @@ from jupiterd.cycle.memory import memory_need
 from jupiterd.cycle.plan import ModelShape, derive, shape_of_config
 from jupiterd.errors import LossDivergedError, UsageError
 from jupiterd.workers.train import torch_loss, torch_rank
-from jupiterd.workers.train.checkpoint import load_weights
+from jupiterd.workers.train.checkpoint import (
+    OPTIMIZER_FILE,
+    STATE_DIR,
+    load_moments,
+    load_weights,
+)
 from jupiterd.workers.train.engine import LOSS_SCALE
 from jupiterd.workers.train.loss_scale import FIRST
+from jupiterd.workers.train.tensor_file import save_tensors
 from jupiterd.workers.train.torch_engine import TorchEngine
 from jupiterd.workers.train.torch_loss import cross_entropy
 from jupiterd.workers.train.torch_model import make_model
@@ -198,6 +204,22 @@ def test_a_steps_left_out_are_not_counted_after_a_resume(tmp_path: Path, shards:
     second.load_moments(first.moments(), step=4)
     assert second._optimizer.steps == 3
     assert train(first, shards, steps=2) == train(second, shards, steps=2)
+
+
+@pytest.mark.parametrize("changes", [{}, {"optimizer": "muon"}])
+def test_a_state_whose_steps_were_all_left_out_is_gone_on_from(
+    tmp_path: Path, shards: Path, changes: dict[str, str]
+):
+    plan = tiny_plan(precision="fp16", **changes)
+    first, second = tiny_engine(plan), tiny_engine(plan)
+    first._scale.factor = 2.0**60
+    train(first, shards, steps=1)
+    (tmp_path / STATE_DIR).mkdir()
+    save_tensors(first.moments(), tmp_path / STATE_DIR / OPTIMIZER_FILE)
+    load_moments(tmp_path, second, step=1)
+    assert second._optimizer.steps == 0
+    first._scale.factor = second._scale.factor = FIRST
+    assert train(first, shards, steps=3) == train(second, shards, steps=3)
 
 
 def test_muons_steps_have_all_directions_of_about_one_length():

@@ -7,7 +7,7 @@ import logging
 
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import DiskFullError
-from jupiterd.ids import CycleId, NodeId
+from jupiterd.ids import CycleId, NodeId, short
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ class CheckpointAlarm:
 
     def ring(self, step: int, message: str, node: NodeId | None = None) -> None:
         """Tell people that the checkpoint of a step wasn't kept, and on which machine."""
-        who = "" if node is None else f"{self._leading.names()[node]}: "
+        who = "" if node is None else f"{self._leading.names().get(node, short(node))}: "
         self._why = DiskFullError(f"{who}{message}")
         log.warning("checkpoint_unsaved", extra={"step": step, "reason": self._why.message})
         told = f"{self._why.message}; training goes on without the checkpoint of step {step}"

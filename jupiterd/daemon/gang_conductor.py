@@ -290,9 +290,7 @@ class GangConductor:
     def _committing(self, launch: Launch) -> AbstractAsyncContextManager[None]:
         """Record checkpoints beside following the ranks, and all of them before the epoch ends."""
         self._commits = CommitQueue()
-        return self._commits.committing(
-            lambda node, made: self._try_to_commit(node, made, launch)
-        )
+        return self._commits.committing(lambda node, made: self._try_to_commit(node, made, launch))
 
     def _watching(self, launch: Launch) -> AbstractAsyncContextManager[None]:
         """Let silence of a rank's node, or of all its steps, end the epoch."""

@@ -330,6 +330,14 @@ class OutOfSyncError(WorkFailedError):
     default_hint = "look at that machine's memory and drivers; go on from the last checkpoint"
 
 
+class NcclFailedError(WorkFailedError):
+    """The ranks of a gang couldn't meet over NCCL, or not sum what they have."""
+
+    code = "nccl-failed"
+    may_mend = True
+    default_hint = "training goes on over gloo by itself; set NCCL_DEBUG=INFO to find the cause"
+
+
 class OutOfMemoryError(WorkFailedError):
     """A worker's device has too little memory for what it computes at a time."""
 

@@ -8,12 +8,16 @@ Owns that choice. Doesn't know what an engine does, or how a gang is launched.
     auto     anything else, none with torch       mlx      those with MLX
     torch    -                                    torch    those with torch
     mlx      -                                    mlx      those with MLX; Macs alone, if any is one
+
+On torch a machine has a rank for each of its devices, on MLX one.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from jupiterd.cluster.backends import GLOO, choose_backend
+from jupiterd.cluster.gang_places import MAX_RANKS_OF_ONE
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.errors import MissingExtraError, UsageError
 from jupiterd.ids import NodeId
@@ -24,7 +28,7 @@ AUTO: Final = "auto"
 WANTED: Final = (AUTO, TORCH, MLX)
 
 _MAC = "Darwin"
-_LINKS = {TORCH: "gloo", MLX: "ring"}
+_LINKS = {TORCH: GLOO, MLX: "ring"}
 
 
 @dataclass(frozen=True)
@@ -33,30 +37,51 @@ class EngineChoice:
 
     engine: str
     gang: tuple[NodeId, ...]
+    """The node of each rank; one with two ranks stands twice."""
     reason: str
+    backend: str = ""
+    """What more than one rank talk over; empty: what the engine mostly has."""
 
     @property
     def label(self) -> str:
         """Return the engine and what its ranks talk over, such as mlx/ring; one rank needs none."""
-        return f"{self.engine}/{_LINKS[self.engine]}" if len(self.gang) > 1 else self.engine
+        if len(self.gang) == 1:
+            return self.engine
+        return f"{self.engine}/{self.backend or _LINKS[self.engine]}"
 
 
-def choose_engine(wanted: str, trainers: Mapping[NodeId, Hardware]) -> EngineChoice:
+def choose_engine(
+    wanted: str,
+    trainers: Mapping[NodeId, Hardware],
+    *,
+    most_ranks: int | None = None,
+    nccl_failure: str = "",
+) -> EngineChoice:
     """Choose for trainers in the order of their ranks.
+
+    nccl_failure: why NCCL can't be had, where that has been tried
 
     Raises:
         MissingExtraError: no trainer has the engine.
     """
     engine, reason = _engine(check_wanted(wanted), trainers)
-    gang = tuple(node for node, hardware in trainers.items() if engine in hardware.engines)
-    macs = tuple(node for node in gang if trainers[node].system == _MAC)
+    able = [node for node, hardware in trainers.items() if engine in hardware.engines]
+    macs = [node for node in able if trainers[node].system == _MAC]
     if engine == MLX and macs:
-        gang = macs  # Metal and a CPU or CUDA in one ring hang
-    if not gang:
+        able = macs  # Metal and a CPU or CUDA in one ring hang
+    if not able:
         raise MissingExtraError(f"none of {len(trainers)} trainers has {engine}")
-    if left := len(trainers) - len(gang):
+    if left := len(trainers) - len(able):
         reason += f"; {left} of {len(trainers)} trainers can't take part"
-    return EngineChoice(engine, gang, reason)
+    ranks = [node for node in able for _ in range(_ranks_of(trainers[node], engine))][:most_ranks]
+    if engine == MLX or len(ranks) == 1:
+        return EngineChoice(engine, tuple(ranks), reason)
+    backend, why = choose_backend({node: trainers[node] for node in ranks}, nccl_failure)
+    return EngineChoice(engine, tuple(ranks), f"{reason}; {why}", backend)
+
+
+def _ranks_of(machine: Hardware, engine: str) -> int:
+    return max(1, min(len(machine.devices), MAX_RANKS_OF_ONE)) if engine == TORCH else 1
 
 
 def check_wanted(wanted: str) -> str:

@@ -272,6 +272,8 @@ class EpochClosed:
     epoch: int
     reason: str
     elapsed_s: float = 0.0
+    code: str = ""
+    """Of the error that ended it, if one did; see `errors`."""
 
 
 @dataclass(frozen=True)

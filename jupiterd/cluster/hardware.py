@@ -34,12 +34,15 @@ class Hardware:
     engines: tuple[str, ...] = ()
     """Frameworks that are installed: `torch`, `mlx`; found without importing them."""
     on_mains: bool = True
+    devices: tuple[str, ...] = ()
+    """Where torch ranks compute, one each: `cpu` or `cuda:0`; empty: one rank, on the CPU."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return nested dicts and lists, for JSON and msgpack."""
         return asdict(self) | {
             "gpus": [asdict(gpu) for gpu in self.gpus],
             "engines": list(self.engines),
+            "devices": list(self.devices),
         }
 
     @classmethod
@@ -60,4 +63,5 @@ class Hardware:
             ),
             engines=tuple(str(engine) for engine in plain["engines"]),
             on_mains=bool(plain["on_mains"]),
+            devices=tuple(str(device) for device in plain.get("devices", ())),
         )

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.link_quality import LinkQuality
 
 GAIN: Final = 2.0
 CARRIES_S: Final = 3600.0
@@ -126,6 +127,12 @@ class Links:
     def has_another(self) -> bool:
         """Say whether there is a path beside the one in use that isn't known to be dead."""
         return any(not seen.is_dead for t, seen in self._paths.items() if t != self.active)
+
+    @property
+    def quality(self) -> LinkQuality | None:
+        """Return what is known of the path in use; None where there is none."""
+        seen = self._paths.get(self.active)
+        return None if seen is None else LinkQuality(seen.path.kind, seen.rtt_s, seen.bits_per_s)
 
     def sources(self) -> frozenset[str]:
         """Return the addresses of ours that paths leave from."""

@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.facts import (
@@ -22,6 +22,7 @@ from jupiterd.cluster.facts import (
     EpochClosed,
 )
 from jupiterd.cluster.gang_growth import GangGrowth
+from jupiterd.cluster.gang_places import CPU, device_of, place_of
 from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
@@ -214,7 +215,7 @@ class GangConductor:
 
     async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
         """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
-        reason, keeps = "it was stopped", True
+        reason, code, keeps = "it was stopped", "", True
         self._reason = FINISHED
         try:
             await work
@@ -222,17 +223,19 @@ class GangConductor:
             self._change.mark("stopped")
         except* JupiterError as group:
             self._change.begin(launch.epoch)
-            reason = _deepest(group).message
+            reason, code = _deepest(group).message, _deepest(group).code
             log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
             raise
         finally:
             if not self._leading.is_over:
-                await asyncio.shield(self._end(launch, reason, keeps=keeps))
+                await asyncio.shield(self._end(launch, reason, code, keeps=keeps))
 
-    async def _end(self, launch: Launch, reason: str, *, keeps: bool = False) -> None:
+    async def _end(
+        self, launch: Launch, reason: str, code: str = "", *, keeps: bool = False
+    ) -> None:
         """End an epoch and record it; what keeps us from it mustn't hide why the epoch ended."""
         elapsed_s = round(now_s() - launch.began_s, 3)
-        closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s)
+        closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s, code)
         commits, self._commits = self._commits, CommitQueue()
         try:
             wish = self._wish(launch) if keeps else None
@@ -264,7 +267,7 @@ class GangConductor:
 
     async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         await self._leading.library.spread(
-            inputs.values(), [node for node in launch.gang if node != self._leading.self_id]
+            inputs.values(), [node for node in launch.nodes if node != self._leading.self_id]
         )
         self._show(launch, {})
         self._leading.board.explain(self._cycle, "")
@@ -383,6 +386,9 @@ class GangConductor:
 
     def _params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
         return {
+            **asdict(place_of(launch.gang, rank)),
+            "device": self._device(launch, rank),
+            "backend": launch.choice.backend,
             "shape": self._shape.to_plain(),
             "plan": self._plan.to_plain(),
             "round": self._round,
@@ -401,6 +407,13 @@ class GangConductor:
         """Return what people asked of a training run; empty where they didn't say."""
         training = self._leading.cycle(self._cycle).training
         return "" if training is None else str(training.settings.get(setting) or "")
+
+    def _device(self, launch: Launch, rank: int) -> str:
+        """Return where a rank computes; MLX chooses by itself, and says so once it runs."""
+        if launch.choice.engine == MLX:
+            return CPU
+        hardware = self._leading.hardware_of(launch.gang[rank])
+        return device_of(hardware, place_of(launch.gang, rank).local_rank)
 
     async def _follow(
         self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch
@@ -424,7 +437,8 @@ class GangConductor:
                     self._note(rank, node, event, launch)
             self._watch.ended(rank)
         except OutOfMemoryError as error:
-            size = self._memory.halve(node, self._name(node))
+            tried = launch.micro_batches[rank] if launch.micro_batches else None
+            size = self._memory.halve(node, self._name(node), tried)
             sizes = {"rank": rank, "sequences_at_a_time": size, "reason": error.message}
             log.warning("micro_batch_halved", extra=sizes)
             raise
@@ -477,7 +491,7 @@ class GangConductor:
                 "node": node,
                 "rank": rank,
                 "engine": launch.choice.engine,
-                "device": "cpu",
+                "device": self._device(launch, rank),
                 "pid": None,
             }
             for rank, node in enumerate(launch.gang)

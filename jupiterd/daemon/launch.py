@@ -4,14 +4,16 @@ Owns that plan: a new one, or that of an epoch which is open. Doesn't know how a
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice, choose_engine
 from jupiterd.cluster.facts import EpochOpened
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.gang_order import by_links
 from jupiterd.daemon.leading import Leading
-from jupiterd.errors import MissingExtraError, PeerUnreachableError
+from jupiterd.errors import MissingExtraError, NcclFailedError, PeerUnreachableError
 from jupiterd.ids import CycleId, NodeId
 
 TRAINING_ROLES = frozenset({"trainer", "hybrid"})
@@ -35,6 +37,11 @@ class Launch:
         return self.choice.gang
 
     @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        """Return the members once each, in the order of their first ranks."""
+        return tuple(dict.fromkeys(self.gang))
+
+    @property
     def is_ring(self) -> bool:
         """Say whether the ranks meet in a ring, without a store."""
         return self.choice.engine == MLX and len(self.gang) > 1
@@ -47,8 +54,8 @@ class Launch:
     @classmethod
     def of(cls, opened: EpochOpened) -> "Launch":
         """Return the plan of an epoch that was opened before; we know of it from now on."""
-        engine, _, _ = opened.engine.partition("/")
-        choice = EngineChoice(engine, opened.gang, opened.engine_reason)
+        engine, _, backend = opened.engine.partition("/")
+        choice = EngineChoice(engine, opened.gang, opened.engine_reason, backend)
         return cls(
             opened.epoch,
             choice,
@@ -65,7 +72,7 @@ def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_rank
     Raises:
         PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
     """
-    choice = choose(leading, cycle, max_ranks=max_ranks)
+    choice = by_links(leading, choose(leading, cycle, max_ranks=max_ranks))
     state = leading.cycle(cycle)
     last = state.last_checkpoint(round_number)
     start = last or state.last_checkpoint(round_number - 1)
@@ -89,13 +96,29 @@ def choose(leading: Leading, cycle: CycleId, *, max_ranks: int) -> EngineChoice:
     machines = trainers(leading, () if training is None else training.nodes)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
-    try:
-        choice = choose_engine(state.wanted_engine, machines)
-    except MissingExtraError as error:  # when the cycle began, somebody had it
-        raise PeerUnreachableError(error.message, error.hint) from error
     if training is not None:
         max_ranks = min(max_ranks, int(training.settings.get("max_ranks") or max_ranks))
-    return replace(choice, gang=choice.gang[:max_ranks])
+    try:
+        choice = choose_engine(
+            state.wanted_engine,
+            machines,
+            most_ranks=max_ranks,
+            nccl_failure=nccl_failure(state),
+        )
+    except MissingExtraError as error:  # when the cycle began, somebody had it
+        raise PeerUnreachableError(error.message, error.hint) from error
+    return choice
+
+
+def nccl_failure(cycle: CycleState) -> str:
+    """Return why an epoch of this cycle or run couldn't use NCCL; empty where none has failed.
+
+    The ledger has it, so whoever leads next knows it too.
+    """
+    for epoch, closed in sorted(cycle.epochs_closed.items()):
+        if closed.code == NcclFailedError.code:
+            return f"NCCL failed in epoch {epoch}"
+    return ""
 
 
 def trainers(leading: Leading, named: Collection[NodeId] = ()) -> dict[NodeId, Hardware]:

@@ -30,6 +30,7 @@ from jupiterd.errors import ExitCode, JupiterError, all_of
 @click.option("--trust-lan", is_flag=True, default=None, help="As leader, let everybody in.")
 @click.option("--port", type=int, help="TCP port for other nodes; 0 lets the system choose.")
 @click.option("--threads", type=int, help="Threads of each worker process; default: all cores.")
+@click.option("--devices", metavar="cpu|0,1", help="Where to train; default: all GPUs, or CPU.")
 @click.option("--allow-scripts", is_flag=True, default=None, help="Members may run scripts here.")
 @click.option("--local", is_flag=True, default=None, help="Use the loopback interface only.")
 @click.option("--debug", is_flag=True, help="Log more, and show tracebacks.")

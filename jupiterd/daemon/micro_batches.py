@@ -30,13 +30,18 @@ class MicroBatches:
         """Return the number of each rank."""
         return tuple(self._of.get(node, self._usual) for node in gang)
 
-    def halve(self, node: NodeId, name: str) -> int:
+    def halve(self, node: NodeId, name: str, tried: int | None = None) -> int:
         """Let a node whose memory ran out take half as many at a time; return how many.
+
+        tried: what ran out of it, where that is known: two ranks of a node may say so at once
 
         Raises:
             ModelTooLargeError: it takes one at a time already.
         """
-        (before,) = self.of((node,))
+        (now,) = self.of((node,))
+        before = now if tried is None else tried
+        if now < before:
+            return now
         if before <= 1:
             raise ModelTooLargeError(f"{name} runs out of memory with a single sequence at a time")
         self._of[node] = before // 2

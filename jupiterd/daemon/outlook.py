@@ -17,6 +17,7 @@ from jupiterd.cluster.waiting import Waiting, from_telemetry, to_plain
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.door_document import leaders_word
+from jupiterd.daemon.gang_order import told_qualities
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
@@ -138,7 +139,7 @@ class Outlook:
 
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
-        told: dict[str, Any] = {"load": self.load()}
+        told: dict[str, Any] = {"load": self.load(), "links": told_qualities(self._node.peers)}
         runs_gang = False
         leading = self._node.leadership.leading
         if leading is not None:
@@ -174,5 +175,5 @@ def _packed(told: dict[str, Any]) -> bytes:
     raw = cast("bytes", msgpack.packb(told))
     if len(raw) <= MAX_TOLD_BYTES:
         return raw
-    without = {key: value for key, value in told.items() if key != "waiting"}
+    without = {key: value for key, value in told.items() if key not in {"waiting", "links"}}
     return cast("bytes", msgpack.packb(without))

@@ -22,6 +22,8 @@ from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 
 PROBE_TIMEOUT_S = 5.0
+LOOPBACK_HOST = "127.0.0.1"
+"""Where the ranks of a gang meet that is on one machine alone."""
 STORE_TIMEOUT_S = 60.0
 
 
@@ -155,8 +157,8 @@ async def prove_routes(
 async def _open_probe(
     leading: "Reach", node: NodeId, members: Sequence[NodeId], *, reserve: bool
 ) -> peer_pb2.OpenProbeReply:
-    other = next(member for member in members if member != node)
-    toward = leading.host_of(other, seen_from=node)
+    other = next((member for member in members if member != node), None)
+    toward = LOOPBACK_HOST if other is None else leading.host_of(other, seen_from=node)
     request = peer_pb2.OpenProbeRequest(toward=toward, reserve=reserve)
     if node == leading.self_id:
         reply = await leading.probes.open(request)

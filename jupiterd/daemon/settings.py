@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
+from jupiterd.cluster.gang_places import CPU
 from jupiterd.cluster.tokens import parse_token
 from jupiterd.errors import InvalidSettingError, UsageError
 from jupiterd.locations import default_state_dir
@@ -62,6 +63,20 @@ def _list(told: object) -> tuple[str, ...]:
         raise ValueError(f"expected a list, got {told!r}")  # noqa: TRY004 - a wrong value
     found = [_text(0, 255)(part) for part in parts]
     return tuple(text for part in found if (text := str(part).strip()))
+
+
+def _devices(told: object) -> tuple[str, ...]:
+    parts = told if isinstance(told, list | tuple | str) else [told]
+    found = _list(parts if isinstance(parts, str) else list(map(_digits, parts)))
+    for text in found:
+        if text != CPU and not (text.isascii() and text.isdecimal()):
+            raise ValueError(f"expected cpu or numbers of CUDA devices, got {text!r}")
+    return found
+
+
+def _digits(told: object) -> object:
+    """Return a whole number as its digits: jupiter.yaml may hold either."""
+    return str(told) if isinstance(told, int) and not isinstance(told, bool) else told
 
 
 def _peers(told: object) -> tuple[str, ...]:
@@ -121,6 +136,9 @@ class Settings:
 
     threads: int = _read_by(_whole(0, 4096), default=0)
     """Threads that each worker process computes with; 0 means one for each core."""
+
+    devices: tuple[str, ...] = _read_by(_devices, default=())
+    """Where to train, one rank each: cpu, cpu,cpu or 0,1; default: all CUDA devices, or the CPU."""
 
     allow_scripts: bool = _read_by(_yes_or_no, default=False)
     """Members may run scripts of theirs here, as the user that runs this daemon."""

@@ -36,9 +36,11 @@ def _may_join(node: "Node", opened: EpochOpened) -> bool:
 
 
 def _environment(node: "Node", opened: EpochOpened, engine: str) -> Mapping[str, str]:
+    own = node.identity.node_id
     params = {
         "threads": node.settings.threads,
         "world_size": len(opened.gang),
+        "local_world_size": max(opened.gang.count(own), len(node.hardware.devices), 1),
         "interface": _LOOPBACK if node.settings.local else "",
         "engine": engine,
     }

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cluster.backends import NCCL
+from jupiterd.gang.nccl_environment import finds_infiniband, nccl_environment
+
 PASSED_ON = (
     "PATH",
     "HOME",
@@ -25,6 +28,7 @@ PASSED_ON = (
     "CUDA_HOME",
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
+    "NCCL_DEBUG",
 )
 """Variables a worker inherits, where the daemon has them."""
 
@@ -36,8 +40,6 @@ ALWAYS = {
     OFFLINE: "1",  # models come as artifacts, never from the internet
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "TOKENIZERS_PARALLELISM": "false",
-    "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
-    "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC": "30",
 }
 
 TO_THE_INTERNET = tuple(
@@ -77,12 +79,13 @@ def worker_environment(
 def threads(params: Mapping[str, Any], cores: int) -> int:
     """Return how many threads a worker computes with, on a machine with that many cores.
 
-    Ranks that meet over loopback share one machine, and therefore its cores.
+    Ranks that meet over loopback share one machine, and therefore its cores; so do those of a node.
     """
     if given := int(params.get("threads", 0)):
         return given
     is_shared = str(params.get("interface", "")).startswith("lo")
-    return max(1, cores // int(params.get("world_size", 1))) if is_shared else max(1, cores)
+    sharing = params.get("world_size" if is_shared else "local_world_size", 1)
+    return max(1, cores // int(sharing))
 
 
 def openblas() -> str | None:
@@ -109,14 +112,18 @@ def _gang_environment(params: Mapping[str, Any]) -> dict[str, str]:
         "MASTER_PORT": str(params.get("store_port", "")),
         "RANK": str(params.get("rank", 0)),
         "WORLD_SIZE": str(params["world_size"]),
-        "LOCAL_RANK": "0",
-        "LOCAL_WORLD_SIZE": "1",
+        "LOCAL_RANK": str(params.get("local_rank", 0)),
+        "LOCAL_WORLD_SIZE": str(params.get("local_world_size", 1)),
+        "NODE_RANK": str(params.get("node_rank", params.get("rank", 0))),
+        "GROUP_RANK": str(params.get("node_rank", params.get("rank", 0))),
         "JUPITER_EPOCH": str(params.get("epoch", 0)),
     }
     if interface := str(params.get("interface", "")):
         # gloo would else resolve the host name, which Debian maps to 127.0.1.1.
         environment["GLOO_SOCKET_IFNAME"] = interface
-        environment["NCCL_SOCKET_IFNAME"] = f"={interface}"
+    if params.get("backend") == NCCL:
+        store_host = str(params.get("store_host", ""))
+        environment |= nccl_environment(interface, store_host, has_infiniband=finds_infiniband())
     return environment
 
 

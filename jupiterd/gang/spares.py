@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jupiterd.errors import WorkFailedError
+from jupiterd.gang.nccl_environment import NAMES as NCCL_NAMES
 from jupiterd.gang.nursery import CAN_FORK, Nursery, open_nursery
 from jupiterd.gang.process import Process
 
@@ -24,7 +25,7 @@ BIRTH_S = 15.0
 LOADING_S = 60.0
 """The same while the nursery loads its libraries, as a cold start would have to."""
 
-LATE = frozenset(
+LATE = NCCL_NAMES | frozenset(
     {
         "MASTER_ADDR",
         "MASTER_PORT",
@@ -33,9 +34,9 @@ LATE = frozenset(
         "LOCAL_RANK",
         "LOCAL_WORLD_SIZE",
         "NODE_RANK",
+        "GROUP_RANK",
         "JUPITER_EPOCH",
         "GLOO_SOCKET_IFNAME",
-        "NCCL_SOCKET_IFNAME",
     }
 )
 """Variables that are read when a gang is formed; all others when libraries are loaded."""

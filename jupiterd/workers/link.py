@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiterd.errors import Bug
+from jupiterd.errors import Bug, JupiterError
 from jupiterd.frames import (
     LINK_FD_VARIABLE,
     CheckpointWritten,
@@ -29,6 +29,7 @@ from jupiterd.frames import (
     StateKept,
     StopTask,
     StoreOpened,
+    TaskFailed,
     encode,
 )
 
@@ -104,6 +105,11 @@ class Task:
                 self._link.sendall(encode(frame))
             except OSError:
                 self._stop.set()
+
+    def give_up(self, why: JupiterError) -> None:
+        """Say why, and end this process at once, whatever its other threads hang in."""
+        self.send(TaskFailed(why.code, why.message, why.hint))
+        os._exit(1)
 
     def linger(self, why: RankStuck) -> None:
         """Say that the work can't go on, and wait until the daemon has taken what is held."""

@@ -4,7 +4,7 @@ Owns meeting the others, sharing gradients and telling each other numbers. Doesn
 or models' insides. A group of one meets nobody and shares nothing.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from typing import Any
@@ -12,6 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 from torch.distributed import PrefixStore, TCPStore  # pyright: ignore[reportPrivateImportUsage]
+
+from jupiterd.errors import NcclFailedError
+from jupiterd.workers.train.nccl import GLOO, NCCL, exit_with, meet_over_nccl
+from jupiterd.workers.train.torch_device import use_device
 
 _KEPT: list[object] = []
 """Process groups and what refers to them, until the process ends.
@@ -27,9 +31,12 @@ MEETING_TIMEOUT_S = 60.0
 class Group:
     """This rank and its peers."""
 
-    def __init__(self, rank: int, world_size: int) -> None:
+    def __init__(self, rank: int, world_size: int, backend: str = "", device: str = "cpu") -> None:
         self.rank = rank
         self.world_size = world_size
+        self.backend = backend
+        self.device = device if backend == NCCL else "cpu"
+        """Where what is summed must lie."""
         self._shared: nn.parallel.DistributedDataParallel | None = None
 
     def join(self, model: nn.Module) -> nn.Module:
@@ -52,19 +59,26 @@ class Group:
         """Return what each rank has given, the same on all of them."""
         if self.world_size == 1:
             return [list(values)]
-        rows = torch.zeros(self.world_size, len(values), dtype=torch.float64)
-        rows[self.rank] = torch.tensor(values, dtype=torch.float64)
+        rows = torch.zeros(self.world_size, len(values), dtype=torch.float64, device=self.device)
+        rows[self.rank] = torch.tensor(values, dtype=torch.float64, device=self.device)
         torch.distributed.all_reduce(rows)
         return rows.tolist()
 
 
 @contextmanager
-def open_group(params: Mapping[str, Any]) -> Generator[Group]:
+def open_group(
+    params: Mapping[str, Any], give_up: Callable[[NcclFailedError], None] = exit_with
+) -> Generator[Group]:
     """Meet the other ranks at the epoch's store; leave them at the end.
 
-    params: rank, world_size, epoch, store_host, store_port
+    params: rank, world_size, epoch, store_host, store_port, backend, device
+
+    Raises:
+        NcclFailedError: the ranks can't sum over NCCL.
     """
-    group = Group(int(params.get("rank", 0)), int(params.get("world_size", 1)))
+    backend, device = str(params.get("backend") or GLOO), str(params.get("device", "cpu"))
+    use_device(device)
+    group = Group(int(params.get("rank", 0)), int(params.get("world_size", 1)), backend, device)
     if group.world_size == 1:
         yield group
         return
@@ -76,13 +90,16 @@ def open_group(params: Mapping[str, Any]) -> Generator[Group]:
         wait_for_workers=False,
         timeout=timeout,
     )
-    torch.distributed.init_process_group(
-        "gloo",
-        store=PrefixStore(f"epoch{params['epoch']}", store),
-        rank=group.rank,
-        world_size=group.world_size,
-        timeout=timeout,
-    )
+    meet: dict[str, Any] = {
+        "store": PrefixStore(f"epoch{params['epoch']}", store),
+        "rank": group.rank,
+        "world_size": group.world_size,
+        "timeout": timeout,
+    }
+    if backend == NCCL:
+        meet_over_nccl(meet, device, give_up)
+    else:
+        torch.distributed.init_process_group(backend, **meet)
     _KEPT.append(torch.distributed.group.WORLD)
     try:
         yield group

@@ -31,9 +31,8 @@ def _over_torch(task: Task) -> TaskFinished:
 
     from jupiterd.workers.train.group import open_group
 
-    with open_group(task.params) as group:
-        has_nccl = group.world_size > 1 and torch.distributed.get_backend() == "nccl"
-        device = "cuda" if has_nccl else "cpu"
+    with open_group(task.params, task.give_up) as group:
+        device = group.device
 
         def add(vector: np.ndarray) -> np.ndarray:
             shared = torch.from_numpy(vector).to(device)

@@ -53,6 +53,12 @@ def platform_of(device: str) -> str:
     return f"torch {torch.__version__} {where}"
 
 
+def use_device(device: str) -> None:
+    """Let what asks for no device in particular, such as NCCL, mean this one."""
+    if torch.device(device).type == "cuda":
+        torch.cuda.set_device(torch.device(device))
+
+
 def _cuda(device: str) -> DeviceAbilities:
     properties = torch.cuda.get_device_properties(device)
     is_new = (properties.major, properties.minor) >= AMPERE

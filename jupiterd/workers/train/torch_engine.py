@@ -23,6 +23,7 @@ from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.engine import LOSS_SCALE, MicroBatch, Rows, Tensors, Updating
 from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.loss_scale import SMALLEST, LossScale
+from jupiterd.workers.train.nccl import GLOO
 from jupiterd.workers.train.torch_clock import ComputeClock
 from jupiterd.workers.train.torch_device import abilities, gpus_of, peak_of, platform_of
 from jupiterd.workers.train.torch_loss import cross_entropy, softmax_error
@@ -90,7 +91,7 @@ class TorchEngine:
         self.computed_s = 0.0
         self._clock = ComputeClock(self._parameters.values(), device)
         self.rank, self.world_size = group.rank, group.world_size
-        self.name = "torch/gloo" if group.world_size > 1 else "torch"
+        self.name = f"torch/{group.backend or GLOO}" if group.world_size > 1 else "torch"
         self.config = cast("LanguageModel", self._model).config
 
     def memory_used_bytes(self) -> int:

@@ -30,6 +30,12 @@ def test_one_sequence_at_a_time_that_does_not_fit_is_refused() -> None:
         memory.halve(A, "node-1")
 
 
+def test_two_ranks_of_a_node_that_run_out_at_once_halve_it_once() -> None:
+    memory = MicroBatches(8)
+    assert memory.halve(A, "node-1", tried=8) == memory.halve(A, "node-1", tried=8) == 4
+    assert memory.of((A, A, B)) == (4, 4, 8)
+
+
 def test_a_new_leader_learns_it_from_the_ledger() -> None:
     memory = MicroBatches(8)
     memory.take_up({4: opened(4, 2, 8, 2), 3: opened(3, 2, 8, 4), 2: opened(2, 1, 1, 1)}, 2)

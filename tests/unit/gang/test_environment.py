@@ -49,8 +49,11 @@ def test_only_who_prepares_a_hugging_face_data_set_reaches_the_internet():
 
 def test_a_rank_of_a_gang_knows_its_interface_and_its_place():
     params = {
-        "rank": 1,
-        "world_size": 2,
+        "rank": 3,
+        "local_rank": 1,
+        "local_world_size": 2,
+        "node_rank": 1,
+        "world_size": 4,
         "epoch": 5,
         "store_host": "10.0.0.2",
         "store_port": 4711,
@@ -58,9 +61,10 @@ def test_a_rank_of_a_gang_knows_its_interface_and_its_place():
     }
     found = worker_environment("train", params, {})
     assert found["GLOO_SOCKET_IFNAME"] == "eth0", "gloo crashes on the other form"
-    assert found["NCCL_SOCKET_IFNAME"] == "=eth0"
     assert (found["MASTER_ADDR"], found["MASTER_PORT"]) == ("10.0.0.2", "4711")
-    assert (found["RANK"], found["WORLD_SIZE"], found["JUPITER_EPOCH"]) == ("1", "2", "5")
+    assert (found["RANK"], found["WORLD_SIZE"], found["JUPITER_EPOCH"]) == ("3", "4", "5")
+    assert (found["LOCAL_RANK"], found["LOCAL_WORLD_SIZE"]) == ("1", "2")
+    assert found["NODE_RANK"] == found["GROUP_RANK"] == "1"
 
 
 @pytest.mark.parametrize(("task", "params"), [("train", {"world_size": 1}), ("store", {})])
@@ -76,6 +80,7 @@ def test_a_worker_without_a_gang_is_told_of_none(task: str, params: dict[str, An
         ({"interface": "lo", "world_size": 2}, 2, 1),
         ({"interface": "lo0", "world_size": 3}, 2, 1),
         ({"interface": "eth0", "world_size": 2}, 8, 8),
+        ({"interface": "eth0", "world_size": 5, "local_world_size": 3}, 8, 2),
     ],
 )
 def test_ranks_on_one_machine_share_its_cores(params: dict[str, Any], cores: int, wanted: int):

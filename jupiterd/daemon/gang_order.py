@@ -1,0 +1,60 @@
+"""The order of a gang's ranks, by what the members know of their links.
+
+Owns bringing their figures together: each tells of its own links with its heartbeats, so the leader
+knows those between others too. Doesn't know how an order is found (`cluster.ring_order`).
+"""
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from jupiterd.cluster.engines import EngineChoice
+from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.link_quality import MAX_TOLD, LinkQuality, read_qualities
+from jupiterd.cluster.ring_order import in_ring_order
+from jupiterd.daemon.peers import Peers
+from jupiterd.ids import NodeId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.leading import Leading
+
+log = logging.getLogger(__name__)
+
+UNKNOWN: Final = LinkQuality(InterfaceKind.ETHERNET)
+"""What a link is taken for that nobody tells of."""
+
+
+def told_qualities(peers: Peers) -> dict[str, list[float | None]]:
+    """Return what a heartbeat says of our links."""
+    known = {
+        short(peer.node): quality.to_plain()
+        for peer in peers
+        if (quality := peer.links.quality) is not None
+    }
+    return dict(list(known.items())[:MAX_TOLD])
+
+
+def by_links(leading: "Leading", choice: EngineChoice) -> EngineChoice:
+    """Return the choice with its ranks in the order of the best links; the reason says so."""
+    costs = _costs_s(leading, choice.gang)
+    order = in_ring_order(choice.gang, lambda one, other: costs[one, other])
+    reason = "; ".join(filter(None, [choice.reason, order.reason]))
+    return replace(choice, gang=order.gang, reason=reason)
+
+
+def _costs_s(leading: "Leading", gang: tuple[NodeId, ...]) -> dict[tuple[NodeId, NodeId], float]:
+    """Return what each link costs, in the eyes of that end which thinks worse of it."""
+    views = {node: _view_of(leading, node) for node in gang}
+
+    def cost_s(one: NodeId, other: NodeId) -> float:
+        known = [views[one].get(short(other)), views[other].get(short(one))]
+        return max((seen.cost_s for seen in known if seen is not None), default=UNKNOWN.cost_s)
+
+    return {(one, other): cost_s(one, other) for one in views for other in views if one != other}
+
+
+def _view_of(leading: "Leading", node: NodeId) -> dict[str, LinkQuality]:
+    if node == leading.self_id:
+        return read_qualities(told_qualities(leading.peers))
+    peer = leading.peers.get(node)
+    return {} if peer is None else read_qualities(peer.telemetry.get("links"))

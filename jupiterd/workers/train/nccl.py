@@ -1,0 +1,85 @@
+"""Meeting over NCCL, and the proof that it works: a first sum, within a time limit.
+
+Owns that proof and what a failure becomes. Doesn't know who chose NCCL, or what comes instead.
+
+NCCL may hang instead of failing: where a firewall lets some of its connections through, in WSL, or
+where two devices claim a direct way between them that they don't have. A hung call can't be
+interrupted, so it is a timer that gives up, and the process ends.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+
+from jupiterd.errors import NcclFailedError
+
+NCCL: Final = "nccl"
+GLOO: Final = "gloo"
+
+FIRST_SUM_TIMEOUT_S = 45.0
+"""For meeting at the store, connecting, and the first sum: seconds where all is well."""
+
+GiveUp = Callable[[NcclFailedError], None]
+
+
+def meet_over_nccl(
+    meeting: Mapping[str, Any],
+    device: str,
+    give_up: GiveUp,
+    timeout_s: float = FIRST_SUM_TIMEOUT_S,
+) -> None:
+    """Meet the other ranks, and sum once with them.
+
+    meeting: what `init_process_group` is told beside the backend and the device
+    give_up: ends the process; called from another thread where the time is over
+
+    Raises:
+        NcclFailedError: it has failed by itself, or the sum is wrong.
+    """
+    rank, world_size = int(meeting["rank"]), int(meeting["world_size"])
+    with _giving_up(
+        f"rank {rank} couldn't sum over NCCL within {timeout_s:g} s", give_up, timeout_s
+    ):
+        try:
+            torch.distributed.init_process_group(
+                NCCL, device_id=torch.device(device), **dict(meeting)
+            )
+            found = _first_sum(device)
+        except (RuntimeError, ValueError) as error:  # torch's own errors are RuntimeErrors
+            raise NcclFailedError(f"rank {rank} has no NCCL: {_in_one_line(error)}") from error
+    if found != world_size:
+        raise NcclFailedError(f"rank {rank} summed {world_size} ones over NCCL, and got {found:g}")
+
+
+def exit_with(error: NcclFailedError) -> None:
+    """Say what went wrong, and end this process."""
+    print(error.message, file=sys.stderr, flush=True)  # noqa: T201 - our log
+    os._exit(1)
+
+
+def _first_sum(device: str) -> float:
+    one = torch.ones(1, device=device)
+    torch.distributed.all_reduce(one)
+    return float(one)
+
+
+@contextmanager
+def _giving_up(message: str, give_up: GiveUp, timeout_s: float) -> Generator[None]:
+    timer = threading.Timer(timeout_s, give_up, [NcclFailedError(message)])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _in_one_line(error: Exception) -> str:
+    return next(
+        (line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__
+    )

@@ -490,7 +490,7 @@ class GangConductor:
             {
                 "node": node,
                 "rank": rank,
-                "engine": launch.choice.engine,
+                "engine": launch.choice.label,
                 "device": self._device(launch, rank),
                 "pid": None,
             }

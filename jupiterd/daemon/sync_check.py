@@ -8,11 +8,13 @@ import asyncio
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.engines import AUTO, MLX, EngineChoice, choose_engine
+from jupiterd.cluster.gang_places import device_of, place_of
 from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon.gang_order import by_links
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring
 from jupiterd.daemon.script_launch import chosen_nodes
@@ -58,7 +60,8 @@ class SyncCheck:
         self._is_running = True
         try:
             machines = _machines(leading, str(arguments.get("nodes") or ""))
-            choice = choose_engine(str(arguments.get("engine") or AUTO), machines)
+            wanted = str(arguments.get("engine") or AUTO)
+            choice = by_links(leading, choose_engine(wanted, machines))
             rows = await _rows(leading, choice)
         finally:
             self._is_running = False
@@ -140,7 +143,12 @@ class _Orders:
     def rank(self, meeting: Rendezvous, rank: int) -> WorkOrder:
         """Return what one rank does."""
         gang = self._choice.gang
+        place = place_of(gang, rank)
+        hardware = self._leading.hardware_of(gang[rank])
         params: dict[str, object] = {
+            **asdict(place),
+            "device": device_of(hardware, place.local_rank),
+            "backend": self._choice.backend,
             "rank": rank,
             "world_size": len(gang),
             "epoch": 0,

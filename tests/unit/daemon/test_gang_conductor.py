@@ -98,7 +98,7 @@ async def test_the_gang_and_its_note_are_shown() -> None:
     await follow(rank)
     (plain,) = rank.board.to_plain(1.0)
     seat: dict[str, Any] = plain["gang"][0]
-    assert (seat["engine"], seat["device"], seat["pid"]) == ("mlx", "gpu", 7)
+    assert (seat["engine"], seat["device"], seat["pid"]) == ("mlx/ring", "gpu", 7)
     assert plain["detail"] == "a note"
 
 

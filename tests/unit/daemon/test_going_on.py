@@ -9,9 +9,11 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, EpochAdopted, EpochClosed, EpochOpened
+from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.gang_conductor import LEFT_OPEN, GangConductor
+from jupiterd.daemon.launch import nccl_failure
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import (
@@ -24,13 +26,14 @@ from jupiterd.daemon.work_events import (
     WorkEvent,
     WorkOrder,
 )
-from jupiterd.errors import NoLeaderError, NotFoundError, WorkFailedError
+from jupiterd.errors import NcclFailedError, NoLeaderError, NotFoundError, WorkFailedError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from tests.unit.daemon.shapes import tiny_shape
 
 CYCLE = CycleId("c" * 16)
 A, B, OLD, NEW = NodeId("a"), NodeId("b"), NodeId("old"), NodeId("new")
 DONE = Finished(WorkResult({}))
+MACHINE = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30)
 OPENED = EpochOpened(CYCLE, 1, 3, (A, B), "torch/gloo", "", 0)
 RANKS = ("cccccccc/r1/train/3/0", "cccccccc/r1/train/3/1")
 STORE = "cccccccc/r1/train/3"
@@ -82,6 +85,9 @@ class Term:
 
     def alive(self) -> frozenset[NodeId]:
         return self._alive
+
+    def hardware_of(self, node: NodeId) -> Hardware:
+        return replace(MACHINE, devices=("cuda:0", "cuda:2") if node == A else ())
 
     def cycle(self, _cycle: CycleId) -> CycleState:
         return self._state
@@ -224,6 +230,43 @@ async def test_a_rank_that_dies_after_the_adoption_ends_the_epoch() -> None:
     assert isinstance(closed, EpochClosed)
     assert closed.reason == "the worker was killed"
     assert term.ended == [((A, B), 3)]
+
+
+async def test_two_ranks_of_one_node_are_followed_each_on_its_device() -> None:
+    ranks = {f"cccccccc/r1/train/3/{rank}": [STARTED, DONE] for rank in range(3)}
+    ranks["cccccccc/r1/train/3/0"] = [STARTED, saved(300), DONE]
+    term = Term({**ranks, STORE: [STARTED]}, replace(OPENED, gang=(A, A, B), engine="torch/nccl"))
+    assert await conductor(term)._go_on()
+    assert [(node, order.id) for node, order in term.asked] == [
+        *zip((A, A, B), ranks, strict=True),
+        (A, STORE),
+    ]
+    assert term.ended == [((A, A, B), 3)]
+    (shown,) = term.board.to_plain(1.0)
+    assert [(seat["node"], seat["engine"]) for seat in shown["gang"]] == [
+        (node, "torch/nccl") for node in (A, A, B)
+    ]
+
+
+async def test_an_epoch_that_nccl_has_failed_is_remembered_by_the_ledger() -> None:
+    failed = NcclFailedError("rank 1 couldn't sum over NCCL within 45 s")
+    nccl = replace(OPENED, engine="torch/nccl")
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, failed], STORE: [STARTED]}, nccl)
+    assert nccl_failure(term.cycle(CYCLE)) == ""
+    with pytest.raises(ExceptionGroup):
+        await conductor(term)._go_on()
+    closed = term.recorded[-1]
+    assert isinstance(closed, EpochClosed)
+    assert (closed.reason, closed.code) == (failed.message, "nccl-failed")
+    assert nccl_failure(term.cycle(CYCLE)) == "NCCL failed in epoch 3"
+
+
+async def test_other_ends_of_an_epoch_say_nothing_against_nccl() -> None:
+    killed = WorkFailedError("the worker was killed")
+    term = Term({RANKS[0]: [STARTED], RANKS[1]: [STARTED, killed], STORE: [STARTED]}, OPENED)
+    with pytest.raises(ExceptionGroup):
+        await conductor(term)._go_on()
+    assert nccl_failure(term.cycle(CYCLE)) == ""
 
 
 async def test_the_last_step_of_the_survivors_is_recorded_before_the_epoch_is_closed() -> None:

@@ -46,11 +46,23 @@ def test_lists_are_written_with_commas_in_the_environment() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "devices"),
+    [("[cpu, cpu]", ("cpu", "cpu")), ("[0, 1]", ("0", "1")), ("1", ("1",)), ("cpu", ("cpu",))],
+)
+def test_devices_are_words_or_numbers(tmp_path: Path, text: str, devices: tuple[str, ...]) -> None:
+    settings, _ = load_settings({}, {}, config(tmp_path, f"devices: {text}\n"))
+    assert settings.devices == devices
+
+
+@pytest.mark.parametrize(
     ("flags", "environment", "text", "source"),
     [
         ({"port": 70000}, {}, "", "port (from flag)"),
         ({}, {"JUPITER_PORT": "many"}, "", "port (from environment)"),
         ({}, {"JUPITER_PEER": "host:0"}, "", "peer (from environment)"),
+        ({"devices": "gpu"}, {}, "", "devices (from flag): expected cpu or numbers of CUDA"),
+        ({}, {"JUPITER_DEVICES": "cpu,-1"}, "", "devices (from environment)"),
+        ({}, {}, "devices: [true]\n", "FILE:1: devices"),
         ({}, {}, "name: ''\n", "FILE:1: name: expected text"),
         ({}, {}, "colour: red\n", "FILE:1: colour: expected one of"),
     ],

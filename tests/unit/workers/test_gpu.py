@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from jupiterd.errors import NcclFailedError
+from jupiterd.workers.train.group import Group
+from jupiterd.workers.train.nccl import meet_over_nccl
+from tests.unit.workers.test_nccl import meeting
 from tests.unit.workers.tiny_engine import tiny_engine, tiny_plan, train
 from tests.unit.workers.tiny_run import make_inputs, tiny_shape
 
@@ -58,6 +62,18 @@ def test_flash_attention_is_torchs_attention(shards: Path):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_compiled_it_computes_the_same(shards: Path):
     assert largest_difference(losses(shards, compile="on"), losses(shards, compile="off")) < 0.05
+
+
+def test_a_gang_meets_over_nccl_and_agrees_on_the_device(tmp_path: Path):
+    store = torch.distributed.FileStore(str(tmp_path / "store"), 1)
+    given_up: list[NcclFailedError] = []
+    meet_over_nccl(meeting(store), "cuda:0", given_up.append)
+    try:
+        group = Group(0, 2, "nccl", "cuda:0")  # two in its own eyes, so that it sums
+        assert group.agree(1.5, wants_stop=True) == (1.5, True)
+        assert given_up == []
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def test_nccl_with_one_gpu_sums_and_shares_gradients(tmp_path: Path):

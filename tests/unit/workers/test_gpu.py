@@ -70,7 +70,7 @@ def test_a_gang_meets_over_nccl_and_agrees_on_the_device(tmp_path: Path):
     meet_over_nccl(meeting(store), "cuda:0", given_up.append)
     try:
         group = Group(0, 2, "nccl", "cuda:0")  # two in its own eyes, so that it sums
-        assert group.agree(1.5, wants_stop=True) == (1.5, True)
+        assert group.gather([1.5, 2.0]) == [[1.5, 2.0], [0.0, 0.0]]
         assert given_up == []
     finally:
         torch.distributed.destroy_process_group()

@@ -55,6 +55,7 @@ from jupiterd.errors import (
     CorruptCheckpointError,
     DiskFullError,
     JupiterError,
+    NcclFailedError,
     OutOfMemoryError,
     PeerUnreachableError,
     TimedOutError,
@@ -508,5 +509,9 @@ class GangConductor:
 
 
 def _deepest(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
-    """Return the most telling error: a node that has gone explains what the workers said."""
-    return min(all_of(group), key=lambda error: isinstance(error, WorkFailedError))
+    """Return the most telling error: a node that has gone, or NCCL, explains what workers said."""
+
+    def is_its_consequence(error: JupiterError) -> bool:
+        return isinstance(error, WorkFailedError) and not isinstance(error, NcclFailedError)
+
+    return min(all_of(group), key=is_its_consequence)

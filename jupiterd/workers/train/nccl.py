@@ -22,7 +22,7 @@ NCCL: Final = "nccl"
 GLOO: Final = "gloo"
 
 FIRST_SUM_TIMEOUT_S = 45.0
-"""For meeting at the store, connecting, and the first sum: seconds where all is well."""
+"""For connecting and the first sum, once all ranks are there: seconds where all is well."""
 
 GiveUp = Callable[[NcclFailedError], None]
 
@@ -42,6 +42,7 @@ def meet_over_nccl(
         NcclFailedError: it has failed by itself, or the sum is wrong.
     """
     rank, world_size = int(meeting["rank"]), int(meeting["world_size"])
+    _wait_for_all(meeting["store"], rank, world_size)
     with _giving_up(
         f"rank {rank} couldn't sum over NCCL within {timeout_s:g} s", give_up, timeout_s
     ):
@@ -60,6 +61,12 @@ def exit_with(error: NcclFailedError) -> None:
     """Say what went wrong, and end this process."""
     print(error.message, file=sys.stderr, flush=True)  # noqa: T201 - our log
     os._exit(1)
+
+
+def _wait_for_all(store: Any, rank: int, world_size: int) -> None:  # noqa: ANN401 - torch's Store
+    """Wait until all ranks have come to the store: a slow start is no failure of NCCL."""
+    store.set(f"here/{rank}", "")
+    store.wait([f"here/{other}" for other in range(world_size)])
 
 
 def _first_sum(device: str) -> float:

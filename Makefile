@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network bench-cluster bench-train simulate simulate-hours check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos bench-cluster bench-train simulate simulate-hours check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -49,6 +49,11 @@ simulate-hours: setup
 # Real daemons in network namespaces, with cables that are pulled and packets that are lost: as root, on Linux.
 test-network: setup
 	@$(BIN)/python -m pytest tests/network --durations 0
+
+# A training that is struck at random and must end as if it weren't: make chaos [STRIKES=50] [ENGINE=mlx] [SEED=7]
+chaos: setup
+	@JUPITER_CHAOS_STRIKES=$(or $(STRIKES),50) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
+	  $(BIN)/python -m pytest -s tests/network/long/test_chaos.py $(if $(ENGINE),-k $(ENGINE))
 
 # How fast and how cheap the cluster's core is: make bench-cluster [ONLY=leader] [TRIALS=5]
 bench-cluster: setup

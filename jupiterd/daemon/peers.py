@@ -99,6 +99,13 @@ class Peer:
         }
         self.hardware = Hardware.from_plain(unpacked(about.hardware))
 
+    @property
+    def shared_host(self) -> str:
+        """Where a third machine may look for it: the way in use, or one that all write alike."""
+        ways = [self.address, *map(parse_address, self.links.targets)]
+        shared = (way.host for way in ways if not is_link_local(way.host))
+        return next(shared, self.address.host)
+
     def shown_addresses(self) -> list[str]:
         """Return where it answers: as used by us, then as it says, where that means something."""
         told = [text for text in self.addresses if not is_link_local(host_in(text))]

@@ -172,8 +172,8 @@ class _Here:
     def host_of(self, node: NodeId, *, seen_from: NodeId) -> str:
         """Return the host of a member; our own is the address that leads to the asker."""
         if node != self.self_id:
-            return self.peers.require(node).address.host
-        return source_address_toward(self.peers.require(seen_from).address.host)[0]
+            return self.peers.require(node).shared_host
+        return source_address_toward(self.peers.require(seen_from).shared_host)[0]
 
 
 async def _hosts(node: "Node", chosen: Sequence[NodeId]) -> dict[NodeId, tuple[str, str]]:

@@ -95,3 +95,15 @@ async def test_a_link_with_another_way_left_is_not_stranded(peers: Peers, other:
     assert peers.strand(frozenset({"192.0.2.1"})) == []
     assert not peer.is_stranded
     await peers.close()
+
+
+async def test_others_are_told_of_an_address_that_they_can_write_alike(
+    peers: Peers, other: Identity
+) -> None:
+    on_this_wire = Address("fe80::1%lo", 4000)
+    peer = await peers.link(other.node_id, "one", on_this_wire, other.certificate_pem)
+    assert peer.shared_host == "fe80::1%lo", "there is no other"
+    peers.learn(peer, HERE)
+    assert peer.shared_host == HERE.host
+    assert peer.address == on_this_wire, "the way in use stays"
+    await peers.close()

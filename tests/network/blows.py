@@ -1,0 +1,139 @@
+"""What may befall a gang that trains: something killed, frozen, or cut off; and how that ends.
+
+Owns the strikes and their undoing. Doesn't know what must hold afterwards.
+"""
+
+import contextlib
+import json
+import os
+import random
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jupiterd.gang.orphans import SUFFIX
+from tests.e2e.cluster import Document
+from tests.network import links
+from tests.network.machines import Machine, Machines
+
+LOSS_PERCENT = 30
+SHORT_S = (0.2, 1.5)
+"""Nobody is taken for dead so soon."""
+
+
+class Blow(StrEnum):
+    """What is done."""
+
+    KILL_WORKER = "kill worker"
+    KILL_STORE = "kill store"
+    KILL_FOLLOWER = "kill follower"
+    KILL_LEADER = "kill leader"
+    FREEZE_WORKER = "freeze worker"
+    FREEZE_NODE = "freeze node"
+    FREEZE_BRIEFLY = "freeze briefly"
+    PULL = "pull cable"
+    DEAFEN = "deafen"
+    LOSE = "lose packets"
+
+
+CUTS = {Blow.PULL, Blow.DEAFEN, Blow.LOSE}
+"""Both sides may go on, each by itself: what one of them does then doesn't count."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One strike that has been made."""
+
+    blow: Blow
+    struck: Machine
+    ends: Sequence[int]
+    """Processes that must be gone soon."""
+    undo: Callable[[], None]
+    lasts_s: float = 0.0
+    """It is undone after that; 0: once the others have gone on."""
+
+    def __str__(self) -> str:
+        return f"{self.blow} of {self.struck.name}"
+
+
+def dealt(count: int, engine: str, chance: random.Random) -> list[Blow]:
+    """Return so many blows in a random order, of each kind about as many."""
+    kinds = [blow for blow in Blow if engine == "torch" or blow is not Blow.KILL_STORE]
+    cards: list[Blow] = []
+    while len(cards) < count:
+        cards += chance.sample(kinds, len(kinds))
+    return cards[:count]
+
+
+def strike(
+    machines: Machines, blow: Blow, view: Document, gang: Sequence[Document], chance: random.Random
+) -> Hit:
+    """Strike; where no store runs a worker is killed in its place.
+
+    Args:
+        machines: all of them.
+        blow: what is done.
+        view: what somebody says of the cluster.
+        gang: the seats of those who train.
+        chance: chooses who is struck.
+    """
+    if blow is Blow.KILL_STORE:
+        if (hit := _kill_store(machines)) is not None:
+            return hit
+        blow = Blow.KILL_WORKER
+    if blow in (Blow.KILL_WORKER, Blow.FREEZE_WORKER):
+        seat = chance.choice(gang)
+        named = machines.by_id(seat["node"], view).name
+        struck = next(each for each in machines.machines if each.name == named)
+        return _strike_worker(blow, struck, seat["pid"])
+    leader = machines.leader(view)
+    if blow is Blow.KILL_LEADER:
+        return _kill_daemon(blow, leader)
+    if blow is Blow.KILL_FOLLOWER:
+        return _kill_daemon(blow, chance.choice(machines.but(leader)))
+    struck = chance.choice(machines.machines)
+    if blow in CUTS:
+        return _cut(machines, blow, struck)
+    pids = [struck.pid, *struck.workers()]
+    _signal(pids, signal.SIGSTOP)
+    lasts_s = chance.uniform(*SHORT_S) if blow is Blow.FREEZE_BRIEFLY else 0.0
+    return Hit(blow, struck, (), lambda: _signal(pids, signal.SIGCONT), lasts_s)
+
+
+def _strike_worker(blow: Blow, struck: Machine, pid: int) -> Hit:
+    _signal([pid], signal.SIGKILL if blow is Blow.KILL_WORKER else signal.SIGSTOP)
+    return Hit(blow, struck, (pid,), lambda: None)
+
+
+def _kill_store(machines: Machines) -> Hit | None:
+    for machine in machines.machines:
+        for path in (machine.state_dir / "logs").glob(f"*-store{SUFFIX}"):
+            with contextlib.suppress(OSError, ValueError):  # it has just ended
+                pid = int(json.loads(path.read_text())["pid"])
+                _signal([pid], signal.SIGKILL)
+                return Hit(Blow.KILL_STORE, machine, (pid,), lambda: None)
+    return None
+
+
+def _kill_daemon(blow: Blow, struck: Machine) -> Hit:
+    ends = [struck.pid, *struck.workers()]
+    struck.kill()
+    return Hit(blow, struck, ends, struck.start)
+
+
+def _cut(machines: Machines, blow: Blow, struck: Machine) -> Hit:
+    if blow is Blow.PULL:
+        links.pull(struck.host)
+        return Hit(blow, struck, (), lambda: links.plug(struck.host))
+    if blow is Blow.DEAFEN:
+        links.deafen(struck.host, [other.host for other in machines.but(struck)])
+    else:
+        links.lose(struck.host, LOSS_PERCENT)
+    return Hit(blow, struck, (), lambda: links.restore(struck.host))
+
+
+def _signal(pids: Iterable[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

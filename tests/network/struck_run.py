@@ -1,0 +1,264 @@
+"""A training run on three machines that is struck again and again, and must end as if it weren't.
+
+Owns the way from three machines to the last check. Doesn't know what a strike is.
+"""
+
+import asyncio
+import contextlib
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CheckpointCommitted
+from tests.e2e.cluster import Document, all_gone
+from tests.e2e.test_training_run import write_letters
+from tests.e2e.wholeness import left_over
+from tests.network.blows import CUTS, Blow, Hit, dealt, strike
+from tests.network.machines import Machine, Machines, in_short, machines_on
+
+RANKS = 3
+BATCH = 1
+STEPS_AT_LEAST = 100
+STEPS_PER_STRIKE = {"torch": 60, "mlx": 60}
+"""So many that the training is still running at the last strike."""
+
+SEQ_LEN = 64
+SEED = 7
+
+JOIN_S = 30.0
+PREPARED_S = 60.0
+SETTLED_S = 1.2
+"""After that, what a status says was done after the strike: it is told twice a second."""
+
+GOES_ON_S = 30.0
+WHOLE_S = 60.0
+PATIENCE_S = 20.0
+LEAST_RANKS = 2
+GONE_S = 15.0
+END_S = 120.0
+LOOK_S = 0.1
+PAUSE_S = (0.0, 2.0)
+
+WAITS_FOR_ALL = 0.7
+"""How often the next strike waits for a while until all train again."""
+
+AT_MOST_LOST_STEPS = 1
+SAME_BPB = 0.02
+"""How far apart the models of two seeds are."""
+
+
+async def run_struck(folder: Path, engine: str, strikes: int, chance: random.Random) -> None:
+    """Train twice with the same seed, the second time under strikes; both must end alike."""
+    steps = STEPS_AT_LEAST + STEPS_PER_STRIKE[engine] * strikes
+    letters = write_letters(folder)
+    async with machines_on(RANKS, folder) as machines:
+        await machines.one_cluster(JOIN_S)
+        for machine in machines.machines:
+            assert machines.ctl("node", "role", machine.name, "trainer").returncode == 0
+        command = ("data", "prepare", str(letters), "--wait", "--timeout", str(PREPARED_S))
+        prepared = machines.ctl(*command)
+        assert prepared.returncode == 0, prepared.stderr
+        began_s = time.monotonic()
+        expected = await StruckRun(machines, engine, steps).undisturbed()
+        print(f"undisturbed: val_bpb {expected:.4f} in {time.monotonic() - began_s:.0f} s")
+        run = StruckRun(machines, engine, steps)
+        await run.struck(dealt(strikes, engine, chance), chance)
+        await run.assert_ends_like(expected)
+        assert orphans(machines, folder) == []
+    assert left_over(folder, []) == []
+
+
+class StruckRun:
+    """One training run."""
+
+    def __init__(self, machines: Machines, engine: str, steps: int) -> None:
+        self._machines = machines
+        self._engine = engine
+        self._steps = steps
+        self._id = ""
+
+    async def undisturbed(self) -> float:
+        """Train on one machine, with the same batch; return the bits per byte of the model."""
+        self._start("1", BATCH * RANKS)
+        return (await self._ended())["val_bpb"]
+
+    async def struck(self, blows: Sequence[Blow], chance: random.Random) -> None:
+        """Train on all machines, and strike; each time the training must go on."""
+        self._start("all", BATCH)
+        await self._until_ranks(RANKS, WHOLE_S)
+        began_s = time.monotonic()
+        for number, blow in enumerate(blows, 1):
+            await asyncio.sleep(chance.uniform(*PAUSE_S))
+            at_s = time.monotonic()
+            told = await self._strike(blow, chance)
+            on_s = time.monotonic() - at_s
+            if chance.random() < WAITS_FOR_ALL:
+                with contextlib.suppress(TimeoutError):  # who was often away must wait longer
+                    await self._until_ranks(RANKS, PATIENCE_S)
+            ranks = await self._until_whole()
+            all_s = time.monotonic() - at_s
+            print(f"{number:3} {told}  on {on_s:.1f} s  {ranks} ranks {all_s:.1f} s", flush=True)
+        print(f"{len(blows)} strikes in {time.monotonic() - began_s:.0f} s", flush=True)
+
+    async def assert_ends_like(self, expected: float) -> None:
+        """Wait for the end, and check what has come of it."""
+        ended = await self._ended()
+        await self._machines.one_cluster(JOIN_S)
+        print(f"struck: val_bpb {ended['val_bpb']:.4f}, {ended['epoch']} epochs")
+        assert abs(ended["val_bpb"] - expected) <= SAME_BPB, (ended["val_bpb"], expected)
+        run = self._recorded()
+        made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+        assert (made[-1].step, made[-1].is_final) == (self._steps, True)
+        engines = {epoch.engine.partition("/")[0] for epoch in run.epochs_opened.values()}
+        assert engines == {self._engine}
+        for machine in self._machines.machines:
+            self._assert_trained_once(machine)
+
+    def _start(self, nodes: str, batch: int) -> None:
+        options = {
+            "--data": "letters",
+            "--model": "1m",
+            "--engine": self._engine,
+            "--nodes": nodes,
+            "--max-steps": self._steps,
+            "--seq-len": SEQ_LEN,
+            "--batch-size": batch,
+            "--gradient-accumulation-steps": 1,
+            "--seed": SEED,
+        }
+        words = [str(word) for option in options.items() for word in option]
+        started = self._machines.ctl("train", "start", *words, "-o", "json")
+        assert started.returncode == 0, started.stderr
+        self._id = json.loads(started.stdout)["train"]
+
+    async def _strike(self, blow: Blow, chance: random.Random) -> str:
+        """Strike once, and undo it when the others have gone on; return what came of it."""
+        before, asked = await self._told(self._machines.machines)
+        what = f"before {blow}"
+        assert _trains(before), await self._failure(f"{what}: the training is over; more steps")
+        view = await asked.view()
+        assert view is not None, await self._failure(f"{what}: {asked.name} doesn't answer")
+        gang = [seat for seat in before["gang"] if seat["pid"]]
+        hit = strike(self._machines, blow, view, gang, chance)
+        try:
+            after = await self._gone_on(before, hit)
+        finally:
+            hit.undo()
+        assert await all_gone(hit.ends, GONE_S), await self._failure(f"{hit}: it goes on alone")
+        lost = max(0, before["step"] - after["resumed_from_step"])
+        is_change = after["epoch"] > before["epoch"]
+        if is_change and blow not in CUTS:
+            assert lost <= AT_MOST_LOST_STEPS, await self._failure(f"{hit}: {lost} steps lost")
+        resumed = f"-> {after['resumed_from_step']}, epoch {after['epoch']}" if is_change else ""
+        return f"{hit}: step {before['step']} {resumed}"
+
+    async def _gone_on(self, before: Document, hit: Hit) -> Document:
+        """Wait until those who weren't struck have finished a step after the strike."""
+        if hit.lasts_s:
+            await asyncio.sleep(hit.lasts_s)
+            hit.undo()
+        await asyncio.sleep(SETTLED_S)
+        others = self._machines.but(hit.struck)
+        (reached, _), deadline_s = await self._told(others), time.monotonic() + GOES_ON_S
+        while True:
+            after, _ = await self._told(others)
+            is_new = after.get("epoch", 0) > before["epoch"] and _has_stepped(after)
+            if not _is_open(after) or is_new or after["step"] > reached.get("step", 0):
+                return after
+            if time.monotonic() > deadline_s:
+                raise AssertionError(await self._failure(f"{hit}: no step in {GOES_ON_S:g} s"))
+            await asyncio.sleep(LOOK_S)
+
+    async def _until_whole(self) -> int:
+        """Wait until more than one rank trains, so that one may be lost; return how many do."""
+        try:
+            return await self._until_ranks(LEAST_RANKS, WHOLE_S)
+        except TimeoutError:
+            told = f"no gang of {LEAST_RANKS} in {WHOLE_S:g} s"
+            raise AssertionError(await self._failure(told)) from None
+
+    async def _until_ranks(self, ranks: int, within_s: float) -> int:
+        """Wait until so many ranks have finished a step of their epoch, or all is trained."""
+        async with asyncio.timeout(within_s):
+            while True:
+                run, _ = await self._told(self._machines.machines)
+                seats = [seat for seat in run.get("gang", []) if seat["pid"]]
+                if run and (not _is_open(run) or (len(seats) >= ranks and _has_stepped(run))):
+                    return len(seats)
+                await asyncio.sleep(LOOK_S)
+
+    async def _told(self, among: Sequence[Machine]) -> tuple[Document, Machine]:
+        """Return what the one of these says that has come the furthest."""
+        said = await asyncio.gather(*(self._ask(machine) for machine in among))
+        return max(
+            zip(said, among, strict=True),
+            key=lambda pair: (pair[0].get("epoch", -1), pair[0].get("step", 0)),
+        )
+
+    async def _ask(self, machine: Machine) -> Document:
+        try:
+            async with asyncio.timeout(1.0):
+                return ((await machine.ask(f"train/{self._id}")) or {}).get("train") or {}
+        except TimeoutError:
+            return {}
+
+    async def _ended(self) -> Document:
+        deadline_s = time.monotonic() + END_S
+        while True:
+            run, _ = await self._told(self._machines.machines)
+            assert run.get("state") != "failed", await self._failure(str(run["failure"]))
+            if run.get("state") == "finished":
+                return run
+            if time.monotonic() > deadline_s:
+                raise AssertionError(await self._failure(f"no end in {END_S:g} s"))
+            await asyncio.sleep(LOOK_S)
+
+    def _recorded(self) -> CycleState:
+        return next(
+            run for name, run in self._machines[0].state().cycles.items() if name == self._id
+        )
+
+    def _assert_trained_once(self, machine: Machine) -> None:
+        audited = self._machines.ctl("data", "audit", self._id, "-o", "json", daemon=machine)
+        assert audited.returncode == 0, audited.stdout + audited.stderr
+        (proof,) = json.loads(audited.stdout)["audit"]
+        (only,) = proof["rounds"]
+        cursor = self._steps * BATCH * RANKS
+        assert (proof["ok"], only["cursor"], only["tokens"]) == (True, cursor, cursor * SEQ_LEN)
+
+    async def _failure(self, what: str) -> str:
+        """Return a failure's text with the state of every machine and the end of its log."""
+        rows: list[str] = [what]
+        for machine in self._machines.machines:
+            run = {k: v for k, v in (await self._ask(machine)).items() if k != "phases"}
+            rows += [in_short(await machine.view()), f"  {run}", f"  runs {machine.workers()}"]
+        return self._machines.told("\n".join(rows))
+
+
+def orphans(machines: Machines, folder: Path) -> list[str]:
+    """Return the processes of the machines that no daemon is an ancestor of."""
+    daemons = {machine.pid for machine in machines.machines}
+    found = [psutil.Process(int(row.partition(":")[0])) for row in left_over(folder, [])]
+    return [
+        f"{process.pid}: {process.cmdline()}"
+        for process in found
+        if not daemons & {process.pid, *(parent.pid for parent in process.parents())}
+    ]
+
+
+def _is_open(run: Document) -> bool:
+    """Say whether there is anything left to train, as far as it is known."""
+    return not run or (run["state"] in ("running", "waiting") and run["phase"] != "evaluate")
+
+
+def _trains(run: Document) -> bool:
+    return run.get("state") == "running" and bool(run["gang"])
+
+
+def _has_stepped(run: Document) -> bool:
+    return run["step"] > (run["resumed_from_step"] or 0)

@@ -17,7 +17,7 @@ from tests.e2e.cluster import Document
 from tests.network import links
 from tests.network.machines import Machine, Machines
 
-LOSS_PERCENT = 30
+LOSS_PERCENT = 15
 SHORT_S = (0.2, 1.5)
 """Nobody is taken for dead so soon."""
 

@@ -10,7 +10,7 @@ from tests.network.struck_run import run_struck
 pytestmark = pytest.mark.timeout(300)
 
 
-@pytest.mark.parametrize(("engine", "strikes"), [("torch", 6), ("mlx", 3)])
+@pytest.mark.parametrize(("engine", "strikes"), [("torch", 5), ("mlx", 3)])
 async def test_a_training_that_is_struck_ends_like_one_that_is_not(
     tmp_path: Path, packet_filter: None, engine: str, strikes: int, seed: int
 ) -> None:

@@ -11,10 +11,10 @@ has only lost its leader is adopted.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.facts import (
@@ -22,7 +22,6 @@ from jupiterd.cluster.facts import (
     EpochClosed,
 )
 from jupiterd.cluster.gang_growth import GangGrowth
-from jupiterd.cluster.gang_places import CPU, device_of, place_of
 from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
@@ -33,6 +32,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commit_queue import CommitQueue
 from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.epoch_line import EpochLine
+from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.gang_clock import Verdict, watching
 from jupiterd.daemon.gang_joining import growing
 from jupiterd.daemon.kept_states import latest, wish_for
@@ -49,7 +49,6 @@ from jupiterd.daemon.work_events import (
     Started,
     Unsaved,
     WorkEvent,
-    WorkOrder,
 )
 from jupiterd.errors import (
     CorruptCheckpointError,
@@ -81,9 +80,6 @@ RING_TIMEOUT_S = 35.0
 LISTEN_TIMEOUT_S = 20.0
 """How long the last rank of a ring waits for the others: a cold start imports for seconds."""
 
-TASKS = {MLX: "train_mlx"}
-"""The worker task of an engine; `train` for any other."""
-
 
 class GangConductor:
     """Conducts the training of one round for one term."""
@@ -101,6 +97,7 @@ class GangConductor:
         self._round = round_number
         self._shape = shape
         self._plan = plan
+        self._orders = EpochOrders(leading, cycle, round_number, shape, plan)
         self._line = EpochLine(leading, cycle, round_number)
         self._alarm = CheckpointAlarm(leading, cycle)
         self._commits = CommitQueue()
@@ -182,7 +179,7 @@ class GangConductor:
     async def _adopt(self, launch: Launch) -> bool:
         """Follow a running gang to its end; say no where not all of it can be followed."""
         async with AsyncExitStack() as stack:
-            following = adopted(self._leading, self._orders(launch))
+            following = adopted(self._leading, self._orders.all(launch))
             try:
                 gang = await stack.enter_async_context(following)
             except JupiterError as error:
@@ -262,7 +259,7 @@ class GangConductor:
         inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
         if launch.from_checkpoint:
             inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
-        elif first := self._asked("start_from"):
+        elif first := self._orders.asked("start_from"):
             inputs["weights"] = ArtifactId(first)
         return inputs
 
@@ -284,8 +281,8 @@ class GangConductor:
         ):
             self._change.mark("meeting")
             for rank, node in enumerate(launch.gang):
-                params = self._params(launch, meeting, rank)
-                order = replace(self._rank_order(launch, rank), params=params, inputs=inputs)
+                params = self._orders.params(launch, meeting, rank)
+                order = replace(self._orders.rank(launch, rank), params=params, inputs=inputs)
                 events = self._leading.run(node, order)
                 if launch.is_ring and rank == len(launch.gang) - 1:
                     await self._others_listen(rank)
@@ -366,55 +363,10 @@ class GangConductor:
             for rank, node in enumerate(launch.gang):
                 group.create_task(self._follow(rank, node, gang.works[rank], launch))
 
-    def _orders(self, launch: Launch) -> Sequence[tuple[NodeId, WorkOrder]]:
-        """Return what runs in an epoch, and where: its ranks, then the store, if it has one."""
-        ranks = [(node, self._rank_order(launch, rank)) for rank, node in enumerate(launch.gang)]
-        if not launch.has_store:
-            return ranks
-        return [*ranks, (launch.gang[0], self._order(launch, "", "store"))]
-
-    def _rank_order(self, launch: Launch, rank: int) -> WorkOrder:
-        return self._order(launch, f"/{rank}", TASKS.get(launch.choice.engine, "train"))
-
-    def _order(self, launch: Launch, part: str, task: str) -> WorkOrder:
-        name = f"r{self._round}/train/{launch.epoch}{part}"
-        return replace(self._leading.order(self._cycle, name, task, {}), epoch=launch.epoch)
-
     def _meeting(self, launch: Launch) -> AbstractAsyncContextManager[Rendezvous]:
         if launch.choice.engine == MLX:
             return open_ring(self._leading, launch.gang)
-        return open_rendezvous(self._leading, launch.gang, self._order(launch, "", "store"))
-
-    def _params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
-        return {
-            **asdict(place_of(launch.gang, rank)),
-            "device": self._device(launch, rank),
-            "backend": launch.choice.backend,
-            "shape": self._shape.to_plain(),
-            "plan": self._plan.to_plain(),
-            "round": self._round,
-            "rank": rank,
-            "world_size": len(launch.gang),
-            "micro_batch_sequences": launch.micro_batches[rank],
-            "epoch": launch.epoch,
-            "engine": launch.choice.engine,
-            "store_host": meeting.host,
-            "store_port": meeting.port,
-            "ring": list(meeting.ring),
-            "interface": meeting.interfaces.get(launch.gang[rank], ""),
-        }
-
-    def _asked(self, setting: str) -> str:
-        """Return what people asked of a training run; empty where they didn't say."""
-        training = self._leading.cycle(self._cycle).training
-        return "" if training is None else str(training.settings.get(setting) or "")
-
-    def _device(self, launch: Launch, rank: int) -> str:
-        """Return where a rank computes; MLX chooses by itself, and says so once it runs."""
-        if launch.choice.engine == MLX:
-            return CPU
-        hardware = self._leading.hardware_of(launch.gang[rank])
-        return device_of(hardware, place_of(launch.gang, rank).local_rank)
+        return open_rendezvous(self._leading, launch.gang, self._orders.store(launch))
 
     async def _follow(
         self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch
@@ -492,7 +444,7 @@ class GangConductor:
                 "node": node,
                 "rank": rank,
                 "engine": launch.choice.label,
-                "device": self._device(launch, rank),
+                "device": self._orders.device(launch, rank),
                 "pid": None,
             }
             for rank, node in enumerate(launch.gang)

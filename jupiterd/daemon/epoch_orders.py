@@ -1,0 +1,79 @@
+"""What the members of a gang are told to run in an epoch: its ranks, and the store where they meet.
+
+Owns the orders and what each rank must know. Doesn't know when they are given, or followed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from jupiterd.cluster.engines import MLX
+from jupiterd.cluster.gang_places import CPU, device_of, place_of
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.rendezvous import Rendezvous
+from jupiterd.daemon.work_events import WorkOrder
+from jupiterd.ids import CycleId, NodeId
+
+TASKS = {MLX: "train_mlx"}
+"""The worker task of an engine; `train` for any other."""
+
+
+@dataclass(frozen=True)
+class EpochOrders:
+    """The orders of one round's epochs."""
+
+    leading: Leading
+    cycle: CycleId
+    round: int
+    shape: ModelShape
+    plan: TrainPlan
+
+    def all(self, launch: Launch) -> Sequence[tuple[NodeId, WorkOrder]]:
+        """Return what runs in an epoch, and where: its ranks, then the store, if it has one."""
+        ranks = [(node, self.rank(launch, rank)) for rank, node in enumerate(launch.gang)]
+        return [*ranks, (launch.gang[0], self.store(launch))] if launch.has_store else ranks
+
+    def rank(self, launch: Launch, rank: int) -> WorkOrder:
+        """Return a rank's order, without what it must know."""
+        return self._order(launch, f"/{rank}", TASKS.get(launch.choice.engine, "train"))
+
+    def store(self, launch: Launch) -> WorkOrder:
+        """Return the order of the store."""
+        return self._order(launch, "", "store")
+
+    def params(self, launch: Launch, meeting: Rendezvous, rank: int) -> dict[str, object]:
+        """Return what a rank must know."""
+        return {
+            **asdict(place_of(launch.gang, rank)),
+            "device": self.device(launch, rank),
+            "backend": launch.choice.backend,
+            "shape": self.shape.to_plain(),
+            "plan": self.plan.to_plain(),
+            "round": self.round,
+            "rank": rank,
+            "world_size": len(launch.gang),
+            "micro_batch_sequences": launch.micro_batches[rank],
+            "epoch": launch.epoch,
+            "engine": launch.choice.engine,
+            "store_host": meeting.host,
+            "store_port": meeting.port,
+            "ring": list(meeting.ring),
+            "interface": meeting.interfaces.get(launch.gang[rank], ""),
+        }
+
+    def asked(self, setting: str) -> str:
+        """Return what people asked of a training run; empty where they didn't say."""
+        training = self.leading.cycle(self.cycle).training
+        return "" if training is None else str(training.settings.get(setting) or "")
+
+    def device(self, launch: Launch, rank: int) -> str:
+        """Return where a rank computes; MLX chooses by itself, and says so once it runs."""
+        if launch.choice.engine == MLX:
+            return CPU
+        hardware = self.leading.hardware_of(launch.gang[rank])
+        return device_of(hardware, place_of(launch.gang, rank).local_rank)
+
+    def _order(self, launch: Launch, part: str, task: str) -> WorkOrder:
+        name = f"r{self.round}/train/{launch.epoch}{part}"
+        return replace(self.leading.order(self.cycle, name, task, {}), epoch=launch.epoch)

@@ -45,7 +45,6 @@ from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.steadiness import has_wire, watch_steadiness
 from jupiterd.daemon.work_runner import WorkRunner
 from jupiterd.errors import PeerUnreachableError
-from jupiterd.hardware.cuda import with_devices
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ArtifactId, ClusterId, NodeId, short
 from jupiterd.net.border import Border
@@ -73,7 +72,7 @@ class Node:
         self._group = group
         self._stop = asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
-        self.hardware = with_devices(probe(), settings.devices)
+        self.hardware = probe(settings.devices)
         self.file = LedgerFile(state_dir.ledger)
         self.journal = Journal(self.identity, self.file)
         self.peers = Peers(self.identity)

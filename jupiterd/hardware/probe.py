@@ -10,6 +10,7 @@ from typing import Final
 
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.hardware.apple import AppleMachine, probe_apple
+from jupiterd.hardware.cuda import with_devices
 from jupiterd.hardware.host import probe_host
 from jupiterd.hardware.nvidia import probe_nvidia
 
@@ -17,11 +18,15 @@ ENGINES: Final = {"torch": ("torch",), "mlx": ("mlx", "mlx_lm")}
 """Engine -> the modules it needs."""
 
 
-def probe() -> Hardware:
-    """Describe this machine; never fails, whatever is missing."""
+def probe(devices: Sequence[str] = ()) -> Hardware:
+    """Describe this machine, and the devices that it trains on; never fails where none are named.
+
+    Raises:
+        InvalidSettingError: a device that was named isn't there.
+    """
     host = probe_host()
     apple = probe_apple() if host.system == "Darwin" else AppleMachine("", ())
-    return Hardware(
+    found = Hardware(
         system=host.system,
         machine=host.machine,
         cpu=apple.cpu or host.cpu,
@@ -33,6 +38,7 @@ def probe() -> Hardware:
         ),
         on_mains=host.on_mains,
     )
+    return with_devices(found, devices)
 
 
 def installed(names: Sequence[str]) -> tuple[str, ...]:

@@ -194,7 +194,8 @@ class Greeter:
                 peer.run_nonce = reply.run_nonce
             else:
                 self._peers.learn(working, address)
-            attempt.put_off(node)
+            if working is not None or attempt.is_seldom:  # at first it is asked for other addresses
+                attempt.put_off(node)
             self.joining.pending_reason = ""
             self._note_told(reply.member_addresses)
         elif self.joining.token is not None and theirs.cluster != self._journal.cluster:

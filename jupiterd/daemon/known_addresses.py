@@ -56,6 +56,11 @@ class Attempt:
         """Have it tried in so many seconds: there is something to be said."""
         self.due_s, self.wait_s = now_s() + wait_s, FIRST_RETRY_S
 
+    @property
+    def is_seldom(self) -> bool:
+        """Say whether it has been tried so often that the next try is half a minute away."""
+        return self.wait_s >= LAST_RETRY_S
+
     def put_off(self, node: NodeId) -> None:
         """Have it tried much later, for there is a link to this node, there or elsewhere."""
         self.due_s, self.put_off_for = now_s() + LOOK_AGAIN_S, node

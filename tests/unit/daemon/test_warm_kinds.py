@@ -38,7 +38,7 @@ def test_what_is_kept_warm(
     node = SimpleNamespace(
         journal=SimpleNamespace(state=SimpleNamespace(cycles={CYCLE: cycle}, roles={})),
         identity=SimpleNamespace(node_id=A),
-        hardware=SimpleNamespace(engines=("torch",)),
+        hardware=SimpleNamespace(engines=("torch",), devices=("cpu",)),
         settings=SimpleNamespace(threads=1, local=True),
     )
     assert set(wanted_kinds(cast("Node", node))) == kinds

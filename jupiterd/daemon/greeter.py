@@ -188,13 +188,8 @@ class Greeter:
             return
         meeting, reason = meet(self._summary(), theirs, known_member)
         if meeting is Meeting.SAME and known_member:
-            working = self._working_link(node, address, reply.run_nonce)
-            if working is None:
-                peer = await self._peers.link(node, told_text(reply.name), address, certificate)
-                peer.run_nonce = reply.run_nonce
-            else:
-                self._peers.learn(working, address)
-            if working is not None or attempt.is_seldom:  # at first it is asked for other addresses
+            is_another = await self._take_way(node, address, certificate, reply)
+            if is_another or attempt.is_seldom:  # at first it is asked for other addresses
                 attempt.put_off(node)
             self.joining.pending_reason = ""
             self._note_told(reply.member_addresses)
@@ -210,6 +205,18 @@ class Greeter:
         if meeting is Meeting.SAME:
             await self._reconcile(node, channels, reply, attempt)
         log.debug("met", extra={"node": short(node), "meeting": meeting.name, "reason": reason})
+
+    async def _take_way(
+        self, node: NodeId, address: Address, certificate: bytes, reply: peer_pb2.HelloReply
+    ) -> bool:
+        """Link a member, or take note of another way to it; say whether it was that."""
+        working = self._working_link(node, address, reply.run_nonce)
+        if working is not None:
+            self._peers.learn(working, address)
+            return True
+        peer = await self._peers.link(node, told_text(reply.name), address, certificate)
+        peer.run_nonce = reply.run_nonce
+        return False
 
     async def _reconcile(
         self, node: NodeId, channels: PeerChannels, reply: peer_pb2.HelloReply, attempt: Attempt

@@ -7,8 +7,9 @@ from an earlier step takes back what it had written beyond it.
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import psutil
 
@@ -48,23 +49,26 @@ class RunMetrics:
         self._board: Any = SummaryWriter(str(folder), purge_step=from_step + 1, flush_secs=10)
         self._system_read_s = float("-inf")
 
-    def __enter__(self) -> Self:
-        """Return the open files."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Write what is left, and close."""
-        self._lines.close()
-        self._board.close()
+    def close(self) -> None:
+        """Write what is left, as far as there is room for it."""
+        with suppress(OSError):
+            self._lines.close()
+        with suppress(OSError):
+            self._board.close()
 
     def write(self, step: int, readings: Mapping[str, float | None], vram_bytes: int = 0) -> None:
-        """Write the readings that there are at the end of a step."""
+        """Write the readings that there are at the end of a step.
+
+        Where the disk is full the step has no reading: no curve is worth a step of training.
+        """
         known = {name: value for name, value in readings.items() if value is not None}
         known |= self._system(vram_bytes)
-        self._lines.write(json.dumps({"step": step, **known}) + "\n")
-        self._lines.flush()
+        with suppress(OSError):
+            self._lines.write(json.dumps({"step": step, **known}) + "\n")
+            self._lines.flush()
         for name, value in known.items():
-            self._board.add_scalar(TAGS.get(name, name), value, step)
+            with suppress(OSError):
+                self._board.add_scalar(TAGS.get(name, name), value, step)
 
     def _system(self, vram_bytes: int) -> dict[str, float]:
         now = time.monotonic()
@@ -74,6 +78,14 @@ class RunMetrics:
         memory: Any = psutil.virtual_memory()
         readings = {"cpu_percent": psutil.cpu_percent(), "ram_percent": float(memory.percent)}
         return readings | ({"gpu_vram_mb": vram_bytes / _MIB} if vram_bytes else {})
+
+
+def opened_metrics(folder: Path, from_step: int) -> RunMetrics | None:
+    """Open the files of a run; None where the disk has no room for them."""
+    try:
+        return RunMetrics(folder, from_step)
+    except OSError:
+        return None
 
 
 def _take_back(path: Path, from_step: int) -> None:
@@ -88,4 +100,6 @@ def _take_back(path: Path, from_step: int) -> None:
             is_kept = False
         if is_kept:
             kept.append(line)
-    path.write_text("".join(kept), encoding="utf-8")
+    fresh = path.with_suffix(".new")
+    fresh.write_text("".join(kept), encoding="utf-8")
+    fresh.replace(path)

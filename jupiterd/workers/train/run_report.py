@@ -12,7 +12,7 @@ from jupiterd.cycle.memory import flops_per_token
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.loop import StepDone
-from jupiterd.workers.train.metrics import RunMetrics
+from jupiterd.workers.train.metrics import RunMetrics, opened_metrics
 from jupiterd.workers.train.run_lines import (
     Course,
     Numerics,
@@ -40,14 +40,17 @@ class RunReport(AbstractContextManager["RunReport"]):
         self._shape = shape
         self._course = course
         self._place = Place(engine.rank, engine.world_size, node, engine.device)
-        has_curves = engine.rank == 0 and log_dir is not None
-        self._metrics = RunMetrics(log_dir, from_step) if has_curves and log_dir else None
+        self._curves = log_dir if engine.rank == 0 else None
+        self._from_step = from_step
+        self._metrics: RunMetrics | None = None
         self._began_s = time.monotonic()
         self._losses: list[float] = []
         """Of this pass over the data, as far as this epoch has trained it."""
 
     def __enter__(self) -> Self:
         """Say what is trained, and on what."""
+        if self._curves is not None:
+            self._metrics = opened_metrics(self._curves, self._from_step)
         engine = self._engine
         options = engine.options
         numerics = Numerics(options.precision, options.autocast, options.scaler)
@@ -58,7 +61,7 @@ class RunReport(AbstractContextManager["RunReport"]):
     def __exit__(self, *_: object) -> None:
         """Close the curves."""
         if self._metrics is not None:
-            self._metrics.__exit__()
+            self._metrics.close()
 
     def step(self, done: StepDone, sync: str) -> None:
         """Tell of a step; after the last one of a pass, tell of the pass."""
@@ -74,8 +77,9 @@ class RunReport(AbstractContextManager["RunReport"]):
                 "lr": done.learning_rate,
             },
         )
-        if self._course.epoch_of(done.step) > self._course.epoch_of(done.step - 1) or done.is_last:
-            self._pass_done(done.step)
+        course, step = self._course, done.step
+        if step == course.steps or course.epoch_of(step) > course.epoch_of(step - 1):
+            self._pass_done(step)
 
     def finished(self) -> None:
         """Say that all steps are done."""

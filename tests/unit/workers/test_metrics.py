@@ -1,12 +1,18 @@
 """Curves of a run: nothing twice, nothing lost, and TensorBoard reads them."""
 
+import errno
 import json
+from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from tensorboardX.proto import event_pb2
 
-from jupiterd.workers.train.metrics import JSONL_FILE, RunMetrics
+from jupiterd.workers.train.metrics import JSONL_FILE, RunMetrics, opened_metrics
+
+FULL = Path("/dev/full")
 
 
 def steps_in(folder: Path) -> list[int]:
@@ -32,7 +38,7 @@ def tags_in(folder: Path) -> set[str]:
 
 
 def test_every_reading_has_its_line_and_its_curve(tmp_path: Path) -> None:
-    with RunMetrics(tmp_path, 0) as metrics:
+    with closing(RunMetrics(tmp_path, 0)) as metrics:
         readings = {"loss": 2.5, "tokens_per_s": 10.0, "mfu": None, "grad_norm": 1.0, "lr": 0.1}
         metrics.write(1, readings, vram_bytes=3 << 20)
         metrics.write(2, {"train_loss": 2.0, "val_loss": 2.1, "epoch_seconds": 3.0})
@@ -54,16 +60,36 @@ def test_every_reading_has_its_line_and_its_curve(tmp_path: Path) -> None:
 
 
 def test_a_run_that_goes_on_takes_back_the_steps_it_does_again(tmp_path: Path) -> None:
-    with RunMetrics(tmp_path, 0) as metrics:
+    with closing(RunMetrics(tmp_path, 0)) as metrics:
         for step in (1, 2, 3):
             metrics.write(step, {"loss": 1.0})
-    with RunMetrics(tmp_path, 2) as metrics:
+    with closing(RunMetrics(tmp_path, 2)) as metrics:
         metrics.write(3, {"loss": 1.0})
     assert steps_in(tmp_path) == [1, 2, 3]
 
 
 def test_a_line_torn_by_a_crash_is_dropped(tmp_path: Path) -> None:
     (tmp_path / JSONL_FILE).write_text('{"step": 1, "loss": 1.0}\n{"step": 2, "lo')
-    with RunMetrics(tmp_path, 2) as metrics:
+    with closing(RunMetrics(tmp_path, 2)) as metrics:
         metrics.write(3, {"loss": 1.0})
     assert steps_in(tmp_path) == [1, 3]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_full_disk_costs_curves_and_no_step(tmp_path: Path) -> None:
+    metrics: Any = RunMetrics(tmp_path, 0)
+    metrics.close()
+    metrics._lines = FULL.open("w")
+    metrics._board = SimpleNamespace(add_scalar=no_room, close=no_room)
+    metrics.write(1, {"loss": 1.0})
+    metrics.close()
+    assert steps_in(tmp_path) == []
+
+
+def test_where_there_is_no_room_at_all_there_are_no_curves(tmp_path: Path) -> None:
+    (tmp_path / "curves").write_text("a file where a folder should be")
+    assert opened_metrics(tmp_path / "curves", 0) is None
+
+
+def no_room(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "no space left")

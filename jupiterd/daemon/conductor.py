@@ -8,7 +8,6 @@ import asyncio
 import logging
 
 from jupiterd.cluster.facts import (
-    CycleFailed,
     ManifestFrozen,
     RoundCommitted,
     VerdictReached,
@@ -21,11 +20,10 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.stepping import step_until_finished
 from jupiterd.errors import (
     Bug,
-    JupiterError,
     LineChangedError,
-    all_of,
 )
 from jupiterd.ids import ArtifactId, CycleId
 
@@ -49,25 +47,7 @@ class CycleConductor:
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the cycle."""
-        try:
-            while not (self._leading.is_over or self._leading.cycle(self._cycle).finished):
-                await self._try_step()
-        finally:
-            self._leading.board.end(self._cycle)
-
-    async def _try_step(self) -> None:
-        try:
-            await self._step()
-        except* JupiterError as group:
-            error = all_of(group)[0]
-            if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
-                raise
-            if error.may_mend:
-                await self._runner.wait_out(error.message)
-            else:
-                log.warning("cycle_failed", extra={"cycle": self._cycle, "reason": error.message})
-                failed = CycleFailed(self._cycle, error.code, error.message, error.hint)
-                await self._leading.record(failed)
+        await step_until_finished(self._leading, self._cycle, self._step)
 
     async def _step(self) -> None:
         view = self._view()

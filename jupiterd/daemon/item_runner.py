@@ -81,7 +81,7 @@ class ItemRunner:
                 if unreachable >= SOURCE_TRIES:
                     raise
                 without |= {node} if node is not None else frozenset()
-                await self.wait_out(error.message, SOURCE_RETRY_S)
+                await wait_out(self._leading, self._cycle, error.message, SOURCE_RETRY_S)
                 check()
             except JupiterError as error:
                 failures += not error.may_mend
@@ -90,13 +90,8 @@ class ItemRunner:
                 if isinstance(error, WorkFailedError) and node is not None:
                     without |= {node}
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
-                await self.wait_out(error.message)
+                await wait_out(self._leading, self._cycle, error.message)
                 check()
-
-    async def wait_out(self, trouble: str, pause_s: float = RETRY_S) -> None:
-        """Let people see what is in the way, and give it a moment to mend."""
-        self._leading.board.explain(self._cycle, f"{trouble}; trying again")
-        await asyncio.sleep(pause_s)
 
     def _named(self, node: str) -> NodeId:
         """Return the node that was named, as soon as it is here."""
@@ -150,3 +145,11 @@ class ItemRunner:
             raise PeerUnreachableError(
                 f"the maker of a result has gone: {error.message}"
             ) from error
+
+
+async def wait_out(
+    leading: Leading, cycle: CycleId, trouble: str, pause_s: float = RETRY_S
+) -> None:
+    """Let people see what is in the way, and give it a moment to mend."""
+    leading.board.explain(cycle, f"{trouble}; trying again")
+    await asyncio.sleep(pause_s)

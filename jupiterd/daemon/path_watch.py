@@ -32,6 +32,8 @@ CALM_TICKS = 4
 """Where the way in use works, the others are compared with it once in so many ticks."""
 TELL_S = 25.0
 """The other end believes what it was told for a minute (`links.TOLD_S`)."""
+TELL_AGAIN_S = 1.0
+"""Where it can't follow yet: it hasn't met us there, or the call was lost."""
 ANSWER_TIMEOUT_S = 0.8
 TELL_TIMEOUT_S = 2.0
 
@@ -51,7 +53,9 @@ class PathWatch:
         self._port = port
         self._proved_s = proved_s
         self._group = group
-        self._told_s: dict[NodeId, float] = {}
+        self._tell_at_s: dict[NodeId, float] = {}
+        self._wait_s: dict[NodeId, float] = {}
+        """Before a peer that couldn't follow is told again; longer each time."""
 
     async def run(self) -> None:
         """Look at every peer that can be reached in more than one way, again and again."""
@@ -61,13 +65,19 @@ class PathWatch:
                 if len(peer.links) > 1 and (tick % CALM_TICKS == 0 or self._is_in_doubt(peer)):
                     self._look_at(peer)
 
-    def hear(self, node: NodeId, text: str) -> None:
-        """Take in where a peer wants to be reached; raises ValueError where that is no address."""
+    def hear(self, node: NodeId, text: str) -> bool:
+        """Take in where a peer wants to be reached, and say whether that way is known here.
+
+        Raises:
+            ValueError: that is no address.
+        """
         peer = self._peers.get(node)
-        if peer is not None:
-            ways = seen_from_here(told_address(text))
-            peer.links.told(now_s(), map(str, ways))
-            self._look_at(peer)
+        if peer is None:
+            return False
+        ways = seen_from_here(told_address(text))
+        is_known = peer.links.told(now_s(), map(str, ways))
+        self._look_at(peer)
+        return is_known
 
     def note(self, node: NodeId, text: str, bits_per_s: float) -> None:
         """Take in how much a way carries that a peer names; raises ValueError for nonsense."""
@@ -87,8 +97,8 @@ class PathWatch:
             self._group.create_task(self._measure(peer, target), name=f"measure {target}")
         if peer.links.choose(now_s()):
             self._move(peer)
-        if peer.links.decides and now_s() - self._told_s.get(peer.node, 0.0) > TELL_S:
-            self._told_s[peer.node] = now_s()
+        if peer.links.decides and now_s() >= self._tell_at_s.get(peer.node, 0.0):
+            self._tell_at_s[peer.node] = now_s() + TELL_S
             self._group.create_task(self._tell(peer), name=f"tell path {short(peer.node)}")
 
     async def _measure(self, peer: Peer, target: str) -> None:
@@ -113,7 +123,7 @@ class PathWatch:
         )
         old = self._peers.move(peer, address)
         self._group.create_task(old.retire(), name=f"retire {before}")
-        self._told_s.pop(peer.node, None)
+        self._tell_at_s.pop(peer.node, None)
 
     async def _tell(self, peer: Peer) -> None:
         """Let the other end use the same way; a peer that isn't reached decides by itself."""
@@ -121,5 +131,13 @@ class PathWatch:
             return
         where = Address(without_scope(peer.source), self._port())
         request = peer_pb2.UsePathRequest(address=str(where))
+        is_known = False
         with contextlib.suppress(grpc.aio.AioRpcError):
-            await peer.channels.heartbeat.UsePath(request, timeout=TELL_TIMEOUT_S)
+            reply = await peer.channels.heartbeat.UsePath(request, timeout=TELL_TIMEOUT_S)
+            is_known = reply.known
+        if is_known:
+            self._wait_s.pop(peer.node, None)
+            return
+        wait_s = self._wait_s.get(peer.node, TELL_AGAIN_S)
+        self._tell_at_s[peer.node] = now_s() + wait_s
+        self._wait_s[peer.node] = min(2 * wait_s, TELL_S)

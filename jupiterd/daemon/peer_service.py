@@ -188,7 +188,7 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Take in which way between us the caller uses."""
         who = await self._member(context)
         with contextlib.suppress(ValueError):  # what is no address is no choice either
-            self._node.path_watch.hear(who, request.address)
+            return peer_pb2.UsePathReply(known=self._node.path_watch.hear(who, request.address))
         return peer_pb2.UsePathReply()
 
     async def TakeBytes(

@@ -8,7 +8,6 @@ import logging
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import (
-    CycleFailed,
     ManifestFrozen,
     RoundCommitted,
     TrainingStarted,
@@ -29,7 +28,8 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
-from jupiterd.errors import Bug, JupiterError, LineChangedError, NotFoundError, all_of
+from jupiterd.daemon.stepping import step_until_finished
+from jupiterd.errors import Bug, JupiterError, LineChangedError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
@@ -51,29 +51,11 @@ class RunConductor:
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the run."""
-        try:
-            while not (self._leading.is_over or self._state.finished):
-                await self._try_step()
-        finally:
-            self._leading.board.end(self._run)
+        await step_until_finished(self._leading, self._run, self._step)
 
     @property
     def _state(self) -> CycleState:
         return self._leading.cycle(self._run)
-
-    async def _try_step(self) -> None:
-        try:
-            await self._step()
-        except* JupiterError as group:
-            error = all_of(group)[0]
-            if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
-                raise
-            if error.may_mend:
-                await self._runner.wait_out(error.message)
-            else:
-                log.warning("run_failed", extra={"cycle": self._run, "reason": error.message})
-                failed = CycleFailed(self._run, error.code, error.message, error.hint)
-                await self._leading.record(failed)
 
     async def _step(self) -> None:
         step, reason = next_run_step(self._view())

@@ -203,8 +203,10 @@ class UsePathRequest(_message.Message):
     def __init__(self, address: _Optional[str] = ...) -> None: ...
 
 class UsePathReply(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("known",)
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
+    known: bool
+    def __init__(self, known: _Optional[bool] = ...) -> None: ...
 
 class MeasuredBytes(_message.Message):
     __slots__ = ("data",)

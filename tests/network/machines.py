@@ -174,12 +174,22 @@ def leaders(views: Views) -> set[str]:
     return {view["node"]["id"] for view in known if view["cluster"]["leader"] == view["node"]["id"]}
 
 
+def _ways(links: Sequence[Document]) -> str:
+    """Return the ways to a node where there are several."""
+    told = (
+        f"{way['target']} {way['rtt_ms']} ms{' in use' if way['active'] else ''}" for way in links
+    )
+    return f"[{', '.join(told)}]" if links else ""
+
+
 def in_short(view: Document | None) -> str:
     """Return a view in one line, for failures."""
     if view is None:
         return "no answer"
     cluster = view["cluster"]
-    nodes = " ".join(f"{node['name']}:{node['state']}" for node in view["nodes"])
+    nodes = " ".join(
+        f"{node['name']}:{node['state']}{_ways(node['links'])}" for node in view["nodes"]
+    )
     who = f"{view['node']['name']} ({view['node']['id'][:8]})"
     where = f"cluster {cluster['id'][:8]} head {cluster['head'][:8]}"
     return f"{who}: {where} leader {str(cluster['leader'])[:8]} term {cluster['term']} {nodes}"

@@ -10,9 +10,11 @@ import pytest
 
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.links import Links
+from jupiterd.daemon import path_watch
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.peers import Peer
+from jupiterd.ids import NodeId
 from jupiterd.net import channels
 from jupiterd.ports import Address
 from jupiterd.rpc import peer_pb2
@@ -123,6 +125,28 @@ async def test_one_end_chooses_and_the_other_follows(tmp_path: Path, decides: bo
         follows = peer.address == address_of(other)
         assert follows is not decides
         assert peer.links.reason == ("it answered first" if decides else "the other end chose it")
+
+
+async def test_who_cannot_follow_yet_is_told_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(path_watch, "TELL_AGAIN_S", 0.1)
+    async with reached_twice(tmp_path) as (one, other, peer, _):
+        heard: list[str] = []
+
+        def hear(_: NodeId, text: str) -> bool:
+            heard.append(text)
+            return len(heard) > 2
+
+        monkeypatch.setattr(other.path_watch, "hear", hear)
+        monkeypatch.setattr(peer, "source", "127.0.0.1")
+        peer.links = Links(decides=True)
+        for address in (peer.address, address_of(other)):
+            one.peers.learn(peer, address)
+        peer.links.use(str(peer.address), "it answered first")
+        async with asyncio.timeout(TIMEOUT_S):
+            while len(heard) < 3:  # noqa: ASYNC110 - a real daemon is watched
+                await asyncio.sleep(0.02)
 
 
 async def test_what_is_no_address_or_no_way_is_no_choice(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ TOLD_S: Final = 60.0
 
 LOOK_S: Final = 10.0
 """How often the paths are measured where there is a choice between them."""
+FIRST_LOOKS_S: Final = 2.0
+"""In the first seconds of a link the choice is made at once: it mustn't hang on one reading."""
 
 DOUBT_S: Final = 1.75
 """After so long without an answer over the path in use, all are asked; two followers beat once a
@@ -161,7 +163,9 @@ class Links:
         """Take in one measurement."""
         if (seen := self._paths.get(target)) is not None:
             before_s = seen.rtt_s if seen.rtt_s is not None and not seen.is_dead else rtt_s
-            seen.rtt_s = before_s + SMOOTHING * (rtt_s - before_s)
+            # Two machines that have just met are busy, which makes a round trip longer, never less.
+            is_better = self._is_settling(now) and rtt_s < before_s
+            seen.rtt_s = rtt_s if is_better else before_s + SMOOTHING * (rtt_s - before_s)
             seen.loss -= SMOOTHING * seen.loss
             seen.answered_s, seen.is_dead = now, False
 
@@ -203,7 +207,9 @@ class Links:
             return []
         silent_s = self._silent_s(now)
         is_doubtful = silent_s > DOUBT_S
-        interval_s = ASK_AGAIN_S if DOUBT_S < silent_s < GIVE_UP_S else LOOK_S
+        interval_s = FIRST_LOOKS_S if self._is_settling(now) else LOOK_S
+        if DOUBT_S < silent_s < GIVE_UP_S:
+            interval_s = ASK_AGAIN_S
         found = [
             target
             for target, seen in self._paths.items()
@@ -244,6 +250,9 @@ class Links:
             for seen in (self._paths[target],)
         ]
 
+    def _is_settling(self, now: float) -> bool:
+        return self._began_s is None or now - self._began_s < SETTLING_S
+
     def _silent_s(self, now: float) -> float:
         """Return for how long nothing has come over the path in use."""
         active = self._paths.get(self.active)
@@ -278,8 +287,7 @@ class Links:
     def _cheaper(
         self, now: float, active: _Measured, answering: Iterable[_Measured]
     ) -> tuple[str, str]:
-        is_new = self._began_s is None or now - self._began_s < SETTLING_S
-        since_s = now if is_new else now - HOLD_S
+        since_s = now if self._is_settling(now) else now - HOLD_S
         proved: list[_Measured] = []
         for seen in answering:
             is_cheaper = self._cost(active) >= GAIN * self._cost(seen)

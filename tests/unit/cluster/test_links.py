@@ -10,6 +10,7 @@ from jupiterd.cluster.links import (
     ASK_AGAIN_S,
     CARRIES_S,
     DOUBT_S,
+    FIRST_LOOKS_S,
     GIVE_UP_S,
     HOLD_S,
     LOOK_S,
@@ -72,6 +73,24 @@ def test_two_wires_are_measured_every_ten_seconds_and_no_more_often() -> None:
         links.carried(now)
         asked += links.due(now)
     assert sorted(asked) == ["a:1", "a:1", "b:1", "b:1"]
+
+
+def test_while_a_link_is_new_its_ways_are_measured_every_two_seconds() -> None:
+    links = linked(path("a"), path("b"))
+    asked: list[str] = []
+    for tick in range(4 * int(2 * FIRST_LOOKS_S)):
+        links.carried(tick / 4)
+        asked += links.due(tick / 4)
+    assert sorted(asked) == ["a:1", "a:1", "b:1", "b:1"]
+
+
+def test_one_slow_answer_of_a_busy_machine_does_not_keep_a_new_link_from_the_better_way() -> None:
+    links = linked(path("a", InterfaceKind.WIFI), path("b"))
+    measure(links, 0.0, a=4.0, b=34.0)
+    assert not links.choose(0.0)
+    measure(links, FIRST_LOOKS_S, a=4.0, b=0.4)
+    assert links.choose(FIRST_LOOKS_S)
+    assert links.active == "b:1"
 
 
 def test_the_better_one_is_taken_at_once_while_a_link_is_new() -> None:

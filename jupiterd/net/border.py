@@ -33,6 +33,7 @@ from jupiterd.errors import (
 from jupiterd.failures import abort
 from jupiterd.ids import NodeId, short
 from jupiterd.net.credentials import caller
+from jupiterd.net.invitation import inviting
 from jupiterd.net.refusals import Refusals
 
 EACH_STRANGER = Rate(per_s=5.0, burst=50.0)
@@ -127,7 +128,8 @@ class Border(grpc.aio.ServerInterceptor):
 
         async def answer(requests: AsyncIterator[bytes], context: Context) -> object:
             async with self._let_in(name, context) as who:
-                return await method(self._each(handler, requests, who), context)
+                wanted = inviting(requests, context)
+                return await method(self._each(handler, wanted, who), context)
 
         return grpc.stream_unary_rpc_method_handler(
             cast("Any", answer), None, handler.response_serializer

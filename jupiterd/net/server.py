@@ -32,6 +32,10 @@ SERVER_OPTIONS: Final[tuple[tuple[str, Any], ...]] = (
     ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
     # A connection without a call is closed; the next call of a member makes it anew.
     ("grpc.max_connection_idle_ms", 60_000),
+    # Else each connection would be pinged to guess how much it holds, as often as beats come at
+    # first. What others send is ledgers, and bytes to measure a way; a MiB on its way is enough.
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 1 << 20),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),

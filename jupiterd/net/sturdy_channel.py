@@ -18,6 +18,8 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
+from jupiterd.net.invitation import Call, Requests, once_invited
+
 CLOSED = "the link was closed"
 
 Serializer = Callable[[Any], bytes]
@@ -50,9 +52,16 @@ class SturdyChannel:
         response_deserializer: Parser,
         **more: Any,
     ) -> object:
-        """Return a call of many requests and one reply."""
+        """Return a call of many requests and one reply; they are sent once they are wanted."""
         read = _reader(response_deserializer)
-        return self._asking(self._channel.stream_unary(method, request_serializer, read, **more))
+        call = self._channel.stream_unary(method, request_serializer, read, **more)
+
+        def bring(requests: Requests, **options: Any) -> Awaitable[Any]:
+            made: asyncio.Future[Call] = asyncio.get_running_loop().create_future()
+            made.set_result(cast("Any", call)(once_invited(requests, made), **options))
+            return made.result()
+
+        return self._asking(bring)
 
     def unary_stream(
         self,

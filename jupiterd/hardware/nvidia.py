@@ -3,20 +3,24 @@
 Owns asking NVML. Doesn't know CUDA or any framework; without a driver there is simply nothing here.
 """
 
+import ctypes
 import logging
-from typing import Any
+from typing import Any, Final
 
 import psutil
-import pynvml
 
 from jupiterd.cluster.hardware import Gpu
 
 _log = logging.getLogger(__name__)
 
+_LIBRARY: Final = "libnvidia-ml.so.1"
+"""What pynvml would load; pynvml itself takes 2 MB of a daemon that runs for ever."""
 
-def probe_nvidia(nvml: Any = pynvml) -> tuple[Gpu, ...]:  # noqa: ANN401 - an untyped library
+
+def probe_nvidia(nvml: Any = None) -> tuple[Gpu, ...]:  # noqa: ANN401 - an untyped library
     """Return every GPU that the driver shows us; none where there is no driver. Never fails."""
     try:
+        nvml = nvml or _loaded()
         nvml.nvmlInit()
     except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
         _log.debug("nvml unavailable error=%s", error)
@@ -28,6 +32,14 @@ def probe_nvidia(nvml: Any = pynvml) -> tuple[Gpu, ...]:  # noqa: ANN401 - an un
         return ()
     finally:
         _shut_down(nvml)
+
+
+def _loaded() -> Any:  # noqa: ANN401
+    """Return pynvml; raises OSError where this machine has no driver for it to ask."""
+    ctypes.CDLL(_LIBRARY)
+    import pynvml
+
+    return pynvml
 
 
 def _gpu(nvml: Any, index: int) -> Gpu:  # noqa: ANN401

@@ -1,12 +1,13 @@
 """The order of a gang's ranks, by what the members know of their links.
 
-Owns bringing their figures together: each tells of its own links with its heartbeats, so the leader
+Owns bringing their figures together: each tells of its own links when they change, so the leader
 knows those between others too. Doesn't know how an order is found (`cluster.ring_order`).
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from jupiterd.cluster.engines import EngineChoice
 from jupiterd.cluster.interface_kind import InterfaceKind
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+ToldQualities: TypeAlias = "dict[str, list[float | None]]"
+
 UNKNOWN: Final = LinkQuality(InterfaceKind.ETHERNET)
 """What a link is taken for that nobody tells of."""
 
 
-def told_qualities(peers: Peers) -> dict[str, list[float | None]]:
-    """Return what a heartbeat says of our links."""
+def told_qualities(peers: Peers) -> ToldQualities:
+    """Return what others are told of our links."""
     known = {
         short(peer.node): quality.to_plain()
         for peer in peers
@@ -53,8 +56,8 @@ def _costs_s(leading: "Leading", gang: tuple[NodeId, ...]) -> dict[tuple[NodeId,
     return {(one, other): cost_s(one, other) for one in views for other in views if one != other}
 
 
-def _view_of(leading: "Leading", node: NodeId) -> dict[str, LinkQuality]:
+def _view_of(leading: "Leading", node: NodeId) -> Mapping[str, LinkQuality]:
     if node == leading.self_id:
         return read_qualities(told_qualities(leading.peers))
     peer = leading.peers.get(node)
-    return {} if peer is None else read_qualities(peer.telemetry.get("links"))
+    return {} if peer is None else peer.told_links

@@ -17,7 +17,7 @@ from jupiterd.cluster.waiting import Waiting, from_telemetry, to_plain
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.door_document import leaders_word
-from jupiterd.daemon.gang_order import told_qualities
+from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
@@ -50,7 +50,7 @@ class Outlook:
         self._last_about = peer_pb2.About()
         self._about_due_s = 0.0
         self._about_of: object = None
-        """The port and the addresses that it tells of."""
+        """The port, the addresses and the links that it tells of."""
         self._load: dict[str, float] = {}
         self._load_due_s = 0.0
 
@@ -139,7 +139,7 @@ class Outlook:
 
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
-        told: dict[str, Any] = {"load": self.load(), "links": told_qualities(self._node.peers)}
+        told: dict[str, Any] = {"load": self.load()}
         runs_gang = False
         leading = self._node.leadership.leading
         if leading is not None:
@@ -154,12 +154,13 @@ class Outlook:
         """Return what seldom changes: the same object as before, unless it has."""
         if now_s() >= self._about_due_s:
             self._about_due_s = now_s() + LOOK_AT_ADDRESSES_S
-            told_of = self.port, recent_addresses()
+            links = told_qualities(self._node.peers)
+            told_of = self.port, recent_addresses(), links
             if told_of != self._about_of:
-                self._about_of, self._last_about = told_of, self._new_about()
+                self._about_of, self._last_about = told_of, self._new_about(links)
         return self._last_about
 
-    def _new_about(self) -> peer_pb2.About:
+    def _new_about(self, links: ToldQualities) -> peer_pb2.About:
         addresses = self.addresses()
         return peer_pb2.About(
             run_nonce=self.run_nonce,
@@ -167,6 +168,7 @@ class Outlook:
             addresses=map(without_scope_in, addresses),
             address_kinds=[kind_of(interface_of(host_in(text))) for text in addresses],
             hardware=msgpack.packb(self._node.hardware.to_plain()),
+            links=msgpack.packb(links),
         )
 
 
@@ -175,5 +177,4 @@ def _packed(told: dict[str, Any]) -> bytes:
     raw = cast("bytes", msgpack.packb(told))
     if len(raw) <= MAX_TOLD_BYTES:
         return raw
-    without = {key: value for key, value in told.items() if key not in {"waiting", "links"}}
-    return cast("bytes", msgpack.packb(without))
+    return cast("bytes", msgpack.packb({k: value for k, value in told.items() if k != "waiting"}))

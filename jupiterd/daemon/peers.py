@@ -14,6 +14,7 @@ from typing import Any
 
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.link_quality import LinkQuality, read_qualities
 from jupiterd.cluster.links import Links, Path
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import BeatStream
@@ -54,6 +55,8 @@ class Peer:
     address_kinds: dict[str, int] = field(default_factory=dict[str, int])
     """Of the interface that each of the addresses belongs to."""
     hardware: Hardware | None = None
+    told_links: dict[str, LinkQuality] = field(default_factory=dict[str, LinkQuality])
+    """What it says of its links, by the beginnings of node ids."""
     telemetry: dict[str, Any] = field(default_factory=dict[str, Any])
     tips: dict[str, int] = field(default_factory=dict[str, int])
     """Its vector of writers, as it last told us."""
@@ -98,13 +101,17 @@ class Peer:
             for address in told_addresses([text])
         }
         self.hardware = Hardware.from_plain(unpacked(about.hardware))
+        self.told_links = read_qualities(unpacked(about.links)) if about.links else {}
 
     @property
     def shared_host(self) -> str:
         """Where a third machine may look for it: the way in use, or one that all write alike."""
-        ways = [self.address, *map(parse_address, self.links.targets)]
-        shared = (way.host for way in ways if not is_link_local(way.host))
+        shared = (way.host for way in [self.address, *self.ways()] if not is_link_local(way.host))
         return next(shared, self.address.host)
+
+    def ways(self) -> list[Address]:
+        """Return every address at which it is known to answer, the one in use first."""
+        return [parse_address(target) for target in self.links.targets]
 
     def shown_addresses(self) -> list[str]:
         """Return where it answers: as used by us, then as it says, where that means something."""
@@ -150,7 +157,7 @@ class Peers:
         peer = Peer(node, name, address, channels, links, answered_s=met_s, heard_s=met_s)
         if known is not None:
             peer.hardware, peer.addresses = known.hardware, known.addresses
-            peer.address_kinds = known.address_kinds
+            peer.address_kinds, peer.told_links = known.address_kinds, known.told_links
         self._links[node] = peer
         self.learn(peer, address)
         self._take(peer, address, "it answered first")
@@ -183,8 +190,7 @@ class Peers:
 
     def ways(self) -> list[Address]:
         """Return every address at which any peer is known to answer."""
-        found = (target for peer in self._links.values() for target in peer.links.targets)
-        return [parse_address(target) for target in found]
+        return [way for peer in self._links.values() for way in peer.ways()]
 
     def sources(self) -> frozenset[str]:
         """Return the addresses of ours that any way to any peer leaves from."""

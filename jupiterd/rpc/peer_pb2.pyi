@@ -171,18 +171,20 @@ class Heartbeat(_message.Message):
     def __init__(self, cluster: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., head: _Optional[str] = ..., stability: _Optional[int] = ..., loop_lag_s: _Optional[float] = ..., ages_ms: _Optional[_Mapping[int, int]] = ..., runs_gang: _Optional[bool] = ..., telemetry: _Optional[bytes] = ..., goodbye: _Optional[bool] = ..., members_alive: _Optional[int] = ..., about: _Optional[_Union[About, _Mapping]] = ...) -> None: ...
 
 class About(_message.Message):
-    __slots__ = ("run_nonce", "name", "addresses", "hardware", "address_kinds")
+    __slots__ = ("run_nonce", "name", "addresses", "hardware", "address_kinds", "links")
     RUN_NONCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     HARDWARE_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_KINDS_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
     run_nonce: str
     name: str
     addresses: _containers.RepeatedScalarFieldContainer[str]
     hardware: bytes
     address_kinds: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, run_nonce: _Optional[str] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., hardware: _Optional[bytes] = ..., address_kinds: _Optional[_Iterable[int]] = ...) -> None: ...
+    links: bytes
+    def __init__(self, run_nonce: _Optional[str] = ..., name: _Optional[str] = ..., addresses: _Optional[_Iterable[str]] = ..., hardware: _Optional[bytes] = ..., address_kinds: _Optional[_Iterable[int]] = ..., links: _Optional[bytes] = ...) -> None: ...
 
 class LeaveRequest(_message.Message):
     __slots__ = ("cluster", "successor")

@@ -27,8 +27,8 @@ class Peers:
             yield SimpleNamespace(node=node, links=SimpleNamespace(quality=quality))
 
     def get(self, node: NodeId) -> Any:
-        told = {other[:8]: seen.to_plain() for other, seen in self._views.get(node, {}).items()}
-        return SimpleNamespace(telemetry={"links": told}) if node in self._views else None
+        told = {other[:8]: seen for other, seen in self._views.get(node, {}).items()}
+        return SimpleNamespace(told_links=told) if node in self._views else None
 
 
 def ordered(gang: tuple[NodeId, ...], views: Views) -> EngineChoice:
@@ -61,7 +61,7 @@ def test_links_that_nobody_tells_of_leave_the_order_as_it_is() -> None:
     assert (choice.gang, choice.reason) == ((D, B, A, C), "as asked")
 
 
-def test_a_heartbeat_tells_of_so_many_links_and_no_more() -> None:
+def test_others_are_told_of_so_many_links_and_no_more() -> None:
     many = {NodeId(f"{number:08}" + "0" * 24): WIFI for number in range(40)}
     peers: Any = Peers({A: many})
     assert len(told_qualities(peers)) == MAX_TOLD

@@ -6,6 +6,8 @@ import msgpack
 import pytest
 
 from jupiterd.cluster.election import ElectionRole, Ticked
+from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.link_quality import LinkQuality
 from jupiterd.cluster.presence import BecomeLeader, PersistTerm, StepDown
 from jupiterd.cluster.presence import Ticked as PresenceTicked
 from jupiterd.daemon.clock import now_s
@@ -78,6 +80,24 @@ async def test_what_was_told_before_there_was_a_link_is_known_when_there_is_one(
         await link(dissolves, stays)
         dissolves.pulse.heard(node, peer_pb2.Heartbeat(cluster=cluster))
         assert dissolves.peers.require(node).hardware == stays.hardware
+
+
+async def test_links_are_told_when_they_change_and_not_with_every_beat(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        stays, dissolves = await linked(one, other)
+        told = stays.outlook.describe()
+        assert stays.outlook.describe().about is told.about
+        assert "links" not in msgpack.unpackb(told.telemetry)
+        peer = dissolves.peers.require(stays.identity.node_id)
+        links = {"aaaaaaaa": [int(InterfaceKind.ETHERNET), 0.25, 1e9]}
+        known = {"aaaaaaaa": LinkQuality(InterfaceKind.ETHERNET, 0.25, 1e9)}
+        for plain, expected in ((links, known), ("nonsense", known), ({}, {})):
+            about = peer_pb2.About(
+                hardware=msgpack.packb(stays.hardware.to_plain()), links=msgpack.packb(plain)
+            )
+            beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, about=about)
+            dissolves.pulse.heard(stays.identity.node_id, beat)
+            assert peer.told_links == expected
 
 
 async def test_a_leader_without_room_for_its_term_steps_down_and_says_why(

@@ -5,7 +5,7 @@ measured, or what goes over them.
 
 1. A path costs its smoothed round trip time (a millisecond at least), times a weight for the kind
    of network that it crosses at its worse end, for IPv6 (rings of MLX need IPv4), for loss, and for
-   less bandwidth than another one has, where both were measured.
+   less bandwidth than another one has, where both were measured. Two on one wire take as long.
 2. A path that works is left for one that costs half of it or less, and has for thirty seconds. In
    the first seconds of a link, when nothing runs over it yet, the cheapest is taken at once.
 3. A path that doesn't answer is left at once, if another one does.
@@ -72,6 +72,10 @@ class Path:
     def is_ipv6(self) -> bool:
         """Say whether it needs IPv6."""
         return self.target.startswith("[")
+
+    def is_on_the_wire_of(self, other: "Path") -> bool:
+        """Say whether only the addresses differ, as far as we know."""
+        return (self.interface, self.kind) == (other.interface, other.kind)
 
 
 @dataclass
@@ -290,7 +294,7 @@ class Links:
         since_s = now if self._is_settling(now) else now - HOLD_S
         proved: list[_Measured] = []
         for seen in answering:
-            is_cheaper = self._cost(active) >= GAIN * self._cost(seen)
+            is_cheaper = self._cost(active) >= GAIN * self._cost(seen, beside=active)
             began_s = now if seen.cheaper_since_s is None else seen.cheaper_since_s
             seen.cheaper_since_s = began_s if is_cheaper else None
             proved += [seen] if is_cheaper and began_s <= since_s else []
@@ -299,9 +303,15 @@ class Links:
         best = self._best(proved)
         return best.path.target, f"better than {self.active}: {_difference(active, best)}"
 
-    def _cost(self, seen: _Measured) -> float:
-        """Return what using a path costs, in weighted seconds."""
-        cost = max(SHORTEST_S, seen.rtt_s or 0.0) * KIND_WEIGHT ** int(seen.path.kind)
+    def _cost(self, seen: _Measured, beside: _Measured | None = None) -> float:
+        """Return what using a path costs, in weighted seconds.
+
+        `beside` one on the same wire it has that one's round trip time: what was measured of both
+        differs by how busy the machines were.
+        """
+        is_alike = beside is not None and seen.path.is_on_the_wire_of(beside.path)
+        rtt_s = beside.rtt_s if beside is not None and is_alike else seen.rtt_s
+        cost = max(SHORTEST_S, rtt_s or 0.0) * KIND_WEIGHT ** int(seen.path.kind)
         if seen.path.is_ipv6:
             cost *= IPV6_WEIGHT
         best = max((other.bits_per_s or 0.0 for other in self._paths.values()), default=0.0)
@@ -317,11 +327,8 @@ class Links:
         active, seen = self._paths[self.active], self._paths[target]
         if seen is active:
             return any(self._is_worth_a_look(other) for other in self._paths if other != target)
-        is_other_wire = (seen.path.interface, seen.path.kind) != (
-            active.path.interface,
-            active.path.kind,
-        )
-        return is_other_wire or (active.path.is_ipv6 and not seen.path.is_ipv6)
+        is_better_address = active.path.is_ipv6 and not seen.path.is_ipv6
+        return is_better_address or not seen.path.is_on_the_wire_of(active.path)
 
     def _set_active(self, target: str, reason: str) -> None:
         for seen in self._paths.values():

@@ -70,6 +70,7 @@ class Greeter:
         self.seen = ClustersSeen()
         self.joining = Joining(identity, journal, self.addresses, self.seen, name, summary)
         self.joining.moved = moved
+        self._ways_told: dict[NodeId, tuple[str, ...]] = {}
         self._lost = LostAddresses(lambda: frozenset(recent_addresses()))
         self.on_unlike: Callable[[NodeId, PeerStub, peer_pb2.HelloReply], Awaitable[None]] = _rest
         """Called with a node of this cluster where one of us is no member for the other."""
@@ -105,6 +106,7 @@ class Greeter:
                 if now_s() >= look_at_s:
                     look_at_s = now_s() + LOOK_AT_LINKS_S
                     self._look_at_links()
+                    self._look_for_other_ways()
                     self.joining.look_for_wanted()
                 for address, attempt in self.addresses.due():
                     if len(running) >= (MAX_GREETINGS if attempt.is_fresh else MAX_OLD_GREETINGS):
@@ -125,6 +127,16 @@ class Greeter:
             self.addresses.note(peer.address)
             for address in ways_to(peer.addresses):
                 self.addresses.note(address)
+
+    def _look_for_other_ways(self) -> None:
+        """Greet a peer wherever it says that it answers, before anything runs over its link."""
+        before = self._ways_told
+        self._ways_told = {peer.node: peer.addresses for peer in self._peers}
+        for peer in self._peers:
+            if peer.addresses != before.get(peer.node, ()):
+                for address in set(ways_to(peer.addresses)) - set(peer.ways()):
+                    if not self.addresses.note_new(address):
+                        self.addresses.hasten(address, unless_tried_within_s=FIRST_RETRY_S)
 
     async def _greet(self, address: Address, attempt: Attempt) -> None:
         try:

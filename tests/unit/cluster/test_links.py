@@ -157,6 +157,19 @@ def test_ipv4_is_preferred_on_the_same_wire() -> None:
     assert links.due(LATER + 100) == [], "nothing more to be learnt"
 
 
+def test_on_one_wire_it_does_not_count_which_address_answered_sooner() -> None:
+    ipv6, ipv4 = path("[fe80::1%if]", interface="if"), path("a", interface="if")
+    links = linked(ipv4, ipv6)
+    links.answered(1.0, ipv4.target, 0.136)
+    links.answered(1.0, ipv6.target, 0.033)
+    assert not links.choose(1.0)
+    links = linked(ipv6, ipv4)
+    links.answered(1.0, ipv6.target, 0.033)
+    links.answered(1.0, ipv4.target, 0.136)
+    assert links.choose(1.0)
+    assert links.reason.endswith("IPv4 instead of IPv6")
+
+
 def test_a_dead_way_is_left_as_soon_as_another_has_answered() -> None:
     links = linked(path("a"), path("b"))
     links.carried(LATER)

@@ -38,7 +38,6 @@ from jupiterd.rpc.peer_pb2_grpc import PeerStub
 log = logging.getLogger(__name__)
 
 PROTOCOL = 1
-TICK_S = 0.1
 LOOK_AT_LINKS_S = 0.5
 HELLO_TIMEOUT_S = 3.0
 WORKING_S = 5.0
@@ -100,9 +99,14 @@ class Greeter:
         """Greet each known address when it is due."""
         look_at_s = now_s()
         running: set[asyncio.Task[None]] = set()
+
+        def end(task: asyncio.Task[None]) -> None:
+            running.discard(task)
+            self.addresses.reconsider()
+
         async with asyncio.TaskGroup() as group:
             while True:
-                await asyncio.sleep(TICK_S)
+                await self.addresses.pause(look_at_s)
                 if now_s() >= look_at_s:
                     look_at_s = now_s() + LOOK_AT_LINKS_S
                     self._look_at_links()
@@ -114,7 +118,7 @@ class Greeter:
                     attempt.begin()
                     task = group.create_task(self._greet(address, attempt), name=f"greet {address}")
                     running.add(task)
-                    task.add_done_callback(running.discard)
+                    task.add_done_callback(end)
 
     def _look_at_links(self) -> None:
         """Where an address of ours is gone, look for other ways to those we reached from it."""

@@ -4,13 +4,17 @@ Owns both, and their bound. Doesn't know what is said there (`greeter`), or how 
 (`net`).
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from jupiterd.daemon.clock import now_s
 from jupiterd.ids import NodeId
 from jupiterd.ports import Address
 
+TICK_S = 0.1
+"""Between two looks at what is due lies as much at least."""
 SOON_S = 0.1
 FIRST_RETRY_S = 0.5
 LAST_RETRY_S = 30.0
@@ -40,6 +44,11 @@ class Attempt:
     def is_fresh(self) -> bool:
         """Say whether it was announced since it was last tried."""
         return self.announced_s > self.tried_s
+
+    @property
+    def is_waiting(self) -> bool:
+        """Say whether it is to be tried when it is due."""
+        return not (self.is_ours or self.is_under_way)
 
     def begin(self) -> None:
         """Take note that the address is tried now, and let each wait be longer than the last."""
@@ -73,6 +82,7 @@ class KnownAddresses:
         """`is_in_use` says whether a link uses an address; such a one isn't forgotten."""
         self._is_in_use = is_in_use
         self._attempts: dict[Address, Attempt] = {}
+        self._news = asyncio.Event()
 
     def __iter__(self) -> Iterator[Address]:
         return iter(tuple(self._attempts))
@@ -92,6 +102,7 @@ class KnownAddresses:
             known.announced_s = now_s()
             known.due_s = min(known.due_s, now_s() + SOON_S)
             known.wait_s = FIRST_RETRY_S
+            self.reconsider()
 
     def note_new(self, address: Address) -> bool:
         """Take up an address unless it is known; say whether it is new."""
@@ -100,6 +111,7 @@ class KnownAddresses:
         if len(self._attempts) >= MAX_ADDRESSES:
             self._forget_one()
         self._attempts[address] = Attempt(now_s(), announced_s=now_s())
+        self.reconsider()
         return True
 
     def note_kept(self, addresses: Iterable[Address]) -> None:
@@ -113,9 +125,11 @@ class KnownAddresses:
         known = self._attempts.get(address)
         if known is not None and now_s() - known.tried_s > unless_tried_within_s:
             known.due_s = now_s()
+            self.reconsider()
 
     def look_again(self) -> None:
         """Have every address tried anew, soon."""
+        self.reconsider()
         for attempt in self._attempts.values():
             attempt.again_in(0.0)
 
@@ -143,9 +157,23 @@ class KnownAddresses:
         due = [
             (address, attempt)
             for address, attempt in self._attempts.items()
-            if not (attempt.is_ours or attempt.is_under_way) and now >= attempt.due_s
+            if attempt.is_waiting and now >= attempt.due_s
         ]
         return sorted(due, key=lambda item: (not item[1].is_fresh, item[1].due_s))
+
+    def reconsider(self) -> None:
+        """Take note that an address may be due sooner than it was: a try of one has ended."""
+        self._news.set()
+
+    async def pause(self, until_s: float) -> None:
+        """Wait for an address to be due, or for news of one, but neither briefly nor longer."""
+        began_s = now_s()
+        self._news.clear()
+        due_s = min((a.due_s for a in self._attempts.values() if a.is_waiting), default=until_s)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(TICK_S, min(due_s, until_s) - began_s)):
+                await self._news.wait()
+        await asyncio.sleep(max(0.0, began_s + TICK_S - now_s()))
 
     def _forget_one(self) -> None:
         """Make room: the address that nobody uses and that was tried longest ago goes."""

@@ -6,7 +6,6 @@ are found (`greeter`). Where there is one way to a peer, nothing is measured.
 
 import asyncio
 import contextlib
-import itertools
 import logging
 import math
 from collections.abc import Callable
@@ -28,8 +27,10 @@ from jupiterd.rpc import peer_pb2
 log = logging.getLogger(__name__)
 
 TICK_S = 0.25
-CALM_TICKS = 4
-"""Where the way in use works, the others are compared with it once in so many ticks."""
+CALM_TICK_S = 0.5
+"""A way that has just worked is in no doubt for a while."""
+COMPARE_S = 1.0
+"""Where the way in use works, the others are compared with it so often."""
 TELL_S = 25.0
 """The other end believes what it was told for a minute (`links.TOLD_S`)."""
 TELL_AGAIN_S = 1.0
@@ -59,10 +60,13 @@ class PathWatch:
 
     async def run(self) -> None:
         """Look at every peer that can be reached in more than one way, again and again."""
-        for tick in itertools.count():
-            await asyncio.sleep(TICK_S)
+        compare_at_s = now_s()
+        while True:
+            await asyncio.sleep(self._pause_s())
+            compares = now_s() >= compare_at_s
+            compare_at_s = now_s() + COMPARE_S - CALM_TICK_S / 2 if compares else compare_at_s
             for peer in self._peers:
-                if len(peer.links) > 1 and (tick % CALM_TICKS == 0 or self._is_in_doubt(peer)):
+                if len(peer.links) > 1 and (compares or self._is_in_doubt(peer)):
                     self._look_at(peer)
 
     def hear(self, node: NodeId, text: str) -> bool:
@@ -87,6 +91,12 @@ class PathWatch:
         if peer is not None:
             for way in seen_from_here(told_address(text)):
                 peer.links.measured(now_s(), str(way), bits_per_s)
+
+    def _pause_s(self) -> float:
+        """Return how long no way can come into doubt, within bounds."""
+        proved_s = (self._proved_s(peer) for peer in self._peers if len(peer.links) > 1)
+        doubt_at_s = min(proved_s, default=math.inf) + DOUBT_S
+        return min(CALM_TICK_S, max(TICK_S, doubt_at_s - now_s()))
 
     def _is_in_doubt(self, peer: Peer) -> bool:
         return peer.links.is_dead or now_s() - self._proved_s(peer) > DOUBT_S

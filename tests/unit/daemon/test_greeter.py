@@ -143,6 +143,21 @@ async def test_a_member_that_moved_is_linked_where_it_answers_now(tmp_path: Path
         assert one.peers.require(other.identity.node_id).address == address_of(other)
 
 
+async def test_where_a_peer_says_that_it_answers_it_is_looked_for_at_once(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        peer = one.peers.require(other.identity.node_id)
+        there = Address("192.0.2.7", 1)
+        peer.addresses = (str(peer.address), str(there))
+        one.greeter._look_for_other_ways()
+        attempt = one.greeter.addresses[there]
+        assert [address for address, _ in one.greeter.addresses.due()] == [there]
+        attempt.begin()
+        attempt.end()
+        one.greeter._look_for_other_ways()
+        assert one.greeter.addresses.due() == []
+
+
 async def met(node: Node, other: Node) -> Attempt:
     """Let a node greet another until it does so seldom, and return when that address is due."""
     node.greeter.addresses.note(address_of(other))

@@ -1,5 +1,7 @@
 """When an address is tried again."""
 
+import asyncio
+
 import pytest
 
 from jupiterd.daemon import known_addresses
@@ -7,6 +9,7 @@ from jupiterd.daemon.known_addresses import (
     LAST_RETRY_S,
     LOOK_AGAIN_S,
     MAX_ADDRESSES,
+    TICK_S,
     KnownAddresses,
 )
 from jupiterd.ids import NodeId
@@ -130,3 +133,31 @@ def test_what_is_in_use_is_not_forgotten_for_something_new() -> None:
         known.note(Address("192.0.2.9", number))
     assert len(known) == MAX_ADDRESSES
     assert HERE in known
+
+
+async def test_a_pause_ends_as_soon_as_an_address_is_new() -> None:
+    known = addresses()
+    known[HERE].due_s = known_addresses.now_s() + 600.0
+    async with asyncio.timeout(60.0):
+        pause = asyncio.ensure_future(known.pause(known_addresses.now_s() + 600.0))
+        await asyncio.sleep(0)
+        known.note_new(Address("192.0.2.2", 1))
+        await pause
+
+
+async def test_a_pause_ends_when_an_address_is_due_or_its_time_is_over() -> None:
+    known = addresses()
+    async with asyncio.timeout(60.0):
+        await known.pause(known_addresses.now_s() + 600.0)
+        known[HERE].begin()
+        await known.pause(known_addresses.now_s() + TICK_S / 10)
+
+
+async def test_news_without_end_let_nobody_look_all_the_time() -> None:
+    known, looks = addresses(), 0
+    began_s = known_addresses.now_s()
+    while known_addresses.now_s() - began_s < 5 * TICK_S:
+        known.hasten(HERE)
+        await known.pause(known_addresses.now_s() + 600.0)
+        looks += 1
+    assert looks <= 6

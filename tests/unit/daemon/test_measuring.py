@@ -1,7 +1,7 @@
 """How much a path carries, between two real nodes on loopback."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -115,6 +115,23 @@ async def test_strangers_measure_nothing(tmp_path: Path) -> None:
                 await call(way.control)
             assert isinstance(from_rpc(refused.value, "one"), NotAMemberError)
         await way.close()
+
+
+async def test_nothing_is_sent_before_the_other_end_wants_it(tmp_path: Path) -> None:
+    drawn: list[int] = []
+
+    def pieces() -> Iterator[peer_pb2.MeasuredBytes]:
+        for number in range(3):
+            drawn.append(number)
+            yield peer_pb2.MeasuredBytes(data=b"1234")
+
+    async with two(tmp_path) as (one, way):
+        with one.measuring.turn(TIMEOUT_S), pytest.raises(grpc.aio.AioRpcError) as refused:
+            await way.TakeBytes(pieces(), timeout=TIMEOUT_S)
+        assert isinstance(from_rpc(refused.value, "one"), ConflictError)
+        assert drawn == []
+        assert (await way.TakeBytes(pieces(), timeout=TIMEOUT_S)).size_bytes == 12
+        assert drawn == [0, 1, 2]
 
 
 async def test_who_sends_without_end_is_stopped() -> None:

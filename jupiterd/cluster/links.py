@@ -7,7 +7,8 @@ measured, or what goes over them.
    of network that it crosses at its worse end, for IPv6 (rings of MLX need IPv4), for loss, and for
    less bandwidth than another one has, where both were measured. Two on one wire take as long.
 2. A path that works is left for one that costs half of it or less, and has for thirty seconds. In
-   the first seconds of a link, when nothing runs over it yet, the cheapest is taken at once.
+   the first seconds of a link, when nothing runs over it yet, the cheapest is taken at once; so is
+   the better of two addresses on one wire.
 3. A path that doesn't answer is left at once, if another one does.
 4. Of the two ends the smaller node id decides by these rules and tells the other one, which follows
    as long as that path answers it, and decides by itself where it doesn't or nobody tells it.
@@ -76,6 +77,10 @@ class Path:
     def is_on_the_wire_of(self, other: "Path") -> bool:
         """Say whether only the addresses differ, as far as we know."""
         return (self.interface, self.kind) == (other.interface, other.kind)
+
+    def is_better_address_than(self, other: "Path") -> bool:
+        """Say whether it is the better address on the same wire."""
+        return self.is_on_the_wire_of(other) and other.is_ipv6 and not self.is_ipv6
 
 
 @dataclass
@@ -291,13 +296,14 @@ class Links:
     def _cheaper(
         self, now: float, active: _Measured, answering: Iterable[_Measured]
     ) -> tuple[str, str]:
-        since_s = now if self._is_settling(now) else now - HOLD_S
+        is_settling = self._is_settling(now)
         proved: list[_Measured] = []
         for seen in answering:
             is_cheaper = self._cost(active) >= GAIN * self._cost(seen, beside=active)
             began_s = now if seen.cheaper_since_s is None else seen.cheaper_since_s
             seen.cheaper_since_s = began_s if is_cheaper else None
-            proved += [seen] if is_cheaper and began_s <= since_s else []
+            hold_s = 0.0 if is_settling or seen.path.is_better_address_than(active.path) else HOLD_S
+            proved += [seen] if is_cheaper and began_s <= now - hold_s else []
         if not proved:
             return self._kept
         best = self._best(proved)
@@ -327,8 +333,8 @@ class Links:
         active, seen = self._paths[self.active], self._paths[target]
         if seen is active:
             return any(self._is_worth_a_look(other) for other in self._paths if other != target)
-        is_better_address = active.path.is_ipv6 and not seen.path.is_ipv6
-        return is_better_address or not seen.path.is_on_the_wire_of(active.path)
+        is_other_wire = not seen.path.is_on_the_wire_of(active.path)
+        return is_other_wire or seen.path.is_better_address_than(active.path)
 
     def _set_active(self, target: str, reason: str) -> None:
         for seen in self._paths.values():

@@ -166,8 +166,10 @@ def test_on_one_wire_it_does_not_count_which_address_answered_sooner() -> None:
     links = linked(ipv6, ipv4)
     links.answered(1.0, ipv6.target, 0.033)
     links.answered(1.0, ipv4.target, 0.136)
-    assert links.choose(1.0)
+    assert links.choose(LATER), "though the link is old: that won't change"
     assert links.reason.endswith("IPv4 instead of IPv6")
+    links.answered(LATER, ipv4.target, 0.9)
+    assert not links.choose(LATER + 2 * HOLD_S)
 
 
 def test_a_dead_way_is_left_as_soon_as_another_has_answered() -> None:

@@ -330,6 +330,15 @@ class OutOfSyncError(WorkFailedError):
     default_hint = "look at that machine's memory and drivers; go on from the last checkpoint"
 
 
+class RanksDisagreeError(WorkFailedError):
+    """The ranks of a gang were told different things, or run different versions."""
+
+    code = "ranks-disagree"
+    is_permanent = True
+    is_of_one_machine = False  # the message names the node
+    default_hint = "compare that node with the others: jupiterctl version on each of them"
+
+
 class NcclFailedError(WorkFailedError):
     """The ranks of a gang couldn't meet over NCCL, or not sum what they have."""
 

@@ -131,14 +131,18 @@ class TrainPlan(Plain):
         return Schedule(self.learning_rate, self.steps, self.warmup_steps, self.decay_steps)
 
     def hash(self) -> str:
-        """Return BLAKE3 of the plan, 64 hex digits: equal plans train alike.
+        """Return BLAKE3 of the plan, 64 hex digits: equal plans train alike."""
+        return hash_of(self.what_counts())
+
+    def what_counts(self) -> dict[str, Any]:
+        """Return what must be the same on all ranks, and from a round's first step to its last.
 
         What only decides how much memory and time a step takes isn't in it: a gang whose machine
         ran out of memory goes on with smaller micro batches.
         """
         how = {"gradient_checkpointing", "attention", "compile"}
         left_out: dict[str, Any] = {"micro_batch_sequences": True, "options": how}
-        return hash_of(self.model_dump(mode="json", exclude=left_out))
+        return self.model_dump(mode="json", exclude=left_out)
 
 
 def parse_model(

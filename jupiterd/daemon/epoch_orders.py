@@ -13,7 +13,7 @@ from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.rendezvous import Rendezvous
 from jupiterd.daemon.work_events import WorkOrder
-from jupiterd.ids import CycleId, NodeId
+from jupiterd.ids import CycleId, NodeId, short
 
 TASKS = {MLX: "train_mlx"}
 """The worker task of an engine; `train` for any other."""
@@ -52,6 +52,7 @@ class EpochOrders:
             "plan": self.plan.to_plain(),
             "round": self.round,
             "rank": rank,
+            "members": self._names(launch),
             "world_size": len(launch.gang),
             "micro_batch_sequences": launch.micro_batches[rank],
             "epoch": launch.epoch,
@@ -66,6 +67,11 @@ class EpochOrders:
         """Return what people asked of a training run; empty where they didn't say."""
         training = self.leading.cycle(self.cycle).training
         return "" if training is None else str(training.settings.get(setting) or "")
+
+    def _names(self, launch: Launch) -> list[str]:
+        """Return the name of each rank's node, for what ranks say of each other."""
+        names = self.leading.names()
+        return [names.get(node, short(node)) for node in launch.gang]
 
     def device(self, launch: Launch, rank: int) -> str:
         """Return where a rank computes; MLX chooses by itself, and says so once it runs."""

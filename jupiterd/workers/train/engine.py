@@ -8,7 +8,7 @@ continued by the other. What the optimizers have in common stands here, too.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from blake3 import blake3
@@ -123,6 +123,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def versions(self) -> Mapping[str, str]:
+        """Return the versions that must be the same on all ranks, by package."""
+        ...
+
+    @property
     def name(self) -> str:
         """Return the framework and what its ranks talk over, such as torch/gloo."""
         ...
@@ -176,11 +181,10 @@ class Engine(Protocol):
         """Take over a generator's state; an empty one, or another engine's, changes nothing."""
         ...
 
-    def begin(self, agreement: Mapping[str, Any]) -> None:
+    def begin(self, *, has_same_weights: bool) -> None:
         """Make ready to train, once everything is loaded: every rank has rank 0's weights then.
 
-        Raises:
-            WorkFailedError: the ranks don't mean the same by `agreement`.
+        has_same_weights: all ranks have compared theirs, and they are the same
         """
         ...
 

@@ -21,7 +21,6 @@ import numpy as np
 from mlx.utils import tree_map
 from numpy.typing import NDArray
 
-from jupiterd import __version__
 from jupiterd.cycle.architectures import check_engine
 from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.memory import options_on
@@ -53,6 +52,7 @@ class MlxEngine:
         self._loss_and_gradients = mx.value_and_grad(self._loss)
         self.device = device()
         self.platform = f"mlx {version('mlx')} {platform.machine()} {mx.default_device()}"
+        self.versions = {"mlx": version("mlx"), "mlx-lm": version("mlx-lm")}
         self.computed_s, self.peak_flops_per_s = 0.0, 0.0
         self.gpus = gpus()
         self.rank, self.world_size = ring.rank, ring.world_size
@@ -88,13 +88,11 @@ class MlxEngine:
     def load_random_state(self, state: str) -> None:
         """Ignore what torch left."""
 
-    def begin(self, agreement: Mapping[str, Any]) -> None:
-        """Compare with the other ranks, and take over rank 0's weights."""
-        versions = {"jupiter": __version__, "mlx": version("mlx"), "mlx-lm": version("mlx-lm")}
-        shapes = {name: list(shape) for name, shape in self._model.shapes.items()}
-        self._ring.compare({"versions": versions, "shapes": shapes, **agreement})
-        # Ranks that load the same checkpoint have the same weights; sharing them takes a while.
-        if not self._ring.is_same(digest(self.weights()), "compares its weights"):
+    def begin(self, *, has_same_weights: bool) -> None:
+        """Take over rank 0's weights, where they may differ: sharing them takes a while."""
+        if not has_same_weights and not self._ring.is_same(
+            digest(self.weights()), "compares its weights"
+        ):
             self._replace(self._ring.share_first(self._parameters))
 
     def step(

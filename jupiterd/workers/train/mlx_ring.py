@@ -74,16 +74,6 @@ class Ring:
         if (self._group.rank(), self._group.size()) != (self.rank, self.world_size):
             raise WorkFailedError(f"rank {self.rank} found itself in another ring")
 
-    def compare(self, agreement: Mapping[str, Any]) -> None:
-        """Make sure that all ranks mean the same; raises WorkFailedError where they don't."""
-        if self._group is None:
-            return
-        if not self.is_same(json.dumps(agreement, sort_keys=True).encode(), "compares its task"):
-            raise WorkFailedError(
-                f"the ranks of the ring disagree on what is trained, says rank {self.rank}",
-                "the machines may run different versions: jupiterctl version on each of them",
-            )
-
     def is_same(self, value: bytes, what: str) -> bool:
         """Say whether all ranks call this with the same value."""
         if self._group is None:

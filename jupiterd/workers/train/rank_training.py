@@ -9,13 +9,15 @@ A checkpoint of the same round is continued exactly; one of an earlier round giv
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
+from jupiterd import __version__
+from jupiterd.cycle.agreement import Agreement
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import (
     ConflictError,
@@ -28,6 +30,7 @@ from jupiterd.frames import CheckpointUnsaved, CheckpointWritten, StateKept, Tas
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
 from jupiterd.workers.link import Task
+from jupiterd.workers.train.agreeing import agree
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import (
     TrainingState,
@@ -38,7 +41,7 @@ from jupiterd.workers.train.checkpoint import (
     snapshot,
 )
 from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
-from jupiterd.workers.train.engine import Engine, Tensors
+from jupiterd.workers.train.engine import Engine, Tensors, digest
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.run_report import RunReport, course_of
 from jupiterd.workers.train.state_keeper import StateKeeper
@@ -95,6 +98,8 @@ class RankTraining:
         self._job = job
         self._plan = job.plan
         self._engine = engine
+        self._are_loaded = not {"checkpoint", "weights"}.isdisjoint(task.inputs)
+        """The first weights come from files."""
         self._start = self._begin(task.inputs.get("checkpoint"))
         self._last: StepDone | None = None
         self._saver = CheckpointSaver(task.inputs["tokenizer"])
@@ -107,7 +112,8 @@ class RankTraining:
 
     def run(self) -> TaskFinished:
         """Train to the end of the round, or until told to stop; say what was done."""
-        self._engine.begin(self._agreement())
+        agree(self._engine, self._agreement(), list(self._task.params.get("members", ())))
+        self._engine.begin(has_same_weights=self._are_loaded)
         self._task.lingers = self._engine.world_size > 1
         batches = Batches(
             shards=self._job.shards,
@@ -172,14 +178,19 @@ class RankTraining:
         self._engine.load_random_state(state.rng)
         return Start(state.step, state.tokens - self._tokens_of(state.step), state.loss)
 
-    def _agreement(self) -> dict[str, Any]:
+    def _agreement(self) -> Agreement:
         """Return what must be the same on all ranks."""
+        weights = self._engine.weights()
         return {
-            "shape": self._job.shape.to_plain(),
-            "plan": self._plan.to_plain(),
+            "versions": {"jupiter": __version__, **self._engine.versions},
+            "model": self._job.shape.model_dump(mode="json", exclude={"recipe"}),
+            "plan": self._plan.what_counts(),
             "round": self._job.round,
-            "shards": [self._job.shards.index.tokens, self._job.shards.index.tokenizer_hash],
+            "data": {k: v for k, v in asdict(self._job.shards.index).items() if k != "files"},
             "step": self._start.step,
+            "parameters": sum(math.prod(values.shape) for values in weights.values()),
+            # Numbers that are drawn may differ in a last bit between platforms: rank 0's count.
+            "weights": digest(weights).hex() if self._are_loaded else "drawn",
         }
 
     def _tokens_of(self, steps: int) -> int:

@@ -88,6 +88,7 @@ class TorchEngine:
         self.device = device
         self.platform, self.gpus = platform_of(device), gpus_of(device)
         self.peak_flops_per_s = peak_of(self.gpus)
+        self.versions: Mapping[str, str] = {}  # its wheels have other versions for each device
         self.computed_s = 0.0
         self._clock = ComputeClock(self._parameters.values(), device)
         self.rank, self.world_size = group.rank, group.world_size
@@ -131,8 +132,8 @@ class TorchEngine:
         if state:
             torch.set_rng_state(torch.frombuffer(bytearray.fromhex(state), dtype=torch.uint8))
 
-    def begin(self, agreement: Mapping[str, Any]) -> None:  # noqa: ARG002 - torch compares itself
-        """Wrap the model, which sends rank 0's weights to all and compares their shapes.
+    def begin(self, *, has_same_weights: bool) -> None:  # noqa: ARG002 - torch sends them always
+        """Wrap the model, which sends rank 0's weights to all.
 
         Where one rank computes in fp16, all scale alike: their gradients are added up.
         """

@@ -81,7 +81,7 @@ def ours(
         }
     )
     engine = TorchEngine(shape, plan, 0, Group(0, 1), device)
-    engine.begin({})
+    engine.begin(has_same_weights=True)
     data = Batches(ShardSet(shards), "bench", micro_batches * sequences, sequences)
 
     def run(steps: int) -> Sequence[Moment]:

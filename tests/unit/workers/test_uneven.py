@@ -55,8 +55,9 @@ def trained(
     sequence_s: Sequence[float],
     micro_batches: Sequence[int] = (2, 3),
     nudge_step: int = 0,
+    odd: Mapping[str, Any] | None = None,
 ) -> list[Told]:
-    """Train with as many ranks as there are speeds; a weight of the last rank may be changed."""
+    """Train with as many ranks as there are speeds; the last one may be told something else."""
     inputs, ranks = make_inputs(folder), len(sequence_s)
     store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
     meeting = {
@@ -77,7 +78,8 @@ def trained(
                 "sequence_s": sequence_s[rank],
                 "nudge_step": nudge_step if rank == ranks - 1 else 0,
                 "params": train_params(tiny_shape(), plan_of(steps), rank=rank, **meeting)
-                | {"micro_batch_sequences": micro_batches[rank]},
+                | {"micro_batch_sequences": micro_batches[rank]}
+                | ((odd or {}) if rank == ranks - 1 else {}),
             },
         )
         for rank in range(ranks)

@@ -26,7 +26,7 @@ def tiny_engine(
 ) -> TorchEngine:
     shape = shape or tiny_shape()
     engine = TorchEngine(shape, plan or tiny_plan(shape), 0, Group(0, 1), device)
-    engine.begin({})
+    engine.begin(has_same_weights=True)
     return engine
 
 

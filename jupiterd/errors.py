@@ -285,6 +285,26 @@ class TooLargeForDeviceError(JupiterError):
     default_hint = "choose a smaller size; config/models holds every size"
 
 
+class DeviceFullError(JupiterError):
+    """Other programs have so much of a device's memory that a rank of a gang has no room there."""
+
+    code = "device-full"
+    may_mend = True
+    is_of_one_machine = True
+    grpc_status = "RESOURCE_EXHAUSTED"
+    default_hint = "end what else uses that device; it is tried again by itself"
+
+
+class DeviceBusyError(JupiterError):
+    """Another gang trains on a device, perhaps that of another daemon on the same machine."""
+
+    code = "device-busy"
+    may_mend = True
+    is_of_one_machine = True
+    grpc_status = "RESOURCE_EXHAUSTED"
+    default_hint = "wait for it to end, or give each daemon its own devices with --devices"
+
+
 class MissingExtraError(JupiterError):
     """A machine learning library that this work needs isn't installed."""
 

@@ -72,7 +72,7 @@ def _place(rank: int, names: Sequence[str]) -> str:
 
 def _differences(found: Mapping[str, str], usual: Mapping[str, str]) -> str:
     """Return what has another value there than elsewhere, the first few."""
-    names = [name for name in sorted(found | usual) if found.get(name) != usual.get(name)]
+    names = [name for name in sorted({*found, *usual}) if found.get(name) != usual.get(name)]
     parts = [
         f"{name} is {found.get(name, 'missing')} there and {usual.get(name, 'missing')} elsewhere"
         for name in names[:_TOLD_DIFFERENCES]

@@ -24,13 +24,11 @@ from jupiterd.cycle.engine_options import (
     resolve,
 )
 from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.rank_needs import RESERVED_SHARE, Need
 from jupiterd.errors import TooLargeForDeviceError
 
 LOGIT_CHUNK_TOKENS = 1024
 """Tokens whose logits exist at a time; all of a batch's would be the largest tensor of all."""
-
-RESERVED_SHARE = 0.1
-"""Of a device's memory: the framework's own, and what lies unused between tensors."""
 
 RECOMPUTE_COST = 4 / 3
 """Time of a step with gradient checkpointing: the forward pass is done twice."""
@@ -137,6 +135,24 @@ def options_on(device: DeviceAbilities, shape: ModelShape, plan: TrainPlan) -> R
     need = memory_need(shape, plan, wanted.precision, gradient_checkpointing=False)
     room = device.memory_bytes * (1 - RESERVED_SHARE)
     return resolve(plan.options, device, fits=not device.memory_bytes or need.total <= room)
+
+
+def needs_on(
+    device: DeviceAbilities, shape: ModelShape, plan: TrainPlan, micro_batch: int
+) -> list[Need]:
+    """Return what a rank needs on a device, as it computes there, halving the micro batch.
+
+    A rank decides about checkpointing by the plan's own micro batch, however small its own is.
+    """
+    options = options_on(device, shape, plan)
+    needs: list[Need] = []
+    while micro_batch:
+        smaller = plan.model_copy(update={"micro_batch_sequences": micro_batch})
+        checkpointing = options.gradient_checkpointing
+        need = memory_need(shape, smaller, options.precision, gradient_checkpointing=checkpointing)
+        needs.append((micro_batch, need.total))
+        micro_batch //= 2
+    return needs
 
 
 def _optimizers(options: EngineOptions) -> list[EngineOptions]:

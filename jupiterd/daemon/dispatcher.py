@@ -19,12 +19,14 @@ from jupiterd.daemon.work_events import (
     from_proto,
     made_from_proto,
 )
-from jupiterd.errors import PeerUnreachableError
+from jupiterd.errors import PeerUnreachableError, from_wire
 from jupiterd.failures import from_rpc
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 
 END_TIMEOUT_S = 3.0
+PREPARE_TIMEOUT_S = 5.0
+"""A driver that sleeps takes a second or two to say how much memory is free."""
 
 
 class Dispatcher:
@@ -63,6 +65,31 @@ class Dispatcher:
             request.keep_within_s, request.keep_after_step = wish.within_s, wish.after_step
         reply = await self._ask_to_end(node, request)
         return made_from_proto(reply.kept) if reply.HasField("kept") else None
+
+    async def prepare(self, node: NodeId, request: peer_pb2.PrepareRanksRequest) -> tuple[int, str]:
+        """Ask whether a gang's ranks may run on a node; return the micro batch, and a note on it.
+
+        Raises:
+            JupiterError: they may not, or the node doesn't answer.
+        """
+        reply = await self._prepare(node, request)
+        if reply.failure.code:
+            raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
+        return reply.micro_batch, reply.note
+
+    async def _prepare(
+        self, node: NodeId, request: peer_pb2.PrepareRanksRequest
+    ) -> peer_pb2.PrepareRanksReply:
+        if node == self._self_id:
+            return await self._holder.prepare(request)
+        peer = self._peers.require(node)
+        try:
+            with peer.channels.in_use() as channels:
+                return await channels.control.PrepareRanks(request, timeout=PREPARE_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:  # an older Jupiter finds out later
+                return peer_pb2.PrepareRanksReply(micro_batch=request.needs[0].micro_batch)
+            raise from_rpc(error, peer.name) from error
 
     async def stop_after_step(self, node: NodeId, term: int, epoch: int) -> None:
         """Ask a gang's ranks on a node to stop together with the others after their running step.

@@ -35,6 +35,7 @@ from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.gang_clock import Verdict, watching
 from jupiterd.daemon.gang_joining import growing
+from jupiterd.daemon.gang_preparation import GangPreparation
 from jupiterd.daemon.kept_states import latest, wish_for
 from jupiterd.daemon.launch import Launch, choose, plan_launch
 from jupiterd.daemon.leading import Leading
@@ -102,6 +103,7 @@ class GangConductor:
         self._alarm = CheckpointAlarm(leading, cycle)
         self._commits = CommitQueue()
         self._memory = MicroBatches(plan.micro_batch_sequences)
+        self._preparation = GangPreparation(leading, shape, plan, self._memory)
         self._change = EpochChange(now_s)
         self._reason = FINISHED
         """Why the running epoch ends when its ranks have come to an end by themselves."""
@@ -193,11 +195,8 @@ class GangConductor:
         return True
 
     async def _run_epoch(self, step: TrainRound) -> None:
-        launch = plan_launch(
-            self._leading, self._cycle, self._round, max_ranks=self._plan.batch_sequences
-        )
         self._memory.take_up(self._leading.cycle(self._cycle).epochs_opened, self._round)
-        launch = replace(launch, micro_batches=self._memory.of(launch.gang))
+        launch = await self._preparation.prepared(self._planned)
         choice = launch.choice
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         inputs = self._inputs(step, launch)
@@ -210,6 +209,12 @@ class GangConductor:
         self._change.mark("opened")
         self._line.follow(launch)
         await self._see_through(launch, self._run_gang(inputs, launch))
+
+    def _planned(self, without: AbstractSet[NodeId]) -> Launch:
+        ranks = self._plan.batch_sequences
+        return plan_launch(
+            self._leading, self._cycle, self._round, max_ranks=ranks, without=without
+        )
 
     async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
         """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
@@ -314,7 +319,12 @@ class GangConductor:
 
         def eligible() -> AbstractSet[NodeId]:
             try:
-                choice = choose(self._leading, self._cycle, max_ranks=self._plan.batch_sequences)
+                choice = choose(
+                    self._leading,
+                    self._cycle,
+                    max_ranks=self._plan.batch_sequences,
+                    without=self._preparation.left_out,
+                )
             except JupiterError:
                 return frozenset()
             return frozenset(choice.gang if choice.engine == launch.choice.engine else ())
@@ -325,7 +335,13 @@ class GangConductor:
             self._change.begin(launch.epoch)
 
         self._growth.begin(frozenset(launch.gang), now_s())
-        return growing(self._leading, launch, self._growth, eligible, inputs, stops)
+
+        async def bring(newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
+            ready = await self._preparation.ready(launch.choice.engine, newcomers)
+            await self._leading.library.spread(inputs, ready)
+            return ready
+
+        return growing(self._leading, launch, self._growth, eligible, bring, stops)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
         who = "" if verdict.rank is None else self._name(launch.gang[verdict.rank])

@@ -6,7 +6,7 @@ launched. The ranks stop together after a step that is finished, so nothing is l
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 
@@ -15,7 +15,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError
-from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.ids import NodeId
 
 log = logging.getLogger(__name__)
 
@@ -28,15 +28,19 @@ async def growing(
     launch: Launch,
     growth: GangGrowth,
     eligible: Callable[[], AbstractSet[NodeId]],
-    inputs: Iterable[ArtifactId],
+    bring: Callable[[frozenset[NodeId]], Awaitable[frozenset[NodeId]]],
     on_stop: Callable[[frozenset[NodeId]], None],
 ) -> AsyncGenerator[None]:
-    """Take in whoever may join while the gang is followed; `on_stop` is called before it stops."""
+    """Take in whoever may join while the gang is followed; `on_stop` is called before it stops.
+
+    `bring` lets them get ready, and returns those that are.
+    """
 
     async def grow() -> None:
         while True:
-            newcomers = await _newcomers(launch, growth, eligible)
-            await leading.library.spread(inputs, newcomers)
+            newcomers = await bring(await _newcomers(launch, growth, eligible))
+            if not newcomers:
+                continue
             on_stop(newcomers)
             try:
                 await leading.dispatcher.stop_after_step(launch.gang[0], leading.term, launch.epoch)

@@ -25,6 +25,7 @@ from jupiterd.daemon.work_events import (
 )
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, RefusedError
 from jupiterd.ids import NodeId
+from jupiterd.rpc import peer_pb2
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,10 @@ STORE_TASK = "store"
 
 class Workers(Protocol):
     """Where orders are done."""
+
+    async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
+        """Say whether a gang's ranks may run here just now."""
+        ...
 
     def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
         """Do the work, and yield what its worker says; closing the iterator ends the worker."""
@@ -105,6 +110,10 @@ class Holder:
             kept = await _latest(ended, wish) if wish is not None else None
             await self._end(ended, RefusedError(f"epoch {epoch} was ended here"))
         return kept
+
+    async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
+        """Say whether a gang's ranks may run here just now; nothing is held for them."""
+        return await self._workers.prepare(request)
 
     async def stop_after_step(self, leader: NodeId, term: int, epoch: int) -> None:
         """Ask the ranks of an epoch to stop together after their running step.

@@ -4,6 +4,7 @@ Owns that plan: a new one, or that of an epoch which is open. Doesn't know how a
 """
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -66,13 +67,20 @@ class Launch:
         )
 
 
-def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_ranks: int) -> Launch:
-    """Plan the next epoch of a round, with at most so many ranks.
+def plan_launch(
+    leading: Leading,
+    cycle: CycleId,
+    round_number: int,
+    *,
+    max_ranks: int,
+    without: AbstractSet[NodeId] = frozenset(),
+) -> Launch:
+    """Plan the next epoch of a round, with at most so many ranks, and `without` some nodes.
 
     Raises:
         PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
     """
-    choice = by_links(leading, choose(leading, cycle, max_ranks=max_ranks))
+    choice = by_links(leading, choose(leading, cycle, max_ranks=max_ranks, without=without))
     state = leading.cycle(cycle)
     last = state.last_checkpoint(round_number)
     start = last or state.last_checkpoint(round_number - 1)
@@ -85,7 +93,13 @@ def plan_launch(leading: Leading, cycle: CycleId, round_number: int, *, max_rank
     )
 
 
-def choose(leading: Leading, cycle: CycleId, *, max_ranks: int) -> EngineChoice:
+def choose(
+    leading: Leading,
+    cycle: CycleId,
+    *,
+    max_ranks: int,
+    without: AbstractSet[NodeId] = frozenset(),
+) -> EngineChoice:
     """Return who would train just now, and on what.
 
     Raises:
@@ -93,7 +107,7 @@ def choose(leading: Leading, cycle: CycleId, *, max_ranks: int) -> EngineChoice:
     """
     state = leading.cycle(cycle)
     training = state.training
-    machines = trainers(leading, () if training is None else training.nodes)
+    machines = trainers(leading, () if training is None else training.nodes, without)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
     if training is not None:
@@ -121,12 +135,16 @@ def nccl_failure(cycle: CycleState) -> str:
     return ""
 
 
-def trainers(leading: Leading, named: Collection[NodeId] = ()) -> dict[NodeId, Hardware]:
+def trainers(
+    leading: Leading,
+    named: Collection[NodeId] = (),
+    without: AbstractSet[NodeId] = frozenset(),
+) -> dict[NodeId, Hardware]:
     """Return the machines that would train just now, in rank order.
 
     Where people have named some, those train, whatever their roles; without a trainer, any one.
     """
-    seats = [seat for seat in leading.seats() if seat.has_engine]
+    seats = [s for s in leading.seats() if s.has_engine and s.node not in without]
     if named:
         chosen = [seat for seat in seats if seat.node in named]
     else:

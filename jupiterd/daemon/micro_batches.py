@@ -30,6 +30,11 @@ class MicroBatches:
         """Return the number of each rank."""
         return tuple(self._of.get(node, self._usual) for node in gang)
 
+    def limit(self, node: NodeId, size: int) -> None:
+        """Let a node take no more at a time than there is room for just now; 0 says nothing."""
+        if size:
+            self._of[node] = min(size, self._of.get(node, self._usual))
+
     def halve(self, node: NodeId, name: str, tried: int | None = None) -> int:
         """Let a node whose memory ran out take half as many at a time; return how many.
 

@@ -79,7 +79,7 @@ class Node:
         self.refusals = Refusals()
         self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive)
         self.exports = Exports(state_dir.runs)
-        self.runner = WorkRunner(state_dir, self.library, group, settings)
+        self.runner = WorkRunner(state_dir, self.library, group, settings, self.hardware)
         obedience = Obedience(self.file)
         self.holder = Holder(self.runner, obedience, group)
         self.merging, self.measuring = Merging(self), Measuring()

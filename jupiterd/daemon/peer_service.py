@@ -282,6 +282,13 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         await self._member(context)
         return await self._node.probes.prove(request)
 
+    async def PrepareRanks(
+        self, request: peer_pb2.PrepareRanksRequest, context: Context
+    ) -> peer_pb2.PrepareRanksReply:
+        """Say whether a gang's ranks may run here just now."""
+        await self._member(context)
+        return await self._node.holder.prepare(request)
+
     async def RunWork(
         self, request: peer_pb2.WorkRequest, context: Context
     ) -> AsyncIterator[peer_pb2.WorkEvent]:

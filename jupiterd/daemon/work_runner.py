@@ -6,16 +6,21 @@ wanted.
 
 import asyncio
 import logging
+import os
 import re
 import secrets
 import shutil
+import socket
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cluster.engines import MLX, TORCH
+from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon import rank_room
 from jupiterd.daemon.bad_checkpoints import whole_checkpoint
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.settings import Settings
@@ -47,11 +52,14 @@ from jupiterd.frames import (
     TaskFailed,
     TaskFinished,
 )
+from jupiterd.gang.device_locks import held
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.gang.spares import Spares
+from jupiterd.hardware.rank_devices import rank_device
 from jupiterd.ids import ArtifactId
+from jupiterd.rpc import peer_pb2
 from jupiterd.store.disk import NO_ROOM, is_no_room, written
 
 log = logging.getLogger(__name__)
@@ -61,19 +69,33 @@ KINDS = {"train": "torch", "store": "torch", "train_mlx": "mlx"}
 """Task of a gang -> the nursery that its workers come from."""
 
 
+RANKS = {"train": TORCH, "train_mlx": MLX}
+"""Task of a rank that trains -> its engine."""
+
+
 class WorkRunner:
     """Runs worker processes for orders of the leader."""
 
     def __init__(
-        self, state_dir: StateDir, library: Library, group: asyncio.TaskGroup, settings: Settings
+        self,
+        state_dir: StateDir,
+        library: Library,
+        group: asyncio.TaskGroup,
+        settings: Settings,
+        machine: Hardware,
     ) -> None:
         self.spares = Spares(state_dir.logs, group)
         self._state_dir = state_dir
         self._library = library
+        self._machine = machine
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """What every worker is told of this machine, unless the order says otherwise."""
         self.running: dict[str, WorkOrder] = {}
         self._workers: dict[str, Worker] = {}
+
+    async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
+        """Say whether a gang's ranks may run here just now."""
+        return await rank_room.answer(self._machine, request)
 
     async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
         """Do the work and yield its events, `Finished` last; closing the iterator ends the process.
@@ -127,13 +149,16 @@ class WorkRunner:
         try:
             task = RunTask(order.task, params, inputs, str(spool))
             environment = worker_environment(order.task, params)
-            async with start_worker(
-                task,
-                environment,
-                self._log_path(order),
-                pass_fds=() if listener is None else (listener.fileno(),),
-                warm=partial(self.spares.spawn, KINDS.get(order.task, "")),
-            ) as worker:
+            async with (
+                self._device_lock(order) as lock_fd,
+                start_worker(
+                    task,
+                    environment,
+                    self._log_path(order),
+                    pass_fds=_descriptors(listener, lock_fd),
+                    warm=partial(self.spares.spawn, KINDS.get(order.task, "")),
+                ) as worker,
+            ):
                 self._workers[order.id] = worker
                 yield Started(worker.pid, str(params.get("device", "cpu")))
                 async for frame in worker.frames(ends_stopped=order.epoch > 0):
@@ -144,6 +169,16 @@ class WorkRunner:
             self._workers.pop(order.id, None)
             if listener is not None:
                 listener.close()
+
+    def _device_lock(self, order: WorkOrder) -> AbstractAsyncContextManager[int | None]:
+        """Hold the GPU that a rank computes on, on behalf of its worker; the CPU isn't held."""
+        if order.task not in RANKS:
+            return nullcontext()
+        local_rank = int(order.params.get("local_rank", 0))
+        device = rank_device(self._machine, RANKS[order.task], local_rank)
+        if not device.uuid:
+            return nullcontext()
+        return held(device.uuid, f"a gang of {self._own['node_name']} (process {os.getpid()})")
 
     async def _event(self, frame: Frame, spool: Path, bind_host: str) -> Said:
         said: Said
@@ -191,6 +226,12 @@ class WorkRunner:
     def _log_path(self, order: WorkOrder) -> Path:
         name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{order.id}-{order.task}")
         return self._state_dir.logs / f"{name}.log"
+
+
+def _descriptors(listener: socket.socket | None, lock_fd: int | None) -> tuple[int, ...]:
+    """Return what a worker is given beside its link."""
+    found = (None if listener is None else listener.fileno(), lock_fd)
+    return tuple(number for number in found if number is not None)
 
 
 def _inside(spool: Path, relative: str) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.cluster.gang_places import CUDA, training_devices
-from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.hardware import Gpu, Hardware
 from jupiterd.errors import InvalidSettingError
 
 VISIBLE: Final = "CUDA_VISIBLE_DEVICES"
@@ -33,6 +33,28 @@ def usable_cuda_devices(
         return present
     named = [part for part in environment[VISIBLE].split(",") if part.strip() not in {"", "-1"}]
     return min(present, len(named))
+
+
+def visible_gpus(
+    gpus: Sequence[Gpu], environment: Mapping[str, str] = os.environ
+) -> tuple[Gpu, ...]:
+    """Return the CUDA devices as a worker numbers them: those that the environment leaves it.
+
+    What is named there and isn't among `gpus` (a part of one) is known by that name alone.
+    """
+    present = [gpu for gpu in gpus if gpu.kind == CUDA]
+    if VISIBLE not in environment:
+        return tuple(present)
+    names = [part.strip() for part in environment[VISIBLE].split(",")]
+    return tuple(_named(name, present) for name in names if name not in {"", "-1"})
+
+
+def _named(name: str, present: Sequence[Gpu]) -> Gpu:
+    if name.isdecimal() and int(name) < len(present):
+        return present[int(name)]
+    # A UUID may be cut short, as long as it means one alone.
+    meant = [gpu for gpu in present if gpu.uuid.startswith(name)]
+    return meant[0] if len(meant) == 1 else Gpu(name, name, 0, CUDA)
 
 
 def _folder() -> Path | None:

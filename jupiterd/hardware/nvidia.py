@@ -34,6 +34,23 @@ def probe_nvidia(nvml: Any = None) -> tuple[Gpu, ...]:  # noqa: ANN401 - an unty
         _shut_down(nvml)
 
 
+def free_bytes(uuid: str, nvml: Any = None) -> int:  # noqa: ANN401 - an untyped library
+    """Return how much of a GPU's memory nobody uses; 0 where the driver doesn't say."""
+    try:
+        nvml = nvml or _loaded()
+        nvml.nvmlInit()
+    except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
+        _log.debug("nvml unavailable error=%s", error)
+        return 0
+    try:
+        return int(nvml.nvmlDeviceGetMemoryInfo(nvml.nvmlDeviceGetHandleByUUID(uuid)).free)
+    except Exception as error:  # noqa: BLE001 - nor has each GPU memory of its own
+        _log.debug("nvml says nothing of free memory error=%s", error)
+        return 0
+    finally:
+        _shut_down(nvml)
+
+
 def _loaded() -> Any:  # noqa: ANN401
     """Return pynvml; raises OSError where this machine has no driver for it to ask."""
     ctypes.CDLL(_LIBRARY)

@@ -412,6 +412,34 @@ class ProbeRoutesReply(_message.Message):
     failures: _containers.RepeatedCompositeFieldContainer[Failure]
     def __init__(self, failures: _Optional[_Iterable[_Union[Failure, _Mapping]]] = ...) -> None: ...
 
+class PrepareRanksRequest(_message.Message):
+    __slots__ = ("engine", "ranks", "needs")
+    ENGINE_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_FIELD_NUMBER: _ClassVar[int]
+    engine: str
+    ranks: int
+    needs: _containers.RepeatedCompositeFieldContainer[RankNeed]
+    def __init__(self, engine: _Optional[str] = ..., ranks: _Optional[int] = ..., needs: _Optional[_Iterable[_Union[RankNeed, _Mapping]]] = ...) -> None: ...
+
+class RankNeed(_message.Message):
+    __slots__ = ("micro_batch", "size_bytes")
+    MICRO_BATCH_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    micro_batch: int
+    size_bytes: int
+    def __init__(self, micro_batch: _Optional[int] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+
+class PrepareRanksReply(_message.Message):
+    __slots__ = ("micro_batch", "note", "failure")
+    MICRO_BATCH_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    micro_batch: int
+    note: str
+    failure: Failure
+    def __init__(self, micro_batch: _Optional[int] = ..., note: _Optional[str] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ...) -> None: ...
+
 class WorkRequest(_message.Message):
     __slots__ = ("id", "term", "epoch", "task", "params", "inputs", "bind_host", "attach")
     class InputsEntry(_message.Message):

@@ -119,6 +119,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.ProbeRoutesRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.ProbeRoutesReply.FromString,
                 _registered_method=True)
+        self.PrepareRanks = channel.unary_unary(
+                '/jupiter.v1.Peer/PrepareRanks',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.PrepareRanksRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.PrepareRanksReply.FromString,
+                _registered_method=True)
         self.RunWork = channel.unary_stream(
                 '/jupiter.v1.Peer/RunWork',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.WorkRequest.SerializeToString,
@@ -253,6 +258,13 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def PrepareRanks(self, request, context):
+        """Asks whether a gang's ranks may run here just now: are their devices free, and large enough?
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RunWork(self, request, context):
         """Runs one piece of work; the stream is the lease: when it ends, the work ends. Work of a gang goes
         on for a while, so that the next leader can attach.
@@ -355,6 +367,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.ProbeRoutes,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.ProbeRoutesRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.ProbeRoutesReply.SerializeToString,
+            ),
+            'PrepareRanks': grpc.unary_unary_rpc_method_handler(
+                    servicer.PrepareRanks,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.PrepareRanksRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.PrepareRanksReply.SerializeToString,
             ),
             'RunWork': grpc.unary_stream_rpc_method_handler(
                     servicer.RunWork,
@@ -826,6 +843,33 @@ class Peer:
             '/jupiter.v1.Peer/ProbeRoutes',
             jupiter_dot_v1_dot_peer__pb2.ProbeRoutesRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.ProbeRoutesReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PrepareRanks(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/PrepareRanks',
+            jupiter_dot_v1_dot_peer__pb2.PrepareRanksRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.PrepareRanksReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -8,13 +8,13 @@ import pytest
 from jupiterd.cycle.architectures import matrix_parameters, parameter_count
 from jupiterd.cycle.engine_options import DeviceAbilities, EngineOptions
 from jupiterd.cycle.memory import (
-    RESERVED_SHARE,
     flops_per_token,
     memory_need,
     options_on,
     plan_that_fits,
 )
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
+from jupiterd.cycle.rank_needs import RESERVED_SHARE
 from jupiterd.errors import TooLargeForDeviceError
 
 MODELS = Path(__file__).parents[3] / "config" / "models"

@@ -57,6 +57,7 @@ CALLS: dict[str, Any] = {
     "OpenProbe": peer_pb2.OpenProbeRequest(toward="127.0.0.1"),
     "EndEpoch": peer_pb2.EndEpochRequest(term=9, epoch=9),
     "NotePath": peer_pb2.NotePathRequest(address="127.0.0.1:1", bits_per_s=1.0),
+    "PrepareRanks": peer_pb2.PrepareRanksRequest(engine="torch"),
     "ProbeRoutes": peer_pb2.ProbeRoutesRequest(targets=["127.0.0.1:1"]),
 }
 

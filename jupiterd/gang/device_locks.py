@@ -1,0 +1,119 @@
+"""One live gang for each GPU of this machine, whichever daemon's it is.
+
+Owns the locks: a file for each GPU's UUID in a folder of the whole machine. Doesn't know GPUs. A
+lock goes with the processes that hold its descriptor: a worker is given it, so a GPU is free as
+soon as the worker is gone, and not before, whatever has become of its daemon.
+"""
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from jupiterd.errors import DeviceBusyError
+
+FOLDER: Final = Path("/tmp/jupiter-devices")  # noqa: S108 - all users' daemons must find it
+_MODE_OF_FOLDER: Final = 0o1777
+_MODE_OF_FILE: Final = 0o644
+_MAX_HOLDER_CHARS: Final = 60
+
+TAKE_S: Final = 1.0
+"""How long a lock is tried for: a worker that ends, or somebody who looks, has it for a moment."""
+
+_POLL_S: Final = 0.02
+
+log = logging.getLogger(__name__)
+
+
+async def holder_of(uuid: str, folder: Path = FOLDER) -> str:
+    """Return who goes on training on a GPU; empty where nobody does, or nobody can tell."""
+    deadline_s = time.monotonic() + TAKE_S
+    while (holder := _holder_now(uuid, folder)) and time.monotonic() < deadline_s:  # noqa: ASYNC110
+        await asyncio.sleep(_POLL_S)
+    return holder
+
+
+def _holder_now(uuid: str, folder: Path) -> str:
+    descriptor = _opened(uuid, folder)
+    if descriptor is None:
+        return ""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _holder(descriptor)
+    finally:
+        os.close(descriptor)
+    return ""
+
+
+@asynccontextmanager
+async def held(uuid: str, holder: str, folder: Path = FOLDER) -> AsyncGenerator[int | None]:
+    """Hold a GPU, and yield the descriptor to hand on; None where its lock can't be had at all.
+
+    Raises:
+        DeviceBusyError: somebody else holds it.
+    """
+    descriptor = _opened(uuid, folder)
+    if descriptor is None:
+        yield None
+        return
+    try:
+        await _take(descriptor)
+        _sign(uuid, folder, holder)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+async def _take(descriptor: int) -> None:
+    deadline_s = time.monotonic() + TAKE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline_s:
+                raise DeviceBusyError(f"its GPU is held by {_holder(descriptor)}") from error
+            await asyncio.sleep(_POLL_S)
+        else:
+            return
+
+
+def _opened(uuid: str, folder: Path) -> int | None:
+    """Open the file of a GPU; another user's may be locked too, and needn't be written for that."""
+    path = folder / f"{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
+    try:
+        _make(folder)
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE_OF_FILE))
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        log.warning("device_not_locked", extra={"uuid": uuid, "reason": str(error)})
+        return None
+
+
+def _make(folder: Path) -> None:
+    if not folder.is_dir():
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            folder.chmod(_MODE_OF_FOLDER)  # mkdir's own mode is cut down by the umask
+
+
+def _sign(uuid: str, folder: Path, holder: str) -> None:
+    """Say who holds it, where the file is ours; whoever finds it held reads that."""
+    path = folder / f"{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(holder)
+
+
+def _holder(descriptor: int) -> str:
+    said = os.pread(descriptor, _MAX_HOLDER_CHARS, 0).decode("utf-8", "replace")
+    return "".join(filter(str.isprintable, said)) or "another gang"

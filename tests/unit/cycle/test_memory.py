@@ -10,11 +10,12 @@ from jupiterd.cycle.engine_options import DeviceAbilities, EngineOptions
 from jupiterd.cycle.memory import (
     flops_per_token,
     memory_need,
+    needs_on,
     options_on,
     plan_that_fits,
 )
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
-from jupiterd.cycle.rank_needs import RESERVED_SHARE
+from jupiterd.cycle.rank_needs import RESERVED_SHARE, first_that_fits
 from jupiterd.errors import TooLargeForDeviceError
 
 MODELS = Path(__file__).parents[3] / "config" / "models"
@@ -131,3 +132,26 @@ def test_activations_that_don_t_fit_are_computed_twice():
     large = DeviceAbilities("torch", "cuda", 80 * GB, has_bf16=True)
     assert options_on(small, shape, plan).gradient_checkpointing
     assert not options_on(large, shape, plan).gradient_checkpointing
+
+
+def test_what_a_rank_needs_is_told_for_each_micro_batch_as_it_computes_there():
+    shape, device = PRESETS["100m"], DeviceAbilities("torch", "cuda", 24 * GB, has_bf16=True)
+    asked = plan(shape)
+    needs = needs_on(device, shape, asked, 8)
+    assert [size for size, _ in needs] == [8, 4, 2, 1]
+    options = options_on(device, shape, asked)
+    for size, needed in needs:
+        smaller = asked.model_copy(update={"micro_batch_sequences": size})
+        checkpointing = options.gradient_checkpointing
+        expected = memory_need(
+            shape, smaller, options.precision, gradient_checkpointing=checkpointing
+        )
+        assert needed == expected.total
+
+
+@pytest.mark.parametrize(
+    ("free_gb", "ranks", "found"), [(9, 1, 8), (8, 1, 4), (9, 2, 4), (3, 2, None)]
+)
+def test_the_first_that_fits_is_taken(free_gb: int, ranks: int, found: int | None):
+    needs = [(8, 8 * GB), (4, 4 * GB), (1, 2 * GB)]
+    assert first_that_fits(needs, ranks, free_gb * GB, GB) == found

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator
 
 from jupiterd.daemon.work_events import Finished, Said, Started, WorkOrder
+from jupiterd.rpc import peer_pb2
 
 PID = 7
 
@@ -31,6 +32,10 @@ class Workers:
     def say(self, order: str, *words: Said | Exception) -> None:
         for word in words:
             self._words[order].put_nowait(word)
+
+    async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
+        """Have room for everything."""
+        return peer_pb2.PrepareRanksReply(micro_batch=request.needs[0].micro_batch)
 
     async def all_ended(self) -> None:
         while self.running:

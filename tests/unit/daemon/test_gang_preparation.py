@@ -1,0 +1,135 @@
+"""Members are asked before a gang is formed; those that refuse are done without."""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from jupiterd.cluster.engines import TORCH, EngineChoice
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.daemon import gang_preparation
+from jupiterd.daemon.gang_preparation import LEFT_OUT_S, GangPreparation
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.micro_batches import MicroBatches
+from jupiterd.errors import (
+    DeviceBusyError,
+    DeviceFullError,
+    JupiterError,
+    ModelTooLargeError,
+    PeerUnreachableError,
+)
+from jupiterd.ids import NodeId
+from jupiterd.rpc import peer_pb2
+from tests.unit.cycle.test_memory import PRESETS, plan
+
+A, B = NodeId("a" * 32), NodeId("b" * 32)
+MACHINE = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30, devices=("cpu",))
+USUAL = 8
+FULL = DeviceFullError("beta: cpu has 0.1 GB free, and a gang needs 0.4 GB there at the least")
+
+Answer = tuple[int, str] | JupiterError
+
+
+@dataclass
+class Term:
+    """As much of a term of leading as asking takes: each node answers as it was told to."""
+
+    answers: Mapping[NodeId, Answer]
+    asked: list[tuple[NodeId, peer_pb2.PrepareRanksRequest]] = field(default_factory=list)
+
+    @property
+    def dispatcher(self) -> "Term":
+        return self
+
+    async def prepare(self, node: NodeId, request: peer_pb2.PrepareRanksRequest) -> tuple[int, str]:
+        self.asked.append((node, request))
+        answer = self.answers[node]
+        if isinstance(answer, JupiterError):
+            raise answer
+        return answer
+
+    @contextmanager
+    def named(self, _node: NodeId) -> Generator[None]:
+        yield
+
+    def names(self) -> dict[NodeId, str]:
+        return {A: "alpha", B: "beta"}
+
+    def hardware_of(self, _node: NodeId) -> Hardware:
+        return MACHINE
+
+
+def preparing(term: Term) -> GangPreparation:
+    shape = PRESETS["1m"]
+    return GangPreparation(cast("Leading", term), shape, plan(shape), MicroBatches(USUAL))
+
+
+def launch_of(*gang: NodeId) -> Launch:
+    return Launch(1, EngineChoice(TORCH, gang, "as asked"), "", 0, 0.0)
+
+
+def all_but(without: object) -> Launch:
+    gang = [node for node in (A, A, B) if node not in cast("frozenset[NodeId]", without)]
+    if not gang:
+        raise PeerUnreachableError("no node that is alive can train")
+    return launch_of(*gang)
+
+
+async def test_each_node_is_asked_once_with_what_each_micro_batch_needs():
+    term = Term({A: (USUAL, ""), B: (USUAL, "")})
+    launch = await preparing(term).prepared(all_but)
+    assert (launch.gang, launch.micro_batches) == ((A, A, B), (USUAL,) * 3)
+    assert launch.choice.reason == "as asked"
+    (alpha, request), (beta, other) = term.asked
+    assert (alpha, request.ranks, beta, other.ranks) == (A, 2, B, 1)
+    needs = [(need.micro_batch, need.size_bytes) for need in request.needs]
+    assert [size for size, _ in needs] == [8, 4, 2, 1]
+    assert [needed for _, needed in needs] == sorted((n for _, n in needs), reverse=True)
+
+
+async def test_a_node_with_less_room_takes_fewer_at_a_time():
+    launch = await preparing(Term({A: (USUAL, ""), B: (2, "micro batches of 2: why")})).prepared(
+        all_but
+    )
+    assert launch.micro_batches == (USUAL, USUAL, 2)
+    assert launch.choice.reason == "as asked; beta: micro batches of 2: why"
+
+
+async def test_the_gang_forms_without_a_node_that_is_too_small():
+    launch = await preparing(Term({A: (USUAL, ""), B: FULL})).prepared(all_but)
+    assert launch.gang == (A, A)
+    assert launch.choice.reason == f"as asked; left out: {FULL.message}"
+
+
+async def test_a_node_that_refused_is_asked_again_after_a_while(monkeypatch: pytest.MonkeyPatch):
+    now_s = 100.0
+    monkeypatch.setattr(gang_preparation, "now_s", lambda: now_s)
+    term = Term({A: (USUAL, ""), B: FULL})
+    preparation = preparing(term)
+    await preparation.prepared(all_but)
+    assert preparation.left_out == {B}
+    now_s += LEFT_OUT_S
+    term.answers = {A: (USUAL, ""), B: (USUAL, "")}
+    assert (await preparation.prepared(all_but)).gang == (A, A, B)
+
+
+async def test_where_all_refuse_the_reason_is_told_and_waiting_may_help():
+    too_large = ModelTooLargeError("alpha: too small")
+    with pytest.raises(DeviceFullError) as refused:
+        await preparing(Term({A: too_large, B: FULL})).prepared(all_but)
+    assert refused.value is FULL
+
+
+async def test_where_all_are_too_small_for_ever_nobody_waits():
+    small = ModelTooLargeError("too small")
+    with pytest.raises(ModelTooLargeError):
+        await preparing(Term({A: small, B: small})).prepared(all_but)
+
+
+async def test_a_gang_is_not_disturbed_for_a_newcomer_that_would_refuse():
+    preparation = preparing(Term({A: (USUAL, ""), B: DeviceBusyError("held by another gang")}))
+    assert await preparation.ready(TORCH, frozenset({A, B})) == {A}
+    assert preparation.left_out == {B}

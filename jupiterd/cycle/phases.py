@@ -55,6 +55,8 @@ class TrainRound:
 
     tokenizer: ArtifactId
     shards: ArtifactId
+    held_out: tuple[ArtifactId, ...] = ()
+    """Text for the loss at the end of each pass; nothing is decided by that."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,9 @@ def next_step(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[S
     return CloseRound(view.completed[judged]), "the gate has decided"
 
 
+_FIRST_COLLECTED = item_id(1, Phase.COLLECT, 0).removesuffix("0")
+
+
 def skip_reason(view_round: int, generator: str, phase: Phase) -> str:
     """Say why a phase has nothing to do in this round; empty when it has."""
     if phase is not Phase.GENERATE or generator:
@@ -102,7 +107,9 @@ def _result(view: RoundView, phase: Phase, number: int = 0, round_number: int = 
 
 def _train(view: RoundView) -> TrainRound:
     packed = _result(view, Phase.PACK)
-    return TrainRound(_tokenizer(view), packed.outputs["shards"])
+    names = sorted(name for name in view.completed if name.startswith(_FIRST_COLLECTED))
+    held_out = tuple(view.completed[name].outputs["holdout"] for name in names)
+    return TrainRound(_tokenizer(view), packed.outputs["shards"], held_out)
 
 
 def _tokenizer(view: RoundView) -> ArtifactId:

@@ -69,7 +69,9 @@ def next_run_step(view: RunView) -> tuple[RunStep, str]:
         return FreezeManifest(view.data), "the data set is there"
     if view.trained is None:
         outputs = view.data.outputs
-        return TrainRound(outputs["tokenizer"], outputs["shards"]), "the data set is frozen"
+        held_out = (outputs[HELD_OUT],) if HELD_OUT in outputs else ()
+        round_ = TrainRound(outputs["tokenizer"], outputs["shards"], held_out)
+        return round_, "the data set is frozen"
     is_judged = evaluation_id(view.trained) in view.completed or view.trained == view.unscored
     if HELD_OUT in view.data.outputs and not is_judged:
         item = _evaluation(view.trained, view.data.outputs[HELD_OUT])

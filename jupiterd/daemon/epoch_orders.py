@@ -3,17 +3,22 @@
 Owns the orders and what each rank must know. Doesn't know when they are given, or followed.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.gang_places import CPU, device_of, place_of
+from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.rendezvous import Rendezvous
 from jupiterd.daemon.work_events import WorkOrder
-from jupiterd.ids import CycleId, NodeId, short
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId, CycleId, NodeId, short
+
+log = logging.getLogger(__name__)
 
 TASKS = {MLX: "train_mlx"}
 """The worker task of an engine; `train` for any other."""
@@ -62,6 +67,28 @@ class EpochOrders:
             "ring": list(meeting.ring),
             "interface": meeting.interfaces.get(launch.gang[rank], ""),
         }
+
+    async def inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
+        """Bring what the ranks need to this node, and return it by name.
+
+        Raises:
+            JupiterError: something of it can't be had; what was held out may be missing.
+        """
+        inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
+        if launch.from_checkpoint:
+            inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
+        elif first := self.asked("start_from"):
+            inputs["weights"] = ArtifactId(first)
+        for artifact in inputs.values():
+            await self.leading.fetch(artifact)
+        for number, artifact in enumerate(step.held_out):
+            try:
+                await self.leading.fetch(artifact)
+            except JupiterError as error:
+                log.warning("no_validation_loss", extra={"reason": error.message})
+            else:
+                inputs[f"holdout.{number}"] = artifact
+        return inputs
 
     def asked(self, setting: str) -> str:
         """Return what people asked of a training run; empty where they didn't say."""

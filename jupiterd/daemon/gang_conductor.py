@@ -199,10 +199,8 @@ class GangConductor:
         launch = await self._preparation.prepared(self._planned)
         choice = launch.choice
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
-        inputs = self._inputs(step, launch)
         self._line.start = launch.from_checkpoint
-        for artifact in inputs.values():  # before anything is recorded: without them no gang starts
-            await self._leading.fetch(artifact)
+        inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
         if (start := inputs.get("checkpoint")) is not None:
             await whole_checkpoint(self._leading.library, start)
         await self._leading.record(self._line.opened(launch))
@@ -259,14 +257,6 @@ class GangConductor:
         """Return what is wanted of the survivors; nothing where their line counts no more."""
         self._line.follow(launch)  # the end may have come between recording and taking note of it
         return wish_for(self._shape, self._line.step()) if self._line.counts() else None
-
-    def _inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
-        inputs = {"shards": step.shards, "tokenizer": step.tokenizer}
-        if launch.from_checkpoint:
-            inputs["checkpoint"] = ArtifactId(launch.from_checkpoint)
-        elif first := self._orders.asked("start_from"):
-            inputs["weights"] = ArtifactId(first)
-        return inputs
 
     async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         await self._leading.library.spread(

@@ -202,6 +202,10 @@ class Engine(Protocol):
         """
         ...
 
+    def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
+        """Return the sum of the cross-entropies, without learning: nothing is changed by it."""
+        ...
+
     def gather(self, values: Sequence[float]) -> Rows:
         """Return what each rank has given, the same on all of them; float32 at the least."""
         ...

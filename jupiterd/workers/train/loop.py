@@ -36,6 +36,8 @@ class StepDone:
     """Before clipping."""
     tokens_per_s: float
     """Of all ranks together."""
+    shares: Shares
+    """How the ranks share the next step."""
     is_last: bool
     """Nothing follows: the round is done, or a rank was told to stop."""
 
@@ -82,6 +84,7 @@ class TrainingLoop:
                     learning_rate=learning_rate,
                     grad_norm=norm,
                     tokens_per_s=self._rate(times),
+                    shares=balance.shares,
                     is_last=stop or step + 1 == plan.steps,
                 )
             )

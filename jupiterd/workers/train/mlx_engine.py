@@ -113,6 +113,14 @@ class MlxEngine:
             mx.eval(self._optimizer.moments)
         return share, norm
 
+    def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
+        """Return the sum of the cross-entropies, without learning."""
+        parameters = tree(self._parameters)
+        return sum(
+            float(self._model.loss(parameters, self._ids(inputs), self._ids(targets)))
+            for inputs, targets in micro_batches
+        )
+
     def gather(self, values: Sequence[float]) -> Rows:
         """Return what each rank has given, the same on all of them."""
         return self._ring.gather(values)

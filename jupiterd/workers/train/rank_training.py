@@ -3,7 +3,7 @@
 Owns putting the parts together: what to start from, when a checkpoint is due, what the daemon is
 told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
 
-inputs: shards, tokenizer, checkpoint or weights (optional)
+inputs: shards, tokenizer, checkpoint or weights (optional), holdout.N (optional)
 params: shape, plan, round, and what the engine's rank module names
 A checkpoint of the same round is continued exactly; one of an earlier round gives its weights.
 """
@@ -45,6 +45,7 @@ from jupiterd.workers.train.engine import Engine, Tensors, digest
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.run_report import RunReport, course_of
 from jupiterd.workers.train.state_keeper import StateKeeper
+from jupiterd.workers.train.validation import Validation, sequences_to_score
 from jupiterd.workers.train.weight_sync import WeightSync
 
 
@@ -105,6 +106,15 @@ class RankTraining:
         self._saver = CheckpointSaver(task.inputs["tokenizer"])
         self._last_good = _name_of(task.inputs.get("checkpoint"))
         self._sync = WeightSync(engine, self._start.step)
+        shards = job.shards
+        self._course = course_of(job.shape, job.plan, self._micro_batch, shards.sequences)
+        self._validation = Validation(
+            task.inputs_named("holdout"),
+            task.inputs["tokenizer"],
+            shards.seq_len,
+            sequences_to_score(job.plan.batch_sequences, shards.sequences),
+            self._micro_batch,
+        )
         self._report = self._new_report()
         keeper = StateKeeper(self._start.step, self._keep)
         engine.updating = keeper.updating
@@ -148,11 +158,10 @@ class RankTraining:
         return int(self._task.params.get("micro_batch_sequences", planned))
 
     def _new_report(self) -> RunReport:
-        params, job = self._task.params, self._job
-        course = course_of(job.shape, job.plan, self._micro_batch, job.shards.sequences)
+        params, shape = self._task.params, self._job.shape
         log_dir = Path(params["log_dir"]) if params.get("log_dir") else None
         node = str(params.get("node_name", ""))
-        return RunReport(self._engine, job.shape, course, node, log_dir, self._start.step)
+        return RunReport(self._engine, shape, self._course, node, log_dir, self._start.step)
 
     def _begin(self, checkpoint: Path | None) -> Start:
         if checkpoint is None:
@@ -187,6 +196,7 @@ class RankTraining:
             "plan": self._plan.what_counts(),
             "round": self._job.round,
             "data": {k: v for k, v in asdict(self._job.shards.index).items() if k != "files"},
+            "held_out": len(self._task.inputs_named("holdout")),
             "step": self._start.step,
             "parameters": sum(math.prod(values.shape) for values in weights.values()),
             # Numbers that are drawn may differ in a last bit between platforms: rank 0's count.
@@ -198,7 +208,8 @@ class RankTraining:
 
     def _step_done(self, done: StepDone) -> None:
         self._last = done
-        self._report.step(done, self._sync.check(done.step, is_last=done.is_last))
+        sync = self._sync.check(done.step, is_last=done.is_last)
+        self._report.step(done, sync, self._val_loss(done))
         readings = {
             "step": done.step,
             "loss": done.loss,
@@ -211,6 +222,12 @@ class RankTraining:
         is_due = done.is_last or done.step % self._plan.checkpoint_every_steps == 0
         if is_due and self._engine.rank == 0:
             self._write_checkpoint(done)
+
+    def _val_loss(self, done: StepDone) -> float | None:
+        """Return the loss on what was held out, at the end of a pass; None in its midst."""
+        if not self._course.ends_pass(done.step):
+            return None
+        return self._validation.loss(self._engine, done.shares)
 
     def _write_checkpoint(self, done: StepDone) -> None:
         state = self._state(done.step, done.mean_loss)

@@ -59,6 +59,10 @@ class Course:
         """Return how many passes are begun."""
         return self.epoch_of(self.steps - 1)
 
+    def ends_pass(self, step: int) -> bool:
+        """Say whether a pass is over once so many steps are done, or training is."""
+        return step == self.steps or self.epoch_of(step) > self.epoch_of(step - 1)
+
     def epoch_of(self, step: int) -> int:
         """Return in which pass (from 1) the step (from 0) begins."""
         return int(step / self.steps_per_epoch) + 1

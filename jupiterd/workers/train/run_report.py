@@ -63,7 +63,7 @@ class RunReport(AbstractContextManager["RunReport"]):
         if self._metrics is not None:
             self._metrics.close()
 
-    def step(self, done: StepDone, sync: str) -> None:
+    def step(self, done: StepDone, sync: str, val_loss: float | None) -> None:
         """Tell of a step; after the last one of a pass, tell of the pass."""
         _say(step_line(self._place, self._course, done.step, done.loss, done.tokens_per_s, sync))
         self._losses.append(done.loss)
@@ -77,20 +77,21 @@ class RunReport(AbstractContextManager["RunReport"]):
                 "lr": done.learning_rate,
             },
         )
-        course, step = self._course, done.step
-        if step == course.steps or course.epoch_of(step) > course.epoch_of(step - 1):
-            self._pass_done(step)
+        if self._course.ends_pass(done.step):
+            self._pass_done(done.step, val_loss)
 
     def finished(self) -> None:
         """Say that all steps are done."""
         _say(end_line(self._place))
 
-    def _pass_done(self, step: int) -> None:
+    def _pass_done(self, step: int, val_loss: float | None) -> None:
         elapsed_s, self._began_s = time.monotonic() - self._began_s, time.monotonic()
         loss, self._losses = sum(self._losses) / len(self._losses), []
         if self._place.rank == 0:
-            _say(epoch_line(self._course, self._course.epoch_of(step - 1), loss, None, elapsed_s))
-        self._write(step, {"train_loss": loss, "epoch_seconds": elapsed_s})
+            epoch = self._course.epoch_of(step - 1)
+            _say(epoch_line(self._course, epoch, loss, val_loss, elapsed_s))
+        told = {"train_loss": loss, "val_loss": val_loss, "epoch_seconds": elapsed_s}
+        self._write(step, told)
 
     def _utilisation(self, tokens_per_s: float) -> float | None:
         """Return the share of the devices' peak that is used; None where nobody knows the peak."""

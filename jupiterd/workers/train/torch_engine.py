@@ -26,7 +26,7 @@ from jupiterd.workers.train.loss_scale import SMALLEST, LossScale
 from jupiterd.workers.train.nccl import GLOO
 from jupiterd.workers.train.torch_clock import ComputeClock
 from jupiterd.workers.train.torch_device import abilities, gpus_of, peak_of, platform_of
-from jupiterd.workers.train.torch_loss import cross_entropy, softmax_error
+from jupiterd.workers.train.torch_loss import cross_entropy, loss_alone, softmax_error
 from jupiterd.workers.train.torch_model import (
     LanguageModel,
     has_plain_output,
@@ -64,6 +64,17 @@ class LossModel(nn.Module):
             return _loss_of_logits(hidden, wanted)
         return cross_entropy(hidden, model.output_weight, wanted, self._compute, self._error_of)
 
+    @torch.no_grad()
+    def nats(self, ids: Tensor, targets: Tensor) -> float:
+        """Return the same sum, computed as it is written: no kernel is compiled for that."""
+        model = cast("LanguageModel", self.model)
+        with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
+            hidden = model.hidden(ids).flatten(0, 1)
+        wanted = targets.flatten()
+        if not has_plain_output(model.config):
+            return float(_loss_of_logits(hidden, wanted))
+        return float(loss_alone(hidden, model.output_weight, wanted, self._compute))
+
 
 class TorchEngine:
     """One rank on torch."""
@@ -84,7 +95,8 @@ class TorchEngine:
                 parameter.data = parameter.data.to(torch.bfloat16)
         self._optimizer = TorchOptimizer(self._parameters, plan)
         self._scale = LossScale()
-        self._loss: nn.Module = LossModel(self._model, self.options, device)
+        self._scored = LossModel(self._model, self.options, device)
+        self._loss: nn.Module = self._scored
         self.device = device
         self.platform, self.gpus = platform_of(device), gpus_of(device)
         self.peak_flops_per_s = peak_of(self.gpus)
@@ -162,6 +174,14 @@ class TorchEngine:
         for parameter in self._parameters.values():
             _forget_gradient(parameter, is_shared=self.world_size > 1)
         return float(share), norm if math.isfinite(norm) else math.nan
+
+    def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
+        """Return the sum of the cross-entropies, without learning, and without dropout."""
+        self._model.eval()
+        try:
+            return sum(self._scored.nats(self._ids(i), self._ids(t)) for i, t in micro_batches)
+        finally:
+            self._model.train()
 
     def gather(self, values: Sequence[float]) -> Rows:
         """Return what each rank has given, the same on all of them."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from jupiterd.cycle.memory import LOGIT_CHUNK_TOKENS
 
@@ -64,6 +65,18 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         """Multiply what the forward pass found."""
         (factor,), (of_hidden, of_weight) = grad_outputs, ctx.saved_tensors
         return of_hidden * factor, of_weight * factor, None, None, None
+
+
+def loss_alone(hidden: Tensor, weight: Tensor, targets: Tensor, compute: torch.dtype) -> Tensor:
+    """Return the sum of the cross-entropies of all tokens, where no gradient is wanted."""
+    matrix = weight.to(compute)
+    with torch.autocast(hidden.device.type, enabled=False):
+        parts = zip(
+            hidden.split(LOGIT_CHUNK_TOKENS), targets.split(LOGIT_CHUNK_TOKENS), strict=True
+        )
+        logits = (((rows.to(compute) @ matrix.t()).float(), wanted) for rows, wanted in parts)
+        losses = [functional.cross_entropy(each, w, reduction="sum") for each, w in logits]
+    return torch.stack(losses).sum()
 
 
 def sum_with_product(total: Tensor | None, left: Tensor, right: Tensor) -> Tensor:

@@ -58,7 +58,9 @@ def test_then_it_is_frozen_trained_on_and_scored_and_the_run_is_closed() -> None
     ready = replace(FRESH, data=DATA)
     assert next_run_step(ready)[0] == FreezeManifest(DATA)
     frozen = replace(ready, has_manifest=True)
-    assert next_run_step(frozen)[0] == TrainRound(ArtifactId("t"), ArtifactId("s"))
+    assert next_run_step(frozen)[0] == TrainRound(
+        ArtifactId("t"), ArtifactId("s"), (ArtifactId("h"),)
+    )
     trained = replace(frozen, trained=MODEL)
     scoring = item_of(trained)
     assert (scoring.task, scoring.inputs) == ("evaluate_held_out", {"model": MODEL, "holdout": "h"})

@@ -56,9 +56,10 @@ def trained(
     micro_batches: Sequence[int] = (2, 3),
     nudge_step: int = 0,
     odd: Mapping[str, Any] | None = None,
+    held_out: Mapping[str, str] | None = None,
 ) -> list[Told]:
     """Train with as many ranks as there are speeds; the last one may be told something else."""
-    inputs, ranks = make_inputs(folder), len(sequence_s)
+    inputs, ranks = make_inputs(folder) | dict(held_out or {}), len(sequence_s)
     store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
     meeting = {
         "engine": engine,

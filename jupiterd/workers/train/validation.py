@@ -1,0 +1,101 @@
+"""The loss on text that isn't trained on, at the end of each pass over the data.
+
+Owns which tokens that are, and each rank's part of them. Doesn't know how a loss is computed
+(`engine`), or when a pass ends. Nothing of what training goes on with is changed by it.
+
+All ranks take part, by the shares that they train with, so that none of them waits for long. There
+are no more sequences than four steps have, which pass forward in the time of a step or two, and no
+more than a quarter of the data's, so that a pass never takes much longer for it.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupiterd.cycle.shares import Shares
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.data.sample_file import read_all
+from jupiterd.workers.data.tokenizer import END_OF_TEXT, encode_batch, load_tokenizer
+from jupiterd.workers.train.engine import Engine, MicroBatch
+
+MOST_SEQUENCES = 64
+MOST_STEPS = 4
+LEAST_PASSES_SHARE = 4
+"""The data has at least so many times as many sequences."""
+
+
+def sequences_to_score(batch: int, trained_on: int) -> int:
+    """Return how many sequences are enough, for steps of `batch` over so many sequences of data."""
+    return max(1, min(MOST_SEQUENCES, MOST_STEPS * batch, trained_on // LEAST_PASSES_SHARE))
+
+
+class Validation:
+    """One rank's part of it; every rank asks for the loss after the same steps."""
+
+    def __init__(
+        self, held_out: Sequence[Path], tokenizer: Path, seq_len: int, most: int, micro_batch: int
+    ) -> None:
+        """Take the folders of what was held out; none: there is no such loss."""
+        self._held_out = held_out
+        self._tokenizer = tokenizer
+        self._seq_len = seq_len
+        self._most = most
+        self._micro_batch = micro_batch
+        self._tokens: NDArray[np.int64] | None = None
+
+    def loss(self, engine: Engine, shares: Shares) -> float | None:
+        """Return the mean over the tokens, in nats; None where there is nothing to score."""
+        if not self._held_out:
+            return None
+        parts = engine.gather(self._part(engine, shares))
+        nats, tokens = (sum(column) for column in zip(*parts, strict=True))
+        return nats / tokens if tokens and math.isfinite(nats) else None
+
+    def _part(self, engine: Engine, shares: Shares) -> tuple[float, float]:
+        """Return this rank's sum of losses, and over how many tokens.
+
+        No number where the text can't be read here: no other rank may wait for this one.
+        """
+        try:
+            sequences = self._sequences()
+        except CorruptArtifactError as error:
+            print(f"no validation loss: {error.message}")  # noqa: T201 - the worker's log
+            return math.nan, 0.0
+        ends = [0, *accumulate(shares)]
+        first, last = (
+            len(sequences) * end // ends[-1] for end in (ends[engine.rank], ends[engine.rank + 1])
+        )
+        mine = sequences[first:last]
+        return engine.nats(list(self._micro_batches(mine))), float(mine[:, 1:].size)
+
+    def _micro_batches(self, sequences: NDArray[np.int64]) -> Iterator[MicroBatch]:
+        for start in range(0, len(sequences), self._micro_batch):
+            tokens = sequences[start : start + self._micro_batch]
+            yield tokens[:, :-1], tokens[:, 1:]
+
+    def _sequences(self) -> NDArray[np.int64]:
+        """Return [sequences, tokens + 1]; shorter than in training where the text is short."""
+        if self._tokens is None:
+            stream = self._stream(self._most * self._seq_len + 1)
+            length = min(self._seq_len, len(stream) - 1)
+            count = (len(stream) - 1) // length if length > 0 else 0
+            rows = [stream[n * length : (n + 1) * length + 1] for n in range(count)]
+            self._tokens = np.array(rows, dtype=np.int64).reshape(count, max(0, length) + 1)
+        return self._tokens
+
+    def _stream(self, enough: int) -> list[int]:
+        """Return the first tokens of the text, each document with its end mark."""
+        tokenizer = load_tokenizer(self._tokenizer)
+        end: int | None = tokenizer.token_to_id(END_OF_TEXT)
+        mark = [] if end is None else [end]
+        stream: list[int] = []
+        for sample in read_all(self._held_out):
+            (ids,) = encode_batch(tokenizer, [sample.text])
+            stream += [*ids, *mark]
+            if len(stream) >= enough:
+                break
+        return stream[:enough]

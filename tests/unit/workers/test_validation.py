@@ -1,0 +1,126 @@
+"""The loss on held-out text after each pass: right, the same for any gang, and without effect."""
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from jupiterd.workers.data.tokenizer import encode_batch, load_tokenizer
+from jupiterd.workers.train.metrics import JSONL_FILE
+from jupiterd.workers.train.torch_model import LanguageModel, make_model
+from jupiterd.workers.train.validation import Validation, sequences_to_score
+from tests.unit.workers.data_material import real, write
+from tests.unit.workers.test_train import tensors, train
+from tests.unit.workers.test_uneven import ENGINES, trained
+from tests.unit.workers.tiny_engine import tiny_engine, tiny_plan
+from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
+
+TEXTS = [f"def value_{n}(a, b):\n    return a * {n} + b\n" for n in range(40)]
+LINE = re.compile(r"Epoch (\d+)/\d+ \| Train loss [\d.]+ \| Val loss (\S+) \|")
+
+
+@pytest.fixture
+def held_out(tmp_path: Path) -> dict[str, str]:
+    parts = [write(tmp_path / f"held{n}", map(real, TEXTS[n::2])) for n in range(2)]
+    return {f"holdout.{n}": str(folder) for n, folder in enumerate(parts)}
+
+
+def told(log: str) -> list[str]:
+    return [found[1] for found in re.findall(LINE, log)]
+
+
+@pytest.mark.parametrize(
+    ("batch", "trained_on", "most"), [(6, 20, 5), (1, 10_000, 4), (512, 10_000, 64), (8, 2, 1)]
+)
+def test_a_pass_is_never_much_longer_for_it(batch: int, trained_on: int, most: int):
+    assert sequences_to_score(batch, trained_on) == most
+
+
+def test_each_pass_ends_with_it_in_the_log_and_the_curves(
+    held_out: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    inputs = make_inputs(tmp_path) | held_out
+    train(inputs, tmp_path / "out", log_dir=str(tmp_path / "curves"))
+    found = told(capfd.readouterr().out)
+    lines = (tmp_path / "curves" / JSONL_FILE).read_text().splitlines()
+    curve = [row["val_loss"] for row in map(json.loads, lines) if "val_loss" in row]
+    assert len(found) == len(curve) == 2, "20 sequences, 6 steps of 6: two passes are begun"
+    assert found == [f"{loss:.4f}" for loss in curve]
+
+
+def test_it_is_the_mean_over_the_held_out_tokens(held_out: dict[str, str], tmp_path: Path):
+    tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
+    folders = [Path(held_out["holdout.0"])]
+    found = Validation(folders, tokenizer, SEQ_LEN, 5, 2).loss(tiny_engine(), (6,))
+
+    ids = encode_batch(load_tokenizer(tokenizer), TEXTS[0::2])
+    stream = torch.tensor([token for document in ids for token in [*document, 0]])
+    model = make_model(tiny_shape(), tiny_plan().seed)
+    assert isinstance(model, torch.nn.Module)
+    called: LanguageModel = model  # pyright: ignore[reportAssignmentType]
+    rows = torch.stack([stream[n * SEQ_LEN : (n + 1) * SEQ_LEN + 1] for n in range(5)])
+    logits = called.hidden(rows[:, :-1]) @ called.output_weight.t()
+    expected = torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
+    assert found == pytest.approx(expected.item(), abs=1e-5)
+
+
+def test_training_is_the_same_to_the_last_bit_with_it_and_without(
+    held_out: dict[str, str], tmp_path: Path
+):
+    inputs = make_inputs(tmp_path)
+    train(inputs, tmp_path / "without")
+    train(inputs | held_out, tmp_path / "with")
+    states = [tmp_path / name / "checkpoint-00000006" for name in ("without", "with")]
+    first, second = map(tensors, states)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    rng = [json.loads((s / "training_state" / "state.json").read_text())["rng"] for s in states]
+    assert rng[0] == rng[1]
+
+
+def test_a_model_with_dropout_is_scored_without_and_trained_with_it(tmp_path: Path):
+    engine = tiny_engine()
+    engine._model.add_module("dropout", torch.nn.Dropout())
+    seen: list[bool] = []
+    engine._scored.nats = lambda _ids, _targets: float(seen.append(engine._model.training) or 0)
+    batch = np.zeros((1, 4), dtype=np.int64)
+    engine.nats([(batch, batch)])
+    assert (seen, engine._model.training) == ([False], True)
+
+
+def test_text_shorter_than_a_sequence_is_scored_all_the_same(tmp_path: Path):
+    tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
+    folder = write(tmp_path / "short", [real("ab")])
+    loss = Validation([folder], tokenizer, SEQ_LEN, 5, 2).loss(tiny_engine(), (6,))
+    assert loss is not None
+    assert math.isfinite(loss)
+
+
+def test_what_cannot_be_read_costs_the_number_and_not_the_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "samples.jsonl.zst").write_bytes(b"not zstd")
+    empty = write(tmp_path / "empty", [])
+    for folder in (tmp_path / "broken", empty):
+        inputs = make_inputs(tmp_path) | {"holdout.0": str(folder)}
+        train(inputs, tmp_path / "out" / folder.name)
+        assert told(capfd.readouterr().out) == ["N/A", "N/A"]
+
+
+@pytest.mark.net
+@pytest.mark.timeout(150)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ranks_of_unlike_speed_say_what_one_machine_says(
+    engine: str, held_out: dict[str, str], tmp_path: Path
+):
+    for name, speeds in (("one", (0.0,)), ("two", (0.0, 0.02))):
+        (tmp_path / name).mkdir()
+        ranks = trained(tmp_path / name, engine, 8, speeds, (2, 3), held_out=held_out)
+        assert [rank["error"] for rank in ranks] == [""] * len(speeds)
+    one, two = (told((tmp_path / name / "0" / "log").read_text()) for name in ("one", "two"))
+    assert len(one) > 1
+    assert list(map(float, one)) == pytest.approx(list(map(float, two)), abs=2e-4)

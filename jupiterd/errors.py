@@ -238,6 +238,14 @@ class CorruptCheckpointError(CorruptArtifactError):
     default_hint = "training goes on from the checkpoint before it"
 
 
+class CorruptWeightsError(CorruptArtifactError):
+    """The weights that a run is to begin with are damaged, or can't be read."""
+
+    code = "corrupt-weights"
+    is_permanent = True
+    default_hint = "fetch or convert the model again, and start anew with its folder"
+
+
 class CorruptLedgerError(JupiterError):
     """A ledger entry whose hash, signature or chain is wrong."""
 
@@ -380,6 +388,12 @@ class ModelTooLargeError(OutOfMemoryError):
     code = "model-too-large"
     is_permanent = True
     default_hint = "choose a smaller --size or seq_len, or give that node another role"
+
+
+class WorkerCrashedError(WorkFailedError):
+    """A worker process was ended by a fault of its own, such as a bad access to memory."""
+
+    code = "worker-crashed"
 
 
 class WorkStoppedError(WorkFailedError):

@@ -6,10 +6,18 @@ Owns that choice and reading config.json. Doesn't know which presets there are.
 from pathlib import Path
 from typing import Any
 
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import NotFoundError, UsageError
 
 CONFIG = "config.json"
 HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder"
+
+OTHER_FORMS = ("pytorch_model*.bin", "*.pth", "*.pt", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
+"""Weights that others keep so; the first three are pickles, which run code when they are read."""
+
+_CONVERT = (
+    'convert them: python -c "from transformers import AutoModelForCausalLM as M; '
+    "M.from_pretrained('DIR').save_pretrained('DIR')\""
+)
 
 
 def model_arguments(text: str) -> dict[str, Any]:
@@ -17,6 +25,7 @@ def model_arguments(text: str) -> dict[str, Any]:
 
     Raises:
         NotFoundError: the folder isn't here, or has no config.json that can be read.
+        UsageError: it holds weights in another form than safetensors.
     """
     folder = Path(text).expanduser()
     if "/" not in text and not (folder / CONFIG).is_file():
@@ -27,11 +36,22 @@ def model_arguments(text: str) -> dict[str, Any]:
         raise NotFoundError(f"{folder / CONFIG} can't be read", HINT) from error
     where = folder.resolve()
     holds_weights = any(where.glob("*.safetensors"))
+    if not holds_weights:
+        _refuse_others(where)
     return {
         "model": where.name,
         "config": config,
         **({"weights_folder": str(where)} if holds_weights else {}),
     }
+
+
+def _refuse_others(folder: Path) -> None:
+    """Refuse weights in a form that isn't read: training would begin with random ones instead."""
+    others = sorted(path.name for form in OTHER_FORMS for path in folder.glob(form))
+    if others:
+        raise UsageError(
+            f"{folder} holds weights as {others[0]}, and only safetensors are read", _CONVERT
+        )
 
 
 def tokenizer_options(model: dict[str, Any]) -> dict[str, Any]:

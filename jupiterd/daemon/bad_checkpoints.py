@@ -6,12 +6,18 @@ before. Doesn't know how a line is found (`progress_tree`).
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from jupiterd.cluster.facts import LineParked
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.library import Library
-from jupiterd.errors import CorruptArtifactError, CorruptCheckpointError, NotFoundError
+from jupiterd.errors import (
+    CorruptArtifactError,
+    CorruptCheckpointError,
+    CorruptWeightsError,
+    NotFoundError,
+)
 from jupiterd.ids import ArtifactId, CycleId, short
 from jupiterd.store.wholeness import first_damage
 
@@ -34,6 +40,25 @@ async def whole_checkpoint(library: Library, artifact: ArtifactId) -> Path:
         path = await _another(library, artifact, damage)
     library.known_whole.add(artifact)
     return path
+
+
+async def whole_start(library: Library, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
+    """Return the folder of what a rank starts from, by its name among the inputs, read again.
+
+    Raises:
+        CorruptCheckpointError: it is a checkpoint, and nobody in reach has a whole one.
+        CorruptWeightsError: it is the weights to begin with, and nobody in reach has them whole.
+        NotFoundError: nobody in reach has it at all.
+    """
+    if (checkpoint := inputs.get("checkpoint")) is not None:
+        return {"checkpoint": str(await whole_checkpoint(library, checkpoint))}
+    if (weights := inputs.get("weights")) is None:
+        return {}
+    try:
+        return {"weights": str(await whole_checkpoint(library, weights))}
+    except CorruptCheckpointError as error:
+        told = error.message.removeprefix("checkpoint ")
+        raise CorruptWeightsError(f"the run can't begin: {told}") from error
 
 
 async def _another(library: Library, artifact: ArtifactId, damage: str) -> Path:

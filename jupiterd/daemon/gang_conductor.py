@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
 from dataclasses import replace
 
+from jupiterd.cluster.backends import NCCL
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.facts import (
     EpochAdopted,
@@ -26,7 +27,7 @@ from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.adoption import Adopted, adopted
-from jupiterd.daemon.bad_checkpoints import set_aside, whole_checkpoint
+from jupiterd.daemon.bad_checkpoints import set_aside, whole_start
 from jupiterd.daemon.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commit_queue import CommitQueue
@@ -59,6 +60,7 @@ from jupiterd.errors import (
     OutOfMemoryError,
     PeerUnreachableError,
     TimedOutError,
+    WorkerCrashedError,
     WorkFailedError,
     all_of,
 )
@@ -201,8 +203,7 @@ class GangConductor:
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         self._line.start = launch.from_checkpoint
         inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
-        if (start := inputs.get("checkpoint")) is not None:
-            await whole_checkpoint(self._leading.library, start)
+        await whole_start(self._leading.library, inputs)
         await self._leading.record(self._line.opened(launch))
         self._change.mark("opened")
         self._line.follow(launch)
@@ -378,7 +379,7 @@ class GangConductor:
         self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch
     ) -> None:
         """Follow one rank to its end, and give up on a ring that isn't formed in time."""
-        forming = asyncio.timeout(None)
+        forming, has_met = asyncio.timeout(None), False
         self._watch.heard(rank, now_s())
         try:
             async with forming, aclosing(work) as events:
@@ -388,6 +389,7 @@ class GangConductor:
                         case Started() if launch.is_ring:
                             forming.reschedule(asyncio.get_running_loop().time() + RING_TIMEOUT_S)
                         case Joined():
+                            has_met = True
                             forming.reschedule(None)
                         case Advanced(done):
                             self._watch.stepped(rank, done, now_s())
@@ -401,6 +403,11 @@ class GangConductor:
             sizes = {"rank": rank, "sequences_at_a_time": size, "reason": error.message}
             log.warning("micro_batch_halved", extra=sizes)
             raise
+        except WorkerCrashedError as error:
+            if has_met or launch.choice.backend != NCCL:
+                raise
+            told = f"{error.message}; it hadn't summed over NCCL yet"
+            raise NcclFailedError(told, error.hint) from error
         except TimeoutError as error:
             if not forming.expired():
                 raise

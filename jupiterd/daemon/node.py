@@ -163,7 +163,7 @@ class Node:
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
             ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
-            ("retention", Retention(self.journal, self.library.store).run()),
+            ("retention", Retention(self.journal, self.library.store, self.state_dir.curves).run()),
         ):
             self._group.create_task(task, name=name)
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})

@@ -21,7 +21,7 @@ from jupiterd.cluster.engines import MLX, TORCH
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import rank_room
-from jupiterd.daemon.bad_checkpoints import whole_checkpoint
+from jupiterd.daemon.bad_checkpoints import whole_start
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
@@ -104,8 +104,7 @@ class WorkRunner:
             JupiterError: the worker failed, or an input can't be had.
         """
         inputs = await self._library.ensure_all(order.inputs)
-        if (start := order.inputs.get("checkpoint")) is not None:
-            inputs["checkpoint"] = str(await whole_checkpoint(self._library, start))
+        inputs |= await whole_start(self._library, order.inputs)
         spool = self._state_dir.spool / secrets.token_hex(8)
         with written():
             spool.mkdir(mode=0o700)

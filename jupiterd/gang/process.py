@@ -27,7 +27,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from jupiterd.errors import WorkFailedError
+from jupiterd.errors import WorkerCrashedError, WorkFailedError
 from jupiterd.frames import (
     LINK_FD_VARIABLE,
     Frame,
@@ -51,6 +51,11 @@ END_GRACE_S = 2.0
 
 TERM_GRACE_S = 0.3
 """Between SIGTERM and SIGKILL."""
+
+CRASHES = frozenset(
+    {signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP}
+)
+"""What a process is ended with by its own fault; nobody sends these from outside."""
 
 _CHUNK_BYTES = 1 << 16
 
@@ -199,7 +204,9 @@ class Worker:
         if not await self._leaves_within(END_GRACE_S):
             return WorkFailedError(f"the {self._task} worker (pid {self.pid}) closed its link")
         await self._output_kept()
-        return WorkFailedError(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
+        has_crashed = -(self._process.returncode or 0) in CRASHES and not self._was_stopped
+        kind = WorkerCrashedError if has_crashed else WorkFailedError
+        return kind(f"the {self._task} worker (pid {self.pid}) {self._ending()}")
 
     def _ending(self) -> str:
         if self._was_stopped:

@@ -23,6 +23,7 @@ from jupiterd.errors import (
     ConflictError,
     CorruptArtifactError,
     CorruptCheckpointError,
+    CorruptWeightsError,
     LossDivergedError,
     UsageError,
 )
@@ -165,13 +166,20 @@ class RankTraining:
 
     def _begin(self, checkpoint: Path | None) -> Start:
         if checkpoint is None:
-            if (weights := self._task.inputs.get("weights")) is not None:
-                load_weights(weights, self._engine)
+            self._load_first(self._task.inputs.get("weights"))
             return Start(0, 0)
         try:
             return self._go_on_from(checkpoint)
         except CorruptArtifactError as error:
             raise CorruptCheckpointError(error.message) from error
+
+    def _load_first(self, weights: Path | None) -> None:
+        if weights is None:
+            return
+        try:
+            load_weights(weights, self._engine)
+        except CorruptArtifactError as error:
+            raise CorruptWeightsError(f"the run can't begin: {error.message}") from error
 
     def _go_on_from(self, checkpoint: Path) -> Start:
         state = load_state(checkpoint)

@@ -236,3 +236,21 @@ def test_a_run_is_stopped(daemon, ctl):
 
 def test_the_help_names_every_option(ctl, golden):
     golden("train_start_help.txt", ctl("train", "start", "--help").out)
+
+
+@pytest.mark.parametrize("file", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin", "m.pth"])
+def test_weights_that_are_not_read_are_refused_and_not_left_out(daemon, ctl, tmp_path, file):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / file).write_bytes(b"a pickle")
+    ran = ctl("train", "start", "--data", "letters", "--model", str(tmp_path))
+    assert (ran.exit_code, daemon.executed) == (2, [])
+    told, hint = ran.err.splitlines()
+    assert told.endswith(f"holds weights as {file}, and only safetensors are read")
+    assert "save_pretrained" in hint
+
+
+def test_a_pickle_beside_safetensors_is_in_nobodys_way(daemon, ctl, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    for name in ("pytorch_model.bin", "model.safetensors"):
+        (tmp_path / name).write_bytes(b"weights")
+    assert ctl("train", "start", "--data", "letters", "--model", str(tmp_path)).exit_code == 0

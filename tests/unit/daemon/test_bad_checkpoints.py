@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.bad_checkpoints import set_aside, whole_checkpoint
+from jupiterd.daemon.bad_checkpoints import set_aside, whole_checkpoint, whole_start
 from jupiterd.daemon.line_parking import take_up
 from jupiterd.daemon.node import Node
-from jupiterd.errors import CorruptCheckpointError
+from jupiterd.errors import CorruptCheckpointError, CorruptWeightsError
 from jupiterd.ids import ArtifactId
 from jupiterd.store.artifacts import ArtifactStore
 from tests.unit.cluster.building import CYCLE, checkpoint, data_asked, training
@@ -83,6 +83,23 @@ async def test_a_copy_that_lacks_a_file_or_a_part_of_one_is_damaged(
             one.library.known_whole.clear()
             with pytest.raises(CorruptCheckpointError, match="is damaged"):
                 await whole_checkpoint(one.library, artifact)
+
+
+async def test_damaged_weights_to_begin_with_end_a_run_and_a_checkpoint_does_not(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        for name, error in (
+            ("weights", CorruptWeightsError),
+            ("checkpoint", CorruptCheckpointError),
+        ):
+            artifact = made(one, tmp_path / name)
+            damage(one, artifact)
+            one.library.known_whole.clear()
+            with pytest.raises(error, match=r"damaged \(model.safetensors\)") as told:
+                await whole_start(one.library, {name: artifact, "shards": ArtifactId("s")})
+            assert told.value.is_permanent is (name == "weights")
+        assert await whole_start(one.library, {"shards": ArtifactId("s")}) == {}
 
 
 async def test_a_line_that_was_set_aside_stays_so_for_the_reign(tmp_path: Path) -> None:

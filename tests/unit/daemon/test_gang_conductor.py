@@ -7,17 +7,19 @@ from typing import Any, cast
 
 import pytest
 
+from jupiterd.cluster.backends import GLOO, NCCL
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.engines import MLX, EngineChoice
-from jupiterd.cluster.facts import CheckpointCommitted, LinePinned, RoundCommitted
+from jupiterd.cluster.engines import MLX, TORCH, EngineChoice, choose_engine
+from jupiterd.cluster.facts import CheckpointCommitted, EpochClosed, LinePinned, RoundCommitted
 from jupiterd.cluster.gang_watch import BEAT_S, SILENT_S, GangWatch, Silent
+from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon import gang_conductor
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
-from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.launch import Launch, nccl_failure
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.daemon.progress import ProgressBoard
@@ -35,10 +37,13 @@ from jupiterd.errors import (
     DiskFullError,
     LineChangedError,
     ModelTooLargeError,
+    NcclFailedError,
     NoLeaderError,
     OutOfMemoryError,
     PeerUnreachableError,
     TimedOutError,
+    WorkerCrashedError,
+    WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
@@ -58,6 +63,9 @@ class OneRank:
         self._events = events
         self._is_slow = is_slow
 
+    def hardware_of(self, _node: NodeId) -> None:
+        return None
+
     async def run(self) -> AsyncGenerator[WorkEvent]:
         for event in self._events:
             yield event
@@ -65,11 +73,15 @@ class OneRank:
             await asyncio.Event().wait()
 
 
-async def follow(rank: OneRank) -> None:
+def following(rank: OneRank, launch: Launch = LAUNCH) -> GangConductor:
     conductor = GangConductor(cast("Leading", rank), CYCLE, 1, cast("ModelShape", None), PLAN)
-    conductor._show(LAUNCH, {})
-    conductor._watch = GangWatch(len(LAUNCH.gang), 0.0, lambda _: 0.0)
-    await conductor._follow(0, A, rank.run(), LAUNCH)
+    conductor._show(launch, {})
+    conductor._watch = GangWatch(len(launch.gang), 0.0, lambda _: 0.0)
+    return conductor
+
+
+async def follow(rank: OneRank) -> None:
+    await following(rank)._follow(0, A, rank.run(), LAUNCH)
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +112,60 @@ async def test_the_gang_and_its_note_are_shown() -> None:
     seat: dict[str, Any] = plain["gang"][0]
     assert (seat["engine"], seat["device"], seat["pid"]) == ("mlx/ring", "gpu", 7)
     assert plain["detail"] == "a note"
+
+
+CRASH = WorkerCrashedError("beta: the train worker (pid 7) was killed by SIGABRT: NCCL WARN")
+
+
+@pytest.mark.parametrize(
+    ("backend", "before", "becomes"),
+    [
+        (NCCL, [], NcclFailedError),
+        (NCCL, [Started(7, "cuda:0")], NcclFailedError),
+        (NCCL, [Started(7, "cuda:0"), Joined("cuda:0", "")], WorkerCrashedError),
+        (GLOO, [Started(7, "cuda:0")], WorkerCrashedError),
+    ],
+)
+async def test_a_crash_before_the_first_sum_over_nccl_is_nccls(
+    backend: str, before: list[WorkEvent], becomes: type[WorkFailedError]
+) -> None:
+    launch = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", backend))
+
+    async def events() -> AsyncGenerator[WorkEvent]:
+        for event in before:
+            yield event
+        raise CRASH
+
+    conductor = following(OneRank(), launch)
+    with pytest.raises(WorkFailedError) as told:
+        await conductor._follow(0, A, events(), launch)
+    assert type(told.value) is becomes
+    assert told.value.message.startswith(CRASH.message)
+
+
+@pytest.mark.usefixtures("soon")
+async def test_after_a_crash_in_nccl_the_next_epoch_uses_gloo_and_says_why() -> None:
+    term = Recording()
+    conductor = epoch_on(term, "")
+    launch = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", NCCL))
+
+    async def crash() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail(WorkFailedError("alpha: the train worker ended with status 1")))
+            group.create_task(fail(NcclFailedError(CRASH.message)))
+
+    async def fail(error: WorkFailedError) -> None:
+        raise error
+
+    with pytest.raises(ExceptionGroup):
+        await conductor._see_through(launch, crash())
+    (closed,) = (fact for fact in term.recorded if isinstance(fact, EpochClosed))
+    assert (closed.code, closed.reason) == ("nccl-failed", CRASH.message)
+    machine = Hardware("Linux", "x86_64", "cpu", 8, 1 << 34, (), (TORCH,), devices=("cuda:0",))
+    failure = nccl_failure(term.state)
+    choice = choose_engine(TORCH, {A: machine, B: machine}, nccl_failure=failure)
+    assert choice.label == "torch/gloo"
+    assert "gloo, since NCCL failed in epoch 3" in choice.reason
 
 
 class LostTerm:

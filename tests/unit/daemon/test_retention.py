@@ -1,10 +1,12 @@
 """When old checkpoints go from a node's disk."""
 
+import os
 from pathlib import Path
 
 from jupiterd.daemon.node import Node
+from jupiterd.daemon.old_curves import KEPT_RUNS, remove_old
 from jupiterd.daemon.retention import GRACE_S, Retention
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, short
 from tests.unit.cluster.building import checkpoint, data_asked, pinned, training
 from tests.unit.daemon.two_nodes import found, serving
 
@@ -28,10 +30,48 @@ async def test_old_checkpoints_go_after_the_grace_and_nothing_else(tmp_path: Pat
         ]
         await found(one, facts=(data_asked(), training(), *facts))
         store = one.library.store
-        retention = Retention(one.journal, store)
+        retention = Retention(one.journal, store, one.state_dir.curves)
         await retention.look(0.0)
         await retention.look(GRACE_S - 1)
         assert set(store.ids()) == {*line, other}
         await one.journal.append(2, [pinned(line[1])])  # needed again, and no more
         await retention.look(GRACE_S)
         assert set(store.ids()) == {*line[1:2], *line[3:], other}
+
+
+def curve(curves: Path, name: str, age_s: int) -> Path:
+    folder = curves / name
+    folder.mkdir(parents=True)
+    file = folder / "metrics.jsonl"
+    file.write_text("{}")
+    for path in (file, folder):
+        os.utime(path, (1_000_000 - age_s,) * 2)
+    return folder
+
+
+def test_the_newest_curves_are_kept_by_when_they_were_last_written(tmp_path: Path) -> None:
+    folders = [curve(tmp_path, f"run{age}", age) for age in range(5)]
+    os.utime(folders[4] / "metrics.jsonl", (2_000_000,) * 2)
+    assert sorted(remove_old(tmp_path, frozenset(), kept=3)) == ["run2", "run3"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run0", "run1", "run4"]
+    assert remove_old(tmp_path / "none", frozenset()) == []
+
+
+def test_a_link_among_the_curves_leads_to_nothing_that_goes(tmp_path: Path) -> None:
+    mine = curve(tmp_path / "elsewhere", "mine", 9)
+    (tmp_path / "curves").mkdir()
+    (tmp_path / "curves" / "link").symlink_to(mine, target_is_directory=True)
+    assert remove_old(tmp_path / "curves", frozenset(), kept=0) == []
+    assert (mine / "metrics.jsonl").exists()
+
+
+async def test_curves_of_a_run_that_goes_on_are_kept_however_old(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        run = data_asked().cycle
+        await found(one, facts=(data_asked(), training()))
+        curves = one.state_dir.curves
+        curve(curves, short(run), age_s=10_000)
+        others = [curve(curves, f"other{age}", age) for age in range(KEPT_RUNS + 2)]
+        await Retention(one.journal, one.library.store, curves).look_at_curves()
+        assert (curves / short(run)).exists()
+        assert [path.exists() for path in others] == [True] * KEPT_RUNS + [False] * 2

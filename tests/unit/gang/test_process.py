@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.errors import WorkFailedError
+from jupiterd.errors import WorkerCrashedError, WorkFailedError
 from jupiterd.frames import Frame, Progressed, RunTask, StoreOpened, TaskFailed, TaskFinished
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.log_file import LogFile
@@ -52,8 +52,8 @@ async def test_a_worker_that_ends_without_a_word_is_told_of_with_its_last_line(s
     assert e.value.message.endswith("and no result: no room for 12 GiB")
 
 
-async def test_a_signal_is_named(start: Start):
-    with pytest.raises(WorkFailedError, match="was killed by SIGSEGV: hm"):
+async def test_a_crash_is_named_and_told_from_being_killed(start: Start):
+    with pytest.raises(WorkerCrashedError, match="was killed by SIGSEGV: hm"):
         async with start("die", signal=int(signal.SIGSEGV), words="hm", status=0) as worker:
             await heard(worker)
 
@@ -64,8 +64,9 @@ async def test_kill_9_is_noticed_at_once(start: Start):
         await anext(frames)
         os.kill(worker.pid, signal.SIGKILL)
         began_s = time.monotonic()
-        with pytest.raises(WorkFailedError, match="was killed by SIGKILL"):
+        with pytest.raises(WorkFailedError, match="was killed by SIGKILL") as told:
             await anext(frames)
+        assert not isinstance(told.value, WorkerCrashedError), "it was no fault of its own"
         assert time.monotonic() - began_s < 1.0
 
 

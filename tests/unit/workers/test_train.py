@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import derive
-from jupiterd.errors import ConflictError, LossDivergedError, UsageError
+from jupiterd.errors import ConflictError, CorruptWeightsError, LossDivergedError, UsageError
 from jupiterd.frames import (
     CheckpointUnsaved,
     CheckpointWritten,
@@ -189,6 +189,21 @@ def test_nothing_is_left_to_do_after_the_last_step(inputs: dict[str, str], tmp_p
     finished, frames = train(inputs | {"checkpoint": last}, tmp_path / "second")
     assert finished.counts["steps"] == 0
     assert frames == [GangJoined("cpu", "")]
+
+
+@pytest.mark.parametrize("how", ["cut short", "missing", "no safetensors at all"])
+def test_damaged_weights_to_begin_with_end_the_run_at_once(
+    inputs: dict[str, str], tmp_path: Path, how: str
+):
+    train(inputs, tmp_path / "first")
+    file = tmp_path / "first" / "checkpoint-00000006" / "model.safetensors"
+    if how == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-9] if how == "cut short" else b"rubbish")
+    with pytest.raises(CorruptWeightsError, match=r"the run can't begin: .*model.safetensors") as e:
+        train(inputs | {"weights": str(file.parent)}, tmp_path / "second")
+    assert e.value.is_permanent
 
 
 @pytest.mark.parametrize("changes", [{"vocab_size": 257}, {"seq_len": 32}])

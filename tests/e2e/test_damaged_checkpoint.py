@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
 from tests.e2e.cluster import NAMES, Daemon, running
 from tests.e2e.surroundings import own_network
@@ -18,11 +19,15 @@ pytestmark = [
     pytest.mark.timeout(280),
 ]
 
-STEPS = 320
+STEPS = 220
 
 
 def checkpoints(daemon: Daemon) -> list[CheckpointCommitted]:
     (run,) = daemon.state().cycles.values()
+    return of_line(run)
+
+
+def of_line(run: CycleState) -> list[CheckpointCommitted]:
     return [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
 
 
@@ -46,9 +51,17 @@ async def test_training_goes_on_from_the_checkpoint_before_the_damaged_one(tmp_p
                 *("--max-steps", str(STEPS), "--gradient-accumulation-steps", "2"),
             )
             assert begun.returncode == 0, begun.stderr
-            await training(cluster, daemons[0], 210, 120)
+            await training(cluster, daemons[0], 110, 120)
             stopped = cluster.ctl("train", "stop", "--yes")
             assert stopped.returncode == 0, stopped.stderr
+            await cluster.recorded(
+                lambda run: (
+                    all(daemon.holds(of_line(run)[-1].artifact) for daemon in daemons)
+                    and len(of_line(run)) == 2
+                ),
+                "step 100 and the stop, on both disks",
+                30,
+            )
             for daemon in daemons:
                 daemon.kill()
             before, newest = checkpoints(daemons[0])[-2:]

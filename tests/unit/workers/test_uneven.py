@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.net, pytest.mark.timeout(150)]
 
 HOST = "127.0.0.1"
 STEPS, BATCH = 50, 16
-FAST_S, SLOW_S = 0.02, 0.06
+FAST_S, SLOW_S = 0.01, 0.03
 """What a sequence takes on either rank, beside the little that is computed."""
 
 ENGINES = ("torch", "mlx")
@@ -30,7 +30,7 @@ Told = Mapping[str, Any]
 
 def plan_of(steps: int) -> TrainPlan:
     changes = {"steps": steps, "batch_sequences": BATCH, "learning_rate": 2e-3}
-    return derive(tiny_shape(), 1, changes)
+    return derive(tiny_shape(), 1, changes).model_copy(update={"checkpoint_every_steps": steps})
 
 
 def started(folder: Path, spec: dict[str, Any]) -> subprocess.Popen[bytes]:
@@ -115,6 +115,10 @@ def test_a_slower_rank_takes_less_and_all_learn_what_one_machine_learns(
     assert median(step["sequences"] for step in later[0]) == pytest.approx(12, abs=1)
     assert median(map(over_ideal, *later)) <= 1.15
 
+    log = (tmp_path / "two" / "1" / "log").read_text()
+    assert "Sync=OK" in log
+    assert log.strip().splitlines()[-1].endswith("Training finished. Gradients in sync.")
+
 
 def over_ideal(*ranks: Told) -> float:
     """Return how long a step was computed, by the best time that any division could have had."""
@@ -126,16 +130,7 @@ def over_ideal(*ranks: Told) -> float:
 def test_a_weight_changed_on_one_rank_stops_the_run_and_names_it(
     engine: str, tmp_path: Path
 ) -> None:
-    told = trained(tmp_path, engine, 80, (0.0, 0.0, 0.0), (2, 2, 2), nudge_step=20)
+    told = trained(tmp_path, engine, 120, (0.0, 0.0, 0.0), (2, 2, 2), nudge_step=60)
     for one in told:
-        assert one["error"] == "rank 2 holds other weights than the rest at step 50"
-        assert len(one["steps"]) == 50
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_ranks_that_nobody_disturbs_stay_in_sync_to_the_end(engine: str, tmp_path: Path) -> None:
-    told = trained(tmp_path, engine, 60, (0.0, 0.0, 0.0), (2, 2, 2))
-    assert [one["error"] for one in told] == ["", "", ""]
-    log = (tmp_path / "1" / "log").read_text()
-    assert "Sync=OK" in log
-    assert log.strip().splitlines()[-1].endswith("Training finished. Gradients in sync.")
+        assert one["error"] == "rank 2 holds other weights than the rest at step 100"
+        assert len(one["steps"]) == 100, "nothing was wrong at the check before"

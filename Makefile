@@ -50,9 +50,9 @@ simulate-hours: setup
 test-network: setup
 	@$(BIN)/python -m pytest tests/network --durations 0
 
-# A training that is struck at random and must end as if it weren't: make chaos [STRIKES=50] [ENGINE=mlx] [SEED=7]
+# A training that is struck at random and must end as if it weren't: make chaos [STRIKES=50] [ENGINE=mlx] [SEED=7] [BLOWS='lose packets']
 chaos: setup
-	@JUPITER_CHAOS_STRIKES=$(or $(STRIKES),50) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
+	@JUPITER_CHAOS_STRIKES=$(or $(STRIKES),50) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) $(if $(BLOWS),JUPITER_CHAOS_BLOWS='$(BLOWS)') \
 	  $(BIN)/python -m pytest -s tests/network/long/test_chaos.py $(if $(ENGINE),-k $(ENGINE))
 
 # How fast and how cheap the cluster's core is: make bench-cluster [ONLY=leader] [TRIALS=5]

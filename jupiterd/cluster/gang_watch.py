@@ -7,6 +7,8 @@ clock is a worker's own node, which notices its death at once.)
     no rank has finished a step for the step limit    a rank is stuck, though its node is well
     the look itself comes late                        proves nothing: all get that time back
 
+Long before a step is stuck it is in doubt: whoever leads looks then whether a link loses packets.
+
 Being wrong costs one re-forming of the gang, so these limits are far below those of membership.
 """
 
@@ -26,6 +28,13 @@ LATE_S = 0.5
 LEAST_STEP_S = 10.0
 STEPS_LONG = 5.0
 """A step may take so many times as long as usual, or LEAST_STEP_S."""
+
+DOUBT_S = 1.2
+DOUBT_STEPS_LONG = 3.0
+"""A step that takes so many times as long as usual, and DOUBT_S, is looked into."""
+
+DOUBT_GROWS = 2.0
+"""Where nothing was found, the next look comes after so many times as long."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +75,18 @@ class GangWatch:
         self._extra_s = extra_s
         self._first: tuple[float, int] | None = None
         self._last: tuple[float, int] | None = None
+        self._progressed_s = now_s
+        self._doubts = 0
+        """How often it was in doubt since then."""
 
     def heard(self, rank: int, now_s: float) -> None:
         """Take in that something was heard of a rank, or that it was told to begin."""
         self._ranks[rank].heard_s = now_s
+
+    def joined(self, rank: int, now_s: float) -> None:
+        """Take in that a rank has met the others."""
+        self.heard(rank, now_s)
+        self._progress(now_s)
 
     def ended(self, rank: int) -> None:
         """Take in that a rank has come to its end: it needn't be heard any more."""
@@ -82,6 +99,17 @@ class GangWatch:
         if self._last is None or step > self._last[1]:
             self._last = (now_s, step)
             self._first = self._first or self._last
+            self._progress(now_s)
+
+    def is_in_doubt(self, now_s: float) -> bool:
+        """Say whether it is time to look why nothing comes of this; once, and again much later."""
+        usual_s = self._usual_s()
+        least_s = DOUBT_S if usual_s is None else max(DOUBT_S, DOUBT_STEPS_LONG * usual_s)
+        is_due = (
+            not self._is_over and now_s - self._progressed_s >= least_s * DOUBT_GROWS**self._doubts
+        )
+        self._doubts += is_due
+        return is_due
 
     def look(self, now_s: float) -> Silent | Stuck | None:
         """Judge; call this every BEAT_S, or more often."""
@@ -91,12 +119,17 @@ class GangWatch:
             self._give_back(late_s)
         return self._silent(now_s) or self._stuck(now_s)
 
+    @property
+    def _is_over(self) -> bool:
+        return all(rank.has_ended for rank in self._ranks)
+
     def _give_back(self, lost_s: float) -> None:
         for rank in self._ranks:
             rank.heard_s = None if rank.heard_s is None else rank.heard_s + lost_s
         if self._first is not None and self._last is not None:
             self._first = (self._first[0] + lost_s, self._first[1])
             self._last = (self._last[0] + lost_s, self._last[1])
+        self._progressed_s += lost_s
 
     def _silent(self, now_s: float) -> Silent | None:
         ages = [
@@ -112,17 +145,31 @@ class GangWatch:
 
     def _stuck(self, now_s: float) -> Stuck | None:
         limit_s = self._limit_s()
-        if limit_s is None or self._last is None or now_s - self._last[0] < limit_s:
+        if (
+            self._is_over
+            or limit_s is None
+            or self._last is None
+            or now_s - self._last[0] < limit_s
+        ):
             return None
         return Stuck(self._waited_for(), now_s - self._last[0])
 
     def _limit_s(self) -> float | None:
         """Return how long the running step may take; None as long as nothing is usual."""
+        usual_s = self._usual_s()
+        if usual_s is None or self._last is None:
+            return None
+        return max(LEAST_STEP_S, STEPS_LONG * usual_s) + self._extra_s(self._last[1])
+
+    def _usual_s(self) -> float | None:
+        """Return how long a step takes here; None as long as that isn't known."""
         if self._first is None or self._last is None or self._first == self._last:
             return None
         (began_s, first), (ended_s, last) = self._first, self._last
-        usual_s = (ended_s - began_s) / (last - first)
-        return max(LEAST_STEP_S, STEPS_LONG * usual_s) + self._extra_s(last)
+        return (ended_s - began_s) / (last - first)
+
+    def _progress(self, now_s: float) -> None:
+        self._progressed_s, self._doubts = now_s, 0
 
     def _waited_for(self) -> int | None:
         """Return the only rank that is behind, if there is one."""

@@ -1,10 +1,11 @@
 """Looking at a gang's clocks while it is followed.
 
-Owns the pace of the looks. Doesn't know what is judged (`gang_watch`), nor what a verdict means.
+Owns the pace of the looks. Doesn't know what is judged (`gang_watch`), what a verdict means, or how
+a gang from which nothing comes is looked into.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from jupiterd.cluster.gang_watch import BEAT_S, GangWatch, Silent, Stuck
@@ -16,13 +17,19 @@ Verdict = Silent | Stuck
 
 @asynccontextmanager
 async def watching(
-    watch: GangWatch, error_of: Callable[[Verdict], JupiterError]
+    watch: GangWatch,
+    error_of: Callable[[Verdict], JupiterError],
+    look_into: Callable[[], Awaitable[None]],
 ) -> AsyncGenerator[None]:
-    """Let a verdict end what is done meanwhile, with its error."""
+    """Let a verdict end what is done meanwhile, with its error; `look_into` may raise its own."""
     async with asyncio.TaskGroup() as group:
-        looking = group.create_task(_look(watch, error_of))
+        tasks = [
+            group.create_task(_look(watch, error_of)),
+            group.create_task(_doubt(watch, look_into)),
+        ]
         yield
-        looking.cancel()
+        for task in tasks:
+            task.cancel()
 
 
 async def _look(watch: GangWatch, error_of: Callable[[Verdict], JupiterError]) -> None:
@@ -30,3 +37,10 @@ async def _look(watch: GangWatch, error_of: Callable[[Verdict], JupiterError]) -
         await asyncio.sleep(BEAT_S)
         if (verdict := watch.look(now_s())) is not None:
             raise error_of(verdict)
+
+
+async def _doubt(watch: GangWatch, look_into: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(BEAT_S)
+        if watch.is_in_doubt(now_s()):
+            await look_into()

@@ -37,6 +37,7 @@ from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.gang_clock import Verdict, watching
 from jupiterd.daemon.gang_joining import growing
 from jupiterd.daemon.gang_preparation import GangPreparation
+from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.kept_states import latest, wish_for
 from jupiterd.daemon.launch import Launch, choose, plan_launch
 from jupiterd.daemon.leading import Leading
@@ -110,6 +111,7 @@ class GangConductor:
         self._reason = FINISHED
         """Why the running epoch ends when its ranks have come to an end by themselves."""
         self._growth = GangGrowth()
+        self._reach = GangReach(leading, self._growth, self._name)
         self._listening = asyncio.Semaphore(0)
         self._watch = GangWatch(0, 0.0, lambda _: 0.0)
         self._silent: set[NodeId] = set()
@@ -123,7 +125,7 @@ class GangConductor:
         """
         barren, wait_s = 0, RETRY_S
         while not self._is_over():
-            before = self._line.step()
+            before, left_out = self._line.step(), self._growth.left_out
             try:
                 if not await self._go_on():
                     await self._run_epoch(step)
@@ -136,6 +138,8 @@ class GangConductor:
                 is_set_aside = await self._set_aside(group)
                 if is_set_aside or self._line.step() > before:
                     barren, wait_s = 0, 0.0
+                if self._growth.left_out > left_out:  # the next gang is another one
+                    wait_s = 0.0
                 # One that ran out of memory is tried with less: there is an end to that.
                 is_mended = is_set_aside or isinstance(error, OutOfMemoryError)
                 barren += not (error.may_mend or is_mended)
@@ -210,9 +214,13 @@ class GangConductor:
         await self._see_through(launch, self._run_gang(inputs, launch))
 
     def _planned(self, without: AbstractSet[NodeId]) -> Launch:
-        ranks = self._plan.batch_sequences
         return plan_launch(
-            self._leading, self._cycle, self._round, max_ranks=ranks, without=without
+            self._leading,
+            self._cycle,
+            self._round,
+            max_ranks=self._plan.batch_sequences,
+            without=without,
+            shunned=self._growth.left_out,
         )
 
     async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
@@ -260,18 +268,20 @@ class GangConductor:
         return wish_for(self._shape, self._line.step()) if self._line.counts() else None
 
     async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
-        await self._leading.library.spread(
-            inputs.values(), [node for node in launch.nodes if node != self._leading.self_id]
-        )
-        self._show(launch, {})
-        self._leading.board.explain(self._cycle, "")
-        self._change.mark("spread")
+        async with self._watching(launch):
+            await self._leading.library.spread(
+                inputs.values(), [node for node in launch.nodes if node != self._leading.self_id]
+            )
+            self._show(launch, {})
+            self._leading.board.explain(self._cycle, "")
+            self._change.mark("spread")
+            await self._form_gang(inputs, launch)
+
+    async def _form_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         self._listening = asyncio.Semaphore(0)
-        meeting_place = self._meeting(launch)
         async with (
             self._committing(launch),
-            meeting_place as meeting,
-            self._watching(launch),
+            self._meeting(launch) as meeting,
             self._growing(launch, inputs.values()),
             asyncio.TaskGroup() as group,
         ):
@@ -296,7 +306,11 @@ class GangConductor:
         self._watch = GangWatch(
             len(launch.gang), now_s(), lambda step: save_s if self._may_save_after(step) else 0.0
         )
-        return watching(self._watch, lambda verdict: self._lost(verdict, launch))
+        return watching(
+            self._watch,
+            lambda verdict: self._lost(verdict, launch),
+            lambda: self._look_into(launch),
+        )
 
     def _may_save_after(self, step: int) -> bool:
         """Say whether a checkpoint may follow: it's due, or this is the last step before a stop."""
@@ -332,7 +346,7 @@ class GangConductor:
             await self._leading.library.spread(inputs, ready)
             return ready
 
-        return growing(self._leading, launch, self._growth, eligible, bring, stops)
+        return growing(self._leading, launch, self._reach, eligible, bring, stops)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
         who = "" if verdict.rank is None else self._name(launch.gang[verdict.rank])
@@ -343,6 +357,15 @@ class GangConductor:
             return PeerUnreachableError(f"{who} has said nothing for {verdict.for_s:.1f} s")
         waited = f"; all wait for rank {verdict.rank} on {who}" if who else ""
         return TimedOutError(f"no step has come to its end for {verdict.for_s:.0f} s{waited}")
+
+    async def _look_into(self, launch: Launch) -> None:
+        """End an epoch from which nothing comes because of a bad link; the next is without it."""
+        gone = await self._reach.hindering(launch)
+        if gone:
+            # What they are asked would be long on its way; they end their part by themselves.
+            self._silent.update(set(gone) - {self._leading.self_id})
+            names = ", ".join(sorted(map(self._name, gone)))
+            raise PeerUnreachableError(f"nothing comes of the gang: the link of {names} is bad")
 
     def _name(self, node: NodeId) -> str:
         """Return the name that people see, even of a member that was just removed."""
@@ -372,8 +395,9 @@ class GangConductor:
 
     def _meeting(self, launch: Launch) -> AbstractAsyncContextManager[Rendezvous]:
         if launch.choice.engine == MLX:
-            return open_ring(self._leading, launch.gang)
-        return open_rendezvous(self._leading, launch.gang, self._orders.store(launch))
+            return open_ring(self._leading, launch.gang, self._reach.prove_routes)
+        store = self._orders.store(launch)
+        return open_rendezvous(self._leading, launch.gang, store, self._reach.prove_routes)
 
     async def _follow(
         self, rank: int, node: NodeId, work: AsyncGenerator[WorkEvent], launch: Launch
@@ -391,6 +415,7 @@ class GangConductor:
                         case Joined():
                             has_met = True
                             forming.reschedule(None)
+                            self._watch.joined(rank, now_s())
                         case Advanced(done):
                             self._watch.stepped(rank, done, now_s())
                         case _:

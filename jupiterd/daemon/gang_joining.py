@@ -1,7 +1,8 @@
 """Letting nodes join a gang that trains: they get ready while it goes on, then it is formed anew.
 
-Owns that order of things. Doesn't know who may join (`gang_growth`), nor how the next epoch is
-launched. The ranks stop together after a step that is finished, so nothing is lost.
+Owns that order of things. Doesn't know who may join (`gang_growth`), who can be met (`gang_reach`),
+nor how the next epoch is launched. The ranks stop together after a step that is finished, so
+nothing is lost; and one whom they can't meet costs them nothing at all.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from contextlib import asynccontextmanager
 
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError
@@ -26,7 +28,7 @@ LOOK_S = 1.0
 async def growing(
     leading: Leading,
     launch: Launch,
-    growth: GangGrowth,
+    reach: GangReach,
     eligible: Callable[[], AbstractSet[NodeId]],
     bring: Callable[[frozenset[NodeId]], Awaitable[frozenset[NodeId]]],
     on_stop: Callable[[frozenset[NodeId]], None],
@@ -38,7 +40,9 @@ async def growing(
 
     async def grow() -> None:
         while True:
-            newcomers = await bring(await _newcomers(launch, growth, eligible))
+            newcomers = await bring(
+                await reach.can_be_met(launch, await _newcomers(launch, reach.growth, eligible))
+            )
             if not newcomers:
                 continue
             on_stop(newcomers)

@@ -74,13 +74,23 @@ def plan_launch(
     *,
     max_ranks: int,
     without: AbstractSet[NodeId] = frozenset(),
+    shunned: AbstractSet[NodeId] = frozenset(),
 ) -> Launch:
-    """Plan the next epoch of a round, with at most so many ranks, and `without` some nodes.
+    """Plan the next epoch of a round, with at most so many ranks.
+
+    Args:
+        leading: of this term.
+        cycle: whose round is trained.
+        round_number: the round.
+        max_ranks: more would have nothing to do.
+        without: who can't take part.
+        shunned: who takes part only where nobody else can.
 
     Raises:
         PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
     """
-    choice = by_links(leading, choose(leading, cycle, max_ranks=max_ranks, without=without))
+    chosen = choose(leading, cycle, max_ranks=max_ranks, without=without, shunned=shunned)
+    choice = by_links(leading, chosen)
     state = leading.cycle(cycle)
     last = state.last_checkpoint(round_number)
     start = last or state.last_checkpoint(round_number - 1)
@@ -99,8 +109,9 @@ def choose(
     *,
     max_ranks: int,
     without: AbstractSet[NodeId] = frozenset(),
+    shunned: AbstractSet[NodeId] = frozenset(),
 ) -> EngineChoice:
-    """Return who would train just now, and on what.
+    """Return who would train just now, and on what; see `plan_launch`.
 
     Raises:
         PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
@@ -108,6 +119,7 @@ def choose(
     state = leading.cycle(cycle)
     training = state.training
     machines = trainers(leading, () if training is None else training.nodes, without)
+    machines = {node: machines[node] for node in machines if node not in shunned} or machines
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
     if training is not None:

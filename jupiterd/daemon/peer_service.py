@@ -22,6 +22,7 @@ from jupiterd.daemon.clusters_seen import to_message
 from jupiterd.daemon.greeter import PROTOCOL
 from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.link_check import ways_to
+from jupiterd.daemon.link_trials import to_reply, try_links
 from jupiterd.daemon.reception import receive
 from jupiterd.daemon.told import told_text
 from jupiterd.daemon.work_events import KeepWish, WorkOrder, made_to_proto, to_proto
@@ -288,6 +289,14 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Say whether a gang's ranks may run here just now."""
         await self._member(context)
         return await self._node.holder.prepare(request)
+
+    async def TryLinks(
+        self, request: peer_pb2.TryLinksRequest, context: Context
+    ) -> peer_pb2.TryLinksReply:
+        """Try our links to other members."""
+        await self._member(context)
+        own, nodes = self._node.identity.node_id, map(NodeId, request.nodes)
+        return to_reply(await try_links(self._node.peers, own, nodes))
 
     async def RunWork(
         self, request: peer_pb2.WorkRequest, context: Context

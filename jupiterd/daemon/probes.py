@@ -44,11 +44,14 @@ class Probes:
             Address(host.strip("[]"), int(port))
             for host, _, port in (target.rpartition(":") for target in request.targets)
         ]
+        found = [(number, error) for number, error in enumerate(await prove(targets)) if error]
         failures = [
             peer_pb2.Failure(code=error.code, message=error.message, hint=error.hint)
-            for error in await prove(targets)
+            for _, error in found
         ]
-        return peer_pb2.ProbeRoutesReply(failures=failures)
+        return peer_pb2.ProbeRoutesReply(
+            failures=failures, unreached=[number for number, _ in found]
+        )
 
     @staticmethod
     async def _close_later(server: asyncio.Server) -> None:

@@ -12,11 +12,12 @@ from typing import Protocol
 
 import grpc
 
+from jupiterd.cluster.gang_links import Link
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.work_events import Listening, WorkEvent, WorkOrder
-from jupiterd.errors import BadRouteError, TimedOutError, from_wire
+from jupiterd.errors import BadRouteError, JupiterError, TimedOutError, from_wire
 from jupiterd.failures import from_rpc
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
@@ -25,6 +26,10 @@ PROBE_TIMEOUT_S = 5.0
 LOOPBACK_HOST = "127.0.0.1"
 """Where the ranks of a gang meet that is on one machine alone."""
 STORE_TIMEOUT_S = 60.0
+
+
+Place = peer_pb2.OpenProbeReply
+"""Where a member is reached, and the ports that it has opened and found."""
 
 
 class Reach(Protocol):
@@ -61,9 +66,19 @@ class Rendezvous:
     """host:port where each rank of an MLX ring will listen."""
 
 
+class Prove(Protocol):
+    """Proves that the members of a gang reach each other."""
+
+    async def __call__(
+        self, leading: "Reach", gang: Sequence[NodeId], *, reserve: bool
+    ) -> dict[NodeId, Place]:
+        """Return where each is reached; see `prove_routes`."""
+        ...
+
+
 @asynccontextmanager
 async def open_rendezvous(
-    leading: Leading, gang: Sequence[NodeId], store_order: WorkOrder
+    leading: Leading, gang: Sequence[NodeId], store_order: WorkOrder, prove: Prove | None = None
 ) -> AsyncGenerator[Rendezvous]:
     """Prove the routes, start the store beside rank 0, and end it on leaving.
 
@@ -73,7 +88,7 @@ async def open_rendezvous(
     if len(gang) == 1:
         yield Rendezvous()
         return
-    places = await prove_routes(leading, gang, reserve=False)
+    places = await (prove or prove_routes)(leading, gang, reserve=False)
     host = places[gang[0]].host
     params = {"world_size": len(gang), "interface": places[gang[0]].interface}
     order = replace(store_order, bind_host=host, params=params)
@@ -94,7 +109,9 @@ async def watched(store: AsyncIterator[WorkEvent]) -> AsyncGenerator[None]:
 
 
 @asynccontextmanager
-async def open_ring(leading: Leading, gang: Sequence[NodeId]) -> AsyncGenerator[Rendezvous]:
+async def open_ring(
+    leading: Leading, gang: Sequence[NodeId], prove: Prove | None = None
+) -> AsyncGenerator[Rendezvous]:
     """Prove the routes, on ports of their own, and find one more on each node for the ring.
 
     The first that connects to a ring's port is taken for a neighbour, so nobody else may touch it.
@@ -105,7 +122,7 @@ async def open_ring(leading: Leading, gang: Sequence[NodeId]) -> AsyncGenerator[
     if len(gang) == 1:
         yield Rendezvous()
         return
-    places = await prove_routes(leading, gang, reserve=True)
+    places = await (prove or prove_routes)(leading, gang, reserve=True)
     for place in places.values():
         if ":" in place.host:
             raise BadRouteError(
@@ -135,30 +152,69 @@ async def _outlive(events: AsyncIterator[WorkEvent]) -> None:
 
 async def prove_routes(
     leading: "Reach", gang: Sequence[NodeId], *, reserve: bool
-) -> dict[NodeId, peer_pb2.OpenProbeReply]:
-    """Let every member open a listener and every other connect to it, over real TCP."""
-    members = list(dict.fromkeys(gang))
-    replies = await asyncio.gather(
-        *(_open_probe(leading, node, members, reserve=reserve) for node in members)
-    )
-    places = dict(zip(members, replies, strict=True))
-    checks = [
-        _probe(
-            leading, node, [f"{p.host}:{p.port}" for other, p in places.items() if other != node]
-        )
-        for node in members
-    ]
-    for failures in await asyncio.gather(*checks):
-        for failure in failures:
-            raise BadRouteError(failure.message, failure.hint)
+) -> dict[NodeId, Place]:
+    """Let every member open a listener and every other connect to it, over real TCP.
+
+    Raises:
+        JupiterError: a member can't reach another one, or can't be asked; the message names them.
+    """
+    places, bad = await try_routes(leading, gang, reserve=reserve)
+    for error in bad.values():
+        raise error
     return places
+
+
+async def try_routes(
+    leading: "Reach", gang: Sequence[NodeId], *, reserve: bool
+) -> tuple[dict[NodeId, Place], dict[Link, JupiterError]]:
+    """Do the same, and return where each is reached, and the links that nothing goes over."""
+    members = list(dict.fromkeys(gang))
+    opened = await asyncio.gather(
+        *(_try_to_open(leading, node, members, reserve=reserve) for node in members)
+    )
+    places: dict[NodeId, Place] = {}
+    bad: dict[Link, JupiterError] = {}
+    for node, place in zip(members, opened, strict=True):
+        if isinstance(place, JupiterError):
+            bad[frozenset((leading.self_id, node))] = place
+        else:
+            places[node] = place
+    found = await asyncio.gather(*(_unreached(leading, node, places) for node in places))
+    return places, bad | {link: error for each in found for link, error in each.items()}
+
+
+async def _try_to_open(
+    leading: "Reach", node: NodeId, members: Sequence[NodeId], *, reserve: bool
+) -> Place | JupiterError:
+    try:
+        return await _open_probe(leading, node, members, reserve=reserve)
+    except JupiterError as error:
+        return error
+
+
+async def _unreached(
+    leading: "Reach", node: NodeId, places: Mapping[NodeId, Place]
+) -> dict[Link, JupiterError]:
+    """Return the links from a node over which it can't reach the other, and why."""
+    others = [other for other in places if other != node]
+    targets = [f"{places[other].host}:{places[other].port}" for other in others]
+    try:
+        reply = await _probe(leading, node, targets)
+    except JupiterError as error:
+        return {frozenset((leading.self_id, node)): error}
+    return {
+        frozenset((node, others[number])): BadRouteError(failure.message, failure.hint)
+        for number, failure in zip(reply.unreached, reply.failures, strict=False)
+        if number < len(others)
+    }
 
 
 async def _open_probe(
     leading: "Reach", node: NodeId, members: Sequence[NodeId], *, reserve: bool
-) -> peer_pb2.OpenProbeReply:
-    other = next((member for member in members if member != node), None)
-    toward = LOOPBACK_HOST if other is None else leading.host_of(other, seen_from=node)
+) -> Place:
+    toward = LOOPBACK_HOST
+    if members != [node]:
+        toward = leading.host_of(_neighbour(leading, node, members), seen_from=node)
     request = peer_pb2.OpenProbeRequest(toward=toward, reserve=reserve)
     if node == leading.self_id:
         reply = await leading.probes.open(request)
@@ -173,14 +229,21 @@ async def _open_probe(
     return reply
 
 
+def _neighbour(leading: "Reach", node: NodeId, members: Sequence[NodeId]) -> NodeId:
+    """Return another member that we know the way to, ourselves if there is none."""
+    others = (member for member in members if member != node)
+    known = (o for o in others if o == leading.self_id or leading.peers.get(o) is not None)
+    return next(known, leading.self_id)
+
+
 async def _probe(
     leading: "Reach", node: NodeId, targets: Sequence[str]
-) -> Sequence[peer_pb2.Failure]:
+) -> peer_pb2.ProbeRoutesReply:
     request = peer_pb2.ProbeRoutesRequest(targets=targets)
     if node == leading.self_id:
-        return (await leading.probes.prove(request)).failures
+        return await leading.probes.prove(request)
     peer = leading.peers.require(node)
     try:
-        return (await peer.channels.control.ProbeRoutes(request, timeout=PROBE_TIMEOUT_S)).failures
+        return await peer.channels.control.ProbeRoutes(request, timeout=PROBE_TIMEOUT_S)
     except grpc.aio.AioRpcError as error:
         raise from_rpc(error, peer.name) from error

@@ -35,10 +35,9 @@ async def listen_probe(host: str) -> tuple[asyncio.Server, int]:
 
 async def prove(
     targets: Iterable[Address], timeout_s: float = PROBE_TIMEOUT_S
-) -> list[BadRouteError]:
-    """Connect to every target at once; return one error for each that can't be reached."""
-    found = await asyncio.gather(*(_prove_one(target, timeout_s) for target in targets))
-    return [error for error in found if error is not None]
+) -> list[BadRouteError | None]:
+    """Connect to every target at once; return why each can't be reached, or None where it can."""
+    return await asyncio.gather(*(_prove_one(target, timeout_s) for target in targets))
 
 
 def bind_listener(host: str) -> socket.socket:

@@ -407,10 +407,34 @@ class ProbeRoutesRequest(_message.Message):
     def __init__(self, targets: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ProbeRoutesReply(_message.Message):
-    __slots__ = ("failures",)
+    __slots__ = ("failures", "unreached")
     FAILURES_FIELD_NUMBER: _ClassVar[int]
+    UNREACHED_FIELD_NUMBER: _ClassVar[int]
     failures: _containers.RepeatedCompositeFieldContainer[Failure]
-    def __init__(self, failures: _Optional[_Iterable[_Union[Failure, _Mapping]]] = ...) -> None: ...
+    unreached: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, failures: _Optional[_Iterable[_Union[Failure, _Mapping]]] = ..., unreached: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class TryLinksRequest(_message.Message):
+    __slots__ = ("nodes",)
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    nodes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, nodes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class TryLinksReply(_message.Message):
+    __slots__ = ("links",)
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    links: _containers.RepeatedCompositeFieldContainer[TriedLink]
+    def __init__(self, links: _Optional[_Iterable[_Union[TriedLink, _Mapping]]] = ...) -> None: ...
+
+class TriedLink(_message.Message):
+    __slots__ = ("node", "handshakes", "unanswered")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    HANDSHAKES_FIELD_NUMBER: _ClassVar[int]
+    UNANSWERED_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    handshakes: int
+    unanswered: int
+    def __init__(self, node: _Optional[str] = ..., handshakes: _Optional[int] = ..., unanswered: _Optional[int] = ...) -> None: ...
 
 class PrepareRanksRequest(_message.Message):
     __slots__ = ("engine", "ranks", "needs")

@@ -124,6 +124,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.PrepareRanksRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.PrepareRanksReply.FromString,
                 _registered_method=True)
+        self.TryLinks = channel.unary_unary(
+                '/jupiter.v1.Peer/TryLinks',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.TryLinksRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.TryLinksReply.FromString,
+                _registered_method=True)
         self.RunWork = channel.unary_stream(
                 '/jupiter.v1.Peer/RunWork',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.WorkRequest.SerializeToString,
@@ -265,6 +270,13 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TryLinks(self, request, context):
+        """Tries the callee's links to other members: many handshakes at once; how many weren't answered?
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RunWork(self, request, context):
         """Runs one piece of work; the stream is the lease: when it ends, the work ends. Work of a gang goes
         on for a while, so that the next leader can attach.
@@ -372,6 +384,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.PrepareRanks,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.PrepareRanksRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.PrepareRanksReply.SerializeToString,
+            ),
+            'TryLinks': grpc.unary_unary_rpc_method_handler(
+                    servicer.TryLinks,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.TryLinksRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.TryLinksReply.SerializeToString,
             ),
             'RunWork': grpc.unary_stream_rpc_method_handler(
                     servicer.RunWork,
@@ -870,6 +887,33 @@ class Peer:
             '/jupiter.v1.Peer/PrepareRanks',
             jupiter_dot_v1_dot_peer__pb2.PrepareRanksRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.PrepareRanksReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TryLinks(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/TryLinks',
+            jupiter_dot_v1_dot_peer__pb2.TryLinksRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.TryLinksReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -53,7 +53,13 @@ SAME_BPB = 0.02
 """How far apart the models of two seeds are."""
 
 
-async def run_struck(folder: Path, engine: str, strikes: int, chance: random.Random) -> None:
+async def run_struck(
+    folder: Path,
+    engine: str,
+    strikes: int,
+    chance: random.Random,
+    among: Sequence[Blow] = tuple(Blow),
+) -> None:
     """Train twice with the same seed, the second time under strikes; both must end alike."""
     steps = STEPS_AT_LEAST[engine] + STEPS_PER_STRIKE[engine] * strikes
     letters = write_letters(folder)
@@ -68,7 +74,7 @@ async def run_struck(folder: Path, engine: str, strikes: int, chance: random.Ran
         expected = await StruckRun(machines, engine, steps).undisturbed()
         print(f"undisturbed: val_bpb {expected:.4f} in {time.monotonic() - began_s:.0f} s")
         run = StruckRun(machines, engine, steps)
-        await run.struck(dealt(strikes, engine, chance), chance)
+        await run.struck(dealt(strikes, engine, chance, among), chance)
         await run.assert_ends_like(expected)
         assert orphans(machines, folder) == []
     assert left_over(folder, []) == []

@@ -1,7 +1,8 @@
 """Who is taken into a gang that trains, and when."""
 
 from jupiterd.cluster.gang_growth import (
-    FICKLE_S,
+    AGAIN_S,
+    FORGIVES_S,
     LEAST_EPOCH_S,
     MAX_SETTLE_S,
     SETTLE_S,
@@ -50,16 +51,57 @@ def test_a_node_that_comes_and_goes_in_between_has_not_settled() -> None:
         assert growth.look(ALL if now_s % 4 else PAIR, float(now_s)) == NOBODY
 
 
-def test_one_that_keeps_leaving_waits_longer_each_time_and_a_steady_one_does_not() -> None:
-    growth, now_s, waits = GangGrowth(), 0.0, list[float]()
-    for _ in range(9):
+def visited(growth: GangGrowth, from_s: float, stays_s: float, times: int) -> list[float]:
+    """Let C train along for a while, again and again; return how long it had to wait in between."""
+    now_s, waits = from_s, list[float]()
+    for _ in range(times):
         growth.begin(ALL, now_s)
-        growth.begin(PAIR, now_s + 1.0)
-        now_s += 1.0 + LEAST_EPOCH_S
+        growth.begin(PAIR, now_s + stays_s)
+        now_s += stays_s + LEAST_EPOCH_S
         waits.append(taken_in_after_s(growth, now_s))
         now_s += waits[-1]
-    assert waits[:3] == [2 * SETTLE_S, 4 * SETTLE_S, 8 * SETTLE_S]
-    assert waits[-1] == MAX_SETTLE_S
-    growth.begin(ALL, now_s)
-    growth.begin(PAIR, now_s + FICKLE_S)
-    assert taken_in_after_s(growth, now_s + FICKLE_S + LEAST_EPOCH_S) == SETTLE_S
+    return waits
+
+
+def test_one_that_keeps_leaving_waits_longer_each_time_and_a_minute_at_most() -> None:
+    waits = visited(GangGrowth(), 0.0, stays_s=1.0, times=9)
+    assert waits == sorted(waits)
+    assert 2 * SETTLE_S - 1.0 <= waits[0] <= 2 * SETTLE_S
+    assert waits[-1] == MAX_SETTLE_S <= 60.0
+
+
+def test_half_a_minute_of_training_makes_up_for_having_been_lost_once() -> None:
+    assert visited(GangGrowth(), 0.0, stays_s=FORGIVES_S, times=9) == [SETTLE_S] * 9
+
+
+def test_one_that_was_often_away_is_trusted_again_after_two_quiet_minutes() -> None:
+    growth = GangGrowth()
+    visited(growth, 0.0, stays_s=1.0, times=9)
+    growth.begin(ALL, 5000.0)
+    growth.begin(PAIR, 5000.0 + 5 * FORGIVES_S)
+    assert taken_in_after_s(growth, 5000.0 + 5 * FORGIVES_S + LEAST_EPOCH_S) == SETTLE_S
+
+
+def test_one_that_can_not_be_met_is_left_out_and_tried_again_until_it_can() -> None:
+    growth = GangGrowth()
+    growth.begin(PAIR, 0.0)
+    now_s = LEAST_EPOCH_S + SETTLE_S
+    for _ in range(20):
+        growth.leave_out(C, now_s)
+        assert growth.left_out == {C}
+        waited_s = taken_in_after_s(growth, now_s)
+        assert waited_s <= AGAIN_S
+        assert not any(growth.look(ALL, now_s + s) for s in range(int(waited_s)))
+        now_s += waited_s
+    assert growth.look(ALL, now_s) == {C}
+    growth.admit(C)
+    assert growth.left_out == NOBODY
+
+
+def test_one_that_was_left_out_stays_so_through_epochs() -> None:
+    growth = GangGrowth()
+    growth.begin(ALL, 0.0)
+    growth.leave_out(C, 20.0)
+    growth.begin(PAIR, 21.0)
+    growth.begin(frozenset({A}), 22.0)
+    assert growth.left_out == {C}

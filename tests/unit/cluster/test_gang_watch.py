@@ -1,10 +1,14 @@
 """The clocks of a gang, in a time of their own."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cluster.gang_watch import (
     BEAT_S,
+    DOUBT_S,
+    DOUBT_STEPS_LONG,
     LATE_S,
     LEAST_STEP_S,
     SILENT_S,
@@ -131,3 +135,57 @@ def test_whoever_was_heard_a_moment_ago_is_not_lost_with_another() -> None:
     verdict = look_until(gang, 6.5, 10.0, 1, 2)
     assert isinstance(verdict, Silent)
     assert (verdict.rank, verdict.others) == (1, ())
+
+
+def test_a_gang_that_has_come_to_its_end_is_waited_for_no_more() -> None:
+    gang = watch()
+    for step in (1, 2):
+        gang.look(float(step))
+        gang.stepped(0, step, float(step))
+    for rank in range(RANKS):
+        gang.ended(rank)
+    assert look_until(gang, 2.0, 100.0, *range(RANKS)) is None
+    assert doubts(gang, 100.0, 200.0) == []
+
+
+def doubts(gang: GangWatch, begin_s: float, end_s: float) -> list[float]:
+    """Return when the gang is in doubt, as it is looked at for a while."""
+    looks = [begin_s + number * BEAT_S for number in range(int((end_s - begin_s) / BEAT_S))]
+    return [now_s for now_s in looks if gang.is_in_doubt(now_s)]
+
+
+def test_a_gang_that_does_not_form_is_looked_into_soon_and_then_ever_more_rarely() -> None:
+    found = doubts(watch(), 0.0, 60.0)
+    assert DOUBT_S <= found[0] < DOUBT_S + 2 * BEAT_S
+    gaps = [later - earlier for earlier, later in pairwise(found)]
+    assert gaps == sorted(gaps)
+    assert len(found) < 7
+
+
+@given(st.floats(0.05, 60.0))
+def test_a_gang_that_trains_as_it_does_is_not_in_doubt_and_one_that_stops_is(step_s: float) -> None:
+    gang = watch()
+    for rank in range(RANKS):
+        gang.joined(rank, 0.0)
+    for step in range(1, 5):
+        if step > 2:
+            assert doubts(gang, step_s * (step - 1), step_s * step) == []
+        gang.stepped(0, step, step_s * step)
+    found = doubts(gang, 4 * step_s, 10 * step_s + 2 * DOUBT_S)
+    assert found[0] - 4 * step_s >= max(DOUBT_S, DOUBT_STEPS_LONG * step_s)
+    assert found[0] - 4 * step_s < max(DOUBT_S, DOUBT_STEPS_LONG * step_s) + 2 * BEAT_S
+
+
+def test_a_step_after_a_doubt_makes_all_well_again() -> None:
+    gang = watch()
+    assert doubts(gang, 0.0, 20.0)
+    gang.joined(1, 20.0)
+    assert doubts(gang, 20.0, 20.0 + DOUBT_S - BEAT_S) == []
+    assert doubts(gang, 20.0 + DOUBT_S - BEAT_S, 20.0 + DOUBT_S + 4 * BEAT_S)
+
+
+def test_a_look_that_comes_late_gives_the_doubts_their_time_back() -> None:
+    gang = watch()
+    gang.look(0.5)
+    gang.look(9.5)
+    assert not gang.is_in_doubt(9.6)

@@ -1,0 +1,86 @@
+"""Whether the members of one gang reach each other, and who is left out because they don't.
+
+Owns the asking, and telling `gang_growth` who came of it; people read it in the log. Doesn't know
+who is to blame for a bad link (`cluster.gang_links`), or how a gang is ended and formed anew.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from jupiterd.cluster.gang_growth import GangGrowth
+from jupiterd.cluster.gang_links import Link, hindering, left_out, lossy_links
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.link_trials import try_all_links
+from jupiterd.daemon.rendezvous import Place, Reach, try_routes
+from jupiterd.errors import JupiterError
+from jupiterd.ids import NodeId
+
+log = logging.getLogger(__name__)
+
+LOSES_PACKETS = "its link loses packets"
+
+
+class GangReach:
+    """What one leader finds out about the links of its gang."""
+
+    def __init__(self, leading: Leading, growth: GangGrowth, name: Callable[[NodeId], str]) -> None:
+        self._leading = leading
+        self.growth = growth
+        self._name = name
+
+    async def prove_routes(
+        self, leading: Reach, gang: Sequence[NodeId], *, reserve: bool
+    ) -> dict[NodeId, Place]:
+        """Return where each is reached; where not all can be, the next gang is formed without some.
+
+        Raises:
+            JupiterError: one can't reach another.
+        """
+        places, bad = await try_routes(leading, gang, reserve=reserve)
+        own = self._leading.self_id
+        stay = () if own in gang else (own,)
+        self._leave_out(left_out(bad, self._in_order([*stay, *gang]), stay), bad)
+        for error in bad.values():
+            raise error
+        return places
+
+    async def hindering(self, launch: Launch) -> list[NodeId]:
+        """Try all links of a gang from which nothing comes; return who is left out from now on."""
+        if len(launch.nodes) == 1:
+            return []
+        own = self._leading.self_id
+        trials = await try_all_links(self._leading.peers, own, self._in_order(launch.nodes))
+        gone = hindering(trials, self._in_order(launch.nodes), own)
+        self._leave_out(gone, {})
+        return gone
+
+    async def can_be_met(self, launch: Launch, newcomers: Collection[NodeId]) -> frozenset[NodeId]:
+        """Return which newcomers a gang can meet, while it trains; the others are tried again."""
+        order = [*launch.nodes, *sorted(newcomers)]
+        (_, bad), trials = await asyncio.gather(
+            try_routes(self._leading, order, reserve=False),
+            try_all_links(self._leading.peers, self._leading.self_id, order),
+        )
+        stay = (self._leading.self_id, *launch.nodes)
+        gone = left_out(bad.keys() | lossy_links(trials), [*stay, *sorted(newcomers)], stay)
+        self._leave_out(gone, bad)
+        met = frozenset(newcomers) - frozenset(gone)
+        for node in met:
+            self.growth.admit(node)
+        return met
+
+    def _in_order(self, gang: Sequence[NodeId]) -> list[NodeId]:
+        """Return the nodes of a gang, ourselves first: of two that are alike the other one goes."""
+        own = self._leading.self_id
+        return sorted(dict.fromkeys(gang), key=lambda node: node != own)
+
+    def _leave_out(self, nodes: Sequence[NodeId], bad: Mapping[Link, JupiterError]) -> None:
+        for node in nodes:
+            self.growth.leave_out(node, now_s())
+            self._leading.pass_over(node)
+            why = next((error.message for link, error in bad.items() if node in link), "")
+            extra = {"node": self._name(node), "reason": why or LOSES_PACKETS}
+            log.warning("left_out_of_gang", extra=extra)

@@ -1,4 +1,4 @@
-"""Prints how gangs heal, beside the goals.
+"""Prints how gangs heal and what watching them costs, beside the goals.
 
 python -m tests.bench.train [--only TEXT] [--trials N] [--seed N]
 """
@@ -10,6 +10,8 @@ import random
 from tests.bench.figure import Figure, Goal, line, machine
 from tests.bench.train.freezes import freezes
 from tests.bench.train.kills import Struck, kills
+from tests.bench.train.losses import Loss, losses
+from tests.bench.train.supervision import supervision
 
 GOALS = {
     "torch": (Goal(0.99, 2.0),),
@@ -19,6 +21,9 @@ TOLD = (Goal(0.99, 0.25),)
 FROZEN_TOLD = (Goal(0.99, 2.5),)
 FROZEN = (Goal(0.99, 5.0),)
 JOINED = (Goal(0.5, 2.0),)
+LOST_STEPS = (Goal(0.99, 1.0),)
+SUPERVISED = (Goal(0.5, 2.0),)
+SUPERVISED_TRIALS = 3
 TRIALS = 20
 
 
@@ -64,6 +69,36 @@ async def print_freezes(engine: str, trials: int, seed: int) -> None:
     print(line(stall, stalls))
 
 
+async def print_losses(loss: Loss, engine: str, trials: int, seed: int) -> None:
+    """Let one gang lose a member again and again."""
+    struck: list[Struck] = []
+    async for strike in losses(loss, engine, trials, random.Random(seed)):
+        struck.append(strike)
+        print(
+            f"  told {strike.told_s:.2f}  trained {strike.trained_s:.2f}  "
+            f"step {strike.step} -> {strike.resumed_from}  [{strike.change}]",
+            flush=True,
+        )
+    if loss is Loss.CABLE:
+        told = Figure(f"{loss} -> declared dead, {engine}", "s", FROZEN_TOLD, _never)
+        print(line(told, [strike.told_s for strike in struck]))
+    trained = Figure(f"{loss} -> next step, {engine}", "s", FROZEN, _never)
+    lost = Figure(f"{loss}: steps lost, {engine}", "steps", LOST_STEPS, _never)
+    print(line(trained, [strike.trained_s for strike in struck]))
+    print(line(lost, [max(0.0, strike.step - strike.resumed_from) for strike in struck]))
+
+
+async def print_supervision(engine: str, trials: int) -> None:
+    """Let one gang train undisturbed."""
+    found = await supervision(engine, min(trials, SUPERVISED_TRIALS))
+    for one in found:
+        print(f"  {one.steps_per_s:.1f} steps/s")
+    leader = Figure(f"supervision by the leader, {engine}", "% of a core", SUPERVISED, _never)
+    follower = Figure(f"supervision by a follower, {engine}", "% of a core", SUPERVISED, _never)
+    print(line(leader, [one.leader_percent for one in found]))
+    print(line(follower, [one.follower_percent for one in found]))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -77,6 +112,11 @@ def main() -> None:
             asyncio.run(print_kills(engine, chosen.trials, chosen.seed))
         if chosen.only in f"freeze {engine}":
             asyncio.run(print_freezes(engine, chosen.trials, chosen.seed))
+        for loss in Loss:
+            if chosen.only in f"{loss} {engine}":
+                asyncio.run(print_losses(loss, engine, chosen.trials, chosen.seed))
+        if chosen.only in f"supervision {engine}":
+            asyncio.run(print_supervision(engine, chosen.trials))
 
 
 main()

@@ -8,12 +8,14 @@ import contextlib
 import re
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.cluster import Cluster, Daemon, Document, three_daemons
 from tests.e2e.tiny_domain import write_domain
+from tests.network.machines import machines_on
 
 STEPS = 1_000_000
 """More than any measuring takes."""
@@ -45,13 +47,19 @@ class Gang:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._asked = cluster[0]
+        self.asked = cluster[0]
+        """Who says how the training goes."""
 
     async def leader(self) -> Daemon:
-        view = await self._asked.ask()
+        view = await self.asked.ask()
         assert view is not None
-        self._asked = self.cluster.by_id(view["cluster"]["leader"], view)
-        return self._asked
+        self.asked = self.cluster.by_id(view["cluster"]["leader"], view)
+        return self.asked
+
+    async def daemon_of(self, node: str) -> Daemon:
+        view = await self.asked.ask()
+        assert view is not None
+        return self.cluster.by_id(node, view)
 
     async def trains(self, ranks: int = 3, timeout_s: float = START_TIMEOUT_S) -> Document:
         """Wait until so many ranks have finished a step of their epoch; the leader tells."""
@@ -60,13 +68,15 @@ class Gang:
             is_whole = len(cycle["gang"]) == ranks and all(seat["pid"] for seat in cycle["gang"])
             return is_whole and cycle["step"] > (cycle["resumed_from_step"] or 0)
 
-        return await self.cluster.until(is_so, f"{ranks} ranks that train", timeout_s, self._asked)
+        return await self.cluster.until(is_so, f"{ranks} ranks that train", timeout_s, self.asked)
 
-    async def changed(self, epoch: int, timeout_s: float = 60.0) -> Change:
-        """Wait until some leader has logged a change to a later epoch than that."""
+    async def changed(
+        self, epoch: int, among: Sequence[Daemon] = (), timeout_s: float = 60.0
+    ) -> Change:
+        """Wait until one of these (or all) has logged a change to a later epoch than that."""
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
-            for daemon in self.cluster.daemons:
+            for daemon in among or self.cluster.daemons:
                 found = [change for change in _changes(daemon) if change.epoch > epoch]
                 if found:
                     return found[0]
@@ -74,13 +84,24 @@ class Gang:
         raise AssertionError(self.cluster.told(f"no epoch after {epoch}"))
 
 
+Home = Callable[[Path], AbstractAsyncContextManager[Cluster]]
+"""Where the daemons run."""
+
+
 @contextlib.asynccontextmanager
-async def training(engine: str) -> AsyncGenerator[Gang]:
+async def on_machines(folder: Path) -> AsyncGenerator[Cluster]:
+    """Let three daemons run on machines of their own, with a cable each."""
+    async with machines_on(3, folder) as machines:
+        yield machines
+
+
+@contextlib.asynccontextmanager
+async def training(engine: str, home: Home = three_daemons) -> AsyncGenerator[Gang]:
     """Let three daemons train the tiny model, four sequences in a step."""
     with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as name:
         folder = Path(name)
         domain = write_domain(folder, STEPS)
-        async with three_daemons(folder) as cluster:
+        async with home(folder) as cluster:
             await cluster.meet()
             for node in cluster.daemons:
                 pinned = await asyncio.to_thread(cluster.ctl, "node", "role", node.name, "trainer")

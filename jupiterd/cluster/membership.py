@@ -160,6 +160,17 @@ class Membership:
         """Return who isn't gone; includes ourselves."""
         return self._with(Liveness.ALIVE, Liveness.SUSPECT)
 
+    def answering(self, now: float) -> frozenset[NodeId]:
+        """Return who is alive and was heard by ourselves just now; includes ourselves.
+
+        It is worth waiting for an answer of theirs. Our own lateness takes nobody out.
+        """
+        since = now - self._timing.quiet_s
+        quiet = {
+            node for node, peer in self._peers.items() if max(peer.heard_at, peer.credit_at) < since
+        }
+        return self.alive() - quiet
+
     def _with(self, *wanted: Liveness) -> frozenset[NodeId]:
         found = (node for node, peer in self._peers.items() if peer.liveness in wanted)
         return frozenset((self._self_id, *found))

@@ -36,7 +36,7 @@ async def adopted(
     Raises:
         JupiterError: some of it doesn't run, or its node is gone or obeys another leader.
     """
-    if not {node for node, _ in orders} <= leading.alive():
+    if not {node for node, _ in orders} <= leading.answering():
         raise PeerUnreachableError("a member of the gang has gone")
     async with AsyncExitStack() as stack:
         streams = [

@@ -175,6 +175,7 @@ class GangConductor:
             await self._end(Launch.of(opened), LEFT_OPEN)
         for opened in left[-1:]:
             launch = Launch.of(opened)
+            self._change.begin(launch.epoch)
             if opened.round != self._round:
                 await self._end(launch, LEFT_OPEN)
                 continue

@@ -20,7 +20,7 @@ from jupiterd.ids import NodeId
 
 log = logging.getLogger(__name__)
 
-LOSES_PACKETS = "its link loses packets"
+BAD_LINK = "its link loses packets, or carries none"
 
 
 class GangReach:
@@ -48,12 +48,14 @@ class GangReach:
         return places
 
     async def hindering(self, launch: Launch) -> list[NodeId]:
-        """Try all links of a gang from which nothing comes; return who is left out from now on."""
+        """Return who is why nothing comes of a gang, by its links; it is left out from now on."""
         if len(launch.nodes) == 1:
             return []
         own = self._leading.self_id
         trials = await try_all_links(self._leading.peers, own, self._in_order(launch.nodes))
-        gone = hindering(trials, self._in_order(launch.nodes), own)
+        answering = self._leading.answering()
+        quiet = [node for node in launch.nodes if node not in answering]
+        gone = quiet or hindering(trials, self._in_order(launch.nodes), own)
         self._leave_out(gone, {})
         return gone
 
@@ -82,5 +84,5 @@ class GangReach:
             self.growth.leave_out(node, now_s())
             self._leading.pass_over(node)
             why = next((error.message for link, error in bad.items() if node in link), "")
-            extra = {"node": self._name(node), "reason": why or LOSES_PACKETS}
+            extra = {"node": self._name(node), "reason": why or BAD_LINK}
             log.warning("left_out_of_gang", extra=extra)

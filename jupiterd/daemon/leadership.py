@@ -57,6 +57,6 @@ class Leadership:
                 await asyncio.sleep(AGAIN_S)
 
     async def _reign(self, leading: Leading) -> None:
-        await leading.exchange.unite(leading.alive())
+        await leading.exchange.unite(leading.answering())
         await found(leading, self._own)
         await lead(leading)

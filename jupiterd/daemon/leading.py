@@ -58,6 +58,8 @@ class Leading:
     board: ProgressBoard
     probes: Probes
     alive: Callable[[], frozenset[NodeId]]
+    answering: Callable[[], frozenset[NodeId]]
+    """Those of them that were heard just now: for no other one does anybody wait."""
     hardware_of: Callable[[NodeId], Hardware | None]
     exchange: Exchange
     waiting: WaitingList
@@ -106,8 +108,8 @@ class Leading:
         }
 
     def fit_nodes(self) -> list[NodeId]:
-        """Return members that are alive and not in trouble, in the order of their ids."""
-        return sorted(node for node in self.alive() if not self._is_troubled(node))
+        """Return members that answer and aren't in trouble, in the order of their ids."""
+        return sorted(node for node in self.answering() if not self._is_troubled(node))
 
     def seats(self) -> Sequence[Seat]:
         """Return who may be given work just now; whoever lacks room only where nobody has any."""
@@ -163,7 +165,7 @@ class Leading:
         self.check_awake()
         if self.is_over:
             return []
-        nodes = sorted((set(gang) & self.alive()) - silent)
+        nodes = sorted((set(gang) & self.answering()) - silent)
         kept = await asyncio.gather(*(self._end(node, epoch, wish) for node in nodes))
         return [(node, made) for node, made in zip(nodes, kept, strict=True) if made is not None]
 

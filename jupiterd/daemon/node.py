@@ -227,6 +227,7 @@ class Node:
             board=ProgressBoard(),
             probes=self.probes,
             alive=self.alive,
+            answering=self.pulse.answering,
             hardware_of=self.outlook.hardware_of,
             exchange=self.exchange,
             waiting=WaitingList(self.journal.cluster, self.identity.node_id, now_s()),

@@ -143,6 +143,10 @@ class Pulse:
         """Return the members that answer, this node included."""
         return self.membership.alive()
 
+    def answering(self) -> frozenset[NodeId]:
+        """Return the members that we have heard just now, this node included."""
+        return self.membership.answering(now_s())
+
     def present(self) -> frozenset[NodeId]:
         """Return the members that aren't gone, this node included."""
         return self.membership.present()

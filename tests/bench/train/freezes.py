@@ -4,6 +4,7 @@ Owns the strikes: SIGSTOP of a follower's daemon and all its workers, then SIGCO
 """
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
@@ -32,19 +33,21 @@ async def freeze(gang: Gang, chance: random.Random) -> tuple[Struck, Struck]:
     frozen = chance.choice([one for one in gang.cluster.daemons if one is not leader])
     pids = [frozen.pid, *frozen.workers()]
     at_s = now_s()
-    _signal(pids, signal.SIGSTOP)
+    send(pids, signal.SIGSTOP)
     try:
         change = await gang.changed(before["epoch"])
         after = await gang.trains(2)
         lost = Struck(at_s, before["step"], after["resumed_from_step"], change)
     finally:
-        _signal(pids, signal.SIGCONT)
+        send(pids, signal.SIGCONT)
     at_s = now_s()
     change = await gang.changed(after["epoch"])
     joined = await gang.trains(3)
     return lost, Struck(at_s, after["step"], joined["resumed_from_step"], change)
 
 
-def _signal(pids: Sequence[int], number: signal.Signals) -> None:
+def send(pids: Sequence[int], number: signal.Signals) -> None:
+    """Send a signal to all of these processes that are still there."""
     for pid in pids:
-        os.kill(pid, number)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)

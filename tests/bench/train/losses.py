@@ -1,15 +1,17 @@
 """A member of a gang that is gone at a stroke: which one, how, and what came of it.
 
-Owns the strikes and their undoing: whoever leads is killed, or the first rank's node (torch's store
+Owns the strikes and their undoing: whoever leads is killed or frozen, or the first rank's node (torch's store
 runs beside it), or a cable is pulled.
 """
 
 import asyncio
 import random
+import signal
 from collections.abc import AsyncGenerator, Callable
 from enum import StrEnum
 
 from jupiterd.daemon.clock import now_s
+from tests.bench.train.freezes import send
 from tests.bench.train.gangs import Gang, on_machines, training
 from tests.bench.train.kills import PACE_S, Struck
 from tests.e2e.cluster import Daemon, Document, three_daemons
@@ -21,6 +23,7 @@ class Loss(StrEnum):
     """How a member is lost."""
 
     LEADER = "leader killed"
+    FREEZE = "leader frozen"
     STORE = "store host killed"
     CABLE = "cable pulled"
 
@@ -55,7 +58,7 @@ async def lose(gang: Gang, loss: Loss, chance: random.Random) -> Struck:
 
 
 async def _chosen(gang: Gang, loss: Loss, before: Document, chance: random.Random) -> Daemon:
-    if loss is Loss.LEADER:
+    if loss in (Loss.LEADER, Loss.FREEZE):
         return await gang.leader()
     if loss is Loss.STORE:
         return await gang.daemon_of(before["gang"][0]["node"])
@@ -63,6 +66,10 @@ async def _chosen(gang: Gang, loss: Loss, before: Document, chance: random.Rando
 
 
 def _strike(loss: Loss, struck: Daemon) -> Callable[[], None]:
+    if loss is Loss.FREEZE:
+        pids = [struck.pid, *struck.workers()]
+        send(pids, signal.SIGSTOP)
+        return lambda: send(pids, signal.SIGCONT)
     if loss is not Loss.CABLE:
         struck.kill()
         return struck.start

@@ -163,3 +163,26 @@ def test_this_node_is_always_alive_to_itself() -> None:
     assert membership.liveness(ME) is ALIVE
     assert membership.last_heard_s(ME, 9.0) == 0.0
     assert membership.alive() == {ME}
+
+
+def test_nobody_waits_for_the_answer_of_one_not_heard_for_three_seconds() -> None:
+    membership = all_heard(BOB, EVE)
+    membership.step(2.0, Heard(EVE))
+    assert membership.answering(2.9) == {ME, BOB, EVE}
+    assert membership.answering(3.1) == {ME, EVE}
+    assert membership.alive() == {ME, BOB, EVE}
+
+
+def test_one_whom_others_hear_and_we_do_not_answers_nothing_of_ours() -> None:
+    membership = all_heard(BOB, EVE)
+    membership.step(4.0, Heard(EVE, {BOB: 0.1}))
+    membership.step(6.0, Heard(EVE, {BOB: 0.1}))
+    assert membership.step(6.1, Ticked()) == ()
+    assert membership.answering(6.1) == {ME, EVE}
+
+
+def test_our_own_lateness_makes_nobody_quiet() -> None:
+    membership = all_heard(BOB)
+    membership.step(4.0, Ticked(loop_lag_s=3.5))
+    assert membership.answering(4.4) == {ME, BOB}
+    assert membership.answering(4.6) == {ME}

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts import CycleStarted, WindowSet
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.exchange import COPY_TIMEOUT_S
 from jupiterd.daemon.node import Node
 from jupiterd.ids import ClusterId, CycleId
 from jupiterd.rpc import peer_pb2
@@ -156,3 +158,29 @@ async def test_who_moves_while_it_answers_tells_nothing_of_its_new_cluster(
         monkeypatch.setattr(one.journal, "absorb", move)
         reply = await one.exchange.answer(peer_pb2.ExchangeRequest(cluster=before))
         assert reply == peer_pb2.ExchangeReply()
+
+
+async def test_nobody_waits_for_a_second_copy_from_one_that_has_just_been_lost(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        peer = one.peers.require(other.identity.node_id)
+        answer = other.exchange.answer
+        is_lost = asyncio.Event()
+
+        async def never(request: peer_pb2.ExchangeRequest) -> peer_pb2.ExchangeReply:
+            await is_lost.wait()
+            return await answer(request)
+
+        other.exchange.answer = never  # type: ignore[method-assign]
+        peer.troubled_until_s = now_s() + TIMEOUT_S
+        entry = await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
+        began_s = now_s()
+        assert await one.exchange.spread(entry) == 1
+        assert now_s() - began_s < COPY_TIMEOUT_S / 2
+        peer.troubled_until_s = 0.0
+        assert await one.exchange.spread(entry) == 1
+        assert now_s() - began_s >= COPY_TIMEOUT_S
+        is_lost.set()
+        assert await one.exchange.spread(entry) == 2

@@ -32,6 +32,8 @@ class Three:
         self.growth = GangGrowth()
         assert nodes[0].leading is not None
         self.leading = nodes[0].leading
+        self.answering = frozenset(self.ids)
+        self.leading.answering = lambda: self.answering  # nobody beats here
         self.reach = GangReach(self.leading, self.growth, lambda node: f"node {node}")
 
     def launch(self, gang: Sequence[NodeId]) -> Launch:
@@ -129,6 +131,12 @@ async def test_one_that_loses_a_third_is_found_in_a_gang_and_not_taken_into_one(
     assert "loses packets" in str([vars(record) for record in caplog.records])
     three.growth.admit(three.ids[2])
     assert await three.reach.can_be_met(three.launch(three.ids[:2]), three.ids[2:]) == frozenset()
+    assert three.growth.left_out == {three.ids[2]}
+
+
+async def test_one_that_has_fallen_silent_is_why_nothing_comes_of_a_gang(three: Three) -> None:
+    three.answering = frozenset(three.ids[:2])  # its kernel goes on answering when it is frozen
+    assert await three.reach.hindering(three.launch(three.ids)) == [three.ids[2]]
     assert three.growth.left_out == {three.ids[2]}
 
 

@@ -83,7 +83,7 @@ class Term:
         for fact in before:
             self._state.apply(fact, (1, OLD, "u", 1))
 
-    def alive(self) -> frozenset[NodeId]:
+    def answering(self) -> frozenset[NodeId]:
         return self._alive
 
     def hardware_of(self, node: NodeId) -> Hardware:

@@ -1,0 +1,66 @@
+"""What a leader waits for, and for whom it doesn't."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.exchange import UNITE_TIMEOUT_S
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.work_events import CheckpointMade, KeepWish
+from jupiterd.ids import NodeId
+from tests.unit.daemon.two_nodes import lead, serving, unite
+
+EPOCH = 3
+WISH = KeepWish(0, 5.0)
+
+
+def deaf(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a node answer nothing, as one that is frozen; its machine keeps the connections."""
+
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(node.holder, "end", never)
+    monkeypatch.setattr(node.exchange, "answer", never)
+
+
+async def test_a_gang_is_ended_without_waiting_for_a_member_that_has_fallen_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        await lead(one)
+        assert one.leading is not None
+        gang = own, silent = one.identity.node_id, other.identity.node_id
+        asked: list[NodeId] = []
+
+        async def kept(node: NodeId, *_: object) -> CheckpointMade | None:
+            asked.append(node)
+            return None
+
+        monkeypatch.setattr(one.holder, "end", kept)
+        deaf(other, monkeypatch)
+        one.leading.alive = lambda: frozenset(gang)
+        one.leading.answering = lambda: frozenset({own})
+        began_s = now_s()
+        await one.leading.end_gang(gang, EPOCH, WISH)
+        assert now_s() - began_s < WISH.within_s / 2
+        assert asked == [own]
+        assert one.leading.fit_nodes() == [own]
+        one.leading.answering = lambda: frozenset(gang)
+        assert set(one.leading.fit_nodes()) == {own, silent}
+
+
+async def test_a_new_leader_begins_without_waiting_for_the_silent_one_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        both = frozenset({one.identity.node_id, other.identity.node_id})
+        deaf(other, monkeypatch)
+        monkeypatch.setattr(one, "alive", lambda: both)
+        began_s = now_s()
+        await lead(one)
+        assert now_s() - began_s < UNITE_TIMEOUT_S

@@ -7,7 +7,8 @@ There is no quorum: any group elects, and one node alone leads itself.
 
 1. The incumbent stays. A follower that hears its leader refuses every pre-vote.
 2. A follower that hears no leader for 1.5-3.0 s (less where it is steadier) asks every present
-   node. All must grant; one that was silent twice is passed over, so that it can't block for ever.
+   node. All must grant; one that was silent twice is passed over, so that it can't block for ever,
+   and the unheard leader after once, if another node grants: that one didn't hear it either.
 3. Of two that ask at once the one with the greater (stability, id) goes on, the other grants.
 4. Of two leaders that hear each other the one with the greater (runs a gang, members, stability,
    id) stays and takes a term above both; the other steps down and follows.
@@ -120,7 +121,14 @@ class _Round:
     awaited: set[NodeId]
     ends_at: float
     asked: int
+    unheard: NodeId | None = None
+    """The leader whose silence it is about."""
     is_repeated: bool = False
+
+    @property
+    def is_witnessed(self) -> bool:
+        """Say whether others have agreed that the leader is silent, and only it didn't answer."""
+        return self.awaited == {self.unheard} and self.asked > 1
 
 
 class Election:
@@ -345,14 +353,15 @@ class Election:
 
     def _ask(self, now: float) -> list[Effect]:
         self._role = ElectionRole.ASKING
-        self._leader = None
-        self._round = _Round(set(self._present), now + self._timing.answer_s, len(self._present))
+        unheard, self._leader = self._leader, None
+        ends_at = now + self._timing.answer_s
+        self._round = _Round(set(self._present), ends_at, len(self._present), unheard)
         if not self._present:
             return self._finish_if_complete()
         return [AskPreVote(self._present, self._term + 1)]
 
     def _repeat_or_finish(self, now: float) -> list[Effect]:
-        if self._round.is_repeated:
+        if self._round.is_repeated or self._round.is_witnessed:
             return self._win(f"{len(self._round.awaited)} of {self._round.asked} didn't answer")
         self._round.is_repeated = True
         self._round.ends_at = now + self._timing.answer_s

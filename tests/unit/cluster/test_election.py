@@ -458,3 +458,28 @@ def test_a_node_that_cannot_write_still_follows() -> None:
     made.step(0.0, StorageFailed())
     made.step(0.1, beat(BOB, BOB, 3))
     assert made.leader == BOB
+
+
+def test_a_leader_whom_another_does_not_hear_either_is_asked_once() -> None:
+    made = following(BOB)
+    assert made.step(3.0, Ticked()) == [AskPreVote(PEERS, 2)]
+    made.step(3.1, PreVoteAnswered(EVE, granted=True, term=1))
+    assert made.step(3.9, Ticked()) == []
+    assert made.step(4.0, Ticked()) == [
+        PersistTerm(2),
+        BecomeLeader(2, "1 of 2 didn't answer"),
+    ]
+
+
+def test_a_leader_that_nobody_else_can_speak_for_is_asked_twice() -> None:
+    made = following(BOB)
+    made.step(0.1, PresenceChanged(frozenset((BOB,))))
+    assert made.step(3.0, Ticked()) == [AskPreVote(frozenset((BOB,)), 2)]
+    assert made.step(4.0, Ticked()) == [AskPreVote(frozenset((BOB,)), 2)]
+    assert BecomeLeader(2, "1 of 1 didn't answer") in made.step(5.0, Ticked())
+
+
+def test_two_that_are_silent_are_asked_twice_whoever_led() -> None:
+    made = following(BOB)
+    made.step(3.0, Ticked())
+    assert made.step(4.0, Ticked()) == [AskPreVote(PEERS, 2)]

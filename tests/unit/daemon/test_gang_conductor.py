@@ -18,6 +18,7 @@ from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon import gang_conductor
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.gang_clock import watching
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import Launch, nccl_failure
 from jupiterd.daemon.leading import Leading
@@ -34,6 +35,7 @@ from jupiterd.daemon.work_events import (
     WorkEvent,
 )
 from jupiterd.errors import (
+    BadRouteError,
     DiskFullError,
     LineChangedError,
     ModelTooLargeError,
@@ -443,3 +445,65 @@ async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
     with pytest.raises(ModelTooLargeError):
         await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
     assert tried == [64, 32, 16, 8, 4, 2, 1]
+
+
+async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gang_conductor, "RETRY_S", 3600.0)
+    conductor = epoch_on(Recording(), "")
+    tried: list[frozenset[NodeId]] = []
+
+    async def none_is_left() -> bool:
+        return False
+
+    async def cant_be_met(_step: TrainRound) -> None:
+        tried.append(conductor._growth.left_out)
+        if B not in conductor._growth.left_out:
+            conductor._growth.leave_out(B, now_s())
+            raise BadRouteError("alpha can't reach beta")
+        await conductor._leading.record(
+            CheckpointCommitted(CYCLE, 1, "", ArtifactId("k"), 1, 100, 1, 1, 1.0, True)
+        )
+
+    monkeypatch.setattr(conductor, "_go_on", none_is_left)
+    monkeypatch.setattr(conductor, "_run_epoch", cant_be_met)
+    async with asyncio.timeout(100 * TIMEOUT_S):
+        await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
+    assert tried == [frozenset(), {B}]
+
+
+@pytest.mark.parametrize(("gone", "silent"), [([], set[NodeId]()), ([B], {B}), ([A], set())])
+async def test_an_epoch_ends_where_a_link_is_why_nothing_comes_of_it(
+    gone: list[NodeId], silent: set[NodeId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conductor = epoch_on(Recording(), "")
+
+    async def hindering(_launch: Launch) -> list[NodeId]:
+        return gone
+
+    monkeypatch.setattr(conductor._reach, "hindering", hindering)
+    if gone:
+        with pytest.raises(PeerUnreachableError, match="is bad"):
+            await conductor._look_into(LAUNCH)
+    else:
+        await conductor._look_into(LAUNCH)
+    assert conductor._silent == silent, "what runs on the leader itself is always ended"
+
+
+async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
+    looked = asyncio.Event()
+
+    async def look_into() -> None:
+        looked.set()
+        raise PeerUnreachableError("the link of beta is bad")
+
+    watch = GangWatch(2, now_s(), lambda _: 0.0)
+    with pytest.raises(ExceptionGroup) as ended:
+        async with (
+            asyncio.timeout(60.0),
+            watching(watch, lambda _: TimedOutError("stuck"), look_into),
+        ):
+            await asyncio.Event().wait()
+    assert looked.is_set()
+    assert ended.group_contains(PeerUnreachableError)

@@ -84,8 +84,7 @@ class Node:
         self.holder = Holder(self.runner, obedience, group)
         self.merging, self.measuring = Merging(self), Measuring()
         self.commands = Commands(self)
-        self.probes = Probes(group)
-        self.exchange = Exchange(self.journal, self.peers, group)
+        self.probes, self.exchange = Probes(group), Exchange(self.journal, self.peers, group)
         self.greeter = Greeter(
             self.identity, self.journal, self.peers, settings.name, self.summary, self._moved
         )

@@ -7,6 +7,7 @@ mean. Leaders may change: each follows it from its first event on.
 import asyncio
 import contextlib
 import logging
+import math
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -91,6 +92,8 @@ class HeldWork:
         self._news = asyncio.Event()
         self._turn = 0
         self._waiting: asyncio.TimerHandle | None = None
+        self._soon: asyncio.TimerHandle | None = None
+        self._step_told_s = -math.inf
 
     @property
     def is_followed(self) -> bool:
@@ -176,7 +179,10 @@ class HeldWork:
             case _:
                 self._began_s = now_s() if isinstance(event, Started) else self._began_s
                 self._told.keep(event)
-        self._tell()
+        if isinstance(event, Advanced):
+            self._tell_soon()
+        else:
+            self._tell()
 
     def _take(self, made: CheckpointMade | None) -> None:
         if self._answer is not None and not self._answer.done():
@@ -218,6 +224,20 @@ class HeldWork:
         if not task.cancelling():
             task.cancel()
 
+    def _tell_soon(self) -> None:
+        """Tell of steps no more often than of life: only the latest one counts."""
+        if self._soon is not None:
+            return
+        wait_s = max(0.0, self._step_told_s + BEAT_S - now_s())
+        self._step_told_s = now_s() + wait_s
+        if wait_s > 0.0:
+            self._soon = asyncio.get_running_loop().call_later(wait_s, self._tell)
+        else:
+            self._tell()
+
     def _tell(self) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
         self._news.set()
         self._news = asyncio.Event()

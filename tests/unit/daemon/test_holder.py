@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.gang_watch import BEAT_S
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.held_work import KEPT_CHECKPOINTS, Told
 from jupiterd.daemon.holder import Holder
@@ -115,6 +116,31 @@ async def test_a_rank_goes_on_when_its_leader_leaves_and_the_next_one_is_told_al
             assert told[1:] == [said[0], saved(1), saved(3), step(4)]
             workers.say(RANK.id, step(5), DONE)
             assert [event async for event in followed] == [step(5), DONE]
+
+
+async def test_of_many_steps_the_first_and_the_last_are_told_and_few_between(
+    tmp_path: Path,
+) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+
+        async def train() -> None:
+            for number in range(1, 101):
+                workers.say(RANK.id, step(number))
+                await asyncio.sleep(2 * BEAT_S / 100)
+
+        began_s = asyncio.get_running_loop().time()
+        training = asyncio.ensure_future(train())
+        (first,) = await heard(events, lambda event: isinstance(event, Advanced))
+        assert first == step(1)
+        assert asyncio.get_running_loop().time() - began_s < BEAT_S / 2, "nobody waits for it"
+        told = await heard(events, lambda event: event == step(100))
+        took_s = asyncio.get_running_loop().time() - began_s
+        steps = [event for event in told if isinstance(event, Advanced)]
+        assert len(steps) <= took_s / BEAT_S + 1
+        await training
+        workers.say(RANK.id, step(101), DONE)
+        assert [event async for event in events] == [step(101), DONE]
 
 
 async def test_other_work_ends_with_the_stream(tmp_path: Path) -> None:

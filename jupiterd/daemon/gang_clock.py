@@ -10,9 +10,17 @@ from contextlib import asynccontextmanager
 
 from jupiterd.cluster.gang_watch import BEAT_S, GangWatch, Silent, Stuck
 from jupiterd.daemon.clock import now_s
-from jupiterd.errors import JupiterError
+from jupiterd.errors import JupiterError, PeerUnreachableError, TimedOutError
 
 Verdict = Silent | Stuck
+
+
+def as_error(verdict: Verdict, who: str) -> JupiterError:
+    """Return what people are told; `who`: the node that it is about, or empty."""
+    if isinstance(verdict, Silent):
+        return PeerUnreachableError(f"{who} has said nothing for {verdict.for_s:.1f} s")
+    waited = f"; all wait for rank {verdict.rank} on {who}" if who else ""
+    return TimedOutError(f"no step has come to its end for {verdict.for_s:.0f} s{waited}")
 
 
 @asynccontextmanager

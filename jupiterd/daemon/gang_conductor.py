@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from jupiterd.cluster.backends import NCCL
 from jupiterd.cluster.engines import MLX
@@ -34,7 +35,7 @@ from jupiterd.daemon.commit_queue import CommitQueue
 from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.epoch_orders import EpochOrders
-from jupiterd.daemon.gang_clock import Verdict, watching
+from jupiterd.daemon.gang_clock import Verdict, as_error, watching
 from jupiterd.daemon.gang_joining import growing
 from jupiterd.daemon.gang_preparation import GangPreparation
 from jupiterd.daemon.gang_reach import GangReach
@@ -110,6 +111,8 @@ class GangConductor:
         self._change = EpochChange(now_s)
         self._reason = FINISHED
         """Why the running epoch ends when its ranks have come to an end by themselves."""
+        ranks = plan.batch_sequences
+        self._plan_launch = partial(plan_launch, leading, cycle, round_number, max_ranks=ranks)
         self._growth = GangGrowth()
         self._reach = GangReach(leading, self._growth, self._name)
         self._listening = asyncio.Semaphore(0)
@@ -215,14 +218,7 @@ class GangConductor:
         await self._see_through(launch, self._run_gang(inputs, launch))
 
     def _planned(self, without: AbstractSet[NodeId]) -> Launch:
-        return plan_launch(
-            self._leading,
-            self._cycle,
-            self._round,
-            max_ranks=self._plan.batch_sequences,
-            without=without,
-            shunned=self._growth.left_out,
-        )
+        return self._plan_launch(without=without, shunned=self._growth.left_out)
 
     async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
         """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
@@ -350,14 +346,13 @@ class GangConductor:
         return growing(self._leading, launch, self._reach, eligible, bring, stops)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
-        who = "" if verdict.rank is None else self._name(launch.gang[verdict.rank])
         if isinstance(verdict, Silent):
             for rank in (verdict.rank, *verdict.others):
                 self._silent.add(launch.gang[rank])
                 self._leading.pass_over(launch.gang[rank])
-            return PeerUnreachableError(f"{who} has said nothing for {verdict.for_s:.1f} s")
-        waited = f"; all wait for rank {verdict.rank} on {who}" if who else ""
-        return TimedOutError(f"no step has come to its end for {verdict.for_s:.0f} s{waited}")
+        return as_error(
+            verdict, "" if verdict.rank is None else self._name(launch.gang[verdict.rank])
+        )
 
     async def _look_into(self, launch: Launch) -> None:
         """End an epoch from which nothing comes because of a bad link; the next is without it."""

@@ -111,8 +111,7 @@ class GangConductor:
         self._change = EpochChange(now_s)
         self._reason = FINISHED
         """Why the running epoch ends when its ranks have come to an end by themselves."""
-        ranks = plan.batch_sequences
-        self._plan_launch = partial(plan_launch, leading, cycle, round_number, max_ranks=ranks)
+        self._plan_launch = partial(plan_launch, leading, cycle, round_number)
         self._growth = GangGrowth()
         self._reach = GangReach(leading, self._growth, self._name)
         self._listening = asyncio.Semaphore(0)
@@ -218,7 +217,8 @@ class GangConductor:
         await self._see_through(launch, self._run_gang(inputs, launch))
 
     def _planned(self, without: AbstractSet[NodeId]) -> Launch:
-        return self._plan_launch(without=without, shunned=self._growth.left_out)
+        ranks = self._plan.batch_sequences
+        return self._plan_launch(max_ranks=ranks, without=without, shunned=self._growth.left_out)
 
     async def _see_through(self, launch: Launch, work: Awaitable[None]) -> None:
         """Wait for an epoch's end, and say how it ended; a later leader sees to it after us."""
@@ -320,13 +320,9 @@ class GangConductor:
         """Let whoever may join end the epoch after a step, so that the next is formed with it."""
 
         def eligible() -> AbstractSet[NodeId]:
+            ranks, without = self._plan.batch_sequences, self._preparation.left_out
             try:
-                choice = choose(
-                    self._leading,
-                    self._cycle,
-                    max_ranks=self._plan.batch_sequences,
-                    without=self._preparation.left_out,
-                )
+                choice = choose(self._leading, self._cycle, max_ranks=ranks, without=without)
             except JupiterError:
                 return frozenset()
             return frozenset(choice.gang if choice.engine == launch.choice.engine else ())

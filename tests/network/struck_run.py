@@ -42,6 +42,7 @@ PATIENCE_S = 20.0
 LEAST_RANKS = 2
 GONE_S = 15.0
 END_S = 120.0
+END_S_PER_STEP = 0.1
 LOOK_S = 0.1
 PAUSE_S = (0.0, 2.0)
 
@@ -217,14 +218,15 @@ class StruckRun:
             return {}
 
     async def _ended(self) -> Document:
-        deadline_s = time.monotonic() + END_S
+        end_s = END_S + END_S_PER_STEP * self._steps
+        deadline_s = time.monotonic() + end_s
         while True:
             run, _ = await self._told(self._machines.machines)
             assert run.get("state") != "failed", await self._failure(str(run["failure"]))
             if run.get("state") == "finished":
                 return run
             if time.monotonic() > deadline_s:
-                raise AssertionError(await self._failure(f"no end in {END_S:g} s"))
+                raise AssertionError(await self._failure(f"no end in {end_s:g} s"))
             await asyncio.sleep(LOOK_S)
 
     def _recorded(self) -> CycleState:

@@ -7,8 +7,9 @@ measured, or what goes over them.
    of network that it crosses at its worse end, for IPv6 (rings of MLX need IPv4), for loss, and for
    less bandwidth than another one has, where both were measured. Two on one wire take as long.
 2. A path that works is left for one that costs half of it or less, and has for thirty seconds. In
-   the first seconds of a link, when nothing runs over it yet, the cheapest is taken at once; so is
-   the better of two addresses on one wire.
+   the first seconds of a link, when nothing runs over it yet, the cheapest is taken at once. The
+   better of two addresses on one wire is taken when they are over: a move then would hold up the
+   joining, and gain nothing.
 3. A path that doesn't answer is left at once, if another one does.
 4. Of the two ends the smaller node id decides by these rules and tells the other one, which follows
    as long as that path answers it, and decides by itself where it doesn't or nobody tells it.
@@ -302,7 +303,8 @@ class Links:
             is_cheaper = self._cost(active) >= GAIN * self._cost(seen, beside=active)
             began_s = now if seen.cheaper_since_s is None else seen.cheaper_since_s
             seen.cheaper_since_s = began_s if is_cheaper else None
-            hold_s = 0.0 if is_settling or seen.path.is_better_address_than(active.path) else HOLD_S
+            is_at_once = is_settling != seen.path.is_better_address_than(active.path)
+            hold_s = 0.0 if is_at_once else HOLD_S
             proved += [seen] if is_cheaper and began_s <= now - hold_s else []
         if not proved:
             return self._kept

@@ -141,6 +141,13 @@ def test_round_trips_below_a_millisecond_are_alike() -> None:
     assert active_after(links, LATER, 300, a=0.9, b=0.05) == "a:1"
 
 
+def test_a_link_is_not_moved_to_ipv4_while_two_machines_join() -> None:
+    ipv6, ipv4 = path("[fe80::1%if]", interface="if"), path("a", interface="if")
+    links = linked(ipv6, ipv4)
+    assert active_after(links, 0.0, SETTLING_S - 1, a=0.1) == ipv6.target
+    assert active_after(links, SETTLING_S, 1, a=0.1) == ipv4.target
+
+
 def test_ipv4_is_preferred_on_the_same_wire() -> None:
     six = Path("[fe80::1%eth0]:1", "fe80::2%eth0", "eth0", InterfaceKind.ETHERNET)
     four = Path("192.0.2.1:1", "192.0.2.2", "eth0", InterfaceKind.ETHERNET)

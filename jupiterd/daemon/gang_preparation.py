@@ -20,10 +20,7 @@ from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.errors import (
-    DeviceBusyError,
-    DeviceFullError,
     JupiterError,
-    ModelTooLargeError,
     PeerUnreachableError,
 )
 from jupiterd.ids import NodeId
@@ -33,8 +30,6 @@ log = logging.getLogger(__name__)
 
 LEFT_OUT_S = 10.0
 """How long a node that has refused isn't asked again."""
-
-REFUSALS = (DeviceFullError, DeviceBusyError, ModelTooLargeError)
 
 PlanLaunch = Callable[[AbstractSet[NodeId]], Launch]
 """Plans an epoch without some nodes."""
@@ -67,7 +62,7 @@ class GangPreparation:
         """Return a launch whose members all have room for their ranks, with their micro batches.
 
         Raises:
-            JupiterError: nobody who could train has room, or a member doesn't answer.
+            JupiterError: nobody who could train has room.
         """
         while True:
             launch = self._planned(plan)
@@ -107,10 +102,9 @@ class GangPreparation:
         try:
             with self._leading.named(node):
                 micro_batch, note = await self._leading.dispatcher.prepare(node, request)
-        except PeerUnreachableError:
-            self._leading.pass_over(node)
-            raise
-        except REFUSALS as error:
+        except JupiterError as error:  # no answer is one too: a driver that hangs holds nobody up
+            if isinstance(error, PeerUnreachableError):
+                self._leading.pass_over(node)
             self._refusals[node] = _Refusal(now_s() + LEFT_OUT_S, error)
             log.warning("rank_refused", extra={"node": node[:8], "reason": error.message})
             return ""

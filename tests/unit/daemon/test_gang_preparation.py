@@ -20,6 +20,7 @@ from jupiterd.errors import (
     JupiterError,
     ModelTooLargeError,
     PeerUnreachableError,
+    TimedOutError,
 )
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
@@ -39,6 +40,10 @@ class Term:
 
     answers: Mapping[NodeId, Answer]
     asked: list[tuple[NodeId, peer_pb2.PrepareRanksRequest]] = field(default_factory=list)
+    passed_over: set[NodeId] = field(default_factory=set)
+
+    def pass_over(self, node: NodeId) -> None:
+        self.passed_over.add(node)
 
     @property
     def dispatcher(self) -> "Term":
@@ -133,3 +138,18 @@ async def test_a_gang_is_not_disturbed_for_a_newcomer_that_would_refuse():
     preparation = preparing(Term({A: (USUAL, ""), B: DeviceBusyError("held by another gang")}))
     assert await preparation.ready(TORCH, frozenset({A, B})) == {A}
     assert preparation.left_out == {B}
+
+
+@pytest.mark.parametrize("error", [PeerUnreachableError, TimedOutError])
+async def test_a_node_that_does_not_answer_keeps_nobody_else_from_training(
+    error: type[JupiterError],
+):
+    term = Term({A: (USUAL, ""), B: error("beta says nothing")})
+    assert (await preparing(term).prepared(all_but)).gang == (A, A)
+    assert term.passed_over == ({B} if error is PeerUnreachableError else set())
+
+
+@pytest.mark.parametrize("error", [PeerUnreachableError, TimedOutError])
+async def test_a_newcomer_that_does_not_answer_costs_the_gang_nothing(error: type[JupiterError]):
+    preparation = preparing(Term({A: (USUAL, ""), B: error("beta says nothing")}))
+    assert await preparation.ready(TORCH, frozenset({A, B})) == {A}

@@ -7,6 +7,7 @@ look once, after a while, and a busy machine isn't taken for a bad link.
 
 import asyncio
 import contextlib
+import errno
 import selectors
 import socket
 import struct
@@ -17,6 +18,15 @@ from jupiterd.ports import Address
 
 ANSWER_S: Final = 0.4
 """A lost packet is sent again after a second."""
+
+_NO_WAY: Final = {
+    errno.ENETUNREACH,
+    errno.EHOSTUNREACH,
+    errno.ENETDOWN,
+    errno.EHOSTDOWN,
+    errno.ETIMEDOUT,
+}
+"""What our own machine says where nobody has answered it: it has no route, or found nobody there."""
 
 _HANG_UP: Final = struct.pack("ii", 1, 0)
 """Linger for no time: the connection is reset, and leaves nothing behind at either end."""
@@ -49,8 +59,7 @@ def _asker(address: Address) -> Generator[socket.socket | None]:
     with asker:
         asker.setblocking(False)  # noqa: FBT003 - the name of the method says it
         asker.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _HANG_UP)
-        asker.connect_ex(target)
-        yield asker
+        yield None if asker.connect_ex(target) in _NO_WAY else asker
 
 
 def _answered(askers: Sequence[socket.socket]) -> set[socket.socket]:
@@ -58,4 +67,8 @@ def _answered(askers: Sequence[socket.socket]) -> set[socket.socket]:
         for asker in askers:
             selector.register(asker, selectors.EVENT_WRITE)
         ready = {key.fileobj for key, _ in selector.select(0)}
-    return {asker for asker in askers if asker in ready}
+    return {
+        asker
+        for asker in askers
+        if asker in ready and asker.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) not in _NO_WAY
+    }

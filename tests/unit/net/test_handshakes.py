@@ -1,8 +1,11 @@
 """How many handshakes an address leaves without an answer."""
 
 import asyncio
+import errno
 import socket
 import time
+
+import pytest
 
 from jupiterd.net.handshakes import unanswered
 from jupiterd.ports import Address
@@ -44,3 +47,14 @@ async def test_a_loop_that_stands_still_meanwhile_loses_nothing() -> None:
 
 async def test_where_nothing_leads_all_are_lost() -> None:
     assert await unanswered([Address("localhost", 1)], EACH, ANSWER_S) == [EACH]
+
+
+@pytest.mark.parametrize("method", ["connect_ex", "getsockopt"])
+async def test_what_our_own_machine_says_of_nobody_is_no_answer(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once where it has no route; later where it has looked for the other one in vain."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        address = Address(*listener.getsockname())
+        monkeypatch.setattr(socket.socket, method, lambda *_: errno.EHOSTUNREACH)
+        assert await unanswered([address], EACH, ANSWER_S) == [EACH]

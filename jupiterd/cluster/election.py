@@ -124,11 +124,12 @@ class _Round:
     unheard: NodeId | None = None
     """The leader whose silence it is about."""
     is_repeated: bool = False
+    has_grants: bool = False
 
     @property
     def is_witnessed(self) -> bool:
         """Say whether others have agreed that the leader is silent, and only it didn't answer."""
-        return self.awaited == {self.unheard} and self.asked > 1
+        return self.awaited == {self.unheard} and self.has_grants
 
 
 class Election:
@@ -331,6 +332,7 @@ class Election:
             self._deadline = now + self._wait_after_refusal_s()
             return effects
         self._round.awaited.discard(answer.node)
+        self._round.has_grants = True
         return [*effects, *self._finish_if_complete()]
 
     def _see_term(self, term: int) -> list[Effect]:

@@ -483,3 +483,10 @@ def test_two_that_are_silent_are_asked_twice_whoever_led() -> None:
     made = following(BOB)
     made.step(3.0, Ticked())
     assert made.step(4.0, Ticked()) == [AskPreVote(PEERS, 2)]
+
+
+def test_a_node_that_goes_before_it_answers_has_not_spoken_for_the_leaders_silence() -> None:
+    made = following(BOB)
+    made.step(3.0, Ticked())
+    made.step(3.5, PresenceChanged(frozenset((BOB,))))
+    assert made.step(4.0, Ticked()) == [AskPreVote(frozenset((BOB,)), 2)]

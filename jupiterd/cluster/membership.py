@@ -163,11 +163,15 @@ class Membership:
     def answering(self, now: float) -> frozenset[NodeId]:
         """Return who is alive and was heard by ourselves just now; includes ourselves.
 
-        It is worth waiting for an answer of theirs. Our own lateness takes nobody out.
+        It is worth waiting for an answer of theirs. Our own lateness takes nobody out: whoever was
+        alive then has as long again.
         """
         since = now - self._timing.quiet_s
+        late_since = since - self._timing.suspect_s / 2
         quiet = {
-            node for node, peer in self._peers.items() if max(peer.heard_at, peer.credit_at) < since
+            node
+            for node, peer in self._peers.items()
+            if peer.heard_at < since and peer.credit_at < late_since
         }
         return self.alive() - quiet
 

@@ -17,9 +17,9 @@ class Timing:
     """A tick later than this means that the loop was asleep, not only busy."""
     suspect_s: float = 5.0
     """Not heard for so long: no new work. Ten heartbeats of 0.5 s; Wi-Fi is often out for 1 s."""
-    quiet_s: float = 3.0
+    quiet_s: float = 2.4
     """Not heard by ourselves for so long: nobody waits for its answer to anything. A follower that
-    takes over from a silent leader does so after 3.5 s at the earliest."""
+    takes over from a silent leader does so after 2.5 s at the earliest; two beat once a second."""
     gone_s: float = 15.0
     """Not heard for so long: act on it. Bridges every stall of a loop and nearly every outage."""
     lag_limit_s: float = 1.0

@@ -26,7 +26,7 @@ _NO_WAY: Final = {
     errno.EHOSTDOWN,
     errno.ETIMEDOUT,
 }
-"""What our own machine says where nobody has answered it: it has no route, or found nobody there."""
+"""What our own machine says where nobody has answered: it has no route, or found nobody there."""
 
 _HANG_UP: Final = struct.pack("ii", 1, 0)
 """Linger for no time: the connection is reset, and leaves nothing behind at either end."""

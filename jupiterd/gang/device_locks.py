@@ -91,7 +91,7 @@ def _opened(uuid: str, folder: Path) -> int | None:
     try:
         _make(folder)
         with contextlib.suppress(FileExistsError):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE_OF_FILE))
+            _make_file(path)
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         log.warning("device_not_locked", extra={"uuid": uuid, "reason": str(error)})
@@ -103,6 +103,14 @@ def _make(folder: Path) -> None:
         with contextlib.suppress(FileExistsError):
             folder.mkdir()
             folder.chmod(_MODE_OF_FOLDER)  # mkdir's own mode is cut down by the umask
+
+
+def _make_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE_OF_FILE)
+    try:
+        os.fchmod(descriptor, _MODE_OF_FILE)  # the umask may have hidden it from other users
+    finally:
+        os.close(descriptor)
 
 
 def _sign(uuid: str, folder: Path, holder: str) -> None:

@@ -102,3 +102,13 @@ async def test_without_a_folder_training_goes_on_unlocked(tmp_path: Path) -> Non
     async with held(GPU, "one", tmp_path / "file") as lock:
         assert lock is None
     assert await holder_of(GPU, tmp_path / "file") == ""
+
+
+async def test_other_users_can_read_a_lock_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        async with held(GPU, "one", tmp_path / "locks"):
+            (lock,) = (tmp_path / "locks").iterdir()
+            assert lock.stat().st_mode & 0o777 == 0o644
+    finally:
+        os.umask(before)

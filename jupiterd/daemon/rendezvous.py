@@ -212,9 +212,8 @@ async def _unreached(
 async def _open_probe(
     leading: "Reach", node: NodeId, members: Sequence[NodeId], *, reserve: bool
 ) -> Place:
-    toward = LOOPBACK_HOST
-    if members != [node]:
-        toward = leading.host_of(_neighbour(leading, node, members), seen_from=node)
+    other = _neighbour(leading, node, members)
+    toward = LOOPBACK_HOST if other == node else leading.host_of(other, seen_from=node)
     request = peer_pb2.OpenProbeRequest(toward=toward, reserve=reserve)
     if node == leading.self_id:
         reply = await leading.probes.open(request)
@@ -230,10 +229,13 @@ async def _open_probe(
 
 
 def _neighbour(leading: "Reach", node: NodeId, members: Sequence[NodeId]) -> NodeId:
-    """Return another member that we know the way to, ourselves if there is none."""
-    others = (member for member in members if member != node)
+    """Return another member that we know the way to, ourselves if there is none.
+
+    One that is alone is its own neighbour, and so are we where we know none of the others.
+    """
+    others = [member for member in members if member != node]
     known = (o for o in others if o == leading.self_id or leading.peers.get(o) is not None)
-    return next(known, leading.self_id)
+    return next(known, leading.self_id if others else node)
 
 
 async def _probe(

@@ -103,6 +103,15 @@ async def test_one_to_whom_there_is_no_link_is_left_out(three: Three) -> None:
     assert three.growth.left_out == {three.ids[2]}
 
 
+async def test_the_leader_is_not_the_one_that_goes_where_its_only_other_has_gone(
+    three: Three,
+) -> None:
+    await three.nodes[0].peers.unlink(three.ids[1])
+    with pytest.raises(JupiterError, match="no link"):
+        await three.reach.prove_routes(three.leading, three.ids[:2], reserve=False)
+    assert three.growth.left_out == {three.ids[1]}
+
+
 async def test_a_leader_that_only_leads_leaves_out_whom_it_has_no_link_to(three: Three) -> None:
     await three.nodes[0].peers.unlink(three.ids[1])
     with pytest.raises(JupiterError, match="no link"):

@@ -54,6 +54,8 @@ SHORTEST_S: Final = 0.001
 KIND_WEIGHT: Final = 3.0
 IPV6_WEIGHT: Final = 2.0
 SMOOTHING: Final = 0.25
+LEAST_LOSS: Final = 0.05
+"""Less is forgotten: one answer that failed to come counts for a minute, and no longer."""
 NEVER: Final = -math.inf
 
 
@@ -325,7 +327,7 @@ class Links:
         best = max((other.bits_per_s or 0.0 for other in self._paths.values()), default=0.0)
         if seen.bits_per_s:
             cost *= best / seen.bits_per_s
-        return cost / (1.0 - min(seen.loss, 0.9))
+        return cost if seen.loss < LEAST_LOSS else cost / (1.0 - min(seen.loss, 0.9))
 
     def _is_worth_a_look(self, target: str) -> bool:
         """Say whether measuring it could change anything while the path in use works.

@@ -179,6 +179,21 @@ def test_on_one_wire_it_does_not_count_which_address_answered_sooner() -> None:
     assert not links.choose(LATER + 2 * HOLD_S)
 
 
+def test_ipv4_is_used_again_soon_after_it_has_failed_once() -> None:
+    ipv4, ipv6 = path("a", interface="if"), path("[fe80::1%if]", interface="if")
+    links = linked(ipv4, ipv6)
+    links.carried(LATER)
+    links.missed(LATER + DOUBT_S + 1, ipv4.target)
+    links.answered(LATER + DOUBT_S + 1, ipv6.target, 0.001)
+    assert links.choose(LATER + DOUBT_S + 1)
+    for look in range(1, 10):
+        links.carried(LATER + look * LOOK_S)
+        for way in (ipv4, ipv6):
+            links.answered(LATER + look * LOOK_S, way.target, 0.001)
+        links.choose(LATER + look * LOOK_S)
+    assert links.active == ipv4.target, "a ring of MLX can't be formed without it"
+
+
 def test_a_dead_way_is_left_as_soon_as_another_has_answered() -> None:
     links = linked(path("a"), path("b"))
     links.carried(LATER)

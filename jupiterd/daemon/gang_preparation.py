@@ -74,8 +74,11 @@ class GangPreparation:
                 return replace(launch, choice=choice, micro_batches=micro_batches)
 
     async def ready(self, engine: str, newcomers: AbstractSet[NodeId]) -> frozenset[NodeId]:
-        """Return who of them may join a gang: it isn't formed anew for one that would refuse."""
-        await self._ask(engine, sorted(newcomers))
+        """Return who of them may join a gang: it isn't formed anew for one that would refuse.
+
+        Each is asked for all of its devices: nobody knows yet how many ranks it will have.
+        """
+        await asyncio.gather(*(self._ask_one(engine, node, 0) for node in sorted(newcomers)))
         return frozenset(newcomers - self.left_out)
 
     def _planned(self, plan: PlanLaunch) -> Launch:

@@ -140,6 +140,13 @@ async def test_a_gang_is_not_disturbed_for_a_newcomer_that_would_refuse():
     assert preparation.left_out == {B}
 
 
+async def test_a_newcomer_is_asked_for_all_of_its_devices():
+    term = Term({B: (USUAL, "")})
+    await preparing(term).ready(TORCH, frozenset({B}))
+    ((_, request),) = term.asked
+    assert request.ranks == 0, "else one whose second GPU is held would stop the gang in vain"
+
+
 @pytest.mark.parametrize("error", [PeerUnreachableError, TimedOutError])
 async def test_a_node_that_does_not_answer_keeps_nobody_else_from_training(
     error: type[JupiterError],

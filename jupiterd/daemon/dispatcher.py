@@ -10,6 +10,7 @@ import grpc.aio
 
 from jupiterd.daemon.holder import Holder
 from jupiterd.daemon.peers import Peers
+from jupiterd.daemon.told import MAX_REASON_CHARACTERS, told_text
 from jupiterd.daemon.work_events import (
     CheckpointMade,
     Finished,
@@ -75,7 +76,7 @@ class Dispatcher:
         reply = await self._prepare(node, request)
         if reply.failure.code:
             raise from_wire(reply.failure.code, reply.failure.message, reply.failure.hint)
-        return reply.micro_batch, reply.note
+        return reply.micro_batch, told_text(reply.note, MAX_REASON_CHARACTERS)
 
     async def _prepare(
         self, node: NodeId, request: peer_pb2.PrepareRanksRequest

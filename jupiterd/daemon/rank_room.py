@@ -4,8 +4,10 @@ Owns that answer, and its reason in one line. Doesn't know models: what a rank n
 """
 
 import asyncio
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 
 from jupiterd.cluster.engines import TORCH
 from jupiterd.cluster.gang_places import CUDA, MAX_RANKS_OF_ONE
@@ -17,6 +19,12 @@ from jupiterd.hardware.rank_devices import RankDevice, free_memory_bytes, rank_d
 from jupiterd.rpc import peer_pb2
 
 MAX_NEEDS = 64
+
+DRIVER_S = 3.0
+"""A driver that sleeps takes a second or two."""
+
+_driver = threading.Lock()
+"""One look at a time: where a driver hangs, one thread does with it, and not one for each look."""
 
 FreeBytes = Callable[[RankDevice], int]
 
@@ -51,13 +59,27 @@ def room_for(
     """Return the micro batch that every rank has room for, and why it is a smaller one.
 
     Raises:
+        DeviceBusyError: the driver hasn't answered an earlier look yet.
         DeviceFullError: other programs leave too little memory, even for one sequence at a time.
         ModelTooLargeError: a device would be too small even if nobody else used it.
     """
-    found = [
-        _room_on(device, ranks, needs, free_bytes) for device, ranks in Counter(devices).items()
-    ]
+    with _asking_the_driver():
+        found = [
+            _room_on(device, ranks, needs, free_bytes) for device, ranks in Counter(devices).items()
+        ]
     return min(found, default=(0, ""))
+
+
+@contextmanager
+def _asking_the_driver() -> Generator[None]:
+    if not _driver.acquire(timeout=DRIVER_S):
+        raise DeviceBusyError(
+            "its driver doesn't say how much memory is free", "restart that machine if it stays so"
+        )
+    try:
+        yield
+    finally:
+        _driver.release()
 
 
 async def _check_free(devices: Iterable[RankDevice]) -> None:

@@ -1,5 +1,7 @@
 """Whether a node has room for a gang's ranks, by made-up devices."""
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -87,3 +89,26 @@ async def test_a_gpu_that_another_gang_holds_is_refused_and_its_holder_named(
     assert error.message == "cuda:0 (GPU-a) is held by a gang of beta (process 7)"
     reply = await rank_room.answer(MACHINE, request, lambda _: 9 * GB)
     assert (reply.failure.code, reply.micro_batch) == ("", 1)
+
+
+async def test_a_driver_that_hangs_holds_one_thread_and_the_next_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rank_room, "DRIVER_S", 0.05)
+    asked, answers = threading.Event(), threading.Event()
+
+    def hang(_device: RankDevice) -> int:
+        asked.set()
+        answers.wait(60.0)
+        return 9 * GB
+
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(asyncio.to_thread(room_for, NEEDS, [CUDA], hang))
+        try:
+            assert await asyncio.to_thread(asked.wait, 60.0)
+            with pytest.raises(DeviceBusyError, match="driver"):
+                await asyncio.to_thread(room, [CUDA], 9)
+        finally:
+            answers.set()
+    assert first.result() == (8, "")
+    assert room([CUDA], 9) == (8, "")

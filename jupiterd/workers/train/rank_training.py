@@ -123,7 +123,8 @@ class RankTraining:
 
     def run(self) -> TaskFinished:
         """Train to the end of the round, or until told to stop; say what was done."""
-        agree(self._engine, self._agreement(), list(self._task.params.get("members", ())))
+        if self._engine.world_size > 1:  # reading all weights for it takes a while
+            agree(self._engine, self._agreement(), list(self._task.params.get("members", ())))
         self._engine.begin(has_same_weights=self._are_loaded)
         self._task.lingers = self._engine.world_size > 1
         batches = Batches(

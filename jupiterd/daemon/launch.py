@@ -154,12 +154,16 @@ def trainers(
 ) -> dict[NodeId, Hardware]:
     """Return the machines that would train just now, in rank order.
 
-    Where people have named some, those train, whatever their roles; without a trainer, any one.
+    Where people have named some, those train, whatever their roles; without a trainer, any one. A
+    trainer that can't take part just now is one all the same: it is waited for.
     """
-    seats = [s for s in leading.seats() if s.has_engine and s.node not in without]
+    seats = [seat for seat in leading.seats() if seat.has_engine]
+    able = [seat for seat in seats if seat.node not in without]
     if named:
-        chosen = [seat for seat in seats if seat.node in named]
+        chosen = [seat for seat in able if seat.node in named]
+    elif any(seat.role in TRAINING_ROLES for seat in seats):
+        chosen = [seat for seat in able if seat.role in TRAINING_ROLES]
     else:
-        chosen = [seat for seat in seats if seat.role in TRAINING_ROLES] or seats[:1]
+        chosen = able[:1]
     found = {seat.node: leading.hardware_of(seat.node) for seat in chosen}
     return {node: hardware for node, hardware in found.items() if hardware is not None}

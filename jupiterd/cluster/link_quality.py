@@ -45,8 +45,12 @@ class LinkQuality:
         return max(LEAST_RTT_S, self.rtt_s or 0.0) + PIECE_BITS / bits_per_s
 
     def to_plain(self) -> list[float | None]:
-        """Return the kind's number, then round trip and bandwidth where they are known."""
-        return [int(self.kind), self.rtt_s, self.bits_per_s]
+        """Return the kind's number, then round trip and bandwidth where they are known.
+
+        Milliseconds are enough: what is told is told again whenever it has changed.
+        """
+        rtt_s = None if self.rtt_s is None else max(LEAST_RTT_S, round(self.rtt_s, 3))
+        return [int(self.kind), rtt_s, self.bits_per_s]
 
 
 def read_qualities(told: object) -> dict[str, LinkQuality]:

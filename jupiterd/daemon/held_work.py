@@ -163,6 +163,12 @@ class HeldWork:
             self._answer = None
         return answer.result() if answer.done() else None
 
+    def fail(self, why: JupiterError) -> None:
+        """Let whoever follows it see it fail; its worker stays, with what it has finished."""
+        self._error = self._error or why
+        self._is_over = True
+        self._tell()
+
     async def end(self, why: JupiterError) -> None:
         """End its worker, and return when it is gone; whoever follows it is told why."""
         if self.task is not None:
@@ -174,8 +180,7 @@ class HeldWork:
             case Kept(made):
                 self._take(made)
             case Stuck(error):
-                self._error = self._error or error
-                self._is_over = True
+                self.fail(error)
             case _:
                 self._began_s = now_s() if isinstance(event, Started) else self._began_s
                 self._told.keep(event)

@@ -127,9 +127,15 @@ class Holder:
                 self._workers.ask_to_stop(held.order.id, "the gang is formed anew")
 
     async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
-        """End what is held of epochs (cycle, number) that are over: others have gone on without."""
+        """End what is held of epochs (cycle, number) that are over: others have gone on without.
+
+        A leader that follows it is told, for it asks for what has been finished and ends it then.
+        """
         left = [w for w in self._held.values() if (w.order.cycle, w.order.epoch) in closed]
-        await self._end(left, RefusedError("its epoch has been closed"))
+        why = RefusedError("its epoch has been closed")
+        for held in left:
+            held.fail(why)
+        await self._end([held for held in left if not held.is_followed], why)
 
     async def end_all(self, why: JupiterError) -> None:
         """End all that is held."""

@@ -167,7 +167,12 @@ class Leading:
             return []
         nodes = sorted((set(gang) & self.answering()) - silent)
         kept = await asyncio.gather(*(self._end(node, epoch, wish) for node in nodes))
-        return [(node, made) for node, made in zip(nodes, kept, strict=True) if made is not None]
+        found = [(node, made) for node, made in zip(nodes, kept, strict=True) if made is not None]
+        if wish is not None:
+            steps = {short(node): made.step for node, made in found}
+            asked = ",".join(map(short, nodes))
+            log.info("states_kept", extra={"epoch": epoch, "asked": asked, "steps": steps})
+        return found
 
     async def _end(self, node: NodeId, epoch: int, wish: KeepWish | None) -> CheckpointMade | None:
         try:

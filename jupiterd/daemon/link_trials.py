@@ -20,6 +20,10 @@ from jupiterd.rpc import peer_pb2
 MAX_LINKS: Final = 32
 """In one trial: each takes some sockets for a moment."""
 
+MOST_AT_ONCE: Final = 96
+LEAST_HANDSHAKES: Final = 6
+"""All members try at the same time, and macOS lets 128 wait at a port."""
+
 REPORT_S: Final = ANSWER_S + 0.6
 """How long others are waited for: what a bad link keeps back, its other end has seen too."""
 
@@ -28,10 +32,9 @@ async def try_links(peers: Peers, own: NodeId, nodes: Iterable[NodeId]) -> list[
     """Try the links from here to these nodes, as far as there are any."""
     found = [peer for node in nodes if node != own and (peer := peers.get(node)) is not None]
     tried = found[:MAX_LINKS]
-    lost = await unanswered([peer.address for peer in tried], HANDSHAKES)
-    return [
-        Trial(own, peer.node, HANDSHAKES, count) for peer, count in zip(tried, lost, strict=True)
-    ]
+    each = max(LEAST_HANDSHAKES, min(HANDSHAKES, MOST_AT_ONCE // max(1, len(tried))))
+    lost = await unanswered([peer.address for peer in tried], each)
+    return [Trial(own, peer.node, each, count) for peer, count in zip(tried, lost, strict=True)]
 
 
 async def try_all_links(peers: Peers, own: NodeId, nodes: Collection[NodeId]) -> list[Trial]:

@@ -16,8 +16,8 @@ from typing import Final
 
 from jupiterd.ports import Address
 
-ANSWER_S: Final = 0.4
-"""A lost packet is sent again after a second."""
+ANSWER_S: Final = 0.7
+"""Wi-Fi may hold packets back for half a second; a lost one is sent again after a whole one."""
 
 _NO_WAY: Final = {
     errno.ENETUNREACH,

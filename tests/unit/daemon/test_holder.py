@@ -317,12 +317,24 @@ async def test_ranks_are_asked_to_stop_together_and_the_store_is_not(tmp_path: P
 async def test_what_is_left_of_a_closed_epoch_is_ended(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         (events,) = await begin(holder, RANK)
+        await events.aclose()
         await holder.end_closed({("c", EPOCH - 1), ("d", EPOCH)})
         assert workers.running == {RANK.id}
         await holder.end_closed({("c", EPOCH)})
         assert workers.running == set()
+
+
+async def test_a_leader_gets_what_an_epoch_has_finished_that_others_have_closed(
+    tmp_path: Path,
+) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        await holder.end_closed({("c", EPOCH)})
         with pytest.raises(RefusedError, match="its epoch has been closed"):
             await anext(events)
+        workers.at_keep[RANK.id] = (Kept(saved(7)),)
+        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(0, TIMEOUT_S)) == saved(7)
+        assert workers.running == set()
 
 
 async def test_an_order_that_comes_after_the_end_of_its_epoch_is_refused(tmp_path: Path) -> None:

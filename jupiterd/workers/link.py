@@ -113,6 +113,7 @@ class Task:
 
     def linger(self, why: RankStuck) -> None:
         """Say that the work can't go on, and wait until the daemon has taken what is held."""
+        self._stop.clear()  # who was asked to stop after the step that failed is still wanted
         self.send(why)
         self._stop.wait(LINGER_S)
         with self._keeping:  # what is being written down takes as long as it takes

@@ -75,3 +75,21 @@ def test_a_rank_that_can_not_go_on_stays_until_what_it_holds_is_written(
     main.join(TIMEOUT_S)
     assert not main.is_alive()
     assert said(daemon, 2) == [STUCK, StateKept("kept", 7)]
+
+
+def test_a_rank_that_was_asked_to_stop_stays_too_where_its_last_step_fails() -> None:
+    daemon, theirs = daemon_and_link()
+    daemon.sendall(encode(ORDER) + encode(StopTask("the gang is formed anew")))
+    task = Task(theirs)
+    task.wait_for_stop(TIMEOUT_S)
+    task.keep = lambda step: StateKept("kept", step)
+    main = threading.Thread(target=task.linger, args=(STUCK,))
+    main.start()
+    assert said(daemon, 1) == [STUCK]
+    main.join(0.2)
+    assert main.is_alive()
+    daemon.sendall(encode(KeepState(7)))
+    assert said(daemon, 1) == [StateKept("kept", 7)]
+    daemon.sendall(encode(StopTask("its state has been taken")))
+    main.join(TIMEOUT_S)
+    assert not main.is_alive()

@@ -1,0 +1,55 @@
+"""A rank whose events come from a list, and a conductor that follows it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import cast
+
+from jupiterd.cluster.engines import MLX, EngineChoice
+from jupiterd.cluster.gang_watch import GangWatch
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.work_events import (
+    WorkEvent,
+)
+from jupiterd.errors import (
+    WorkerCrashedError,
+)
+from jupiterd.ids import CycleId, NodeId
+
+CYCLE = CycleId("c" * 16)
+A, B = NodeId("a"), NodeId("b")
+LAUNCH = Launch(3, EngineChoice(MLX, (A, B), "as asked"), "", 0, 0.0)
+PLAN = TrainPlan.model_construct(steps=100, micro_batch_sequences=8)
+
+
+CRASH = WorkerCrashedError("beta: the train worker (pid 7) was killed by SIGABRT: NCCL WARN")
+
+
+class OneRank:
+    """As much of a term of leading as following a rank needs: its events come from a list."""
+
+    def __init__(self, *events: WorkEvent, is_slow: bool = False) -> None:
+        self.board = ProgressBoard()
+        self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+        self._events = events
+        self._is_slow = is_slow
+
+    def hardware_of(self, _node: NodeId) -> None:
+        return None
+
+    async def run(self) -> AsyncGenerator[WorkEvent]:
+        for event in self._events:
+            yield event
+        if self._is_slow:
+            await asyncio.Event().wait()
+
+
+def following(rank: OneRank, launch: Launch = LAUNCH) -> GangConductor:
+    conductor = GangConductor(cast("Leading", rank), CYCLE, 1, cast("ModelShape", None), PLAN)
+    conductor._show(launch, {})
+    conductor._watch = GangWatch(len(launch.gang), 0.0, lambda _: 0.0)
+    return conductor

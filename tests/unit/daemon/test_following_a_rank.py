@@ -1,0 +1,88 @@
+"""How the leader follows one rank of a gang: until it has joined, until it ends, or crashes."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.backends import GLOO, NCCL
+from jupiterd.cluster.engines import TORCH, EngineChoice
+from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon import gang_conductor
+from jupiterd.daemon.work_events import (
+    Finished,
+    Joined,
+    Started,
+    WorkEvent,
+)
+from jupiterd.errors import (
+    NcclFailedError,
+    TimedOutError,
+    WorkerCrashedError,
+    WorkFailedError,
+)
+from tests.unit.daemon.one_rank import CRASH, LAUNCH, A, B, OneRank, following
+
+TIMEOUT_S = 0.05
+
+
+async def follow(rank: OneRank) -> None:
+    await following(rank)._follow(0, A, rank.run(), LAUNCH)
+
+
+@pytest.fixture(autouse=True)
+def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gang_conductor, "RING_TIMEOUT_S", TIMEOUT_S)
+
+
+async def test_a_ring_that_is_not_formed_in_time_is_given_up() -> None:
+    with pytest.raises(TimedOutError, match="the MLX ring wasn't formed"):
+        await follow(OneRank(Started(7, "cpu"), is_slow=True))
+
+
+async def test_a_rank_that_has_joined_is_waited_for_as_long_as_it_takes() -> None:
+    following = asyncio.ensure_future(
+        follow(OneRank(Started(7, "cpu"), Joined("cpu", ""), is_slow=True))
+    )
+    done, _ = await asyncio.wait([following], timeout=3 * TIMEOUT_S)
+    assert not done
+    following.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await following
+
+
+async def test_the_gang_and_its_note_are_shown() -> None:
+    rank = OneRank(Started(7, "cpu"), Joined("gpu", "a note"), Finished(WorkResult({})))
+    await follow(rank)
+    (plain,) = rank.board.to_plain(1.0)
+    seat: dict[str, Any] = plain["gang"][0]
+    assert (seat["engine"], seat["device"], seat["pid"]) == ("mlx/ring", "gpu", 7)
+    assert plain["detail"] == "a note"
+
+
+@pytest.mark.parametrize(
+    ("backend", "before", "becomes"),
+    [
+        (NCCL, [], NcclFailedError),
+        (NCCL, [Started(7, "cuda:0")], NcclFailedError),
+        (NCCL, [Started(7, "cuda:0"), Joined("cuda:0", "")], WorkerCrashedError),
+        (GLOO, [Started(7, "cuda:0")], WorkerCrashedError),
+    ],
+)
+async def test_a_crash_before_the_first_sum_over_nccl_is_nccls(
+    backend: str, before: list[WorkEvent], becomes: type[WorkFailedError]
+) -> None:
+    launch = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", backend))
+
+    async def events() -> AsyncGenerator[WorkEvent]:
+        for event in before:
+            yield event
+        raise CRASH
+
+    conductor = following(OneRank(), launch)
+    with pytest.raises(WorkFailedError) as told:
+        await conductor._follow(0, A, events(), launch)
+    assert type(told.value) is becomes
+    assert told.value.message.startswith(CRASH.message)

@@ -11,7 +11,8 @@ There is no quorum: any group elects, and one node alone leads itself.
    and the unheard leader after once, if another node grants: that one didn't hear it either.
 3. Of two that ask at once the one with the greater (stability, id) goes on, the other grants.
 4. Of two leaders that hear each other the one with the greater (runs a gang, members, stability,
-   id) stays and takes a term above both; the other steps down and follows.
+   id) stays and takes a term above both; the other steps down and follows. What either said before
+   they heard each other counts for nothing.
 5. What comes and goes on the network never starts a running election anew.
 6. Whoever wakes from sleep no longer leads, and listens before it asks.
 7. A node that can't write its term leads nobody, asks for nothing and grants to others, until it
@@ -282,7 +283,7 @@ class Election:
     def _see_beat(self, now: float, beat: BeatSeen) -> list[Effect]:
         if beat.node == self._self_id:
             return []
-        self._beats[beat.node] = now, beat
+        self._beats[beat.node] = now if beat.is_fresh else _LONG_AGO, beat
         if beat.leader == beat.node:
             return self._see_leader(now, beat)
         if beat.node == self._leader:
@@ -297,7 +298,7 @@ class Election:
 
     def _see_leader(self, now: float, beat: BeatSeen) -> list[Effect]:
         if self._role is ElectionRole.LEADER:
-            return self._meet_leader(now, beat)
+            return self._meet_leader(now, beat) if beat.is_fresh else []
         if self._leader != beat.node and self._hears_leader(now):
             return []  # the two leaders settle it between themselves
         self._leader_heard_at = now

@@ -27,6 +27,8 @@ class BeatSeen:
     members_alive: int
     """The sender's `Election.members_alive`."""
     runs_gang: bool
+    is_fresh: bool = True
+    """It tells how things are, not how they were before we were cut off from each other."""
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,10 @@ class Beat:
     runs_gang: bool = False
     ages_s: Mapping[NodeId, float] = field(default_factory=dict[NodeId, float])
     """How long since it heard each other member itself."""
+    sent_s: float = 0.0
+    """When it said so, by its own clock."""
+    echo_s: float | None = None
+    """The last `sent_s` that it has of whom it says this to; None where it never heard it."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,8 @@ class Presence:
         """The sleep that made the next tick late has been told of."""
         self._waited_s = 0.0
         """What is heard may have waited so long for our loop; 0 unless it was asleep just now."""
+        self._stamps: dict[NodeId, float] = {}
+        """The `sent_s` of each node's last beat."""
         self.membership = Membership(self_id, now, timing)
         self.election = Election(self_id, term, now, rng, timing)
 
@@ -193,8 +199,8 @@ class Presence:
         self._waited_s = late_s
         return [*self.election.step(now, Woke(late_s))]
 
-    def beat(self, now: float) -> Beat:
-        """Return what this node says of itself just now."""
+    def beat(self, now: float, to: NodeId) -> Beat:
+        """Return what this node says of itself to another one just now."""
         return Beat(
             node=self._self_id,
             term=self.election.term,
@@ -203,10 +209,13 @@ class Presence:
             members_alive=self.election.members_alive(now),
             runs_gang=self.election.runs_gang,
             ages_s=self.membership.ages(now),
+            sent_s=now,
+            echo_s=self._stamps.get(to),
         )
 
     def _hear(self, now: float, beat: Beat) -> list[Effect]:
         effects = self._judge(now, Heard(beat.node, beat.ages_s, self._waited_s))
+        self._stamps[beat.node] = beat.sent_s
         seen = BeatSeen(
             beat.node,
             beat.term,
@@ -214,8 +223,17 @@ class Presence:
             beat.stability,
             beat.members_alive,
             beat.runs_gang,
+            is_fresh=self._is_fresh(now, beat),
         )
         return [*effects, *self.election.step(now, seen)]
+
+    def _is_fresh(self, now: float, beat: Beat) -> bool:
+        """Say whether its sender had heard us just now when it said so.
+
+        What was sent into a pulled cable comes when the cable is back, and tells of a group that
+        has another leader by then. It is no younger than the last beat of ours that it answers.
+        """
+        return beat.echo_s is not None and 0.0 <= now - beat.echo_s < self._timing.quiet_s
 
     def _tick(self, now: float, tick: Ticked) -> list[Effect]:
         """Measure the lag here too: a loop held up by its own work (a slow disk) tells of none."""

@@ -59,6 +59,8 @@ def to_message(beat: Beat, cluster: str, head: str) -> peer_pb2.Heartbeat:
         members_alive=beat.members_alive,
         runs_gang=beat.runs_gang,
         ages_ms={mark(n): min(int(age_s * 1000), MAX_AGE_MS) for n, age_s in beat.ages_s.items()},
+        sent_s=beat.sent_s,
+        echo_s=beat.echo_s,
     )
 
 
@@ -73,6 +75,8 @@ def from_message(node: NodeId, message: peer_pb2.Heartbeat, members: Iterable[No
         members_alive=message.members_alive,
         runs_gang=message.runs_gang,
         ages_s={member: told[mark(member)] / 1000 for member in members if mark(member) in told},
+        sent_s=message.sent_s,
+        echo_s=message.echo_s if message.HasField("echo_s") else None,
     )
 
 

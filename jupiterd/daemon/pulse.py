@@ -280,7 +280,7 @@ class Pulse:
             async for beat in beats:
                 self._called_s[node] = now_s()
                 self.heard(node, beat)
-                reply, about = self.message(), self._description.about
+                reply, about = self.message(node), self._description.about
                 if about is not told:
                     reply.about.CopyFrom(about)
                     told = about
@@ -334,7 +334,7 @@ class Pulse:
     async def _beat(self, peer: Peer) -> None:
         peer.beats.on_broken = lambda: self._hasten(peer.node)
         try:
-            reply = await peer.beats.ask(self.message(), self._description.about)
+            reply = await peer.beats.ask(self.message(peer.node), self._description.about)
             peer.answered_s = now_s()
             self.heard(peer.node, reply)
         except grpc.aio.AioRpcError as error:
@@ -349,11 +349,11 @@ class Pulse:
         finally:
             peer.beats.end()
 
-    def message(self) -> peer_pb2.Heartbeat:
-        """Return what we say just now."""
+    def message(self, to: NodeId) -> peer_pb2.Heartbeat:
+        """Return what we say to a node just now."""
         self._describe()
         self._tell(GangChanged(self._description.runs_gang))
-        beat = self._presence.beat(now_s())
+        beat = self._presence.beat(now_s(), to)
         message = to_message(beat, self._journal.cluster, self._journal.ledger.head())
         message.telemetry = self._description.telemetry
         message.goodbye = self._is_leaving

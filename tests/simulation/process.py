@@ -118,7 +118,8 @@ class Process:
 
     def _beat(self, node: NodeId) -> None:
         """Call a node: one call carries what both say of themselves."""
-        beat, head = self.presence.beat(self.machine.clock_s()), self.journal.ledger.head()
+        beat = self.presence.beat(self.machine.clock_s(), node)
+        head = self.journal.ledger.head()
         self.world.network.send(
             self.place,
             self.world.network.where(node),
@@ -131,7 +132,8 @@ class Process:
         if self.answers(beat.node):
             self._called_at[beat.node] = self.machine.clock_s()
             self.hear(beat, head)
-            ours, own_head = self.presence.beat(self.machine.clock_s()), self.journal.ledger.head()
+            ours = self.presence.beat(self.machine.clock_s(), beat.node)
+            own_head = self.journal.ledger.head()
             self.world.network.send(self.place, place, lambda own: own.hear(ours, own_head))
 
     def hear(self, beat: Beat, head: str) -> None:

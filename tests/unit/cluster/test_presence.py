@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 from jupiterd.cluster.election import ElectionRole
 from jupiterd.cluster.membership import Liveness
@@ -59,7 +60,7 @@ def leading(until_s: float = 4.0) -> Presence:
     made.step(3.1, PreVoteAnswered(BOB, granted=True, term=0))
     assert made.election.role is ElectionRole.LEADER
     made.step(until_s, Ticked())
-    made.step(until_s, Beat(BOB, 1, ME))
+    made.step(until_s, Beat(BOB, 1, ME, sent_s=until_s - 0.1, echo_s=until_s - 0.2))
     return made
 
 
@@ -118,8 +119,8 @@ def test_a_beat_says_what_this_node_is_and_whom_it_hears_itself() -> None:
     made = leading()
     made.step(4.0, StabilityChanged(2))
     made.step(4.0, GangChanged(runs_gang=True))
-    assert made.beat(4.5) == Beat(
-        ME, 1, ME, stability=2, members_alive=2, runs_gang=True, ages_s={BOB: 0.5}
+    assert made.beat(4.5, BOB) == Beat(
+        ME, 1, ME, 2, 2, runs_gang=True, ages_s={BOB: 0.5}, sent_s=4.5, echo_s=3.9
     )
 
 
@@ -217,3 +218,45 @@ def test_a_node_leads_again_once_it_can_write() -> None:
     assert tick_until(made, 8.0, 2.0) == []
     made.step(8.1, StorageRecovered())
     assert BecomeLeader(2, "alone") in tick_until(made, 12.0, 8.0)
+
+
+def test_what_was_sent_into_a_pulled_cable_tells_nothing_of_who_leads_now() -> None:
+    """Eve led all three and was cut off; Bob follows ME by now; her beats lay in her cable."""
+    made = presence(BOB, EVE)
+    made.step(0.1, Beat(BOB, 0, None))
+    tick_until(made, 3.0)
+    made.step(3.1, PreVoteAnswered(BOB, granted=True, term=0))
+    tick_until(made, 6.0, 3.0)
+    made.step(6.0, Beat(BOB, 1, ME, sent_s=6.0, echo_s=5.9))
+    old = Beat(EVE, 0, EVE, members_alive=3, runs_gang=True, sent_s=3.5, echo_s=2.9)
+    assert not any(isinstance(effect, StepDown) for effect in made.step(6.1, old))
+    assert made.election.leader == ME
+    assert EVE in made.membership.alive()
+    now = replace(old, members_alive=1, runs_gang=False, echo_s=6.0)
+    assert made.step(6.2, now) == []
+    assert made.election.leader == ME
+
+
+def test_followers_of_before_a_cut_are_not_counted_after_it() -> None:
+    made = leading(4.0)
+    tick_until(made, 8.0, 4.0)
+    made.step(8.0, Beat(BOB, 1, ME, sent_s=4.6, echo_s=4.5))
+    assert made.beat(8.1, BOB).members_alive == 1
+    made.step(8.2, Beat(BOB, 1, ME, sent_s=8.0, echo_s=8.1))
+    assert made.beat(8.2, BOB).members_alive == 2
+
+
+def test_of_two_leaders_the_one_that_is_answered_first_decides() -> None:
+    """A first call carries no echo; its answer does, and is as young as the call."""
+    made = leading_alone()
+    made.step(2.5, RosterChanged(frozenset({BOB})))
+    other = Beat(BOB, 5, BOB, members_alive=2)
+    assert not any(isinstance(effect, StepDown) for effect in made.step(2.6, other))
+    assert isinstance(made.step(2.7, replace(other, echo_s=2.6))[0], StepDown)
+
+
+def test_an_echo_of_a_time_to_come_proves_nothing() -> None:
+    made = leading(4.0)
+    for echo_s in (9.0, float("nan"), float("inf")):
+        made.step(5.0, Beat(BOB, 1, BOB, members_alive=9, echo_s=echo_s))
+        assert made.election.role is ElectionRole.LEADER

@@ -17,7 +17,9 @@ ME, BOB, EVE = (NodeId(letter * 32) for letter in "abe")
 
 
 def test_a_beat_comes_out_as_it_went_in() -> None:
-    beat = Beat(ME, 7, BOB, 2, 3, runs_gang=True, ages_s={BOB: 0.25, EVE: 4.0})
+    beat = Beat(
+        ME, 7, BOB, 2, 3, runs_gang=True, ages_s={BOB: 0.25, EVE: 4.0}, sent_s=9.5, echo_s=8.0
+    )
     message = to_message(beat, "cluster", "head")
     assert from_message(ME, message, [ME, BOB, EVE]) == beat
 
@@ -38,7 +40,7 @@ async def test_a_heartbeat_is_heard_and_answered(tmp_path: Path) -> None:
         await unite(one, other)
         one.pulse.roster_changed()
         peer = other.peers.require(one.identity.node_id)
-        reply = await peer.beats.ask(other.pulse.message(), other.outlook.describe().about)
+        reply = await peer.beats.ask(other.pulse.message(peer.node), other.outlook.describe().about)
         assert other.identity.node_id in one.alive()
         assert (reply.cluster, reply.about.name) == (one.journal.cluster, "one")
         assert reply.head == other.journal.ledger.head()
@@ -51,10 +53,10 @@ async def test_what_seldom_changes_is_told_once_in_a_stream(tmp_path: Path) -> N
         await unite(one, other)
         peer = other.peers.require(one.identity.node_id)
         about = other.outlook.describe().about
-        replies = [await peer.beats.ask(other.pulse.message(), about) for _ in range(2)]
+        replies = [await peer.beats.ask(other.pulse.message(peer.node), about) for _ in range(2)]
         assert [reply.HasField("about") for reply in replies] == [True, False]
         peer.beats.close()
-        reply = await peer.beats.ask(other.pulse.message(), about)
+        reply = await peer.beats.ask(other.pulse.message(peer.node), about)
         assert reply.HasField("about")
 
 
@@ -64,10 +66,10 @@ async def test_a_stream_of_heartbeats_ends_with_the_membership(tmp_path: Path) -
         await lead(one)
         peer = other.peers.require(one.identity.node_id)
         about = other.outlook.describe().about
-        await peer.beats.ask(other.pulse.message(), about)
+        await peer.beats.ask(other.pulse.message(peer.node), about)
         await one.commands.execute_here("node.remove", {"node": other.identity.node_id})
         with pytest.raises(grpc.aio.AioRpcError, match="is not a member"):
-            await peer.beats.ask(other.pulse.message(), about)
+            await peer.beats.ask(other.pulse.message(peer.node), about)
 
 
 async def test_a_peer_whose_stream_breaks_is_beaten_to_at_once(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ async def test_a_beat_whose_link_was_closed_before_ends_no_daemon(tmp_path: Path
         assert peer.channels.heartbeat
         await other.peers.unlink(one.identity.node_id)
         with pytest.raises(grpc.aio.AioRpcError, match="the link was closed"):
-            await peer.beats.ask(other.pulse.message(), other.outlook.describe().about)
+            await peer.beats.ask(other.pulse.message(peer.node), other.outlook.describe().about)
         await other.pulse._beat(peer)
 
 

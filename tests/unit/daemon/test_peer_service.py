@@ -183,11 +183,11 @@ async def test_a_second_leader_of_one_term_is_obeyed_in_the_next(tmp_path: Path)
         leader, follower = one.identity.node_id, other.identity.node_id
         dispatcher = Dispatcher(leader, one.holder, one.peers)
         one.pulse._act(one.pulse.election._lead(2, "nobody else is here"))
-        other.pulse.heard(leader, one.pulse.message())
+        other.pulse.heard(leader, one.pulse.message(follower))
         await other.holder._obedience.check(NodeId("e" * 32), 2, 0)
         with pytest.raises(RefusedError, match="of eeeeeeee"):
             await dispatcher.end(follower, 2, 1)
-        one.pulse.heard(follower, other.pulse.message())
+        one.pulse.heard(follower, other.pulse.message(leader))
         assert one.pulse.election.term > 2
         await dispatcher.end(follower, one.pulse.election.term, 1)
 

@@ -15,13 +15,13 @@ async def test_a_node_that_went_keeps_its_role_and_it_is_said_to_be_past(tmp_pat
         gone = two.identity.node_id
         await one.commands.execute_here("node.role", {"node": "two", "role": "generator"})
         one.pulse.roster_changed()
-        beat = two.pulse.message()
+        beat = two.pulse.message(one.identity.node_id)
         beat.about.CopyFrom(two.outlook.describe().about)
         one.pulse.heard(gone, beat)
         async with asyncio.timeout(TIMEOUT_S):
             while gone not in one.journal.state.roles:
                 await one.journal.changed_since(one.journal.version)
-        farewell = two.pulse.message()
+        farewell = two.pulse.message(one.identity.node_id)
         farewell.goodbye = True
         one.pulse.heard(gone, farewell)
         (row,) = [node for node in status_document(one)["nodes"] if node["id"] == gone]
@@ -33,7 +33,7 @@ async def test_who_waits_to_be_let_in_is_told_of_under_the_keys_of_a_member(tmp_
     async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
         await unite(one, two)
         one.pulse.roster_changed()
-        beat = two.pulse.message()
+        beat = two.pulse.message(one.identity.node_id)
         beat.leader = two.identity.node_id
         beat.telemetry = canonical_bytes({"waiting": [["e" * 32, "laptop", [1, 2, 3, 4]]]})
         one.pulse.heard(two.identity.node_id, beat)

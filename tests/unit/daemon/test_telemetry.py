@@ -54,7 +54,7 @@ async def test_status_is_told_whatever_the_leader_says(
         await link(one, other)
         one.pulse.roster_changed()
         leader = other.identity.node_id
-        beat = other.pulse.message()
+        beat = other.pulse.message(one.identity.node_id)
         beat.leader, beat.telemetry = leader, msgpack.packb(told)
         one.pulse.heard(leader, beat)
         document = status_document(one)

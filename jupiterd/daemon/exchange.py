@@ -10,7 +10,6 @@ import logging
 import grpc
 
 from jupiterd.cluster.ledger import Entry
-from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.ledger_transfer import fetch_snapshot, to_wire
 from jupiterd.daemon.peers import Peers
@@ -72,7 +71,7 @@ class Exchange:
     def _may_answer(self, node: NodeId) -> bool:
         """Say whether it is worth waiting for a node: one that has just been lost won't answer."""
         peer = self._peers.get(node)
-        return peer is not None and now_s() >= peer.troubled_until_s
+        return peer is not None and peer.heard_s >= peer.troubled_s
 
     async def reconcile(self, node: NodeId, peer: PeerStub, told: peer_pb2.HelloReply) -> None:
         """Of two nodes of one cluster one is no member for the other: tell why, and learn why."""

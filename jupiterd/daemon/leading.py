@@ -220,10 +220,10 @@ class Leading:
 
     def _is_troubled(self, node: NodeId) -> bool:
         peer = self.peers.get(node)
-        return node != self.self_id and (peer is None or now_s() < peer.troubled_until_s)
+        return node != self.self_id and (peer is None or now_s() - peer.troubled_s < TROUBLE_S)
 
     def pass_over(self, node: NodeId) -> None:
         """Give a node no work for a while: it doesn't answer just now."""
         peer = self.peers.get(node)
         if peer is not None:
-            peer.troubled_until_s = now_s() + TROUBLE_S
+            peer.troubled_s = now_s()

@@ -68,8 +68,8 @@ class Peer:
     """The address of ours that the link leaves from; empty where it can't be lost."""
     is_stranded: bool = False
     """That address is gone: nothing sent over this link will ever be answered."""
-    troubled_until_s: float = 0.0
-    """Work isn't placed there before this time: a stream to it has just broken."""
+    troubled_s: float = float("-inf")
+    """When it was last found not to answer: work isn't placed there for a while."""
     beats: BeatStream = field(init=False)
     _told: bytes = b""
     """What the telemetry was read from."""

@@ -1,6 +1,7 @@
 """Making two nodes' ledgers equal, over real TLS."""
 
 import asyncio
+import math
 from pathlib import Path
 
 import pytest
@@ -174,13 +175,23 @@ async def test_nobody_waits_for_a_second_copy_from_one_that_has_just_been_lost(
             return await answer(request)
 
         other.exchange.answer = never  # type: ignore[method-assign]
-        peer.troubled_until_s = now_s() + TIMEOUT_S
+        peer.troubled_s = math.inf
         entry = await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
         began_s = now_s()
         assert await one.exchange.spread(entry) == 1
         assert now_s() - began_s < COPY_TIMEOUT_S / 2
-        peer.troubled_until_s = 0.0
+        peer.troubled_s = -math.inf
         assert await one.exchange.spread(entry) == 1
         assert now_s() - began_s >= COPY_TIMEOUT_S
         is_lost.set()
+        assert await one.exchange.spread(entry) == 2
+
+
+async def test_one_whose_stream_broke_is_waited_for_again_once_it_is_heard(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        peer = one.peers.require(other.identity.node_id)
+        peer.troubled_s = now_s()
+        peer.heard_s = now_s()
+        entry = await one.journal.append(1, [WindowSet(is_open=False, edit=1)])
         assert await one.exchange.spread(entry) == 2

@@ -233,7 +233,7 @@ class Presence:
         What was sent into a pulled cable comes when the cable is back, and tells of a group that
         has another leader by then. It is no younger than the last beat of ours that it answers.
         """
-        return beat.echo_s is not None and 0.0 <= now - beat.echo_s < self._timing.quiet_s
+        return beat.echo_s is not None and 0.0 <= now - beat.echo_s < self._timing.fresh_s
 
     def _tick(self, now: float, tick: Ticked) -> list[Effect]:
         """Measure the lag here too: a loop held up by its own work (a slow disk) tells of none."""

@@ -20,6 +20,9 @@ class Timing:
     quiet_s: float = 2.4
     """Not heard by ourselves for so long: nobody waits for its answer to anything. A follower that
     takes over from a silent leader does so after 2.5 s at the earliest; two beat once a second."""
+    fresh_s: float = 2.0
+    """Whoever last heard us longer ago than that when it beat tells nothing of who leads: others
+    may have taken over since. Two followers beat once a second, so an echo is as old at times."""
     gone_s: float = 15.0
     """Not heard for so long: act on it. Bridges every stall of a loop and nearly every outage."""
     lag_limit_s: float = 1.0

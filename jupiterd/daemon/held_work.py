@@ -61,6 +61,11 @@ class Told:
         """Return the kept events after that number, each with its own."""
         return [told for told in self._events if told[0] > number]
 
+    def newest_checkpoint(self) -> CheckpointMade | None:
+        """Return the last checkpoint that was told of, or None."""
+        made = [event for _, event in self._events if isinstance(event, CheckpointMade)]
+        return made[-1] if made else None
+
     def _keep_newest(self, kind: type[WorkEvent], most: int) -> None:
         old = [told for told in self._events if isinstance(told[1], kind)][:-most]
         self._events = [told for told in self._events if told not in old]
@@ -153,7 +158,15 @@ class HeldWork:
                 self._wait_for_another()
 
     async def kept(self, wish: KeepWish) -> CheckpointMade | None:
-        """Return the worker's last finished step, once it is in the store; None where it isn't."""
+        """Return the last finished step that is in the store, if it is later than wished.
+
+        The worker is asked for its own; one that is done has left a checkpoint of it.
+        """
+        made = [await self._asked(wish), self._told.newest_checkpoint()]
+        later = [kept for kept in made if kept is not None and kept.step > wish.after_step]
+        return max(later, key=lambda kept: kept.step, default=None)
+
+    async def _asked(self, wish: KeepWish) -> CheckpointMade | None:
         if not self._keep_state(self.order.id, wish.after_step):
             return None
         answer = self._answer = asyncio.get_running_loop().create_future()

@@ -77,6 +77,8 @@ class Holder:
         self._held: dict[str, HeldWork] = {}
         self._ended = (0, 0)
         """The last (term, epoch) that a leader ended: its orders may arrive after that."""
+        self._last_kept: tuple[int, CheckpointMade] | None = None
+        """The last epoch of which something was kept, and what."""
 
     async def run(self, leader: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         """Yield the events of the work, `Finished` last; closing the iterator leaves or ends it.
@@ -98,7 +100,8 @@ class Holder:
     ) -> CheckpointMade | None:
         """End the work of an epoch; return when none of it runs any more.
 
-        With a wish, the latest of what its ranks here have finished is kept and returned.
+        With a wish, the latest of what its ranks here have finished is kept and returned; again to
+        the next leader, for the one before may have gone without recording it.
 
         Raises:
             RefusedError: another leader has been obeyed in this term, or a later one.
@@ -107,7 +110,7 @@ class Holder:
             await self._obedience.check(leader, term, 0)
             self._ended = max(self._ended, (term, epoch))
             ended = [held for held in self._held.values() if held.order.epoch == epoch]
-            kept = await _latest(ended, wish) if wish is not None else None
+            kept = await self._kept_of(epoch, ended, wish) if wish is not None else None
             await self._end(ended, RefusedError(f"epoch {epoch} was ended here"))
         return kept
 
@@ -175,15 +178,22 @@ class Holder:
         del self._held[held.order.id]
         held.close()
 
+    async def _kept_of(
+        self, epoch: int, works: list[HeldWork], wish: KeepWish
+    ) -> CheckpointMade | None:
+        found = await asyncio.gather(*(held.kept(wish) for held in works))
+        made = [kept for kept in found if kept is not None]
+        if self._last_kept is not None and self._last_kept[0] == epoch:
+            made.append(self._last_kept[1])
+        best = max(made, key=lambda kept: kept.step, default=None)
+        if best is None or best.step <= wish.after_step:
+            return None
+        self._last_kept = epoch, best
+        return best
+
     async def _end(self, works: list[HeldWork], why: JupiterError) -> None:
         if works:
             await asyncio.gather(*(held.end(why) for held in works))
-
-
-async def _latest(works: list[HeldWork], wish: KeepWish) -> CheckpointMade | None:
-    found = await asyncio.gather(*(held.kept(wish) for held in works))
-    made = [kept for kept in found if kept is not None]
-    return max(made, key=lambda kept: kept.step, default=None)
 
 
 async def _told(said: AsyncGenerator[Said]) -> AsyncGenerator[WorkEvent]:

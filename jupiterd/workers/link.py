@@ -4,6 +4,7 @@ Owns reading the task, sending frames, and ending when the daemon has gone.
 Doesn't know what the task means.
 """
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -58,7 +59,7 @@ class Task:
         self.keep: Callable[[int], StateKept] = lambda _: StateKept()
         """Writes down the last finished step, if it is a later one than that; any thread calls."""
         self.lingers = False
-        """Others may want what is held when the work fails."""
+        """It is a rank of a gang: others may want what is held when the work fails."""
         order, *self._early = self._first_frames()
         self.name: str = order.task
         self.params: Mapping[str, Any] = order.params
@@ -100,11 +101,8 @@ class Task:
 
     def send(self, frame: Frame) -> None:
         """Send one frame; a daemon that has gone is noticed by the listener, not here."""
-        with self._sending:
-            try:
-                self._link.sendall(encode(frame))
-            except OSError:
-                self._stop.set()
+        with self._sending, contextlib.suppress(OSError):
+            self._link.sendall(encode(frame))
 
     def give_up(self, why: JupiterError) -> None:
         """Say why, and end this process at once, whatever its other threads hang in."""
@@ -142,8 +140,9 @@ class Task:
         while data := self._received():
             for frame in self._reader.feed(data):
                 self._obey(frame)
-        self._stop.set()
-        threading.Event().wait(ORPHAN_GRACE_S)
+        if not self.lingers:  # a rank that stopped in order would stop its whole gang with it
+            self._stop.set()
+            threading.Event().wait(ORPHAN_GRACE_S)
         os._exit(1)
 
     def _obey(self, frame: Frame) -> None:

@@ -277,6 +277,37 @@ async def test_a_rank_whose_leader_went_while_it_kept_its_state_is_ended_after_a
         await workers.all_ended()
 
 
+async def test_what_was_kept_for_a_leader_that_died_is_told_to_the_next_one(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        await begin(holder, RANK)
+        workers.at_keep[RANK.id] = (Kept(saved(7)),)
+        wish = KeepWish(0, TIMEOUT_S)
+        assert await holder.end(LEADER, TERM, EPOCH, wish) == saved(7)
+        next_one = NodeId("b" * 32)
+        assert await holder.end(next_one, TERM + 1, EPOCH, wish) == saved(7)
+        assert await holder.end(next_one, TERM + 1, EPOCH, replace(wish, after_step=7)) is None
+        assert await holder.end(next_one, TERM + 1, EPOCH + 1, wish) is None
+
+
+async def test_a_rank_that_is_done_has_left_its_last_checkpoint(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        workers.say(RANK.id, saved(5), saved(8), DONE)
+        await heard(events, lambda event: event == DONE)
+        await events.aclose()
+        await workers.all_ended()
+        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(5, TIMEOUT_S)) == saved(8)
+
+
+async def test_a_checkpoint_that_is_recorded_is_not_kept_again(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events,) = await begin(holder, RANK)
+        workers.say(RANK.id, saved(5))
+        await heard(events, lambda event: event == saved(5))
+        workers.at_keep[RANK.id] = (Kept(None),)
+        assert await holder.end(LEADER, TERM, EPOCH, KeepWish(5, TIMEOUT_S)) is None
+
+
 async def test_nobody_waits_for_the_state_of_a_rank_that_was_ended_otherwise(
     tmp_path: Path,
 ) -> None:

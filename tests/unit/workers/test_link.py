@@ -93,3 +93,28 @@ def test_a_rank_that_was_asked_to_stop_stays_too_where_its_last_step_fails() -> 
     daemon.sendall(encode(StopTask("its state has been taken")))
     main.join(TIMEOUT_S)
     assert not main.is_alive()
+
+
+@pytest.mark.parametrize("is_of_gang", [True, False])
+def test_a_rank_whose_daemon_is_gone_ends_without_stopping_its_gang(
+    monkeypatch: pytest.MonkeyPatch, *, is_of_gang: bool
+) -> None:
+    statuses: list[int] = []
+    has_ended = threading.Event()
+
+    def exit_(status: int) -> None:
+        statuses.append(status)
+        has_ended.set()
+
+    monkeypatch.setattr(link, "ORPHAN_GRACE_S", 0.05)
+    monkeypatch.setattr(link.os, "_exit", exit_)
+    daemon, theirs = daemon_and_link()
+    daemon.sendall(encode(ORDER))
+    task = Task(theirs)
+    task.lingers = is_of_gang
+    daemon.close()
+    assert has_ended.wait(TIMEOUT_S)
+    assert statuses == [1]
+    assert task.stop_requested is not is_of_gang
+    task.send(STUCK)  # who has nobody to tell doesn't fail of it
+    assert task.stop_requested is not is_of_gang

@@ -69,6 +69,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
 
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # before grpc is imported: its log is not ours
     from jupiterd.daemon.allocator import share_one_arena
+    from jupiterd.daemon.giving_back import keep_what_is_loaded
     from jupiterd.daemon.logs import start_logging
     from jupiterd.daemon.node import Node
     from jupiterd.daemon.open_files import allow_many_open_files
@@ -78,6 +79,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     from jupiterd.gang.orphans import reap
 
     share_one_arena()
+    keep_what_is_loaded()
     start_logging(logging.DEBUG if debug else logging.INFO)
     allow_many_open_files()
     settings, _ = load_settings(flags, environment(), config)

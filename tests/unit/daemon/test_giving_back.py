@@ -1,0 +1,114 @@
+"""What a daemon's process gives back."""
+
+import asyncio
+import gc
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from jupiterd.daemon import giving_back
+from jupiterd.daemon.giving_back import code_in
+
+PREPARED = """
+import ctypes, pathlib
+from jupiterd.daemon.allocator import share_one_arena
+from jupiterd.daemon.giving_back import give_back
+def kib(kind):
+    rows = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith(kind))
+"""
+
+FREED_BELOW_WHAT_IS_USED = """
+share_one_arena()
+c = ctypes.CDLL(None)
+c.malloc.restype = ctypes.c_void_p
+blocks = [c.malloc(ctypes.c_size_t(60_000)) for _ in range(200)]
+for block in blocks:
+    ctypes.memset(block, 1, 60_000)
+c.malloc(ctypes.c_size_t(60_000))
+for block in blocks:
+    c.free(ctypes.c_void_p(block))
+before = kib("RssAnon")
+give_back()
+print(before - kib("RssAnon"))
+"""
+
+CODE_OF_THE_START = """
+import sqlite3, ssl
+before = kib("RssFile")
+give_back()
+after = kib("RssFile")
+assert sqlite3.connect(":memory:").execute("SELECT 6 * 7").fetchone() == (42,)
+ssl.create_default_context()
+print(before - after)
+"""
+
+only_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc's")
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="it is Linux's")
+
+
+@only_glibc
+def test_what_was_freed_is_given_back_though_something_lies_above_it() -> None:
+    assert said_by(FREED_BELOW_WHAT_IS_USED) > 8_000, "KiB of 12,000"
+
+
+@only_linux
+def test_code_that_runs_no_more_is_let_go_of_and_comes_back_when_it_runs() -> None:
+    assert said_by(CODE_OF_THE_START) > 1_000
+
+
+def test_only_code_of_files_is_let_go_of() -> None:
+    maps = """\
+5581a0000000-5581a0001000 r--p 00000000 fe:00 1 /usr/bin/python3.11
+5581a0001000-5581a0003000 r-xp 00001000 fe:00 1 /usr/bin/python3.11
+5581a0003000-5581a0004000 rw-p 00003000 fe:00 1 /usr/bin/python3.11
+5581a1000000-5581a1100000 rw-p 00000000 00:00 0 [heap]
+7f0000000000-7f0000001000 r-xp 00000000 00:00 0
+7f0000002000-7f0000003000 rwxp 00000000 fe:00 2 /tmp/written to
+7f0000003000-7f0000004000 r-xp 00000000 fe:00 2 /opt/a b/libone.so
+7ffe00000000-7ffe00002000 r-xp 00000000 00:00 0 [vdso]
+"""
+    found = list(code_in(maps.splitlines()))
+    assert found == [(0x5581A0001000, 0x5581A0003000), (0x7F0000003000, 0x7F0000004000)]
+
+
+async def test_what_refers_to_itself_is_found_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = 0
+
+    class Ring:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            nonlocal found
+            found += 1
+
+    async def drop_rings() -> None:
+        while found < 2:
+            Ring()
+            await asyncio.sleep(0.002)
+
+    monkeypatch.setattr(giving_back, "GIVE_BACK_S", 0.001)
+    gc.disable()
+    try:
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            task = group.create_task(giving_back.give_back_again_and_again())
+            await drop_rings()
+            task.cancel()
+    finally:
+        gc.enable()
+
+
+def said_by(script: str) -> int:
+    told = subprocess.run(
+        [sys.executable, "-c", PREPARED + script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=15,
+    )
+    return int(told.stdout)

@@ -144,7 +144,7 @@ class Greeter:
 
     async def _greet(self, address: Address, attempt: Attempt) -> None:
         try:
-            certificate = await peek_certificate(address, self._identity, HELLO_TIMEOUT_S)
+            certificate = await peek_certificate(address, HELLO_TIMEOUT_S)
             node = node_id_of(certificate)
             channels = PeerChannels(self._identity, address, certificate)
             try:

@@ -158,7 +158,7 @@ class Merging:
         self, address: Address, cluster: ClusterId, token: Token | None, raw: bytes
     ) -> peer_pb2.BringReply:
         identity = self._node.identity
-        certificate = await peek_certificate(address, identity, HELLO_TIMEOUT_S)
+        certificate = await peek_certificate(address, HELLO_TIMEOUT_S)
         member = node_id_of(certificate)
         channels = PeerChannels(identity, address, certificate)
         first = peer_pb2.BroughtLedger(cluster=self._node.journal.cluster, only_look=not raw)

@@ -59,7 +59,8 @@ class PeerChannels:
         self._certificate_pem = certificate_pem
         self._credentials = channel_credentials(identity, certificate_pem)
         self._open: list[grpc.aio.Channel] = []
-        self._is_closed = False
+        # Nothing that a stub holds refers to us: what is dropped is given back at once.
+        self._closed = asyncio.Event()
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
@@ -111,7 +112,7 @@ class PeerChannels:
 
     async def close(self) -> None:
         """Break off every call and close the connections; calls after that are told so."""
-        self._is_closed = True
+        self._closed.set()
         while self._open:
             await self._open.pop().close()
 
@@ -119,7 +120,7 @@ class PeerChannels:
         options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", max_reply_bytes), *more)
         channel = grpc.aio.secure_channel(_target(self.address), self._credentials, options=options)
         self._open.append(channel)
-        return cast("grpc.aio.Channel", SturdyChannel(channel, lambda: self._is_closed))
+        return cast("grpc.aio.Channel", SturdyChannel(channel, self._closed.is_set))
 
 
 def _target(address: Address) -> str:

@@ -7,6 +7,7 @@ version both know.
 
 import asyncio
 import ssl
+from functools import cache
 from typing import Any, Final
 
 import grpc
@@ -19,6 +20,9 @@ from jupiterd.ports import Address
 
 TARGET_NAME_OPTION: Final = ("grpc.ssl_target_name_override", LEAF_NAME)
 """Channel option: every leaf carries the same name, whatever address it is reached at."""
+
+MAX_RECORD_BYTES: Final = 16 << 10
+"""Of TLS."""
 
 
 def server_credentials(identity: Identity) -> grpc.ServerCredentials:
@@ -50,10 +54,11 @@ def caller(context: "grpc.aio.ServicerContext[Any, Any]") -> NodeId:
     return node_id_of(next(iter(chain)))
 
 
-async def peek_certificate(address: Address, identity: Identity, timeout_s: float) -> bytes:
+async def peek_certificate(address: Address, timeout_s: float) -> bytes:
     """Shake hands with whoever answers there and return the leaf certificate they show (PEM).
 
     This only says which key to pin; that the other side holds it is proved by the pinned channel.
+    We hang up before it is our turn to show who we are.
 
     Raises:
         ConnectionRefusedByPeerError: the machine is there, and no daemon on that port.
@@ -61,32 +66,48 @@ async def peek_certificate(address: Address, identity: Identity, timeout_s: floa
     """
     try:
         async with asyncio.timeout(timeout_s):
-            _, writer = await asyncio.open_connection(
-                address.host,
-                address.port,
-                ssl=_looking_only(identity),
-                server_hostname=LEAF_NAME,
-            )
+            shown = await _shown_certificate(address)
     except ConnectionRefusedError as error:
         raise ConnectionRefusedByPeerError(f"nothing listens on {address}") from error
     except TimeoutError as error:
         raise PeerUnreachableError(f"{address} didn't answer in {timeout_s:g} s") from error
     except (OSError, ValueError, OverflowError) as error:
         raise PeerUnreachableError(f"{address} can't be reached: {error}") from error
-    try:
-        shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    finally:
-        writer.transport.abort()
     if not shown:
         raise PeerUnreachableError(f"{address} showed no certificate")
     return ssl.DER_cert_to_PEM_cert(shown).encode()
 
 
-def _looking_only(identity: Identity) -> ssl.SSLContext:
+async def _shown_certificate(address: Address) -> bytes | None:
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    try:
+        return (await _shake_hands(reader, writer)).getpeercert(binary_form=True)
+    finally:
+        writer.transport.abort()
+
+
+async def _shake_hands(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> ssl.SSLObject:
+    """Do so as far as their side goes; asyncio's own TLS would take 256 KiB for each of many."""
+    heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = _looking_only().wrap_bio(heard, said, server_hostname=LEAF_NAME)
+    while True:
+        try:
+            tls.do_handshake()
+        except ssl.SSLWantReadError:
+            writer.write(said.read())
+        else:
+            return tls
+        if more := await reader.read(MAX_RECORD_BYTES):
+            heard.write(more)
+        else:
+            heard.write_eof()
+
+
+@cache
+def _looking_only() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_alpn_protocols(["h2"])
-    context.load_cert_chain(identity.certificate_path, identity.key_path)
     return context

@@ -47,7 +47,7 @@ class Stranger:
         (folder / name).mkdir(parents=True, exist_ok=True)
         identity = Identity.load_or_create(folder / name / "key.pem")
         address = Address("127.0.0.1", port)
-        certificate = await peek_certificate(address, identity, TIMEOUT_S)
+        certificate = await peek_certificate(address, TIMEOUT_S)
         return cls(identity, PeerChannels(identity, address, certificate))
 
 

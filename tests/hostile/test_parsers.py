@@ -139,8 +139,7 @@ def test_odd_certificates_are_refused(raw: bytes) -> None:
     assert b"CERTIFICATE" in raw
 
 
-async def test_an_address_where_something_else_answers_is_unreachable(tmp_path: Path) -> None:
-    identity = named_identity(tmp_path, "one")
+async def test_an_address_where_something_else_answers_is_unreachable() -> None:
     said = b""
 
     async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -155,7 +154,7 @@ async def test_an_address_where_something_else_answers_is_unreachable(tmp_path: 
         nonlocal said
         said = raw
         with pytest.raises(PeerUnreachableError):
-            await peek_certificate(address, identity, 5.0)
+            await peek_certificate(address, 5.0)
 
     await fuzz(60, st.one_of(st.binary(max_size=400), damaged(hello)), peek)
     server.close()

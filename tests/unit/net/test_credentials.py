@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -69,33 +70,31 @@ async def test_a_caller_without_a_certificate_is_refused(
     assert failure.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
-async def test_peeking_shows_the_certificate_to_pin(
-    address: Address, identity: Identity, other: Identity
-) -> None:
-    shown = await peek_certificate(address, other, 5)
+async def test_peeking_shows_the_certificate_to_pin(address: Address, identity: Identity) -> None:
+    shown = await peek_certificate(address, 5)
     assert shown == identity.certificate_pem
     assert node_id_of(shown) == identity.node_id
 
 
-async def test_peeking_at_a_port_where_nothing_listens_says_refused(other: Identity) -> None:
+async def test_peeking_at_a_port_where_nothing_listens_says_refused() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets it meanwhile
         nobody = Address("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(ConnectionRefusedByPeerError, match="nothing listens"):
-            await peek_certificate(nobody, other, 5)
+            await peek_certificate(nobody, 5)
 
 
-async def test_peeking_at_something_silent_gives_up_in_time(other: Identity) -> None:
+async def test_peeking_at_something_silent_gives_up_in_time() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         address = Address("127.0.0.1", silent.getsockname()[1])
         with pytest.raises(PeerUnreachableError, match="didn't answer") as failure:
-            await peek_certificate(address, other, 0.05)
+            await peek_certificate(address, 0.05)
     assert not isinstance(failure.value, ConnectionRefusedByPeerError)
 
 
-async def test_peeking_at_something_that_speaks_no_tls_fails_cleanly(other: Identity) -> None:
+async def test_peeking_at_something_that_speaks_no_tls_fails_cleanly() -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mail.example ready\r\n" * 10)
         await writer.drain()
@@ -104,4 +103,28 @@ async def test_peeking_at_something_that_speaks_no_tls_fails_cleanly(other: Iden
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(PeerUnreachableError, match="can't be reached"):
-            await peek_certificate(Address("127.0.0.1", port), other, 5)
+            await peek_certificate(Address("127.0.0.1", port), 5)
+
+
+async def test_peeking_at_something_that_hangs_up_fails_cleanly() -> None:
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(PeerUnreachableError, match="can't be reached"):
+            await peek_certificate(Address("127.0.0.1", port), 5)
+
+
+async def test_what_was_peeked_with_leaves_no_garbage(address: Address) -> None:
+    await peek_certificate(address, 5)
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(20):
+            await peek_certificate(address, 5)
+        await asyncio.sleep(0.05)
+        assert len(gc.get_objects()) - before < 200
+    finally:
+        gc.enable()

@@ -30,7 +30,7 @@ CARRIES_S: Final = 3600.0
 """How long it counts what a path was measured to carry: people do that by hand, and move on."""
 HOLD_S: Final = 30.0
 SETTLING_S: Final = 10.0
-TOLD_S: Final = 60.0
+TOLD_S: Final = 120.0
 """The other end's choice counts for so long; it is told again well before."""
 
 LOOK_S: Final = 10.0

@@ -31,8 +31,8 @@ CALM_TICK_S = 0.5
 """A way that has just worked is in no doubt for a while."""
 COMPARE_S = 1.0
 """Where the way in use works, the others are compared with it so often."""
-TELL_S = 25.0
-"""The other end believes what it was told for a minute (`links.TOLD_S`)."""
+TELL_S = 50.0
+"""The other end believes what it was told for two minutes (`links.TOLD_S`)."""
 TELL_AGAIN_S = 1.0
 """Where it can't follow yet: it hasn't met us there, or the call was lost."""
 ANSWER_TIMEOUT_S = 0.8

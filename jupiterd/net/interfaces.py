@@ -6,16 +6,17 @@ A link-local IPv6 address always carries the name of its interface here: `fe80::
 """
 
 import ipaddress
+import math
 import socket
 import time
 from contextlib import suppress
-from functools import lru_cache
 from itertools import groupby
 
 import psutil
 
 from jupiterd.errors import BadRouteError
 from jupiterd.net.interface_kinds import kind_of
+from jupiterd.net.interface_news import InterfaceNews
 from jupiterd.net.scopes import is_link_local, with_named_scope, without_scope
 from jupiterd.ports import Address
 
@@ -29,6 +30,9 @@ MAX_TOLD_OF_ONE = 2
 
 SHARED_S = 0.5
 """Reading all interfaces takes about half a millisecond, and three look every second or sooner."""
+
+ANYHOW_S = 10.0
+"""They are read so often though the system has told of no change."""
 
 MAX_SCOPES = 4
 """Links on which a link-local address is tried that may lie on any of them."""
@@ -137,14 +141,34 @@ def addresses_by_interface(interfaces: tuple[str, ...] = ()) -> list[tuple[str, 
 
 
 def recent_addresses(interfaces: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    """Return the same, half a second old at most, for those that look again and again."""
-    found = _all_addresses(int(time.monotonic() / SHARED_S))
+    """Return the same for those that look again and again: as it was half a second ago at most.
+
+    Where the system tells of changes it is asked when it has, and every ten seconds all the same.
+    """
+    found = _recent.read(time.monotonic())
     return [pair for pair in found if not interfaces or pair[0] in interfaces]
 
 
-@lru_cache(1)
-def _all_addresses(_moment: int) -> list[tuple[str, str]]:
-    return addresses_by_interface()
+class Recent:
+    """The last reading, shared by all that look."""
+
+    def __init__(self) -> None:
+        self._news: InterfaceNews | None = None
+        self._found: list[tuple[str, str]] = []
+        self._asked_s = self._read_s = -math.inf
+
+    def read(self, now_s: float) -> list[tuple[str, str]]:
+        """Return what there is; raises OSError where the system can't be asked."""
+        if now_s - self._asked_s >= SHARED_S:
+            self._news = self._news or InterfaceNews()
+            if self._news.may_have_come() or now_s - self._read_s >= ANYHOW_S:
+                self._read_s = -math.inf  # what was told of is looked for until it can be read
+                self._found, self._read_s = addresses_by_interface(), now_s
+            self._asked_s = now_s
+        return self._found
+
+
+_recent = Recent()
 
 
 def _ranked(interfaces: tuple[str, ...]) -> list[tuple[str, str]]:

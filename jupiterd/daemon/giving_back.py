@@ -1,8 +1,8 @@
 """Memory that this process needs no more, given back to the system again and again.
 
-Owns what that is: what nobody refers to, the pages of C memory that were freed, and code that has
-run at the start alone. Doesn't know who used it. Where the system isn't Linux, or its C library not
-glibc, only the first is done.
+Owns what that is: the pages of C memory that were freed, and code that has run at the start alone.
+Doesn't know who used it. Looking for garbage is left to Python: with a large ledger it takes long.
+Where the system isn't Linux, or its C library not glibc, less is done or nothing.
 
 Meeting many nodes at once takes megabytes that nobody needs afterwards; glibc keeps them, because
 whatever was allocated last lies above them.
@@ -24,20 +24,19 @@ _MAPS: Final = Path("/proc/self/maps")
 
 
 def keep_what_is_loaded() -> None:
-    """Leave what was imported out of every look for garbage: it takes ten times as long with it."""
+    """Leave what was imported out of Python's looks for garbage: they take far longer with it."""
     gc.freeze()
 
 
 async def give_back_again_and_again() -> None:
-    """Give back whatever can be; it takes some five milliseconds."""
+    """Give back whatever can be; it takes a few milliseconds."""
     while True:
         await asyncio.sleep(GIVE_BACK_S)
         give_back()
 
 
 def give_back() -> None:
-    """Find what nobody refers to, and let the system have the pages on which nothing is left."""
-    gc.collect()
+    """Let the system have the pages on which nothing is left, and the code that doesn't run."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

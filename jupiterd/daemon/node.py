@@ -20,7 +20,6 @@ from jupiterd.daemon.control_service import serve_control
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.exchange import Exchange
 from jupiterd.daemon.exports import Exports
-from jupiterd.daemon.giving_back import give_back_again_and_again
 from jupiterd.daemon.greeter import Greeter
 from jupiterd.daemon.holder import Holder
 from jupiterd.daemon.journal import Journal
@@ -162,7 +161,6 @@ class Node:
             ("addresses", keep_addresses(self.state_dir.peers, self.peers.ways)),
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
-            ("memory", give_back_again_and_again()),
             ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
             ("retention", Retention(self.journal, self.library.store, self.state_dir.curves).run()),
         ):

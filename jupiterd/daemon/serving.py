@@ -7,6 +7,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from jupiterd.daemon.giving_back import give_back_again_and_again
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
@@ -33,6 +34,7 @@ async def serve(
         async with asyncio.TaskGroup() as group:
             node = Node(settings, state_dir, group)
             take_signals(node)
+            group.create_task(give_back_again_and_again(), name="memory")
             await node.run()
             raise _Stopped  # noqa: TRY301 - ends every task of the group
     except* _Stopped:

@@ -1,4 +1,4 @@
-"""Memory that this process needs no more, given back to the system again and again.
+"""Memory that this process needs no more, given back to the system.
 
 Owns what that is: the pages of C memory that were freed, and code that has run at the start alone.
 Doesn't know who used it. Looking for garbage is left to Python: with a large ledger it takes long.
@@ -20,7 +20,7 @@ from typing import Final
 
 GIVE_BACK_S: Final = 30.0
 
-_MAPS: Final = Path("/proc/self/maps")
+_MAPS: Final = Path("/proc/self/smaps")
 
 
 def keep_what_is_loaded() -> None:
@@ -29,23 +29,29 @@ def keep_what_is_loaded() -> None:
 
 
 async def give_back_again_and_again() -> None:
-    """Give back whatever can be; it takes a few milliseconds."""
+    """Give back the code of the start once, and freed pages for ever; it takes milliseconds."""
+    await asyncio.sleep(GIVE_BACK_S)
+    let_go_of_code()
     while True:
-        await asyncio.sleep(GIVE_BACK_S)
         give_back()
+        await asyncio.sleep(GIVE_BACK_S)
 
 
 def give_back() -> None:
-    """Let the system have the pages on which nothing is left, and the code that doesn't run."""
+    """Let the system have the pages on which nothing is left."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
+
+
+def let_go_of_code() -> None:
+    """Take no page of code as needed: what runs comes back at once from the system's cache."""
+    if sys.platform == "linux":
         with suppress(OSError, AttributeError, ValueError):
             _let_go_of_code()
 
 
 def _let_go_of_code() -> None:
-    """Take no page of code as needed: what runs comes back at once from the system's cache."""
     advise = ctypes.CDLL(None).madvise
     advise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     for start, end in code_in(_MAPS.read_text(encoding="utf-8").splitlines()):
@@ -54,8 +60,12 @@ def _let_go_of_code() -> None:
 
 def code_in(maps: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Yield where the code of files lies: mapped to be run, and never written to."""
+    found: tuple[int, int] | None = None
     for row in maps:
-        where, allowed, _, _, _, *path = row.split(maxsplit=5)
-        if allowed == "r-xp" and path and path[0].startswith("/"):
+        where, *rest = row.split(maxsplit=5)
+        if not where.endswith(":"):
+            is_code = rest[0] == "r-xp" and len(rest) == 5 and rest[4].startswith("/")
             start, _, end = where.partition("-")
-            yield int(start, 16), int(end, 16)
+            found = (int(start, 16), int(end, 16)) if is_code else None
+        elif where == "Anonymous:" and rest[0] == "0" and found is not None:
+            yield found

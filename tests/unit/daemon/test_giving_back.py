@@ -13,7 +13,7 @@ from jupiterd.daemon.giving_back import code_in
 PREPARED = """
 import ctypes, pathlib
 from jupiterd.daemon.allocator import share_one_arena
-from jupiterd.daemon.giving_back import give_back
+from jupiterd.daemon.giving_back import give_back, let_go_of_code
 def kib(kind):
     rows = pathlib.Path("/proc/self/status").read_text().splitlines()
     return next(int(row.split()[1]) for row in rows if row.startswith(kind))
@@ -37,7 +37,7 @@ print(before - kib("RssAnon"))
 CODE_OF_THE_START = """
 import sqlite3, ssl
 before = kib("RssFile")
-give_back()
+let_go_of_code()
 after = kib("RssFile")
 assert sqlite3.connect(":memory:").execute("SELECT 6 * 7").fetchone() == (42,)
 ssl.create_default_context()
@@ -59,17 +59,28 @@ def test_code_that_runs_no_more_is_let_go_of_and_comes_back_when_it_runs() -> No
 
 
 def test_only_code_of_files_is_let_go_of() -> None:
-    maps = """\
-5581a0000000-5581a0001000 r--p 00000000 fe:00 1 /usr/bin/python3.11
-5581a0001000-5581a0003000 r-xp 00001000 fe:00 1 /usr/bin/python3.11
-5581a0003000-5581a0004000 rw-p 00003000 fe:00 1 /usr/bin/python3.11
-5581a1000000-5581a1100000 rw-p 00000000 00:00 0 [heap]
-7f0000000000-7f0000001000 r-xp 00000000 00:00 0
-7f0000002000-7f0000003000 rwxp 00000000 fe:00 2 /tmp/written to
-7f0000003000-7f0000004000 r-xp 00000000 fe:00 2 /opt/a b/libone.so
-7ffe00000000-7ffe00002000 r-xp 00000000 00:00 0 [vdso]
-"""
-    found = list(code_in(maps.splitlines()))
+    maps = [
+        ("5581a0000000-5581a0001000 r--p 00000000 fe:00 1 /usr/bin/python3.11", 0),
+        ("5581a0001000-5581a0003000 r-xp 00001000 fe:00 1 /usr/bin/python3.11", 0),
+        ("5581a0003000-5581a0004000 rw-p 00003000 fe:00 1 /usr/bin/python3.11", 0),
+        ("5581a1000000-5581a1100000 rw-p 00000000 00:00 0 [heap]", 1024),
+        ("7f0000000000-7f0000001000 r-xp 00000000 00:00 0", 0),
+        ("7f0000001000-7f0000002000 r-xp 00000000 fe:00 2 /opt/patched.so", 4),
+        ("7f0000002000-7f0000003000 rwxp 00000000 fe:00 2 /tmp/written to", 0),
+        ("7f0000003000-7f0000004000 r-xp 00000000 fe:00 2 /opt/a b/libone.so", 0),
+        ("7ffe00000000-7ffe00002000 r-xp 00000000 00:00 0 [vdso]", 0),
+    ]
+    rows = [
+        row
+        for head, written_kib in maps
+        for row in (
+            head,
+            "Rss:      4 kB",
+            f"Anonymous:      {written_kib} kB",
+            "VmFlags: rd ex mr",
+        )
+    ]
+    found = list(code_in(rows))
     assert found == [(0x5581A0001000, 0x5581A0003000), (0x7F0000003000, 0x7F0000004000)]
 
 

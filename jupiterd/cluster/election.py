@@ -6,9 +6,10 @@ leading is for.
 There is no quorum: any group elects, and one node alone leads itself.
 
 1. The incumbent stays. A follower that hears its leader refuses every pre-vote.
-2. A follower that hears no leader for 1.5-3.0 s (less where it is steadier) asks every present
-   node. All must grant; one that was silent twice is passed over, so that it can't block for ever,
-   and the unheard leader after once, if another node grants: that one didn't hear it either.
+2. A follower that hears no leader for 1.5-3.0 s (less where it is steadier, and where the leader
+   ran a gang) asks every present node. All must grant; one that was silent twice is passed over, so
+   that it can't block for ever, and the unheard leader after once, if another node grants: that one
+   didn't hear it either.
 3. Of two that ask at once the one with the greater (stability, id) goes on, the other grants.
 4. Of two leaders that hear each other the one with the greater (runs a gang, members, stability,
    id) stays and takes a term above both; the other steps down and follows. What either said before
@@ -122,15 +123,8 @@ class _Round:
     awaited: set[NodeId]
     ends_at: float
     asked: int
-    unheard: NodeId | None = None
-    """The leader whose silence it is about."""
     is_repeated: bool = False
     has_grants: bool = False
-
-    @property
-    def is_witnessed(self) -> bool:
-        """Say whether others have agreed that the leader is silent, and only it didn't answer."""
-        return self.awaited == {self.unheard} and self.has_grants
 
 
 class Election:
@@ -147,6 +141,9 @@ class Election:
         self._role = ElectionRole.FOLLOWER
         self._leader: NodeId | None = None
         self._leader_heard_at = _LONG_AGO
+        self._unheard: NodeId | None = None
+        """The leader whose silence this node asks, or has asked, the others about."""
+        self._passed_over: set[NodeId] = set()
         self._present: frozenset[NodeId] = frozenset()
         self._beats: dict[NodeId, tuple[float, BeatSeen]] = {}
         """When each present node was heard last, and what it said."""
@@ -178,6 +175,11 @@ class Election:
     def leader(self) -> NodeId | None:
         """Who leads the group, or None during an election."""
         return self._leader
+
+    @property
+    def passed_over(self) -> frozenset[NodeId]:
+        """Who didn't answer when this node came to lead, and hasn't been heard since."""
+        return frozenset(self._passed_over)
 
     @property
     def wake_at(self) -> float:
@@ -284,6 +286,8 @@ class Election:
         if beat.node == self._self_id:
             return []
         self._beats[beat.node] = now if beat.is_fresh else _LONG_AGO, beat
+        if beat.is_fresh:
+            self._passed_over.discard(beat.node)
         if beat.leader == beat.node:
             return self._see_leader(now, beat)
         if beat.node == self._leader:
@@ -302,7 +306,7 @@ class Election:
         if self._leader != beat.node and self._hears_leader(now):
             return []  # the two leaders settle it between themselves
         self._leader_heard_at = now
-        self._deadline = now + self._patience_s()
+        self._deadline = now + self._patience_s(hurries=beat.runs_gang)
         return self._follow(beat.node, beat.term, "it leads")
 
     def _meet_leader(self, now: float, beat: BeatSeen) -> list[Effect]:
@@ -356,15 +360,15 @@ class Election:
 
     def _ask(self, now: float) -> list[Effect]:
         self._role = ElectionRole.ASKING
-        unheard, self._leader = self._leader, None
-        ends_at = now + self._timing.answer_s
-        self._round = _Round(set(self._present), ends_at, len(self._present), unheard)
+        self._unheard, self._leader = self._leader or self._unheard, None
+        self._round = _Round(set(self._present), now + self._answer_s(), len(self._present))
         if not self._present:
             return self._finish_if_complete()
         return [AskPreVote(self._present, self._term + 1)]
 
     def _repeat_or_finish(self, now: float) -> list[Effect]:
-        if self._round.is_repeated or self._round.is_witnessed:
+        if self._round.is_repeated or self._is_witnessed():
+            self._passed_over = set(self._round.awaited)
             return self._win(f"{len(self._round.awaited)} of {self._round.asked} didn't answer")
         self._round.is_repeated = True
         self._round.ends_at = now + self._timing.answer_s
@@ -381,7 +385,7 @@ class Election:
 
     def _lead(self, term: int, reason: str) -> list[Effect]:
         self._role = ElectionRole.LEADER
-        self._has_lost_leader = False
+        self._has_lost_leader, self._unheard = False, None
         self._leader = self._self_id
         self._term = term
         return [PersistTerm(term), BecomeLeader(term, reason)]
@@ -389,6 +393,7 @@ class Election:
     def _follow(self, leader: NodeId, term: int, reason: str) -> list[Effect]:
         self._role = ElectionRole.FOLLOWER
         self._has_lost_leader, self._successor = False, None
+        self._unheard = None
         effects = self._raise_term(term)
         if leader != self._leader:
             self._leader = leader
@@ -436,7 +441,7 @@ class Election:
 
     def _lose_leader(self, now: float) -> None:
         """The leader has left, by its own word or for good: no need to wait for a time-out."""
-        self._leader = self._successor = None
+        self._leader = self._successor = self._unheard = None
         self._has_lost_leader = True
         self._leader_heard_at = _LONG_AGO
         hurry_s = self._timing.rank_s * self._rank() + self._rng.uniform(0.0, self._timing.hurry_s)
@@ -444,8 +449,9 @@ class Election:
 
     # --- what is weighed ---
 
-    def _patience_s(self) -> float:
+    def _patience_s(self, *, hurries: bool = False) -> float:
         least_s, most_s = self._timing.election_min_s, self._timing.election_max_s
+        most_s = self._timing.gang_max_s if hurries else most_s
         least_s = min(least_s + self._timing.rank_s * self._rank(), (least_s + 3 * most_s) / 4)
         return self._rng.uniform(least_s, most_s)
 
@@ -454,6 +460,16 @@ class Election:
         if not self._has_lost_leader:
             return self._patience_s()
         return self._timing.beat_s + self._rng.uniform(0.0, self._timing.hurry_s)
+
+    def _answer_s(self) -> float:
+        """Return how long answers are waited for at first: less where a gang stands still."""
+        told = self._beats.get(self._unheard or self._self_id)
+        is_gang_still = told is not None and told[1].runs_gang
+        return self._timing.gang_answer_s if is_gang_still else self._timing.answer_s
+
+    def _is_witnessed(self) -> bool:
+        """Say whether others have agreed that the leader is silent, and only it didn't answer."""
+        return self._round.awaited == {self._unheard} and self._round.has_grants
 
     def _rank(self) -> int:
         """How many present nodes are steadier."""

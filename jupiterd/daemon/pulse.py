@@ -145,7 +145,7 @@ class Pulse:
 
     def answering(self) -> frozenset[NodeId]:
         """Return the members that we have heard just now, this node included."""
-        return self.membership.answering(now_s())
+        return self.membership.answering(now_s()) - self.election.passed_over
 
     def present(self) -> frozenset[NodeId]:
         """Return the members that aren't gone, this node included."""

@@ -10,7 +10,7 @@ import random
 from tests.bench.figure import Figure, Goal, line, machine
 from tests.bench.train.freezes import freezes
 from tests.bench.train.kills import Struck, kills
-from tests.bench.train.losses import Loss, losses
+from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.supervision import supervision
 
 GOALS = {
@@ -79,7 +79,7 @@ async def print_losses(loss: Loss, engine: str, trials: int, seed: int) -> None:
             f"step {strike.step} -> {strike.resumed_from}  [{strike.change}]",
             flush=True,
         )
-    if loss is Loss.CABLE:
+    if loss is Loss.FREEZE or loss in CABLES:
         told = Figure(f"{loss} -> declared dead, {engine}", "s", FROZEN_TOLD, _never)
         print(line(told, [strike.told_s for strike in struck]))
     trained = Figure(f"{loss} -> next step, {engine}", "s", FROZEN, _never)

@@ -1,7 +1,7 @@
 """A member of a gang that is gone at a stroke: which one, how, and what came of it.
 
 Owns the strikes and their undoing: whoever leads is killed or frozen, or the first rank's node is
-killed (torch's store runs beside it), or a cable is pulled.
+killed (torch's store runs beside it), or a cable is pulled: anybody's, or the leader's.
 """
 
 import asyncio
@@ -26,13 +26,17 @@ class Loss(StrEnum):
     FREEZE = "leader frozen"
     STORE = "store host killed"
     CABLE = "cable pulled"
+    LEADERS_CABLE = "leader's cable pulled"
+
+
+CABLES = (Loss.CABLE, Loss.LEADERS_CABLE)
 
 
 async def losses(
     loss: Loss, engine: str, times: int, chance: random.Random
 ) -> AsyncGenerator[Struck]:
     """Strike one gang so many times; yield each time what came of it."""
-    home = on_machines if loss is Loss.CABLE else three_daemons
+    home = on_machines if loss in CABLES else three_daemons
     async with training(engine, home) as gang:
         await asyncio.sleep(PACE_S)
         for _ in range(times):
@@ -58,7 +62,7 @@ async def lose(gang: Gang, loss: Loss, chance: random.Random) -> Struck:
 
 
 async def _chosen(gang: Gang, loss: Loss, before: Document, chance: random.Random) -> Daemon:
-    if loss in (Loss.LEADER, Loss.FREEZE):
+    if loss in (Loss.LEADER, Loss.FREEZE, Loss.LEADERS_CABLE):
         return await gang.leader()
     if loss is Loss.STORE:
         return await gang.daemon_of(before["gang"][0]["node"])
@@ -70,7 +74,7 @@ def _strike(loss: Loss, struck: Daemon) -> Callable[[], None]:
         pids = [struck.pid, *struck.workers()]
         send(pids, signal.SIGSTOP)
         return lambda: send(pids, signal.SIGCONT)
-    if loss is not Loss.CABLE:
+    if loss not in CABLES:
         struck.kill()
         return struck.start
     assert isinstance(struck, Machine)

@@ -227,3 +227,20 @@ async def test_a_term_that_leaves_no_room_for_the_next_is_not_believed(tmp_path:
         beat = peer_pb2.Heartbeat(cluster=cluster, term=2**64 - 1, leader=node)
         dissolves.pulse.heard(node, beat)
         assert dissolves.pulse.election.term == before
+
+
+async def test_a_leader_that_was_replaced_for_its_silence_is_not_waited_for(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        stays, dissolves = await linked(one, other)
+        leader, pulse = stays.identity.node_id, dissolves.pulse
+        beat = peer_pb2.Heartbeat(cluster=dissolves.journal.cluster, term=1, leader=leader)
+        pulse.heard(leader, beat)
+        assert leader in pulse.answering()
+        while pulse.election.role is not ElectionRole.LEADER:
+            pulse.election.step(pulse.election.wake_at, Ticked())
+        assert leader not in pulse.answering()
+        beat.echo_s = now_s()
+        pulse.heard(leader, beat)
+        assert leader in pulse.answering()

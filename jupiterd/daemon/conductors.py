@@ -6,6 +6,8 @@ Owns the tasks of one term. Doesn't know how a cycle is conducted.
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 from jupiterd.cluster.door import closes_by_itself
 from jupiterd.cluster.facts import (
@@ -22,6 +24,10 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.line_parking import watch_lines
 from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.conductor import CycleConductor
+    from jupiterd.daemon.run_conductor import RunConductor
 
 log = logging.getLogger(__name__)
 
@@ -66,12 +72,23 @@ async def lead(leading: Leading) -> None:
             await _news(leading)
 
 
-async def _conduct(leading: Leading, cycle: CycleId) -> None:
-    # An idle daemon does without their 10 MB.
+async def get_ready() -> None:
+    """Load what conducts: whoever follows may have to go on with what runs, and within a moment."""
+    await asyncio.to_thread(_conductors)
+
+
+@cache
+def _conductors() -> tuple[type["CycleConductor"], type["RunConductor"]]:
+    """Load the conductors of cycles and of runs; an idle daemon does without their 10 MB."""
     from jupiterd.daemon.conductor import CycleConductor
     from jupiterd.daemon.run_conductor import RunConductor
 
-    kind = RunConductor if leading.cycle(cycle).started is None else CycleConductor
+    return CycleConductor, RunConductor
+
+
+async def _conduct(leading: Leading, cycle: CycleId) -> None:
+    of_cycles, of_runs = _conductors()
+    kind = of_runs if leading.cycle(cycle).started is None else of_cycles
     try:
         conductor = kind(leading, cycle)
     except JupiterError as error:  # its domain is of another version, whose node may lead later

@@ -5,6 +5,7 @@ Owns the order in which its parts are told. Doesn't know what entries say (`stat
 
 from typing import TYPE_CHECKING
 
+from jupiterd.daemon import conductors
 from jupiterd.daemon.warm_kinds import wanted_kinds
 from jupiterd.errors import RefusedError
 from jupiterd.gang.spares import KEPT_S
@@ -26,7 +27,10 @@ async def follow_ledger(node: "Node") -> None:
             node.pulse.reinstate()
         await _part_with_strangers(node)
         await node.holder.end_closed(_closed_epochs(node))
-        node.runner.spares.want(wanted_kinds(node), 0.0 if _is_idle(node) else KEPT_S)
+        is_idle = _is_idle(node)
+        node.runner.spares.want(wanted_kinds(node), 0.0 if is_idle else KEPT_S)
+        if not is_idle:
+            await conductors.get_ready()
 
 
 def _is_idle(node: "Node") -> bool:

@@ -1,11 +1,18 @@
-"""What a leader does with a cycle that it can't read."""
+"""What a leader does with a cycle that it can't read, and who is ready to conduct one."""
 
+import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
 from jupiterd.cluster.facts import WindowSet
+from jupiterd.daemon import conductors
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.ledger_watch import follow_ledger
 from tests.unit.cluster.building import CYCLE, commanded, started
-from tests.unit.daemon.two_nodes import lead, serving, until
+from tests.unit.daemon.two_nodes import found, lead, serving, until
 
 
 async def test_a_cycle_of_another_version_waits_with_a_reason_and_holds_up_nothing(
@@ -20,3 +27,32 @@ async def test_a_cycle_of_another_version_waits_with_a_reason_and_holds_up_nothi
         assert not one.journal.state.cycles[CYCLE].finished
         await one.leading.record(commanded("stopped", 1), WindowSet(is_open=True, edit=1))
         await until(lambda: board.to_plain(now_s()) == [])
+
+
+def test_a_daemon_loads_what_conducts_only_when_it_is_told_to() -> None:
+    program = (
+        "import asyncio, sys, jupiterd.daemon.node, jupiterd.daemon.conductors as conductors\n"
+        "print('jupiterd.daemon.gang_conductor' in sys.modules)\n"
+        "asyncio.run(conductors.get_ready())\n"
+        "print('jupiterd.daemon.gang_conductor' in sys.modules)\n"
+    )
+    told = (sys.executable, "-c", program)
+    done = subprocess.run(told, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+
+
+async def test_who_may_have_to_go_on_with_a_leaders_work_is_ready_to_conduct_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_ready = asyncio.Event()
+
+    async def get_ready() -> None:
+        is_ready.set()
+
+    monkeypatch.setattr(conductors, "get_ready", get_ready)
+    async with serving(tmp_path, "one") as one, asyncio.TaskGroup() as group:
+        await found(one)
+        following = group.create_task(follow_ledger(one))
+        await one.journal.append(1, [started()])
+        await asyncio.wait_for(is_ready.wait(), 10.0)
+        following.cancel()

@@ -19,6 +19,7 @@ from jupiterd.cluster.election import (
     Election,
     ElectionInput,
     ElectionRole,
+    GangChanged,
     PersistTerm,
     PresenceChanged,
     PreVoteAnswered,
@@ -58,6 +59,8 @@ class Network:
         self.now = 0.0
         self.loss = self.rng.choice([0.0, 0.05, 0.2])
         self.delay_s = self.rng.choice([0.002, 0.05, 0.2])
+        self.runs_gangs = seed % 2 == 1
+        """Whether whoever leads runs a gang: it is given up sooner when it is silent."""
         self.cut: set[frozenset[NodeId]] = set()
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._count = count()
@@ -139,13 +142,15 @@ class Network:
 
     def _beat_of(self, host: Host) -> BeatSeen:
         election = host.election
+        is_leader = election.role is ElectionRole.LEADER
+        election.step(self.now, GangChanged(self.runs_gangs and is_leader))
         return BeatSeen(
             host.node,
             election.term,
             election.leader,
             host.stability,
             election.members_alive(self.now),
-            runs_gang=False,
+            election.runs_gang,
         )
 
     def _hear(self, host: Host, beat: BeatSeen, heard: Heard) -> None:

@@ -358,6 +358,14 @@ class OutOfSyncError(WorkFailedError):
     default_hint = "look at that machine's memory and drivers; go on from the last checkpoint"
 
 
+class StateNotFetchedError(WorkFailedError):
+    """A rank that joined a gang couldn't get the state that the others train on with."""
+
+    code = "state-not-fetched"
+    may_mend = True
+    default_hint = "the others train on, and it is tried again by itself"
+
+
 class RanksDisagreeError(WorkFailedError):
     """The ranks of a gang were told different things, or run different versions."""
 

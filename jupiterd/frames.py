@@ -52,6 +52,17 @@ class KeepState:
 
 
 @dataclass(frozen=True)
+class InputArrived:
+    """Daemon to worker: an input that was still on its way is here."""
+
+    name: str
+    path: str
+    """Of the artifact's folder on this machine; empty where it won't come."""
+    reason: str = ""
+    """Why not."""
+
+
+@dataclass(frozen=True)
 class Progressed:
     """Worker to daemon: how far it is; the latest one replaces the ones before."""
 
@@ -144,6 +155,7 @@ Frame = (
     RunTask
     | StopTask
     | KeepState
+    | InputArrived
     | Progressed
     | CheckpointWritten
     | CheckpointUnsaved
@@ -161,6 +173,7 @@ _KINDS: dict[str, type[Frame]] = {
         RunTask,
         StopTask,
         KeepState,
+        InputArrived,
         Progressed,
         CheckpointWritten,
         CheckpointUnsaved,

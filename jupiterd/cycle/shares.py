@@ -25,7 +25,7 @@ WORTH_CHANGING = 0.1
 measure quite alike, and another division rounds another way."""
 
 Shares = tuple[int, ...]
-"""Sequences of one step by rank; at least 1 each."""
+"""Sequences of one step by rank; at least 1 each, but for ranks that aren't ready to train."""
 
 
 def equal_shares(batch: int, ranks: int) -> Shares:
@@ -35,6 +35,18 @@ def equal_shares(batch: int, ranks: int) -> Shares:
         Bug: there are fewer sequences than ranks.
     """
     return shares_by_rate(batch, [1.0] * ranks)
+
+
+def shares_among(batch: int, ready: Sequence[bool]) -> Shares:
+    """Return equal shares for those ranks that are ready, and none for the others.
+
+    Raises:
+        Bug: nobody is ready, or there are fewer sequences than ranks that are.
+    """
+    if not any(ready):
+        raise Bug("no rank is ready to train")
+    shares = iter(equal_shares(batch, sum(ready)))
+    return tuple(next(shares) if is_ready else 0 for is_ready in ready)
 
 
 def shares_by_rate(batch: int, rates: Sequence[float]) -> Shares:

@@ -25,14 +25,25 @@ class CommitQueue:
         self._now: tuple[NodeId, CheckpointMade] | None = None
         self._news = asyncio.Event()
         self._is_complete = False
+        self._held: list[tuple[NodeId, CheckpointMade]] | None = None
 
     @property
     def unrecorded(self) -> Sequence[tuple[NodeId, CheckpointMade]]:
         """Return what was told and couldn't be recorded before the epoch ended, and who has it."""
-        return [*([] if self._now is None else [self._now]), *self._waiting]
+        return [*([] if self._now is None else [self._now]), *self._waiting, *(self._held or ())]
+
+    def hold(self) -> None:
+        """Have nothing recorded from now on: the ranks stop, and each machine writes its own.
+
+        One of them is recorded then, and where several have the same, nothing is copied.
+        """
+        self._held = [] if self._held is None else self._held
 
     def add(self, holder: NodeId, made: CheckpointMade) -> None:
         """Have a checkpoint recorded after those before it."""
+        if self._held is not None:
+            self._held.append((holder, made))
+            return
         self._waiting.append((holder, made))
         self._news.set()
 

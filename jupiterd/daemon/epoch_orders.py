@@ -4,13 +4,14 @@ Owns the orders and what each rank must know. Doesn't know when they are given, 
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.gang_places import CPU, device_of, place_of
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.daemon import late_inputs
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.rendezvous import Rendezvous
@@ -61,6 +62,10 @@ class EpochOrders:
             "world_size": len(launch.gang),
             "micro_batch_sequences": launch.micro_batches[rank],
             "epoch": launch.epoch,
+            "from_step": launch.from_step,
+            "from_checkpoint": launch.from_checkpoint,
+            "late_ranks": list(launch.late_ranks),
+            late_inputs.PARAM: [late_inputs.STATE] if rank in launch.late_ranks else [],
             "engine": launch.choice.engine,
             "store_host": meeting.host,
             "store_port": meeting.port,
@@ -89,6 +94,14 @@ class EpochOrders:
             else:
                 inputs[f"holdout.{number}"] = artifact
         return inputs
+
+    async def spread(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
+        """Bring the inputs to the members, but for the state to those that fetch it later."""
+        others = [node for node in launch.nodes if node != self.leading.self_id]
+        await self.leading.library.spread(late_inputs.at_once(inputs), others)
+        if (state := inputs.get(late_inputs.STATE)) is not None:
+            in_time = [node for node in others if node not in launch.late]
+            await self.leading.library.spread([state], in_time)
 
     def asked(self, setting: str) -> str:
         """Return what people asked of a training run; empty where they didn't say."""

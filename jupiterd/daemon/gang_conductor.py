@@ -27,19 +27,22 @@ from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.daemon import late_inputs
 from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.bad_checkpoints import set_aside, whole_start
 from jupiterd.daemon.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commit_queue import CommitQueue
+from jupiterd.daemon.deepest_error import deepest
 from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.gang_clock import Verdict, as_error, watching
-from jupiterd.daemon.gang_joining import growing
+from jupiterd.daemon.gang_joining import Joining, growing
 from jupiterd.daemon.gang_preparation import GangPreparation
 from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.kept_states import latest, wish_for
+from jupiterd.daemon.late_joiners import with_late
 from jupiterd.daemon.launch import Launch, choose, plan_launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.micro_batches import MicroBatches
@@ -61,9 +64,9 @@ from jupiterd.errors import (
     NcclFailedError,
     OutOfMemoryError,
     PeerUnreachableError,
+    StateNotFetchedError,
     TimedOutError,
     WorkerCrashedError,
-    WorkFailedError,
     all_of,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId, short
@@ -134,7 +137,7 @@ class GangConductor:
                 if not self._is_over():
                     self._alarm.check()
             except* JupiterError as group:
-                error = _deepest(group)
+                error = deepest(group)
                 if self._leading.is_over:  # a group that was ending anyway may have lost our cancel
                     raise
                 is_set_aside = await self._set_aside(group)
@@ -211,6 +214,7 @@ class GangConductor:
         self._line.start = launch.from_checkpoint
         inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
         await whole_start(self._leading.library, inputs)
+        launch = await with_late(self._leading, launch)
         await self._leading.record(self._line.opened(launch))
         self._change.mark("opened")
         self._line.follow(launch)
@@ -230,7 +234,7 @@ class GangConductor:
             self._change.mark("stopped")
         except* JupiterError as group:
             self._change.begin(launch.epoch)
-            reason, code = _deepest(group).message, _deepest(group).code
+            reason, code = deepest(group).message, deepest(group).code
             log.warning("epoch_ended", extra={"epoch": launch.epoch, "reason": reason})
             raise
         finally:
@@ -248,10 +252,10 @@ class GangConductor:
             wish = self._wish(launch) if keeps else None
             silent = frozenset(self._silent)
             kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
-            if wish is not None:
+            if wish is not None or not keeps:
                 kept += [told for told in commits.unrecorded if told[0] not in silent]
             self._change.mark("ended")
-            last = await latest(self._leading, kept)
+            last = await latest(self._leading, kept, is_joined=self._reason != FINISHED)
             facts = self._line.facts_of(last, launch, self._plan.steps)
             await self._leading.record(*facts, closed)
             self._change.mark("closed")
@@ -266,9 +270,7 @@ class GangConductor:
 
     async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         async with self._watching(launch):
-            await self._leading.library.spread(
-                inputs.values(), [node for node in launch.nodes if node != self._leading.self_id]
-            )
+            await self._orders.spread(inputs, launch)
             self._show(launch, {})
             self._leading.board.explain(self._cycle, "")
             self._change.mark("spread")
@@ -279,7 +281,7 @@ class GangConductor:
         async with (
             self._committing(launch),
             self._meeting(launch) as meeting,
-            self._growing(launch, inputs.values()),
+            self._growing(launch, late_inputs.at_once(inputs)),
             asyncio.TaskGroup() as group,
         ):
             self._change.mark("meeting")
@@ -339,7 +341,8 @@ class GangConductor:
             await self._leading.library.spread(inputs, ready)
             return ready
 
-        return growing(self._leading, launch, self._reach, eligible, bring, stops)
+        joining = Joining(eligible, bring, stops, self._commits.hold)
+        return growing(self._leading, launch, self._reach, joining)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
         if isinstance(verdict, Silent):
@@ -414,11 +417,8 @@ class GangConductor:
                             pass
                     self._note(rank, node, event, launch)
             self._watch.ended(rank)
-        except OutOfMemoryError as error:
-            tried = launch.micro_batches[rank] if launch.micro_batches else None
-            size = self._memory.halve(node, self._name(node), tried)
-            sizes = {"rank": rank, "sequences_at_a_time": size, "reason": error.message}
-            log.warning("micro_batch_halved", extra=sizes)
+        except (OutOfMemoryError, StateNotFetchedError) as error:
+            self._take_note(rank, node, error, launch)
             raise
         except WorkerCrashedError as error:
             if has_met or launch.choice.backend != NCCL:
@@ -432,6 +432,16 @@ class GangConductor:
                 f"the MLX ring wasn't formed within {RING_TIMEOUT_S:g} s, says rank {rank}",
                 "they try again by themselves; a firewall between them may stand in the way",
             ) from error
+
+    def _take_note(self, rank: int, node: NodeId, error: JupiterError, launch: Launch) -> None:
+        """Take note of what the next epoch is to do otherwise."""
+        if isinstance(error, StateNotFetchedError):
+            self._growth.leave_out(node, now_s())
+            return
+        tried = launch.micro_batches[rank] if launch.micro_batches else None
+        size = self._memory.halve(node, self._name(node), tried)
+        sizes = {"rank": rank, "sequences_at_a_time": size, "reason": error.message}
+        log.warning("micro_batch_halved", extra=sizes)
 
     def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: Launch) -> None:
         """Take in what one rank says; rank 0 also tells of steps and checkpoints."""
@@ -488,12 +498,3 @@ class GangConductor:
                 "resumed_from_step": launch.from_step,
             },
         )
-
-
-def _deepest(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
-    """Return the most telling error: a node that has gone, or NCCL, explains what workers said."""
-
-    def is_its_consequence(error: JupiterError) -> bool:
-        return isinstance(error, WorkFailedError) and not isinstance(error, NcclFailedError)
-
-    return min(all_of(group), key=is_its_consequence)

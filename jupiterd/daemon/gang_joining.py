@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.daemon.clock import now_s
@@ -24,33 +25,42 @@ log = logging.getLogger(__name__)
 LOOK_S = 1.0
 
 
+@dataclass(frozen=True)
+class Joining:
+    """What is to be done on the way."""
+
+    eligible: Callable[[], AbstractSet[NodeId]]
+    """Who could train just now, members included."""
+    bring: Callable[[frozenset[NodeId]], Awaitable[frozenset[NodeId]]]
+    """Lets newcomers get ready, and returns those that are."""
+    on_stop: Callable[[frozenset[NodeId]], None]
+    """Called before the gang is told to stop."""
+    on_stopping: Callable[[], None]
+    """Called once it was told."""
+
+
 @asynccontextmanager
 async def growing(
-    leading: Leading,
-    launch: Launch,
-    reach: GangReach,
-    eligible: Callable[[], AbstractSet[NodeId]],
-    bring: Callable[[frozenset[NodeId]], Awaitable[frozenset[NodeId]]],
-    on_stop: Callable[[frozenset[NodeId]], None],
+    leading: Leading, launch: Launch, reach: GangReach, joining: Joining
 ) -> AsyncGenerator[None]:
-    """Take in whoever may join while the gang is followed; `on_stop` is called before it stops.
-
-    `bring` lets them get ready, and returns those that are.
-    """
+    """Take in whoever may join while the gang is followed."""
 
     async def grow() -> None:
         while True:
-            newcomers = await bring(
-                await reach.can_be_met(launch, await _newcomers(launch, reach.growth, eligible))
+            newcomers = await joining.bring(
+                await reach.can_be_met(
+                    launch, await _newcomers(launch, reach.growth, joining.eligible)
+                )
             )
             if not newcomers:
                 continue
-            on_stop(newcomers)
+            joining.on_stop(newcomers)
             try:
                 await leading.dispatcher.stop_after_step(launch.gang[0], leading.term, launch.epoch)
             except JupiterError as error:
                 log.warning("gang_not_stopped", extra={"reason": error.message})
             else:
+                joining.on_stopping()
                 return
 
     async with asyncio.TaskGroup() as group:

@@ -31,6 +31,8 @@ class Launch:
     began_s: float
     micro_batches: tuple[int, ...] = ()
     """Sequences that each rank holds in memory at a time; empty: as the plan says."""
+    late: frozenset[NodeId] = frozenset()
+    """Members that begin without the state, and fetch it while the others train."""
 
     @property
     def gang(self) -> tuple[NodeId, ...]:
@@ -41,6 +43,16 @@ class Launch:
     def nodes(self) -> tuple[NodeId, ...]:
         """Return the members once each, in the order of their first ranks."""
         return tuple(dict.fromkeys(self.gang))
+
+    @property
+    def in_time(self) -> tuple[NodeId, ...]:
+        """Return the members that begin with the state."""
+        return tuple(node for node in self.nodes if node not in self.late)
+
+    @property
+    def late_ranks(self) -> tuple[int, ...]:
+        """Return the ranks that begin without it."""
+        return tuple(rank for rank, node in enumerate(self.gang) if node in self.late)
 
     @property
     def is_ring(self) -> bool:

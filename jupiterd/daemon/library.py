@@ -26,6 +26,8 @@ ASK_TIMEOUT_S = 5.0
 OTHERS_TIMEOUT_S = 0.1
 """How long others who may hold something, too, are waited for once one is known."""
 
+SOON_S = 0.5
+
 COPY_TIMEOUT_S = 120.0
 
 
@@ -66,6 +68,15 @@ class Library:
         if self.store.holds(artifact):
             return True
         return any([await self._has(peer, artifact) for peer in self._reachable()])
+
+    async def is_held_by(self, node: NodeId, artifact: ArtifactId) -> bool | None:
+        """Say whether another node has an artifact; None where it doesn't say so soon."""
+        if (peer := self._peers.get(node)) is None:
+            return None
+        request = artifact_pb2.HaveRequest(ids=[artifact])
+        with contextlib.suppress(grpc.aio.AioRpcError), peer.channels.in_use() as channels:
+            return artifact in (await channels.bulk.Have(request, timeout=SOON_S)).ids
+        return None
 
     async def ensure_all(self, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
         """Return name -> path of every input's folder."""

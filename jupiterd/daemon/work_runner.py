@@ -20,7 +20,7 @@ from typing import Any
 from jupiterd.cluster.engines import MLX, TORCH
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.work import WorkResult
-from jupiterd.daemon import rank_room
+from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.settings import Settings
@@ -85,6 +85,7 @@ class WorkRunner:
         machine: Hardware,
     ) -> None:
         self.spares = Spares(state_dir.logs, group)
+        self._group = group
         self._state_dir = state_dir
         self._library = library
         self._machine = machine
@@ -103,8 +104,9 @@ class WorkRunner:
         Raises:
             JupiterError: the worker failed, or an input can't be had.
         """
-        inputs = await self._library.ensure_all(order.inputs)
-        inputs |= await whole_start(self._library, order.inputs)
+        at_once = late_inputs.without(order)
+        inputs = await self._library.ensure_all(at_once)
+        inputs |= await whole_start(self._library, at_once)
         spool = self._state_dir.spool / secrets.token_hex(8)
         with written():
             spool.mkdir(mode=0o700)
@@ -145,6 +147,7 @@ class WorkRunner:
         listener = bind_listener(order.bind_host) if order.bind_host else None
         if listener is not None:
             params["listen_fd"] = listener.fileno()
+        fetching: list[asyncio.Task[None]] = []
         try:
             task = RunTask(order.task, params, inputs, str(spool))
             environment = worker_environment(order.task, params)
@@ -159,6 +162,8 @@ class WorkRunner:
                 ) as worker,
             ):
                 self._workers[order.id] = worker
+                late = late_inputs.bring(self._library, order, worker.hand_in)
+                fetching.append(self._group.create_task(late, name=f"late inputs of {order.id}"))
                 yield Started(worker.pid, str(params.get("device", "cpu")))
                 async for frame in worker.frames(ends_stopped=order.epoch > 0):
                     if isinstance(frame, TaskFailed):
@@ -166,6 +171,8 @@ class WorkRunner:
                     yield await self._event(frame, spool, order.bind_host)
         finally:
             self._workers.pop(order.id, None)
+            for fetch in fetching:
+                fetch.cancel()
             if listener is not None:
                 listener.close()
 

@@ -32,6 +32,7 @@ from jupiterd.frames import (
     LINK_FD_VARIABLE,
     Frame,
     FrameReader,
+    InputArrived,
     KeepState,
     RunTask,
     StopTask,
@@ -139,6 +140,10 @@ class Worker:
     def keep_state(self, after_step: int) -> None:
         """Ask for the last finished step, if it is a later one; a `StateKept` frame answers."""
         self._send(KeepState(after_step))
+
+    def hand_in(self, arrived: InputArrived) -> None:
+        """Tell of an input that was still on its way when the task began."""
+        self._send(arrived)
 
     async def stop(self, reason: str, grace_s: float = STOP_GRACE_S) -> None:
         """Ask the worker to stop, wait, and end it when it doesn't; idempotent."""

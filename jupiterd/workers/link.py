@@ -17,12 +17,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiterd.errors import Bug, JupiterError
+from jupiterd.errors import Bug, JupiterError, StateNotFetchedError
 from jupiterd.frames import (
     LINK_FD_VARIABLE,
     CheckpointWritten,
     Frame,
     FrameReader,
+    InputArrived,
     KeepState,
     Progressed,
     RankStuck,
@@ -55,6 +56,8 @@ class Task:
         self._sending = threading.Lock()
         self._stop = threading.Event()
         self._keeping = threading.Lock()
+        self._arriving = threading.Condition()
+        self._arrived: dict[str, InputArrived] = {}
         self._last_progress_s = float("-inf")
         self.keep: Callable[[int], StateKept] = lambda _: StateKept()
         """Writes down the last finished step, if it is a later one than that; any thread calls."""
@@ -78,6 +81,19 @@ class Task:
         return [
             self.inputs[name] for name in sorted(found, key=lambda n: int(n.partition(".")[2] or 0))
         ]
+
+    def arrived(self, name: str, wait_s: float = 0.0) -> Path | None:
+        """Return the folder of a late input, waiting so long for it; None: it isn't there yet.
+
+        Raises:
+            StateNotFetchedError: it won't come.
+        """
+        with self._arriving:
+            self._arriving.wait_for(lambda: name in self._arrived, wait_s)
+            found = self._arrived.get(name)
+        if found is not None and not found.path:
+            raise StateNotFetchedError(found.reason)
+        return None if found is None else Path(found.path)
 
     def progress(self, done: int, total: int, unit: str, **values: float) -> None:
         """Tell how far the work is (total 0: nobody knows); all but the last are thinned out."""
@@ -149,6 +165,10 @@ class Task:
         match frame:
             case StopTask():
                 self._stop.set()
+            case InputArrived(name):
+                with self._arriving:
+                    self._arrived[name] = frame
+                    self._arriving.notify_all()
             case KeepState(after_step):
                 with self._keeping:
                     self.send(self._kept(after_step))

@@ -8,7 +8,7 @@ continued by the other. What the optimizers have in common stands here, too.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from blake3 import blake3
@@ -19,6 +19,9 @@ from jupiterd.cycle.engine_options import EngineOptions, ResolvedOptions
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """Name -> values."""
+
+Gradients = Mapping[str, Any]
+"""Name -> a gradient, in the engine's own form: it never leaves the process."""
 
 Rows = Sequence[Sequence[float]]
 """Numbers of each rank, in the order of the ranks."""
@@ -200,6 +203,28 @@ class Engine(Protocol):
             where fp16 overflowed and nothing was changed, and not a number where the gradient is
             none; then nothing was changed either, and training can't go on.
         """
+        ...
+
+    def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
+        """Do the first half of a step: hold the gradient of all ranks; return our part of the loss.
+
+        counts: no where the rank takes part with a zero, since it has no share in the batch
+        """
+        ...
+
+    def take_step(self, learning_rate: float) -> float:
+        """Do the second half: update the weights by the gradient that is held; return its length.
+
+        That is 0, or not a number, where `step` says so.
+        """
+        ...
+
+    def take_gradients(self) -> Gradients:
+        """Return the gradient that is held instead of stepping along it."""
+        ...
+
+    def put_gradients(self, gradients: Gradients) -> None:
+        """Hold a gradient that was taken before."""
         ...
 
     def nats(self, micro_batches: Sequence[MicroBatch]) -> float:

@@ -39,12 +39,18 @@ class Group:
         """Where what is summed must lie."""
         self._shared: nn.parallel.DistributedDataParallel | None = None
 
-    def join(self, model: nn.Module) -> nn.Module:
-        """Return the model to call: all ranks begin with rank 0's weights and sum gradients."""
+    def join(self, model: nn.Module, *, has_same_weights: bool = False) -> nn.Module:
+        """Return the model to call: all ranks begin with rank 0's weights and sum gradients.
+
+        has_same_weights: nothing is sent; a rank that has none yet gets them elsewhere
+        """
         if self.world_size == 1:
             return model
         self._shared = nn.parallel.DistributedDataParallel(
-            model, gradient_as_bucket_view=True, broadcast_buffers=False
+            model,
+            gradient_as_bucket_view=True,
+            broadcast_buffers=False,
+            init_sync=not has_same_weights,
         )
         _KEPT.append(self._shared)
         return self._shared

@@ -8,14 +8,15 @@ callbacks.
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from jupiterd.cycle.plan import TrainPlan
-from jupiterd.cycle.shares import Balance, Shares, equal_shares
+from jupiterd.cycle.shares import Balance, Shares, shares_among
 from jupiterd.errors import LossDivergedError
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.late_rank import LateRank
 
 WINDOW_STEPS = 20
 """Steps over which the loss of a checkpoint and the rate are averaged."""
@@ -40,6 +41,8 @@ class StepDone:
     """How the ranks share the next step."""
     is_last: bool
     """Nothing follows: the round is done, or a rank was told to stop."""
+    is_complete: bool = True
+    """All ranks have the weights of this step; some may still be on their way to them."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class TrainingLoop:
     batches: Batches
     stop_requested: Callable[[], bool]
     step_done: Callable[[StepDone], None]
+    late: LateRank
+    """This rank's way to the weights of the others, where it hasn't got them yet."""
+    late_ranks: Collection[int] = ()
+    """Those that begin without."""
 
     def run(self, first_step: int) -> None:
         """Train from `first_step` to the end of the plan, or until any rank is told to stop.
@@ -62,14 +69,16 @@ class TrainingLoop:
         losses: deque[float] = deque(maxlen=WINDOW_STEPS)
         times: deque[float] = deque([time.monotonic()], maxlen=WINDOW_STEPS + 1)
         ranks, batch = self.engine.world_size, plan.batch_sequences
-        balance = Balance(batch, equal_shares(batch, ranks))
+        here = tuple(rank not in self.late_ranks for rank in range(ranks))
+        balance = Balance(batch, shares_among(batch, here))
         for step in range(first_step, plan.steps):
             learning_rate = schedule.learning_rate(step)
-            micro_batches = list(self.batches.at(step * batch, balance.shares))
-            part, norm = self.engine.step(micro_batches, learning_rate)
-            parts, stops, rates = self._told_by_all(part, balance.shares)
+            part, norm = self._step(step * batch, balance.shares, learning_rate)
+            parts, stops, rates, arrived = self._told_by_all(part, balance.shares)
             loss, stop = sum(parts), any(stops)
             balance.measured(rates)
+            if here != (here := tuple(map(bool, arrived))):  # they share in the next step
+                balance = Balance(batch, shares_among(batch, here))
             if not math.isfinite(loss) or math.isnan(norm):
                 what = "loss" if not math.isfinite(loss) else "gradient"
                 raise LossDivergedError(f"the {what} is no longer a number at step {step}")
@@ -86,15 +95,26 @@ class TrainingLoop:
                     tokens_per_s=self._rate(times),
                     shares=balance.shares,
                     is_last=stop or step + 1 == plan.steps,
+                    is_complete=all(here),
                 )
             )
             if stop:
                 return
 
+    def _step(self, cursor: int, shares: Shares, learning_rate: float) -> tuple[float, float]:
+        """Take one step; see `Engine.step`. One without a share takes part all the same."""
+        if shares[self.engine.rank]:
+            return self.engine.step(list(self.batches.at(cursor, shares)), learning_rate)
+        return self.late.step([next(self.batches.at(cursor))], learning_rate)
+
     def _told_by_all(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
-        """Return each rank's part of the loss, wish to stop, and sequences per second."""
+        """Return each rank's part of the loss, wish to stop, speed, and whether it is here.
+
+        The speed is in sequences per second.
+        """
         rate = shares[self.engine.rank] / max(self.engine.computed_s, 1e-9)
-        return zip(*self.engine.gather([part, float(self.stop_requested()), rate]), strict=True)
+        mine = [part, float(self.stop_requested()), rate, float(self.late.is_here)]
+        return zip(*self.engine.gather(mine), strict=True)
 
     def _rate(self, times: deque[float]) -> float:
         tokens = (len(times) - 1) * self.plan.batch_sequences * self.batches.shards.seq_len

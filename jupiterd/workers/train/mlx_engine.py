@@ -26,7 +26,14 @@ from jupiterd.cycle.engine_options import DeviceAbilities
 from jupiterd.cycle.memory import options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.train.engine import MicroBatch, Rows, Tensors, Updating, digest
+from jupiterd.workers.train.engine import (
+    Gradients,
+    MicroBatch,
+    Rows,
+    Tensors,
+    Updating,
+    digest,
+)
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.mlx_model import MlxModel, flat, tree
 from jupiterd.workers.train.mlx_optimizer import MlxOptimizer
@@ -58,6 +65,8 @@ class MlxEngine:
         self.rank, self.world_size = ring.rank, ring.world_size
         self.name = "mlx/ring" if ring.world_size > 1 else "mlx"
         self._parameters: dict[str, mx.array] = {}
+        self._shared: dict[str, mx.array] = {}
+        """The mean of all ranks' gradients, between their sum and the step."""
         self.load_weights(first_weights(self._model.shapes, plan.seed))
 
     def memory_used_bytes(self) -> int:
@@ -99,19 +108,41 @@ class MlxEngine:
         self, micro_batches: Sequence[MicroBatch], learning_rate: float
     ) -> tuple[float, float]:
         """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
+        share = self.sum_gradients(micro_batches)
+        return share, self.take_step(learning_rate)
+
+    def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
+        """Hold the mean of all ranks' gradients; return this rank's part of the loss."""
         began_s = time.perf_counter()
         share, gradients = self._accumulate(micro_batches)
+        if not counts:
+            share, gradients = 0.0, tree_map(mx.zeros_like, gradients)
+            mx.eval(gradients)
         self.computed_s = time.perf_counter() - began_s
-        shared = flat(self._ring.average(gradients))
+        self._shared = flat(self._ring.average(gradients))
+        return share
+
+    def take_step(self, learning_rate: float) -> float:
+        """Update the weights by the gradients that are held; return their length."""
+        shared, self._shared = self._shared, {}
         norm = length(shared)
         if not math.isfinite(norm):
-            return share, math.nan
+            return math.nan
         scale = min(1.0, self._plan.clip_norm / (norm + CLIP_EPSILON))
         clipped = {name: gradient * scale for name, gradient in shared.items()}
         with self.updating():
             self._replace(self._optimizer.update(self._parameters, clipped, learning_rate))
             mx.eval(self._optimizer.moments)
-        return share, norm
+        return norm
+
+    def take_gradients(self) -> Gradients:
+        """Return the gradients that are held, and hold none."""
+        shared, self._shared = self._shared, {}
+        return shared
+
+    def put_gradients(self, gradients: Gradients) -> None:
+        """Hold gradients that were taken again."""
+        self._shared = dict(gradients)
 
     def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
         """Return the sum of the cross-entropies, without learning."""

@@ -25,6 +25,7 @@ from jupiterd.errors import (
     CorruptCheckpointError,
     CorruptWeightsError,
     LossDivergedError,
+    StateNotFetchedError,
     UsageError,
 )
 from jupiterd.frames import CheckpointUnsaved, CheckpointWritten, StateKept, TaskFinished
@@ -43,6 +44,7 @@ from jupiterd.workers.train.checkpoint import (
 )
 from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
 from jupiterd.workers.train.engine import Engine, Tensors, digest
+from jupiterd.workers.train.late_rank import LateRank
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.run_report import RunReport, course_of
 from jupiterd.workers.train.state_keeper import StateKeeper
@@ -100,9 +102,17 @@ class RankTraining:
         self._job = job
         self._plan = job.plan
         self._engine = engine
-        self._are_loaded = not {"checkpoint", "weights"}.isdisjoint(task.inputs)
+        self._late_ranks = frozenset(map(int, task.params.get("late_ranks", ())))
+        """Those whose state is fetched while the others train."""
+        is_late = engine.rank in self._late_ranks
+        self._are_loaded = is_late or not {"checkpoint", "weights"}.isdisjoint(task.inputs)
         """The first weights come from files."""
-        self._start = self._begin(task.inputs.get("checkpoint"))
+        self._start = (
+            Start(int(task.params["from_step"]), 0)
+            if is_late
+            else self._begin(task.inputs.get("checkpoint"))
+        )
+        self._late = LateRank(engine, task, self._arrived, is_late=is_late)
         self._last: StepDone | None = None
         self._saver = CheckpointSaver(task.inputs["tokenizer"])
         self._last_good = _name_of(task.inputs.get("checkpoint"))
@@ -141,6 +151,8 @@ class RankTraining:
             batches=batches,
             stop_requested=lambda: self._task.stop_requested,
             step_done=self._step_done,
+            late=self._late,
+            late_ranks=self._late_ranks,
         )
         try:
             with self._report:
@@ -173,6 +185,13 @@ class RankTraining:
             return self._go_on_from(checkpoint)
         except CorruptArtifactError as error:
             raise CorruptCheckpointError(error.message) from error
+
+    def _arrived(self, checkpoint: Path) -> None:
+        """Take up the state that this rank began without."""
+        start = self._begin(checkpoint)
+        if start.step != self._start.step:
+            raise StateNotFetchedError(f"the state is of step {start.step}")
+        self._start, self._last_good = start, checkpoint.name
 
     def _load_first(self, weights: Path | None) -> None:
         if weights is None:
@@ -209,15 +228,20 @@ class RankTraining:
             "step": self._start.step,
             "parameters": sum(math.prod(values.shape) for values in weights.values()),
             # Numbers that are drawn may differ in a last bit between platforms: rank 0's count.
-            "weights": digest(weights).hex() if self._are_loaded else "drawn",
+            "weights": self._weights_begun_with(weights),
         }
+
+    def _weights_begun_with(self, weights: Tensors) -> str:
+        if self._late_ranks:  # whose weights aren't there: they are compared once they are
+            return str(self._task.params["from_checkpoint"])
+        return digest(weights).hex() if self._are_loaded else "drawn"
 
     def _tokens_of(self, steps: int) -> int:
         return steps * self._plan.batch_sequences * self._job.shards.seq_len
 
     def _step_done(self, done: StepDone) -> None:
         self._last = done
-        sync = self._sync.check(done.step, is_last=done.is_last)
+        sync = self._sync.check(done.step, is_last=done.is_last, is_complete=done.is_complete)
         self._report.step(done, sync, self._val_loss(done))
         readings = {
             "step": done.step,
@@ -228,9 +252,18 @@ class RankTraining:
         }
         self._task.progress(done.step, self._plan.steps, "steps", **readings)
         self._saver.check()
-        is_due = done.is_last or done.step % self._plan.checkpoint_every_steps == 0
-        if is_due and self._engine.rank == 0:
+        if self._writes(done):
             self._write_checkpoint(done)
+
+    def _writes(self, done: StepDone) -> bool:
+        """Say whether this rank writes a checkpoint of the step.
+
+        Rank 0 does. Where others join, each machine writes its own: nobody waits for a copy then.
+        """
+        if done.is_last and done.step < self._plan.steps:
+            return self._late.is_here and not int(self._task.params.get("local_rank", 0))
+        is_due = done.is_last or done.step % self._plan.checkpoint_every_steps == 0
+        return is_due and self._engine.rank == 0
 
     def _val_loss(self, done: StepDone) -> float | None:
         """Return the loss on what was held out, at the end of a pass; None in its midst."""

@@ -20,7 +20,7 @@ from torch.nn import functional
 from jupiterd.cycle.engine_options import ResolvedOptions
 from jupiterd.cycle.memory import LOGIT_CHUNK_TOKENS, options_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
-from jupiterd.workers.train.engine import LOSS_SCALE, MicroBatch, Rows, Tensors, Updating
+from jupiterd.workers.train.engine import LOSS_SCALE, Gradients, MicroBatch, Rows, Tensors, Updating
 from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.loss_scale import SMALLEST, LossScale
 from jupiterd.workers.train.nccl import GLOO
@@ -144,12 +144,12 @@ class TorchEngine:
         if state:
             torch.set_rng_state(torch.frombuffer(bytearray.fromhex(state), dtype=torch.uint8))
 
-    def begin(self, *, has_same_weights: bool) -> None:  # noqa: ARG002 - torch sends them always
-        """Wrap the model, which sends rank 0's weights to all.
+    def begin(self, *, has_same_weights: bool) -> None:
+        """Wrap the model, which sends rank 0's weights to all where they may differ.
 
         Where one rank computes in fp16, all scale alike: their gradients are added up.
         """
-        self._loss = self._group.join(self._loss)
+        self._loss = self._group.join(self._loss, has_same_weights=has_same_weights)
         if any(scales for (scales,) in self._group.gather([float(self.options.scaler)])):
             self._scale.turn_on()
 
@@ -157,10 +157,19 @@ class TorchEngine:
         self, micro_batches: Sequence[MicroBatch], learning_rate: float
     ) -> tuple[float, float]:
         """Take one optimizer step; return this rank's part of the loss, and the gradient's norm."""
-        self._clock.start()
-        share = self._accumulate(micro_batches)
-        norm = self._length() / self._scale.factor
+        share = self.sum_gradients(micro_batches)
+        norm = self.take_step(learning_rate)
         self.computed_s = self._clock.computed_s()
+        return share, norm
+
+    def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
+        """Leave the sum of all ranks' gradients in the parameters; return our part of the loss."""
+        self._clock.start()
+        return float(self._accumulate(micro_batches, 1.0 if counts else 0.0))
+
+    def take_step(self, learning_rate: float) -> float:
+        """Update the weights by the gradients in the parameters; return their length."""
+        norm = self._length() / self._scale.factor
         if math.isfinite(norm):
             self._shorten(norm)
             with self.updating():
@@ -170,10 +179,27 @@ class TorchEngine:
             with self.updating():
                 self._scale.step_left_out()
             norm = 0.0
-        # With other ranks, gradients lie where they are shared, and are kept there.
-        for parameter in self._parameters.values():
-            _forget_gradient(parameter, is_shared=self.world_size > 1)
-        return float(share), norm if math.isfinite(norm) else math.nan
+        self._forget_gradients()
+        return norm if math.isfinite(norm) else math.nan
+
+    def take_gradients(self) -> Gradients:
+        """Return the gradients in the parameters, and leave none there."""
+        found = {
+            name: parameter.grad.detach().to("cpu", copy=True)
+            for name, parameter in self._parameters.items()
+            if parameter.grad is not None
+        }
+        self._forget_gradients()
+        return found
+
+    def put_gradients(self, gradients: Gradients) -> None:
+        """Lay gradients that were taken into the parameters again."""
+        for name, gradient in gradients.items():
+            parameter = self._parameters[name]
+            if parameter.grad is None:
+                parameter.grad = gradient.to(parameter.device)
+            else:
+                parameter.grad.copy_(gradient)
 
     def nats(self, micro_batches: Sequence[MicroBatch]) -> float:
         """Return the sum of the cross-entropies, without learning, and without dropout."""
@@ -187,16 +213,25 @@ class TorchEngine:
         """Return what each rank has given, the same on all of them."""
         return self._group.gather(values)
 
-    def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> Tensor:
-        """Leave the batch's gradients in the parameters; return this rank's part of the loss."""
+    def _accumulate(self, micro_batches: Sequence[MicroBatch], weight: float) -> Tensor:
+        """Leave the batch's gradients in the parameters; return this rank's part of the loss.
+
+        weight: what both are multiplied by
+        """
         total = torch.zeros((), device=self.device)
         for number, (inputs, targets) in enumerate(micro_batches, 1):
             global_tokens = self._plan.batch_sequences * inputs.shape[1]
             with self._group.accumulating(is_last=number == len(micro_batches)):
                 loss = self._loss(self._ids(inputs), self._ids(targets))
-                (loss * (self.world_size / global_tokens * self._scale.factor)).backward()
-            total += loss.detach() / global_tokens
+                factor = weight * self.world_size / global_tokens * self._scale.factor
+                (loss * factor).backward()
+            total += loss.detach() * weight / global_tokens
         return total
+
+    def _forget_gradients(self) -> None:
+        """With other ranks, gradients lie where they are shared, and are kept there."""
+        for parameter in self._parameters.values():
+            _forget_gradient(parameter, is_shared=self.world_size > 1)
 
     def _ids(self, tokens: Any) -> Tensor:  # noqa: ANN401 - numpy's int64[sequences, tokens]
         return torch.from_numpy(tokens).to(self.device, non_blocking=True)

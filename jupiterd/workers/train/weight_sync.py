@@ -12,6 +12,7 @@ EVERY_STEPS = 50
 """Between two looks; and after the first step and the last. Hashing takes a second for 4 GB."""
 
 IN_SYNC = "OK"
+CATCHING_UP = "a rank catches up"
 ALONE = "alone"
 """There is nobody to be in sync with."""
 
@@ -22,16 +23,23 @@ class WeightSync:
     def __init__(self, engine: Engine, first_step: int) -> None:
         self._engine = engine
         self._first_step = first_step
+        self._was_complete = True
 
-    def check(self, step: int, *, is_last: bool) -> str:
+    def check(self, step: int, *, is_last: bool, is_complete: bool = True) -> str:
         """Compare with the others if it is time; return how it stands.
+
+        is_complete: all ranks have the weights of this step
 
         Raises:
             OutOfSyncError: the weights differ; the ranks are named.
         """
         if self._engine.world_size == 1:
             return ALONE
-        if is_last or step == self._first_step + 1 or step % EVERY_STEPS == 0:
+        is_first = step == self._first_step + 1 or not self._was_complete
+        self._was_complete = is_complete
+        if not is_complete:
+            return CATCHING_UP
+        if is_last or is_first or step % EVERY_STEPS == 0:
             self._compare(step)
         return IN_SYNC
 

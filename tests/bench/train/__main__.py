@@ -1,6 +1,6 @@
 """Prints how gangs heal and what watching them costs, beside the goals.
 
-python -m tests.bench.train [--only TEXT] [--trials N] [--seed N]
+python -m tests.bench.train [--only TEXT] [--trials N] [--seed N] [--size SIZE]
 """
 
 import argparse
@@ -9,6 +9,7 @@ import random
 
 from tests.bench.figure import Figure, Goal, line, machine
 from tests.bench.train.freezes import freezes
+from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
 from tests.bench.train.losses import CABLES, Loss, losses
 from tests.bench.train.supervision import supervision
@@ -88,6 +89,16 @@ async def print_losses(loss: Loss, engine: str, trials: int, seed: int) -> None:
     print(line(lost, [max(0.0, strike.step - strike.resumed_from) for strike in struck]))
 
 
+async def print_joins(engine: str, trials: int, size: str) -> None:
+    """Let a third node join a gang again and again, each time a new one."""
+    stalls: list[float] = []
+    async for joining in joins(engine, trials, size):
+        stalls.append(joining.change.phases["first_step_s"])
+        print(f"  [{joining.change}]  {joining.catch_up}", flush=True)
+    name = f"a third node joins, {size}: stall of the others, {engine}"
+    print(line(Figure(name, "s", JOINED, _never), stalls))
+
+
 async def print_supervision(engine: str, trials: int) -> None:
     """Let one gang train undisturbed."""
     found = await supervision(engine, min(trials, SUPERVISED_TRIALS))
@@ -105,6 +116,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="figures whose name holds this text")
     parser.add_argument("--trials", type=int, default=TRIALS)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--size", default="1m", help="of the model that a third node joins")
     chosen = parser.parse_args()
     print(machine())
     for engine in ("torch", "mlx"):
@@ -112,6 +124,8 @@ def main() -> None:
             asyncio.run(print_kills(engine, chosen.trials, chosen.seed))
         if chosen.only in f"freeze {engine}":
             asyncio.run(print_freezes(engine, chosen.trials, chosen.seed))
+        if chosen.only in f"join {engine}":
+            asyncio.run(print_joins(engine, chosen.trials, chosen.size))
         for loss in Loss:
             if chosen.only in f"{loss} {engine}":
                 asyncio.run(print_losses(loss, engine, chosen.trials, chosen.seed))

@@ -96,22 +96,25 @@ async def on_machines(folder: Path) -> AsyncGenerator[Cluster]:
 
 
 @contextlib.asynccontextmanager
-async def training(engine: str, home: Home = three_daemons) -> AsyncGenerator[Gang]:
-    """Let three daemons train the tiny model, four sequences in a step."""
+async def training(
+    engine: str, home: Home = three_daemons, *, size: str = "1m", ranks: int = 3
+) -> AsyncGenerator[Gang]:
+    """Let the first `ranks` of three daemons train a model, four sequences in a step."""
     with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as name:
         folder = Path(name)
         domain = write_domain(folder, STEPS)
         async with home(folder) as cluster:
             await cluster.meet()
-            for node in cluster.daemons:
-                pinned = await asyncio.to_thread(cluster.ctl, "node", "role", node.name, "trainer")
+            for number, node in enumerate(cluster.daemons):
+                role = "trainer" if number < ranks else "generator"
+                pinned = await asyncio.to_thread(cluster.ctl, "node", "role", node.name, role)
                 assert pinned.returncode == 0, pinned.stderr
-            options = ("--domain", domain, "--engine", engine, "--seed", "7")
+            options = ("--domain", domain, "--engine", engine, "--seed", "7", "--size", size)
             started = await asyncio.to_thread(cluster.ctl, "cycle", "start", *map(str, options))
             assert started.returncode == 0, started.stderr
             gang = Gang(cluster)
             await gang.leader()
-            await gang.trains()
+            await gang.trains(ranks)
             yield gang
 
 

@@ -1,0 +1,15 @@
+"""Which of the errors that end an epoch together explains the others.
+
+Owns that choice. Doesn't know gangs.
+"""
+
+from jupiterd.errors import JupiterError, NcclFailedError, WorkFailedError, all_of
+
+
+def deepest(group: BaseExceptionGroup[JupiterError]) -> JupiterError:
+    """Return the most telling error: a node that has gone, or NCCL, explains what workers said."""
+
+    def is_its_consequence(error: JupiterError) -> bool:
+        return isinstance(error, WorkFailedError) and not isinstance(error, NcclFailedError)
+
+    return min(all_of(group), key=is_its_consequence)

@@ -1,0 +1,46 @@
+"""Which members of a gang begin without the state that it goes on from, and fetch it as it trains.
+
+Owns asking who has it, and the order of the ranks: rank 0 must have it. Doesn't know what a rank
+does until it has caught up (workers), or how the state is fetched (`late_inputs`).
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.ids import ArtifactId, NodeId, short
+
+log = logging.getLogger(__name__)
+
+
+async def with_late(leading: Leading, launch: Launch) -> Launch:
+    """Return the launch with those named that lack its state, and one first that has it.
+
+    Where nobody of the gang has it, or the round only begins, all of them get it before they start.
+    """
+    if not launch.from_step or len(launch.nodes) == 1:
+        return launch
+    state = ArtifactId(launch.from_checkpoint)
+    has = await asyncio.gather(*(_has(leading, node, state) for node in launch.nodes))
+    late = frozenset(n for n, holds in zip(launch.nodes, has, strict=True) if holds is False)
+    if not late or True not in has:
+        return launch
+    first = launch.nodes[has.index(True)]
+    log.info("ranks_late", extra={"epoch": launch.epoch, "nodes": ",".join(map(short, late))})
+    return replace(turned(launch, first), late=late)
+
+
+async def _has(leading: Leading, node: NodeId, state: ArtifactId) -> bool | None:
+    if node == leading.self_id:
+        return leading.library.store.holds(state)
+    return await leading.library.is_held_by(node, state)
+
+
+def turned(launch: Launch, first: NodeId) -> Launch:
+    """Return the launch with a node's first rank as rank 0; a ring keeps its neighbours."""
+    at = launch.gang.index(first)
+    gang = (*launch.gang[at:], *launch.gang[:at])
+    sizes = (*launch.micro_batches[at:], *launch.micro_batches[:at])
+    return replace(launch, choice=replace(launch.choice, gang=gang), micro_batches=sizes)

@@ -1,0 +1,100 @@
+"""A rank whose state is still on its way: it takes part in every step, and catches up.
+
+Owns what such a rank does instead of a step. It gives the others a zero, and keeps the gradients
+that they have summed, until the state of the epoch's first step is there; then it takes the steps
+that it has missed, and has the weights of the others from there on. Doesn't know how the state
+travels (the daemon), or how it is loaded.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from jupiterd.errors import StateNotFetchedError
+from jupiterd.workers.train.engine import Engine, Gradients, MicroBatch
+
+MOST_BYTES = 4 << 30
+MOST_STEPS = 200
+"""What is kept at the most; then the others wait for the state, too."""
+
+BYTES_PER_NUMBER = 4
+
+WAIT_S = 30.0
+"""How long they wait for it then."""
+
+
+class Delivery(Protocol):
+    """Where the state comes in."""
+
+    def arrived(self, name: str, wait_s: float = 0.0) -> Path | None:
+        """Return the folder of a late input, waiting so long for it; None: it isn't there yet.
+
+        Raises:
+            StateNotFetchedError: it won't come.
+        """
+        ...
+
+
+class LateRank:
+    """What one rank has missed, until it has caught up; one that was there in time never uses it.
+
+    load: fills the engine with the state in a folder
+    """
+
+    def __init__(
+        self, engine: Engine, delivery: Delivery, load: Callable[[Path], None], *, is_late: bool
+    ) -> None:
+        self._engine = engine
+        self._delivery = delivery
+        self._load = load
+        self._missed: list[tuple[Gradients, float]] = []
+        self._most_missed = 0
+        self._began_s = time.monotonic()
+        self.is_here = not is_late
+        """It has the weights of the others."""
+
+    def step(self, batch: Sequence[MicroBatch], learning_rate: float) -> tuple[float, float]:
+        """Take part in a step without a share in it; see `Engine.step`.
+
+        batch: any; nothing is learned from it
+
+        Raises:
+            StateNotFetchedError: the state doesn't come.
+        """
+        if not self.is_here:
+            self._look()
+        self._engine.sum_gradients(batch, counts=False)
+        if self.is_here:
+            return 0.0, self._engine.take_step(learning_rate)
+        self._missed.append((self._engine.take_gradients(), learning_rate))
+        return 0.0, 0.0
+
+    def _look(self) -> None:
+        wait_s = WAIT_S if self._is_full() else 0.0
+        folder = self._delivery.arrived("checkpoint", wait_s)
+        if folder is not None:
+            self._catch_up(folder)
+        elif wait_s:
+            raise StateNotFetchedError(f"the state hasn't come after {len(self._missed)} steps")
+
+    def _is_full(self) -> bool:
+        if not self._most_missed:
+            count = sum(values.size for values in self._engine.weights().values())
+            self._most_missed = min(MOST_STEPS, MOST_BYTES // (count * BYTES_PER_NUMBER))
+        return len(self._missed) >= self._most_missed
+
+    def _catch_up(self, folder: Path) -> None:
+        came_s = time.monotonic()
+        self._load(folder)
+        for gradients, learning_rate in self._missed:
+            self._engine.put_gradients(gradients)
+            self._engine.take_step(learning_rate)
+        now_s = time.monotonic()
+        print(  # noqa: T201 - our log
+            f"caught up: the state came after {came_s - self._began_s:.2f} s, loading it and "
+            f"{len(self._missed)} missed steps took {now_s - came_s:.2f} s",
+            flush=True,
+        )
+        self._missed.clear()
+        self.is_here = True

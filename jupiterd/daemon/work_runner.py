@@ -38,7 +38,7 @@ from jupiterd.daemon.work_events import (
     Unsaved,
     WorkOrder,
 )
-from jupiterd.errors import Bug, DiskFullError, WorkFailedError, from_wire
+from jupiterd.errors import Bug, DeviceBusyError, DiskFullError, WorkFailedError, from_wire
 from jupiterd.frames import (
     CheckpointUnsaved,
     CheckpointWritten,
@@ -69,6 +69,11 @@ KINDS = {"train": "torch", "store": "torch", "train_mlx": "mlx"}
 """Task of a gang -> the nursery that its workers come from."""
 
 
+WARM_WITHIN_S = 3.0
+"""Less than what the leader waits for an answer."""
+
+LOADING = "its workers still load their libraries"
+
 RANKS = {"train": TORCH, "train_mlx": MLX}
 """Task of a rank that trains -> its engine."""
 
@@ -95,7 +100,14 @@ class WorkRunner:
         self._workers: dict[str, Worker] = {}
 
     async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
-        """Say whether a gang's ranks may run here just now."""
+        """Say whether a gang's ranks may run here just now.
+
+        A gang that trains (it asks about no number of ranks) needn't stop for one that would have
+        to load its libraries first.
+        """
+        if not request.ranks and not await self.spares.is_warm(request.engine, WARM_WITHIN_S):
+            failure = peer_pb2.Failure(code=DeviceBusyError.code, message=LOADING)
+            return peer_pb2.PrepareRanksReply(failure=failure)
         return await rank_room.answer(self._machine, request)
 
     async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:

@@ -25,6 +25,9 @@ BIRTH_S = 15.0
 LOADING_S = 60.0
 """The same while the nursery loads its libraries, as a cold start would have to."""
 
+LOOK_S = 0.1
+HANGS_S = 120.0
+
 LATE = NCCL_NAMES | frozenset(
     {
         "MASTER_ADDR",
@@ -51,6 +54,8 @@ class Spares:
         self._open: dict[str, Nursery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
+        self._began_s: dict[str, float] = {}
+        """When the first nursery of a kind was begun."""
         self._next: dict[str, Mapping[str, str]] = {}
         """What the nursery that is started next has read."""
 
@@ -85,10 +90,29 @@ class Spares:
             nursery.kill()
         return None
 
+    async def is_warm(self, kind: str, within_s: float) -> bool:
+        """Wait so long for what a nursery loads; say no only where it is at it still.
+
+        One that loads for minutes hangs, and isn't waited for.
+        """
+        deadline_s = asyncio.get_running_loop().time() + within_s
+        while self._is_loading(kind):
+            if asyncio.get_running_loop().time() >= deadline_s:
+                return False
+            await asyncio.sleep(LOOK_S)
+        return True
+
+    def _is_loading(self, kind: str) -> bool:
+        nursery, began_s = self._open.get(kind), self._began_s.get(kind)
+        if began_s is None or (nursery is not None and nursery.is_ready):
+            return False
+        return asyncio.get_running_loop().time() - began_s < HANGS_S
+
     def _keep(self, kind: str, environment: Mapping[str, str]) -> None:
         self._cancel_end(kind)
         if CAN_FORK and kind not in self._tasks:
             self._next[kind] = _early(environment)
+            self._began_s[kind] = asyncio.get_running_loop().time()
             self._tasks[kind] = self._group.create_task(self._run(kind), name=f"nursery {kind}")
         nursery = self._open.get(kind)
         if nursery and not (_fits(nursery.environment, environment) or nursery.has_children):
@@ -107,6 +131,7 @@ class Spares:
             self._next.pop(kind, None)
             self._open.pop(kind, None)
             self._tasks.pop(kind, None)
+            self._began_s.pop(kind, None)
             self._cancel_end(kind)
 
     def _cancel_end(self, kind: str) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.shares import Balance, Shares, shares_among
-from jupiterd.errors import LossDivergedError
+from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.late_rank import LateRank
@@ -54,7 +54,7 @@ class TrainingLoop:
     batches: Batches
     stop_requested: Callable[[], bool]
     step_done: Callable[[StepDone], None]
-    late: LateRank
+    late: LateRank | None = None
     """This rank's way to the weights of the others, where it hasn't got them yet."""
     late_ranks: Collection[int] = ()
     """Those that begin without."""
@@ -105,6 +105,8 @@ class TrainingLoop:
         """Take one step; see `Engine.step`. One without a share takes part all the same."""
         if shares[self.engine.rank]:
             return self.engine.step(list(self.batches.at(cursor, shares)), learning_rate)
+        if self.late is None:
+            raise Bug("a rank that was there in time has no share")
         return self.late.step([next(self.batches.at(cursor))], learning_rate)
 
     def _told_by_all(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
@@ -113,7 +115,12 @@ class TrainingLoop:
         The speed is in sequences per second.
         """
         rate = shares[self.engine.rank] / max(self.engine.computed_s, 1e-9)
-        mine = [part, float(self.stop_requested()), rate, float(self.late.is_here)]
+        mine = [
+            part,
+            float(self.stop_requested()),
+            rate,
+            float(self.late is None or self.late.is_here),
+        ]
         return zip(*self.engine.gather(mine), strict=True)
 
     def _rate(self, times: deque[float]) -> float:

@@ -165,7 +165,7 @@ class TorchEngine:
     def sum_gradients(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> float:
         """Leave the sum of all ranks' gradients in the parameters; return our part of the loss."""
         self._clock.start()
-        return float(self._accumulate(micro_batches, 1.0 if counts else 0.0))
+        return float(self._accumulate(micro_batches, counts=counts))
 
     def take_step(self, learning_rate: float) -> float:
         """Update the weights by the gradients in the parameters; return their length."""
@@ -213,19 +213,16 @@ class TorchEngine:
         """Return what each rank has given, the same on all of them."""
         return self._group.gather(values)
 
-    def _accumulate(self, micro_batches: Sequence[MicroBatch], weight: float) -> Tensor:
-        """Leave the batch's gradients in the parameters; return this rank's part of the loss.
-
-        weight: what both are multiplied by
-        """
+    def _accumulate(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> Tensor:
+        """Leave the batch's gradients in the parameters; return this rank's part of the loss."""
         total = torch.zeros((), device=self.device)
         for number, (inputs, targets) in enumerate(micro_batches, 1):
             global_tokens = self._plan.batch_sequences * inputs.shape[1]
             with self._group.accumulating(is_last=number == len(micro_batches)):
                 loss = self._loss(self._ids(inputs), self._ids(targets))
-                factor = weight * self.world_size / global_tokens * self._scale.factor
-                (loss * factor).backward()
-            total += loss.detach() * weight / global_tokens
+                factor = self.world_size / global_tokens * self._scale.factor
+                (loss * (factor if counts else 0.0)).backward()
+            total += loss.detach() / global_tokens if counts else 0.0
         return total
 
     def _forget_gradients(self) -> None:

@@ -56,10 +56,11 @@ def trained(
     micro_batches: Sequence[int] = (2, 3),
     nudge_step: int = 0,
     odd: Mapping[str, Any] | None = None,
-    held_out: Mapping[str, str] | None = None,
+    more_inputs: Mapping[str, str] | None = None,
+    more_params: Mapping[str, Any] | None = None,
 ) -> list[Told]:
     """Train with as many ranks as there are speeds; the last one may be told something else."""
-    inputs, ranks = make_inputs(folder) | dict(held_out or {}), len(sequence_s)
+    inputs, ranks = make_inputs(folder) | dict(more_inputs or {}), len(sequence_s)
     store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
     meeting = {
         "engine": engine,
@@ -79,7 +80,7 @@ def trained(
                 "sequence_s": sequence_s[rank],
                 "nudge_step": nudge_step if rank == ranks - 1 else 0,
                 "params": train_params(tiny_shape(), plan_of(steps), rank=rank, **meeting)
-                | {"micro_batch_sequences": micro_batches[rank]}
+                | {"micro_batch_sequences": micro_batches[rank], **(more_params or {})}
                 | ((odd or {}) if rank == ranks - 1 else {}),
             },
         )

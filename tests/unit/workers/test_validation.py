@@ -119,7 +119,7 @@ def test_ranks_of_unlike_speed_say_what_one_machine_says(
 ):
     for name, speeds in (("one", (0.0,)), ("two", (0.0, 0.02))):
         (tmp_path / name).mkdir()
-        ranks = trained(tmp_path / name, engine, 8, speeds, (2, 3), held_out=held_out)
+        ranks = trained(tmp_path / name, engine, 8, speeds, (2, 3), more_inputs=held_out)
         assert [rank["error"] for rank in ranks] == [""] * len(speeds)
     one, two = (told((tmp_path / name / "0" / "log").read_text()) for name in ("one", "two"))
     assert len(one) > 1

@@ -36,11 +36,11 @@ def disturb(spec: dict[str, Any], steps: list[dict[str, float]]) -> None:
     training: Any = RankTraining
     accumulate, tell = engine._accumulate, training._step_done
 
-    def slowly(self: Any, micro_batches: Sequence[MicroBatch]) -> Any:
+    def slowly(self: Any, micro_batches: Sequence[MicroBatch], **how: Any) -> Any:
         sequences = sum(len(inputs) for inputs, _ in micro_batches)
         time.sleep(sequences * spec["sequence_s"])  # noqa: TID251 - a slow machine
         steps.append({"sequences": sequences})
-        return accumulate(self, micro_batches)
+        return accumulate(self, micro_batches, **how)
 
     def noting(self: Any, done: StepDone) -> None:
         steps[-1] |= {"loss": done.loss, "computed_s": self._engine.computed_s}
@@ -57,10 +57,23 @@ def nudge(engine: Engine) -> None:
     engine.load_weights(weights)
 
 
+def begin_late(task: TaskAlone, after_steps: int, steps: list[dict[str, float]]) -> None:
+    """Take the checkpoint away until so many steps are done."""
+    inputs = dict(task.inputs)
+    state = inputs.pop("checkpoint")
+
+    def arrived(_name: str, _wait_s: float = 0.0) -> Path | None:
+        return state if len(steps) >= after_steps else None
+
+    task.inputs, task.arrived = inputs, arrived
+
+
 def run(spec: dict[str, Any]) -> None:
     folder, steps = Path(spec["folder"]), list[dict[str, float]]()
     disturb(spec, steps)
     task = TaskAlone("train", spec["params"], spec["inputs"], folder)
+    if spec["params"]["rank"] in spec["params"].get("late_ranks", ()):
+        begin_late(task, spec["params"]["arrives_after_steps"], steps)
     if spec["engine"] == "mlx":
         from jupiterd.workers.train import mlx_rank as rank
     else:

@@ -12,6 +12,7 @@ from jupiterd.cycle.shares import (
     WINDOW_STEPS,
     Balance,
     equal_shares,
+    shares_among,
     shares_by_rate,
     step_time_s,
 )
@@ -48,6 +49,12 @@ def test_equal_ranks_take_equal_shares_and_the_first_ones_the_rest() -> None:
 def test_fewer_sequences_than_ranks_cannot_be_shared() -> None:
     with pytest.raises(Bug):
         equal_shares(2, 3)
+
+
+def test_ranks_that_are_not_ready_take_nothing() -> None:
+    assert shares_among(8, [True, False, True, True]) == (3, 0, 3, 2)
+    with pytest.raises(Bug):
+        shares_among(8, [False])
 
 
 def balance() -> Balance:

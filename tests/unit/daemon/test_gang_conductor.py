@@ -240,6 +240,19 @@ async def tell(conductor: GangConductor, checkpoint: CheckpointMade) -> None:
         conductor._note(0, B, checkpoint, LAUNCH)
 
 
+async def test_where_a_node_joins_one_of_the_states_that_all_have_written_is_recorded() -> None:
+    term = Recording()
+    conductor = epoch_on(term, "")
+    async with conductor._committing(LAUNCH):
+        conductor._commits.hold()
+        conductor._note(0, A, made("k7", 7), LAUNCH)
+        conductor._note(1, B, made("k7", 7), LAUNCH)
+    assert not term.recorded
+    await conductor._end(LAUNCH, "gamma joins")
+    assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, EpochClosed]
+    assert steps(term) == [7]
+
+
 async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further() -> None:
     over = RoundCommitted(CYCLE, 1, "x1", "HOLD", "")
     conductor = epoch_on(Recording(checkpoint("x1", step=5), over), "k1")

@@ -2,12 +2,15 @@
 
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
+from jupiterd.errors import StateNotFetchedError
 from jupiterd.frames import (
     Frame,
     FrameReader,
+    InputArrived,
     KeepState,
     RankStuck,
     RunTask,
@@ -48,6 +51,19 @@ def test_what_comes_together_with_the_task_is_obeyed() -> None:
     assert said(daemon, 1) == [StateKept()]
     task.wait_for_stop(TIMEOUT_S)
     assert task.stop_requested
+
+
+def test_an_input_that_comes_later_is_there_once_it_was_handed_in() -> None:
+    daemon, theirs = daemon_and_link()
+    daemon.sendall(encode(ORDER))
+    task = Task(theirs)
+    assert task.arrived("checkpoint") is None
+    daemon.sendall(encode(InputArrived("checkpoint", "/state")))
+    assert task.arrived("checkpoint", TIMEOUT_S) == Path("/state")
+    assert task.arrived("other") is None
+    daemon.sendall(encode(InputArrived("other", "", "its only holder has gone")))
+    with pytest.raises(StateNotFetchedError, match="its only holder has gone"):
+        task.arrived("other", TIMEOUT_S)
 
 
 def test_a_rank_that_can_not_go_on_stays_until_what_it_holds_is_written(

@@ -1,0 +1,108 @@
+"""Members that lack the state of their gang: who they are, and how they get it as it trains."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.engines import MLX, EngineChoice
+from jupiterd.daemon import late_inputs
+from jupiterd.daemon.late_joiners import turned, with_late
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.work_events import WorkOrder
+from jupiterd.frames import InputArrived
+from jupiterd.ids import ArtifactId, NodeId
+from tests.unit.daemon.two_nodes import lead, serving, unite
+
+A, B, C = map(NodeId, ("a" * 32, "b" * 32, "c" * 32))
+
+
+def launch(*gang: NodeId, state: str = "", step: int = 20) -> Launch:
+    return Launch(3, EngineChoice(MLX, gang, "as asked"), state, step, 0.0, tuple(range(len(gang))))
+
+
+def test_a_ring_that_begins_elsewhere_keeps_its_neighbours() -> None:
+    before = launch(A, A, B, C)
+    after = turned(before, B)
+    assert after.gang == (B, C, A, A)
+    assert after.micro_batches == (2, 3, 0, 1)
+    assert replace(after, late=frozenset({A})).late_ranks == (2, 3)
+
+
+@pytest.fixture
+async def two(tmp_path: Path) -> AsyncGenerator[tuple[Node, Node]]:
+    async with AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(serving(tmp_path, name)) for name in "ab"]
+        await unite(*nodes)
+        await lead(nodes[0])
+        everybody = frozenset(node.identity.node_id for node in nodes)
+        nodes[1].library._alive = lambda: everybody  # nobody beats here
+        yield nodes[0], nodes[1]
+
+
+def state_of(node: Node) -> ArtifactId:
+    folder = node.state_dir.spool / "state"
+    folder.mkdir()
+    (folder / "weights").write_bytes(b"\1\2\3" * 1000)
+    return node.library.store.ingest(folder)
+
+
+async def test_who_lacks_the_state_is_late_and_another_is_first(two: tuple[Node, Node]) -> None:
+    leader, other = two
+    own, newcomer = leader.identity.node_id, other.identity.node_id
+    state = state_of(leader)
+    planned = launch(newcomer, own, state=state)
+    begun = await with_late(leading_of(leader), planned)
+    assert (begun.gang, begun.late, begun.late_ranks) == ((own, newcomer), {newcomer}, (1,))
+
+    await other.library.ensure(state)
+    assert await with_late(leading_of(leader), planned) == planned
+
+
+async def test_nobody_is_late_where_a_round_begins_or_nobody_has_the_state(
+    two: tuple[Node, Node],
+) -> None:
+    leader, other = two
+    own, newcomer = leader.identity.node_id, other.identity.node_id
+    first = launch(newcomer, own, state=state_of(leader), step=0)
+    assert await with_late(leading_of(leader), first) == first
+    unknown = launch(newcomer, own, state="f" * 64)
+    assert await with_late(leading_of(leader), unknown) == unknown
+
+
+async def test_a_late_input_is_fetched_from_a_peer_and_handed_in(two: tuple[Node, Node]) -> None:
+    leader, other = two
+    state = state_of(leader)
+    order = WorkOrder(
+        "c/r1/train/3/1", 1, "train", {late_inputs.PARAM: ["checkpoint"]},
+        {"checkpoint": state, "shards": ArtifactId("s")}, 3,
+    )  # fmt: skip
+    assert late_inputs.without(order) == {"shards": "s"}
+    handed: list[InputArrived] = []
+    async with asyncio.timeout(10):
+        await late_inputs.bring(other.library, order, handed.append)
+    assert handed == [InputArrived("checkpoint", str(other.library.store.path(state)))]
+    assert (Path(handed[0].path) / "weights").read_bytes() == b"\1\2\3" * 1000
+
+
+async def test_an_input_that_nobody_has_is_told_as_one_that_will_not_come(
+    two: tuple[Node, Node],
+) -> None:
+    order = WorkOrder(
+        "c/r1/train/3/1", 1, "train", {late_inputs.PARAM: ["checkpoint"]},
+        {"checkpoint": ArtifactId("f" * 64)}, 3,
+    )  # fmt: skip
+    handed: list[InputArrived] = []
+    await late_inputs.bring(two[1].library, order, handed.append)
+    assert [(arrived.name, arrived.path) for arrived in handed] == [("checkpoint", "")]
+    assert "no node that can be reached holds artifact" in handed[0].reason
+
+
+def leading_of(node: Node) -> Leading:
+    assert node.leading is not None
+    return node.leading

@@ -20,7 +20,7 @@ pytestmark = [
 ]
 
 DISK_BYTES = 256 << 20
-STEPS = 300
+STEPS = 200
 ENDS = ("finished", "failed", "stopped")
 
 

@@ -23,13 +23,14 @@ pytestmark = [
     pytest.mark.timeout(400),
 ]
 
-STEPS = 120
+STEPS = 80
 STRUCK_FROM, STRUCK_TO = 25, 60
 """Steps between which a rank is killed; the seed below says after which."""
 
 BATCH = 6
 TOLERANCE = 1e-3
-"""Gradients are added up in another order: 6e-6 apart after 100 steps, 1.3e-4 after 120."""
+"""Gradients are added up in another order, and what that changes grows with the steps: 6e-6 apart
+after 100, 1.3e-4 after 120."""
 
 
 async def test_one_of_two_ranks_of_a_node_dies_and_the_gang_heals(tmp_path: Path) -> None:

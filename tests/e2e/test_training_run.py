@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(400),
 ]
 
-STEPS = 240
+STEPS = 180
 WORDS = ("the", "queen", "walks", "over", "green", "hills", "and", "sees", "a", "wide", "river")
 
 

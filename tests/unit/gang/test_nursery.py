@@ -19,16 +19,23 @@ from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.gang.spares import Spares
-from tests.unit.gang.conftest import gone_within, is_running
+from tests.unit.gang.conftest import ROOT, gone_within, is_running
 
 pytestmark = pytest.mark.skipif(not nursery.CAN_FORK, reason="workers are forked on Linux alone")
 
 TIMEOUT_S = 60.0
-ENVIRONMENT = worker_environment("train", {"threads": 1})
+PLACE = {"PYTHONPATH": str(ROOT)}
+ENVIRONMENT = worker_environment("train", {"threads": 1}) | PLACE
 
 
 class _Over(Exception):  # noqa: N818 - the end of a test
     """Ends the nurseries."""
+
+
+@pytest.fixture
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the nursery import a store alone: the engine costs seconds."""
+    monkeypatch.setattr(nursery, "MODULE", "tests.unit.gang.light_nursery")
 
 
 @asynccontextmanager
@@ -118,6 +125,7 @@ async def test_what_it_prints_is_in_its_own_log_and_its_failure_is_told(tmp_path
         assert "KeyError: 'nothing'" in (tmp_path / "worker.log").read_text()
 
 
+@pytest.mark.usefixtures("light")
 @pytest.mark.parametrize("victim", ["worker", "nursery"])
 async def test_kill_9_is_noticed_at_once(tmp_path: Path, victim: str) -> None:
     async with warm(tmp_path) as spares:
@@ -134,6 +142,7 @@ async def test_kill_9_is_noticed_at_once(tmp_path: Path, victim: str) -> None:
         assert gone_within(worker.pid, 2.0)
 
 
+@pytest.mark.usefixtures("light")
 async def test_a_nursery_that_is_not_wanted_any_more_ends_after_a_while(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
         pid = nursery_pid(tmp_path)
@@ -146,13 +155,15 @@ async def test_a_nursery_that_is_not_wanted_any_more_ends_after_a_while(tmp_path
         assert remembered(tmp_path) == []
 
 
+@pytest.mark.usefixtures("light")
 async def test_a_worker_that_needs_another_environment_is_started_cold(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
-        other = worker_environment("train", {"threads": 2})
+        other = worker_environment("train", {"threads": 2}) | PLACE
         assert await spares.spawn("torch", other, (1, 2)) is None
         assert await spares.spawn("mlx", ENVIRONMENT, (1, 2)) is None
 
 
+@pytest.mark.usefixtures("light")
 async def test_a_nursery_that_was_stopped_is_killed_and_its_workers_end(tmp_path: Path) -> None:
     async with warm(tmp_path) as spares:
         with bind_listener("127.0.0.1") as listener:
@@ -166,6 +177,7 @@ async def test_a_nursery_that_was_stopped_is_killed_and_its_workers_end(tmp_path
         assert gone_within(worker.pid, 2.0)
 
 
+@pytest.mark.usefixtures("light")
 async def test_a_nursery_that_hangs_is_killed_and_the_worker_started_cold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,12 +192,13 @@ async def test_a_nursery_that_hangs_is_killed_and_the_worker_started_cold(
         assert gone_within(pid, 2.0)
 
 
+@pytest.mark.usefixtures("light")
 async def test_a_nursery_that_has_read_something_else_is_replaced_once_it_has_no_children(
     tmp_path: Path,
 ) -> None:
     async with warm(tmp_path) as spares:
         first = nursery_pid(tmp_path)
-        other = worker_environment("train", {"threads": 2})
+        other = worker_environment("train", {"threads": 2}) | PLACE
         with bind_listener("127.0.0.1") as listener:
             async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
                 await anext(worker.frames())

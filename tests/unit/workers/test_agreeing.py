@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from jupiterd.cycle.plan import TrainPlan
-from tests.unit.workers.test_uneven import ENGINES, plan_of, trained
+from tests.unit.workers.gangs import ENGINES, Gangs, plan_of
 from tests.unit.workers.tiny_run import tiny_shape
 
-pytestmark = [pytest.mark.net, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.net, pytest.mark.timeout(150), pytest.mark.xdist_group("gangs")]
 
 MEMBERS = {"members": ["alpha", "beta", "gamma"]}
 
@@ -32,17 +32,19 @@ def other_plan() -> dict[str, Any]:
     ids=["plan", "model"],
 )
 def test_a_rank_that_was_told_something_else_stops_all_and_is_named(
-    engine: str, odd: dict[str, Any], told: str, tmp_path: Path
+    gangs: Gangs, engine: str, odd: dict[str, Any], told: str, tmp_path: Path
 ) -> None:
-    ranks = trained(tmp_path, engine, 5, (0.0, 0.0, 0.0), (2, 2, 2), odd=MEMBERS | odd)
+    ranks = gangs.trained(tmp_path, engine, 5, (0.0, 0.0, 0.0), (2, 2, 2), odd=MEMBERS | odd)
     assert [rank["steps"] for rank in ranks] == [[], [], []], "nobody has trained"
     assert ranks[0]["error"] == f"the ranks don't mean the same: rank 2: {told}"
     assert ranks[2]["error"] == f"the ranks don't mean the same: gamma (rank 2): {told}"
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_only_decides_memory_and_speed_may_differ(engine: str, tmp_path: Path) -> None:
+def test_what_only_decides_memory_and_speed_may_differ(
+    gangs: Gangs, engine: str, tmp_path: Path
+) -> None:
     plain = plan_of(3).to_plain()
     odd = {"plan": plain | {"options": plain["options"] | {"gradient_checkpointing": "on"}}}
-    ranks = trained(tmp_path, engine, 3, (0.0, 0.0), odd=odd)
+    ranks = gangs.trained(tmp_path, engine, 3, (0.0, 0.0), odd=odd)
     assert [rank["error"] for rank in ranks] == ["", ""]

@@ -12,29 +12,30 @@ import pytest
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.workers.train.engine import Engine, Gradients
 from jupiterd.workers.train.late_rank import MOST_STEPS, LateRank
-from tests.unit.workers.test_uneven import ENGINES, plan_of, trained
+from tests.unit.workers.gangs import ENGINES, Gangs, plan_of
 
 BEGUN, STEPS = 10, 40
 
 
 @pytest.mark.net
 @pytest.mark.timeout(150)
+@pytest.mark.xdist_group("gangs")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("missed", [0, 7])
 def test_a_rank_whose_state_comes_later_changes_nothing(
-    engine: str, missed: int, tmp_path: Path
+    gangs: Gangs, engine: str, missed: int, tmp_path: Path
 ) -> None:
     folders = [tmp_path / name for name in ("before", "two", "one")]
     for folder in folders:
         folder.mkdir()
-    trained(folders[0], engine, STEPS, (0.0,), (4,), more_params=every(BEGUN))
+    gangs.trained(folders[0], engine, STEPS, (0.0,), (4,), more_params=every(BEGUN))
     state = {"checkpoint": str(folders[0] / "0" / f"checkpoint-{BEGUN:08}")}
     late = {"late_ranks": [1], "from_step": BEGUN, "from_checkpoint": "it"}
-    early, newcomer = trained(
+    early, newcomer = gangs.trained(
         folders[1], engine, STEPS, (0.01, 0.01), (4, 4), more_inputs=state,
         more_params=every(BEGUN) | late | {"arrives_after_steps": missed},
     )  # fmt: skip
-    (alone,) = trained(
+    (alone,) = gangs.trained(
         folders[2], engine, STEPS, (0.0,), (4,), more_inputs=state, more_params=every(BEGUN)
     )
     assert (early["error"], newcomer["error"], alone["error"]) == ("", "", "")

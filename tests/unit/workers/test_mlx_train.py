@@ -26,7 +26,7 @@ from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
 pytest.importorskip("mlx.core")
-pytestmark = pytest.mark.mlx
+pytestmark = [pytest.mark.mlx, pytest.mark.xdist_group("mlx")]
 
 STEPS = 50
 HALF = 25

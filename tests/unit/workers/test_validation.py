@@ -14,8 +14,8 @@ from jupiterd.workers.train.metrics import JSONL_FILE
 from jupiterd.workers.train.torch_model import LanguageModel, make_model
 from jupiterd.workers.train.validation import Validation, sequences_to_score
 from tests.unit.workers.data_material import real, write
+from tests.unit.workers.gangs import ENGINES, Gangs
 from tests.unit.workers.test_train import tensors, train
-from tests.unit.workers.test_uneven import ENGINES, trained
 from tests.unit.workers.tiny_engine import tiny_engine, tiny_plan
 from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
 
@@ -113,13 +113,14 @@ def test_what_cannot_be_read_costs_the_number_and_not_the_run(
 
 @pytest.mark.net
 @pytest.mark.timeout(150)
+@pytest.mark.xdist_group("gangs")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_ranks_of_unlike_speed_say_what_one_machine_says(
-    engine: str, held_out: dict[str, str], tmp_path: Path
+    gangs: Gangs, engine: str, held_out: dict[str, str], tmp_path: Path
 ):
     for name, speeds in (("one", (0.0,)), ("two", (0.0, 0.02))):
         (tmp_path / name).mkdir()
-        ranks = trained(tmp_path / name, engine, 8, speeds, (2, 3), more_inputs=held_out)
+        ranks = gangs.trained(tmp_path / name, engine, 8, speeds, (2, 3), more_inputs=held_out)
         assert [rank["error"] for rank in ranks] == [""] * len(speeds)
     one, two = (told((tmp_path / name / "0" / "log").read_text()) for name in ("one", "two"))
     assert len(one) > 1

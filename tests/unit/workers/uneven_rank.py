@@ -1,13 +1,11 @@
-"""Trains one rank, slowed down or disturbed, in a process of its own: `... uneven_rank SPEC.json`.
+"""Trains one rank, slowed down or disturbed, as a file says.
 
-The file says: engine, params, inputs, folder, sequence_s (what each sequence takes longer), and
+It says: engine, params, inputs, folder, sequence_s (what each sequence takes longer), and
 nudge_step (a step after which one weight is changed by a little; 0: none). What became of each step
 is written to FOLDER/steps.json, and the error, if there was one.
 """
 
 import json
-import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,9 +82,3 @@ def run(spec: dict[str, Any]) -> None:
     except JupiterError as failed:
         error = failed.message
     (folder / "steps.json").write_text(json.dumps({"steps": steps, "error": error}))
-
-
-if __name__ == "__main__":
-    run(json.loads(Path(sys.argv[1]).read_text()))
-    sys.stdout.flush()
-    os._exit(0)  # as a worker does

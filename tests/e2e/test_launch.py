@@ -20,7 +20,7 @@ from tests.e2e.surroundings import own_network
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
+    pytest.mark.xdist_group("launch"),
     pytest.mark.timeout(180),
 ]
 

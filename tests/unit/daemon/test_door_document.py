@@ -18,7 +18,7 @@ def cluster_of(node: Node) -> dict[str, object]:
 
 
 def hear_the_leader(follower: Node, leader: Node) -> None:
-    message = leader.pulse.message()
+    message = leader.pulse.message(follower.identity.node_id)
     message.leader, message.term = leader.identity.node_id, 1
     follower.pulse.heard(leader.identity.node_id, message)
     assert follower.pulse.election.leader == leader.identity.node_id
@@ -65,5 +65,5 @@ async def test_a_leader_with_many_tokens_still_says_all_the_rest(tmp_path: Path)
         await lead(one)
         for _ in range(2 * MAX_TOLD_TOKENS):
             await one.commands.execute_here("cluster.token", {})
-        assert len(one.pulse.message().telemetry) < MAX_TOLD_BYTES / 2
+        assert len(one.pulse.message(one.identity.node_id).telemetry) < MAX_TOLD_BYTES / 2
         assert len(cluster_of(one)["tokens"]) == 2 * MAX_TOLD_TOKENS

@@ -341,7 +341,7 @@ class GangConductor:
             await self._leading.library.spread(inputs, ready)
             return ready
 
-        joining = Joining(eligible, bring, stops, self._commits.hold)
+        joining = Joining(self._cycle, eligible, bring, stops, self._commits.hold)
         return growing(self._leading, launch, self._reach, joining)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:

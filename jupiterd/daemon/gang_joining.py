@@ -17,8 +17,9 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.stray_epochs import close_strays
 from jupiterd.errors import JupiterError
-from jupiterd.ids import NodeId
+from jupiterd.ids import CycleId, NodeId
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ LOOK_S = 1.0
 class Joining:
     """What is to be done on the way."""
 
+    cycle: CycleId
     eligible: Callable[[], AbstractSet[NodeId]]
     """Who could train just now, members included."""
     bring: Callable[[frozenset[NodeId]], Awaitable[frozenset[NodeId]]]
@@ -43,7 +45,7 @@ class Joining:
 async def growing(
     leading: Leading, launch: Launch, reach: GangReach, joining: Joining
 ) -> AsyncGenerator[None]:
-    """Take in whoever may join while the gang is followed."""
+    """Take in whoever may join while the gang is followed, and close what else is open."""
 
     async def grow() -> None:
         while True:
@@ -64,9 +66,11 @@ async def growing(
                 return
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(grow())
+        beside = close_strays(leading, joining.cycle, launch.epoch)
+        tasks = [group.create_task(grow()), group.create_task(beside)]
         yield
-        task.cancel()
+        for task in tasks:
+            task.cancel()
 
 
 async def _newcomers(

@@ -9,7 +9,7 @@ import json
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -147,7 +147,7 @@ class StruckRun:
 
     async def _strike(self, blow: Blow, chance: random.Random) -> str:
         """Strike once, and undo it when the others have gone on; return what came of it."""
-        before, asked = await self._told(self._machines.machines)
+        before, asked = await self._told(self._machines.machines, _ranks)
         what = f"before {blow}"
         assert _trains(before), await self._failure(f"{what}: the training is over; more steps")
         view = await asked.view()
@@ -202,12 +202,14 @@ class StruckRun:
                     return len(seats)
                 await asyncio.sleep(LOOK_S)
 
-    async def _told(self, among: Sequence[Machine]) -> tuple[Document, Machine]:
+    async def _told(
+        self, among: Sequence[Machine], first: Callable[[Document], int] = lambda _: 0
+    ) -> tuple[Document, Machine]:
         """Return what the one of these says that has come the furthest."""
         said = await asyncio.gather(*(self._ask(machine) for machine in among))
         return max(
             zip(said, among, strict=True),
-            key=lambda pair: (pair[0].get("epoch", -1), pair[0].get("step", 0)),
+            key=lambda pair: (first(pair[0]), pair[0].get("epoch", -1), pair[0].get("step", 0)),
         )
 
     async def _ask(self, machine: Machine) -> Document:
@@ -265,6 +267,11 @@ def orphans(machines: Machines, folder: Path) -> list[str]:
 def _is_open(run: Document) -> bool:
     """Say whether there is anything left to train, as far as it is known."""
     return not run or (run["state"] in ("running", "waiting") and run["phase"] != "evaluate")
+
+
+def _ranks(run: Document) -> int:
+    """Return how many train; one that was cut off may still tell of a gang of its own."""
+    return len(run.get("gang", []))
 
 
 def _trains(run: Document) -> bool:

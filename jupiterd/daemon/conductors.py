@@ -74,7 +74,10 @@ async def lead(leading: Leading) -> None:
 
 async def get_ready() -> None:
     """Load what conducts: whoever follows may have to go on with what runs, and within a moment."""
-    await asyncio.to_thread(_conductors)
+    try:
+        await asyncio.to_thread(_conductors)
+    except Exception:  # such as one half of another version: it is told again when we lead
+        log.exception("conductors_not_loaded")
 
 
 @cache

@@ -42,9 +42,9 @@ from jupiterd.daemon.gang_joining import Joining, growing
 from jupiterd.daemon.gang_preparation import GangPreparation
 from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.kept_states import latest, wish_for
-from jupiterd.daemon.late_joiners import with_late
+from jupiterd.daemon.late_joiners import LateJoiners
 from jupiterd.daemon.launch import Launch, choose, plan_launch
-from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.leading import Leading, name_of
 from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
 from jupiterd.daemon.work_events import (
@@ -69,7 +69,7 @@ from jupiterd.errors import (
     WorkerCrashedError,
     all_of,
 )
-from jupiterd.ids import ArtifactId, CycleId, NodeId, short
+from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 log = logging.getLogger(__name__)
 
@@ -116,6 +116,8 @@ class GangConductor:
         """Why the running epoch ends when its ranks have come to an end by themselves."""
         self._plan_launch = partial(plan_launch, leading, cycle, round_number)
         self._growth = GangGrowth()
+        self._late = LateJoiners(leading)
+        self._name = partial(name_of, leading)
         self._reach = GangReach(leading, self._growth, self._name)
         self._listening = asyncio.Semaphore(0)
         self._watch = GangWatch(0, 0.0, lambda _: 0.0)
@@ -214,7 +216,7 @@ class GangConductor:
         self._line.start = launch.from_checkpoint
         inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
         await whole_start(self._leading.library, inputs)
-        launch = await with_late(self._leading, launch)
+        launch = await self._late.named(launch)
         await self._leading.record(self._line.opened(launch))
         self._change.mark("opened")
         self._line.follow(launch)
@@ -255,7 +257,8 @@ class GangConductor:
             if wish is not None or not keeps:
                 kept += [told for told in commits.unrecorded if told[0] not in silent]
             self._change.mark("ended")
-            last = await latest(self._leading, kept, is_joined=self._reason != FINISHED)
+            is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
+            last = await latest(self._leading, kept, self._plan.steps if is_joined else 0)
             facts = self._line.facts_of(last, launch, self._plan.steps)
             await self._leading.record(*facts, closed)
             self._change.mark("closed")
@@ -349,6 +352,8 @@ class GangConductor:
             for rank in (verdict.rank, *verdict.others):
                 self._silent.add(launch.gang[rank])
                 self._leading.pass_over(launch.gang[rank])
+        else:
+            self._late.were_too_slow(launch.late)
         return as_error(
             verdict, "" if verdict.rank is None else self._name(launch.gang[verdict.rank])
         )
@@ -361,10 +366,6 @@ class GangConductor:
             self._silent.update(set(gone) - {self._leading.self_id})
             names = ", ".join(sorted(map(self._name, gone)))
             raise PeerUnreachableError(f"nothing comes of the gang: the link of {names} is bad")
-
-    def _name(self, node: NodeId) -> str:
-        """Return the name that people see, even of a member that was just removed."""
-        return self._leading.names().get(node, short(node))
 
     async def _others_listen(self, others: int) -> None:
         """Wait until all ranks but the last one listen: that one dials first, and rarely again."""
@@ -436,12 +437,11 @@ class GangConductor:
     def _take_note(self, rank: int, node: NodeId, error: JupiterError, launch: Launch) -> None:
         """Take note of what the next epoch is to do otherwise."""
         if isinstance(error, StateNotFetchedError):
-            self._growth.leave_out(node, now_s())
-            return
-        tried = launch.micro_batches[rank] if launch.micro_batches else None
-        size = self._memory.halve(node, self._name(node), tried)
-        sizes = {"rank": rank, "sequences_at_a_time": size, "reason": error.message}
-        log.warning("micro_batch_halved", extra=sizes)
+            self._late.were_too_slow({node})
+        else:
+            tried = launch.micro_batches[rank] if launch.micro_batches else None
+            size = self._memory.halve(node, self._name(node), tried)
+            log.warning("micro_batch_halved", extra={"rank": rank, "sequences_at_a_time": size})
 
     def _note(self, rank: int, node: NodeId, event: WorkEvent, launch: Launch) -> None:
         """Take in what one rank says; rank 0 also tells of steps and checkpoints."""

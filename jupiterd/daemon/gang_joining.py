@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
 
+CATCH_UP_S = 60.0
+"""While members may still fetch their state nobody else joins: they would have to begin anew."""
+
 
 @dataclass(frozen=True)
 class Joining:
@@ -78,6 +81,8 @@ async def _newcomers(
 ) -> frozenset[NodeId]:
     while True:
         await asyncio.sleep(LOOK_S)
+        if launch.late and now_s() - launch.began_s < CATCH_UP_S:
+            continue
         found = eligible()
         if found > set(launch.gang) and (newcomers := growth.look(found, now_s())):
             return newcomers

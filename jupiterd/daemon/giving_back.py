@@ -67,5 +67,7 @@ def code_in(maps: Iterable[str]) -> Iterator[tuple[int, int]]:
             is_code = rest[0] == "r-xp" and len(rest) == 5 and rest[4].startswith("/")
             start, _, end = where.partition("-")
             found = (int(start, 16), int(end, 16)) if is_code else None
-        elif where == "Anonymous:" and rest[0] == "0" and found is not None:
+        elif where == "Anonymous:" and rest[0] != "0":
+            found = None
+        elif where == "Swap:" and rest[0] == "0" and found is not None:
             yield found

@@ -54,8 +54,8 @@ class Workers(Protocol):
         """Ask a worker for its last finished step, if later than that; is there one to ask?"""
         ...
 
-    def ask_to_stop(self, order_id: str, reason: str) -> None:
-        """Ask a worker to stop after its running step."""
+    def ask_to_stop(self, order_id: str, reason: str) -> bool:
+        """Ask a worker to stop after its running step; is there one to ask?"""
         ...
 
 
@@ -123,11 +123,14 @@ class Holder:
 
         Raises:
             RefusedError: another leader has been obeyed in this term, or a later one.
+            NotFoundError: none of them runs here just now.
         """
         await self._obedience.check(leader, term, 0)
-        for held in self._held.values():
-            if held.order.epoch == epoch and held.order.task != STORE_TASK:
-                self._workers.ask_to_stop(held.order.id, "the gang is formed anew")
+        held = [work.order for work in self._held.values() if work.order.task != STORE_TASK]
+        ranks = [order.id for order in held if order.epoch == epoch]
+        asked = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
+        if not any(asked):
+            raise NotFoundError(f"no rank of epoch {epoch} runs here just now")
 
     async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
         """End what is held of epochs (cycle, number) that are over: others have gone on without.
@@ -167,6 +170,8 @@ class Holder:
             raise RefusedError(f"epoch {order.epoch} has been ended")
         if order.id in self._held:
             raise ConflictError(f"{order.id} runs here already")
+        if self._last_kept is not None and self._last_kept[0] == order.epoch:
+            self._last_kept = None  # of another cycle, or of a group that counted like this one
         held = self._held[order.id] = HeldWork(order, self._grace_s, self._workers.keep_state)
         held.task = self._group.create_task(
             held.work(self._workers.run(order)), name=f"held {order.id}"

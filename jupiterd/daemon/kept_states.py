@@ -31,20 +31,21 @@ def wish_for(shape: ModelShape, after_step: int) -> KeepWish:
 async def latest(
     leading: Leading,
     kept: Sequence[tuple[NodeId, CheckpointMade]],
-    *,
-    is_joined: bool = False,
+    joined_before_step: int = 0,
 ) -> CheckpointMade | None:
     """Return the state to go on from, once it lies on two nodes where two can be reached.
 
     All ranks have the same weights after the same step, so mostly it is there already. Where
-    another node joins (`is_joined`), that one fetches the second copy as soon as the gang trains.
+    another node joins, that one fetches the second copy as soon as the gang trains: nobody waits
+    for one of an earlier step than `joined_before_step`.
     """
     if not kept:
         return None
     best = max((made for _, made in kept), key=lambda made: (made.step, made.artifact))
+    is_fetched = best.step < joined_before_step
     holders = [node for node, made in kept if made.artifact == best.artifact]
     try:
-        if len(holders) == 1 and not (is_joined and holders[0] == leading.self_id):
+        if len(holders) == 1 and not (is_fetched and holders[0] == leading.self_id):
             await leading.keep_two_copies(best.artifact, holders[0])
     except JupiterError:  # its only holder has gone, too
         return None

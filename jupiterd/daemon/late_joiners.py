@@ -6,6 +6,7 @@ does until it has caught up (workers), or how the state is fetched (`late_inputs
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from dataclasses import replace
 
 from jupiterd.daemon.launch import Launch
@@ -15,21 +16,33 @@ from jupiterd.ids import ArtifactId, NodeId, short
 log = logging.getLogger(__name__)
 
 
-async def with_late(leading: Leading, launch: Launch) -> Launch:
-    """Return the launch with those named that lack its state, and one first that has it.
+class LateJoiners:
+    """Those of one leader's gangs; who was too slow once gets its state before the others train."""
 
-    Where nobody of the gang has it, or the round only begins, all of them get it before they start.
-    """
-    if not launch.from_step or len(launch.nodes) == 1:
-        return launch
-    state = ArtifactId(launch.from_checkpoint)
-    has = await asyncio.gather(*(_has(leading, node, state) for node in launch.nodes))
-    late = frozenset(n for n, holds in zip(launch.nodes, has, strict=True) if holds is False)
-    if not late or True not in has:
-        return launch
-    first = launch.nodes[has.index(True)]
-    log.info("ranks_late", extra={"epoch": launch.epoch, "nodes": ",".join(map(short, late))})
-    return replace(turned(launch, first), late=late)
+    def __init__(self, leading: Leading) -> None:
+        self._leading = leading
+        self._slow: set[NodeId] = set()
+
+    def were_too_slow(self, nodes: Iterable[NodeId]) -> None:
+        """Take note that a gang stood still for the state of these."""
+        self._slow.update(nodes)
+
+    async def named(self, launch: Launch) -> Launch:
+        """Return the launch with those named that lack its state, and one first that has it.
+
+        Where nobody of the gang has it, or the round only begins, all get it before they start.
+        """
+        if not launch.from_step or len(launch.nodes) == 1:
+            return launch
+        state = ArtifactId(launch.from_checkpoint)
+        has = await asyncio.gather(*(_has(self._leading, node, state) for node in launch.nodes))
+        lack = {node for node, holds in zip(launch.nodes, has, strict=True) if holds is False}
+        late = frozenset(lack - self._slow)
+        if not late or True not in has:
+            return launch
+        first = launch.nodes[has.index(True)]
+        log.info("ranks_late", extra={"epoch": launch.epoch, "nodes": ",".join(map(short, late))})
+        return replace(turned(launch, first), late=late)
 
 
 async def _has(leading: Leading, node: NodeId, state: ArtifactId) -> bool | None:

@@ -45,6 +45,11 @@ NO_ROOM_S = 30.0
 """How long a node whose disk is full is passed over, as long as another one has room."""
 
 
+def name_of(leading: "Leading", node: NodeId) -> str:
+    """Return the name that people see, even of a member that was just removed."""
+    return leading.names().get(node, short(node))
+
+
 @dataclass
 class Leading:
     """One term of leading; made anew for each, so that nothing outlives it."""

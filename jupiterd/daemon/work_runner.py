@@ -69,7 +69,7 @@ KINDS = {"train": "torch", "store": "torch", "train_mlx": "mlx"}
 """Task of a gang -> the nursery that its workers come from."""
 
 
-WARM_WITHIN_S = 3.0
+WARM_WITHIN_S = 1.5
 """Less than what the leader waits for an answer."""
 
 LOADING = "its workers still load their libraries"
@@ -145,10 +145,12 @@ class WorkRunner:
             worker.keep_state(after_step)
         return worker is not None
 
-    def ask_to_stop(self, order_id: str, reason: str) -> None:
-        """Ask the worker of an order to stop after its running step, if there is one."""
-        if (worker := self._workers.get(order_id)) is not None:
+    def ask_to_stop(self, order_id: str, reason: str) -> bool:
+        """Ask the worker of an order to stop after its running step; say whether there is one."""
+        worker = self._workers.get(order_id)
+        if worker is not None:
             worker.ask_to_stop(reason)
+        return worker is not None
 
     async def _run_worker(
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path

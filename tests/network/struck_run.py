@@ -25,7 +25,7 @@ from tests.network.machines import Machine, Machines, in_short, machines_on
 RANKS = 3
 BATCH = 1
 STEPS_AT_LEAST = {"torch": 50, "mlx": 20}
-STEPS_PER_STRIKE = {"torch": 100, "mlx": 36}
+STEPS_PER_STRIKE = {"torch": 100, "mlx": 56}
 """So many that the training is still running at the last strike."""
 
 SEQ_LEN = 64

@@ -7,21 +7,25 @@ travels (the daemon), or how it is loaded.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
+
+import psutil
 
 from jupiterd.errors import StateNotFetchedError
 from jupiterd.workers.train.engine import Engine, Gradients, MicroBatch
 
 MOST_BYTES = 4 << 30
+MOST_OF_FREE = 0.125
 MOST_STEPS = 200
-"""What is kept at the most; then the others wait for the state, too."""
+"""What is kept at the most, of the memory that is free too; then the others wait for the state."""
 
 BYTES_PER_NUMBER = 4
 
-WAIT_S = 30.0
-"""How long they wait for it then."""
+WAIT_S = 6.0
+"""How long they wait for it then: less than what their leader takes for a step that hangs."""
 
 
 class Delivery(Protocol):
@@ -48,8 +52,8 @@ class LateRank:
         self._engine = engine
         self._delivery = delivery
         self._load = load
-        self._missed: list[tuple[Gradients, float]] = []
-        self._most_missed = 0
+        self._missed: deque[tuple[Gradients, float]] = deque()
+        self._most_missed: int | None = None
         self._began_s = time.monotonic()
         self.is_here = not is_late
         """It has the weights of the others."""
@@ -79,22 +83,24 @@ class LateRank:
             raise StateNotFetchedError(f"the state hasn't come after {len(self._missed)} steps")
 
     def _is_full(self) -> bool:
-        if not self._most_missed:
+        if self._most_missed is None:
             count = sum(values.size for values in self._engine.weights().values())
-            self._most_missed = min(MOST_STEPS, MOST_BYTES // (count * BYTES_PER_NUMBER))
+            most_bytes = min(MOST_BYTES, int(MOST_OF_FREE * psutil.virtual_memory().available))
+            self._most_missed = min(MOST_STEPS, most_bytes // (count * BYTES_PER_NUMBER))
         return len(self._missed) >= self._most_missed
 
     def _catch_up(self, folder: Path) -> None:
         came_s = time.monotonic()
         self._load(folder)
-        for gradients, learning_rate in self._missed:
+        missed = len(self._missed)
+        while self._missed:
+            gradients, learning_rate = self._missed.popleft()
             self._engine.put_gradients(gradients)
             self._engine.take_step(learning_rate)
         now_s = time.monotonic()
         print(  # noqa: T201 - our log
             f"caught up: the state came after {came_s - self._began_s:.2f} s, loading it and "
-            f"{len(self._missed)} missed steps took {now_s - came_s:.2f} s",
+            f"{missed} missed steps took {now_s - came_s:.2f} s",
             flush=True,
         )
-        self._missed.clear()
         self.is_here = True

@@ -107,7 +107,9 @@ class TrainingLoop:
             return self.engine.step(list(self.batches.at(cursor, shares)), learning_rate)
         if self.late is None:
             raise Bug("a rank that was there in time has no share")
-        return self.late.step([next(self.batches.at(cursor))], learning_rate)
+        return self.late.step(
+            [next(self.batches.at(cursor, (1,) * self.engine.world_size))], learning_rate
+        )
 
     def _told_by_all(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
         """Return each rank's part of the loss, wish to stop, speed, and whether it is here.

@@ -279,7 +279,9 @@ class RankTraining:
             snapshot(self._engine, state),
             self._task.output_dir / name,
             lambda: self._checkpoint_written(told),
-            None if done.is_last else lambda: self._checkpoint_unsaved(done.step),
+            None
+            if done.is_last and self._engine.rank == 0
+            else lambda: self._checkpoint_unsaved(done.step),
         )
 
     def _checkpoint_written(self, told: CheckpointWritten) -> None:

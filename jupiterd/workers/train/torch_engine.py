@@ -8,8 +8,8 @@ gradients, which DistributedDataParallel averages, are multiplied by their numbe
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
 import numpy as np
@@ -221,9 +221,18 @@ class TorchEngine:
             with self._group.accumulating(is_last=number == len(micro_batches)):
                 loss = self._loss(self._ids(inputs), self._ids(targets))
                 factor = self.world_size / global_tokens * self._scale.factor
-                (loss * (factor if counts else 0.0)).backward()
+                with nullcontext() if counts else self._giving_zeros():
+                    (loss * factor).backward()
             total += loss.detach() / global_tokens if counts else 0.0
         return total
+
+    @contextmanager
+    def _giving_zeros(self) -> Generator[None]:
+        """Let a backward pass give zeros, whatever it comes to: infinity times zero isn't zero."""
+        hooks = [p.register_hook(torch.zeros_like) for p in self._parameters.values()]
+        yield
+        for hook in hooks:
+            hook.remove()
 
     def _forget_gradients(self) -> None:
         """With other ranks, gradients lie where they are shared, and are kept there."""

@@ -48,8 +48,9 @@ class Workers:
             self.say(order, word)
         return order in self.running
 
-    def ask_to_stop(self, order: str, _reason: str) -> None:
+    def ask_to_stop(self, order: str, _reason: str) -> bool:
         self.stopped.append(order)
+        return order in self.running
 
     async def run(self, order: WorkOrder) -> AsyncGenerator[Said]:
         self.running.add(order.id)

@@ -63,6 +63,7 @@ def test_only_code_of_files_is_let_go_of() -> None:
         ("5581a0000000-5581a0001000 r--p 00000000 fe:00 1 /usr/bin/python3.11", 0),
         ("5581a0001000-5581a0003000 r-xp 00001000 fe:00 1 /usr/bin/python3.11", 0),
         ("5581a0003000-5581a0004000 rw-p 00003000 fe:00 1 /usr/bin/python3.11", 0),
+        ("5581a0005000-5581a0006000 r-xp 00003000 fe:00 1 /opt/swapped.so", -4),
         ("5581a1000000-5581a1100000 rw-p 00000000 00:00 0 [heap]", 1024),
         ("7f0000000000-7f0000001000 r-xp 00000000 00:00 0", 0),
         ("7f0000001000-7f0000002000 r-xp 00000000 fe:00 2 /opt/patched.so", 4),
@@ -73,15 +74,15 @@ def test_only_code_of_files_is_let_go_of() -> None:
     rows = [
         row
         for head, written_kib in maps
-        for row in (
-            head,
-            "Rss:      4 kB",
-            f"Anonymous:      {written_kib} kB",
-            "VmFlags: rd ex mr",
-        )
+        for row in (head, "Rss:      4 kB", *told(written_kib), "VmFlags: rd ex mr")
     ]
     found = list(code_in(rows))
     assert found == [(0x5581A0001000, 0x5581A0003000), (0x7F0000003000, 0x7F0000004000)]
+
+
+def told(written_kib: int) -> tuple[str, str]:
+    """What is said of pages that were written to; below zero: of some that were swapped out."""
+    return f"Anonymous:  {max(written_kib, 0)} kB", f"Swap:  {max(-written_kib, 0)} kB"
 
 
 async def test_a_daemon_gives_back_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:

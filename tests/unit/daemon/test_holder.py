@@ -277,6 +277,17 @@ async def test_a_rank_whose_leader_went_while_it_kept_its_state_is_ended_after_a
         await workers.all_ended()
 
 
+async def test_what_another_line_has_kept_under_the_same_number_is_not_told(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        await begin(holder, RANK)
+        workers.at_keep[RANK.id] = (Kept(saved(7)),)
+        wish = KeepWish(0, TIMEOUT_S)
+        assert await holder.end(LEADER, TERM, EPOCH, wish) == saved(7)
+        workers.at_keep[RANK.id] = (Kept(None),)
+        await begin(holder, replace(RANK, term=TERM + 1))
+        assert await holder.end(LEADER, TERM + 1, EPOCH, wish) is None
+
+
 async def test_what_was_kept_for_a_leader_that_died_is_told_to_the_next_one(tmp_path: Path) -> None:
     async with holding(tmp_path) as (holder, workers):
         await begin(holder, RANK)
@@ -340,7 +351,8 @@ async def test_ranks_are_asked_to_stop_together_and_the_store_is_not(tmp_path: P
     async with holding(tmp_path) as (holder, workers):
         await begin(holder, RANK, STORE)
         await holder.stop_after_step(LEADER, TERM, EPOCH)
-        await holder.stop_after_step(LEADER, TERM, EPOCH + 1)
+        with pytest.raises(NotFoundError):  # or its leader would wait for a stop that never comes
+            await holder.stop_after_step(LEADER, TERM, EPOCH + 1)
         assert workers.stopped == [RANK.id]
         assert workers.running == {RANK.id, STORE.id}
 

@@ -10,7 +10,7 @@ import pytest
 
 from jupiterd.cluster.engines import MLX, EngineChoice
 from jupiterd.daemon import late_inputs
-from jupiterd.daemon.late_joiners import turned, with_late
+from jupiterd.daemon.late_joiners import LateJoiners, turned
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.node import Node
@@ -57,11 +57,23 @@ async def test_who_lacks_the_state_is_late_and_another_is_first(two: tuple[Node,
     own, newcomer = leader.identity.node_id, other.identity.node_id
     state = state_of(leader)
     planned = launch(newcomer, own, state=state)
-    begun = await with_late(leading_of(leader), planned)
+    begun = await LateJoiners(leading_of(leader)).named(planned)
     assert (begun.gang, begun.late, begun.late_ranks) == ((own, newcomer), {newcomer}, (1,))
 
     await other.library.ensure(state)
-    assert await with_late(leading_of(leader), planned) == planned
+    assert await LateJoiners(leading_of(leader)).named(planned) == planned
+
+
+async def test_whose_state_was_too_slow_once_gets_it_before_the_gang_is_formed(
+    two: tuple[Node, Node],
+) -> None:
+    leader, other = two
+    own, newcomer = leader.identity.node_id, other.identity.node_id
+    late = LateJoiners(leading_of(leader))
+    planned = launch(newcomer, own, state=state_of(leader))
+    assert (await late.named(planned)).late == {newcomer}
+    late.were_too_slow({newcomer})
+    assert await late.named(planned) == planned
 
 
 async def test_nobody_is_late_where_a_round_begins_or_nobody_has_the_state(
@@ -70,9 +82,9 @@ async def test_nobody_is_late_where_a_round_begins_or_nobody_has_the_state(
     leader, other = two
     own, newcomer = leader.identity.node_id, other.identity.node_id
     first = launch(newcomer, own, state=state_of(leader), step=0)
-    assert await with_late(leading_of(leader), first) == first
+    assert await LateJoiners(leading_of(leader)).named(first) == first
     unknown = launch(newcomer, own, state="f" * 64)
-    assert await with_late(leading_of(leader), unknown) == unknown
+    assert await LateJoiners(leading_of(leader)).named(unknown) == unknown
 
 
 async def test_a_late_input_is_fetched_from_a_peer_and_handed_in(two: tuple[Node, Node]) -> None:

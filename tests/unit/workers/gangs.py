@@ -89,6 +89,15 @@ class Gangs:
 
     def _run(self, engine: str, specs: Sequence[Path]) -> None:
         """Let the ranks run to their ends; the test's time limit is ours."""
+        try:
+            self._ask(engine, specs)
+        except BaseException:  # it would answer the next test with this one's end
+            nursery = self._nurseries.pop(engine)
+            os.killpg(nursery.pid, signal.SIGKILL)
+            nursery.communicate()
+            raise
+
+    def _ask(self, engine: str, specs: Sequence[Path]) -> None:
         nursery = self._nursery(engine)
         assert nursery.stdin is not None
         assert nursery.stdout is not None

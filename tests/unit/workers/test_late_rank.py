@@ -5,11 +5,14 @@ What the ranks hold is compared bit by bit by their own check of the weights, on
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from jupiterd.cluster.gang_watch import LEAST_STEP_S
 from jupiterd.errors import StateNotFetchedError
+from jupiterd.workers.train import late_rank
 from jupiterd.workers.train.engine import Engine, Gradients
 from jupiterd.workers.train.late_rank import MOST_STEPS, LateRank
 from tests.unit.workers.gangs import ENGINES, Gangs, plan_of
@@ -130,10 +133,18 @@ def test_a_state_that_never_comes_is_waited_for_in_the_end_and_given_up() -> Non
     assert post.waited_s[-1] > 0
 
 
-def test_of_a_large_model_fewer_steps_are_kept() -> None:
-    post = Post(comes_after=float("inf"))
-    rank = late(Counting(bytes_held=2 << 30), post, lambda _: None)
-    rank.step([], 1.0)
-    rank.step([], 1.0)
-    with pytest.raises(StateNotFetchedError):
+@pytest.mark.parametrize(("free_bytes", "kept"), [(1 << 40, 2), (1 << 34, 1), (1 << 30, 0)])
+def test_of_a_large_model_or_where_memory_is_scarce_fewer_steps_are_kept(
+    monkeypatch: pytest.MonkeyPatch, free_bytes: int, kept: int
+) -> None:
+    memory = SimpleNamespace(available=free_bytes)
+    monkeypatch.setattr(late_rank.psutil, "virtual_memory", lambda: memory)
+    rank = late(Counting(bytes_held=2 << 30), Post(comes_after=float("inf")), lambda _: None)
+    for _ in range(kept):
         rank.step([], 1.0)
+    with pytest.raises(StateNotFetchedError, match=f"after {kept} steps"):
+        rank.step([], 1.0)
+
+
+def test_nobody_waits_for_a_state_until_the_step_is_taken_for_one_that_hangs() -> None:
+    assert LEAST_STEP_S - 2.0 > late_rank.WAIT_S

@@ -62,7 +62,8 @@ async def run_struck(
     among: Sequence[Blow] = tuple(Blow),
 ) -> None:
     """Train twice with the same seed, the second time under strikes; both must end alike."""
-    steps = STEPS_AT_LEAST[engine] + STEPS_PER_STRIKE[engine] * strikes
+    spare = strikes // 8  # while one machine trains alone nothing is struck, and it is quick
+    steps = STEPS_AT_LEAST[engine] + STEPS_PER_STRIKE[engine] * (strikes + spare)
     letters = write_letters(folder)
     async with machines_on(RANKS, folder) as machines:
         await machines.one_cluster(JOIN_S)
@@ -107,7 +108,7 @@ class StruckRun:
             on_s = time.monotonic() - at_s
             if chance.random() < WAITS_FOR_ALL:
                 with contextlib.suppress(TimeoutError):  # who was often away must wait longer
-                    share = self._steps * number // (len(blows) + 1)
+                    share = STEPS_PER_STRIKE[self._engine] * number
                     await self._until_ranks(RANKS, PATIENCE_S, share)
             ranks = await self._until_whole()
             all_s = time.monotonic() - at_s

@@ -174,7 +174,9 @@ class PeerService(peer_pb2_grpc.PeerServicer):
                     await self._member(context)  # says why
                 yield beat
 
-        async with aclosing(self._node.pulse.answers(who, of_member())) as answers:
+        address = _caller_address(context, 1)
+        host = "" if address is None else address.host
+        async with aclosing(self._node.pulse.answers(who, of_member(), host)) as answers:
             async for answer in answers:
                 yield answer
 

@@ -92,6 +92,8 @@ class Pulse:
         """By how much our loop came too late of late."""
         self._called_s: dict[NodeId, float] = {}
         """When each node last beat to us on a stream of its own."""
+        self._called_from: dict[NodeId, str] = {}
+        """The host that such a stream came from; empty where that isn't known."""
         self._hastened_s: dict[NodeId, float] = {}
         self._abouts: dict[NodeId, peer_pb2.About] = {}
         self._answering: set[asyncio.Task[object]] = set()
@@ -270,15 +272,15 @@ class Pulse:
                 self._tell(HandedOver(NodeId(request.successor)))
 
     async def answers(
-        self, node: NodeId, beats: AsyncIterator[peer_pb2.Heartbeat]
+        self, node: NodeId, beats: AsyncIterator[peer_pb2.Heartbeat], host: str = ""
     ) -> AsyncGenerator[peer_pb2.Heartbeat]:
-        """Answer each heartbeat of a stream that a node has opened."""
+        """Answer each heartbeat of a stream that a node has opened from a host."""
         task, told = asyncio.current_task(), None
         if task is not None:
             self._answering.add(task)
         try:
             async for beat in beats:
-                self._called_s[node] = now_s()
+                self._called_s[node], self._called_from[node] = now_s(), host
                 self.heard(node, beat)
                 reply, about = self.message(node), self._description.about
                 if about is not told:
@@ -310,8 +312,13 @@ class Pulse:
             self._exchange.request(node)
 
     def proved_s(self, peer: Peer) -> float:
-        """Return when the link to a peer last worked; its calls count between our proofs."""
+        """Return when the link to a peer last worked; its calls count between our proofs.
+
+        Not those that come another way: it has left ours, perhaps because nothing arrives there.
+        """
         called_s = self._called_s.get(peer.node, -math.inf)
+        if self._called_from.get(peer.node, "") not in ("", peer.address.host):
+            return peer.answered_s
         is_proved = now_s() - peer.answered_s < PROVE_LINK_S + BEAT_TIMEOUT_S
         return max(peer.answered_s, called_s) if is_proved else peer.answered_s
 

@@ -1,5 +1,7 @@
 """One stream of heartbeats for each pair of nodes, over real TLS."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 
 import grpc
@@ -11,6 +13,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import from_message, to_message
 from jupiterd.daemon.pulse import PROVE_LINK_S
 from jupiterd.ids import NodeId
+from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.two_nodes import lead, serving, unite, until
 
 ME, BOB, EVE = (NodeId(letter * 32) for letter in "abe")
@@ -135,6 +138,22 @@ async def test_two_followers_take_turns_and_each_proves_its_own_way(tmp_path: Pa
         assert not other.pulse._is_turn(to_one, called_s)
         to_one.answered_s = called_s - PROVE_LINK_S
         assert other.pulse._is_turn(to_one, called_s), "its own way must be proved all the same"
+
+
+async def test_calls_that_come_another_way_prove_nothing_of_ours(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        caller = other.identity.node_id
+        peer, beat = one.peers.require(caller), other.pulse.message(one.identity.node_id)
+
+        async def beats() -> AsyncGenerator[peer_pb2.Heartbeat]:
+            yield beat
+
+        for host, is_ours in ((peer.address.host, True), ("", True), ("10.99.0.7", False)):
+            peer.answered_s = now_s() - 1.0
+            async with aclosing(one.pulse.answers(caller, beats(), host)) as answers:
+                await anext(answers)
+                assert (one.pulse.proved_s(peer) > peer.answered_s) is is_ours
 
 
 async def test_a_pre_vote_over_a_link_that_was_closed_ends_no_daemon(tmp_path: Path) -> None:

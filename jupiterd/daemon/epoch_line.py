@@ -36,12 +36,6 @@ class EpochLine:
         last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
         return 0 if last is None else last.step
 
-    def counts(self) -> bool:
-        """Say whether what would be recorded now extends the line that counts."""
-        cycle = self._leading.cycle(self._cycle)
-        last = cycle.last_checkpoint(self._round) or cycle.last_checkpoint(self._round - 1)
-        return self.tip == ("" if last is None else last.artifact)
-
     async def commit(
         self, node: NodeId, made: CheckpointMade, launch: Launch, final_step: int
     ) -> None:

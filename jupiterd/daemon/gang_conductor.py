@@ -251,7 +251,7 @@ class GangConductor:
         closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s, code)
         commits, self._commits = self._commits, CommitQueue()
         try:
-            wish = self._wish(launch) if keeps else None
+            wish = self._wish(launch) if keeps else None  # what is longer than another line counts
             silent = frozenset(self._silent)
             kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
             if wish is not None or not keeps:
@@ -266,10 +266,10 @@ class GangConductor:
             extra = {"epoch": launch.epoch, "reason": error.message}
             log.warning("epoch_left_open", extra=extra)
 
-    def _wish(self, launch: Launch) -> KeepWish | None:
-        """Return what is wanted of the survivors; nothing where their line counts no more."""
+    def _wish(self, launch: Launch) -> KeepWish:
+        """Return what is wanted of the survivors: a step that no line has reached yet."""
         self._line.follow(launch)  # the end may have come between recording and taking note of it
-        return wish_for(self._shape, self._line.step()) if self._line.counts() else None
+        return wish_for(self._shape, self._line.step())
 
     async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         async with self._watching(launch):

@@ -298,11 +298,19 @@ async def test_a_step_that_is_recorded_already_is_not_recorded_again() -> None:
     assert [type(fact) for fact in term.recorded] == [EpochClosed]
 
 
-async def test_nothing_is_kept_of_a_line_that_counts_no_more() -> None:
+async def test_of_a_line_that_counts_no_more_only_what_is_longer_is_kept_and_counts() -> None:
+    """Groups met; the machine that had been alone was a step further, and the gang is by now."""
     other = replace(committed(250), epoch=2, artifact=ArtifactId("x250"))
     term = Term({}, OPENED, committed(200), other, alive=[A, NEW])
+    term.kept = [(A, saved(265))]
     assert not await conductor(term)._go_on()
-    assert term.wishes == [None]
+    (wish,) = term.wishes
+    assert wish is not None
+    assert wish.after_step == 250
+    assert term.recorded[0] == committed(265, "k200")
+    last = term.cycle(CYCLE).last_checkpoint(1)
+    assert last is not None
+    assert last.step == 265
 
 
 async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:

@@ -45,11 +45,6 @@ class Launch:
         return tuple(dict.fromkeys(self.gang))
 
     @property
-    def in_time(self) -> tuple[NodeId, ...]:
-        """Return the members that begin with the state."""
-        return tuple(node for node in self.nodes if node not in self.late)
-
-    @property
     def late_ranks(self) -> tuple[int, ...]:
         """Return the ranks that begin without it."""
         return tuple(rank for rank, node in enumerate(self.gang) if node in self.late)

@@ -47,6 +47,21 @@ class Sample:
     generator: str = ""
     """Artifact id of the model that wrote it."""
     sampler: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    source: str = ""
+    """Name of the data source in the domain file; a made sample has its parent's."""
+    source_hash: str = ""
+    """BLAKE3 of the bytes that were fetched, before anything was taken out of them."""
+    extractor: str = ""
+    """Name@version of what made text of those bytes; empty where they were text."""
+    robots_ok: bool | None = None
+    """Whether the site's robots.txt allowed the fetch; None where there is no such question."""
+    filters: str = ""
+    """Name@version of the filters that kept it."""
+    filter_scores: Mapping[str, float] = field(default_factory=dict[str, float])
+    duplicate_cluster: str = ""
+    """Id of the first sample of its near-duplicates, where there were any."""
+    split: str = "train"
+    """`train`, or the part of the holdout: `dev`, `gate` or `vault`."""
 
     def __post_init__(self) -> None:
         if self.kind == "synthetic" and not (self.parents and 1 <= self.depth <= MAX_DEPTH):

@@ -4,6 +4,7 @@ Owns the fold of its facts. Doesn't know phases, what comes next, or who writes 
 """
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
 from jupiterd.cluster.facts import (
@@ -316,23 +317,28 @@ class CycleState:
         rounds = self.rounds
         return rounds[-1].promoted if rounds else ""
 
-    def last_checkpoint(self, round_number: int) -> CheckpointCommitted | None:
-        """Return the newest checkpoint that the canonical line has of a round."""
+    def last_checkpoint(
+        self, round_number: int, without: AbstractSet[str] = frozenset()
+    ) -> CheckpointCommitted | None:
+        """Return the newest checkpoint that the canonical line has of a round, but for these."""
         found = (
             fact
             for fact in reversed(self.line())
             if isinstance(fact, CheckpointCommitted) and fact.round == round_number
         )
-        return next(found, None)
+        return next((fact for fact in found if fact.artifact not in without), None)
 
     def checkpoint(self, artifact: str) -> CheckpointCommitted | None:
         """Return what is known of a checkpoint, on whatever line; None where nothing is."""
         found = (fact for fact in self._tree.checkpoints() if fact.artifact == artifact)
         return next(found, None)
 
-    def last_of_epoch(self, epoch: int) -> CheckpointCommitted | None:
-        """Return the newest checkpoint that a gang has made, on whatever line."""
-        made = [fact for fact in self._tree.checkpoints() if fact.epoch == epoch]
+    def last_of_epoch(
+        self, epoch: int, without: AbstractSet[str] = frozenset()
+    ) -> CheckpointCommitted | None:
+        """Return the newest checkpoint that a gang has made, on whatever line, but for these."""
+        found = (fact for fact in self._tree.checkpoints() if fact.epoch == epoch)
+        made = [fact for fact in found if fact.artifact not in without]
         return max(made, key=lambda fact: fact.step, default=None)
 
     def ends_at(self, round_number: int, artifact: str) -> bool:

@@ -2,16 +2,26 @@
 
 Owns what is recorded of a checkpoint, and whether the line counts. Doesn't know gangs: it is told
 what they have made.
+
+A member that was cut off may have recorded a last step that it alone holds. What the others have
+kept is recorded beside that; where it is as good as the same, the line that nobody in reach can go
+on from is parked at once (and competes again when its checkpoint turns up).
 """
 
 from collections.abc import Sequence
 
-from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened
+from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, LineParked
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.work_events import CheckpointMade
 from jupiterd.errors import LineChangedError
 from jupiterd.ids import CycleId, NodeId
+
+AT_MOST_LOST_STEPS = 1
+"""For so many steps nobody waits for a machine that is away."""
+
+MAX_MISSING = 8
+"""Checkpoints that are looked for, from the line's end on; each may take half a second."""
 
 
 class EpochLine:
@@ -25,16 +35,53 @@ class EpochLine:
         """What the last epoch that was planned was to start from; empty at the root."""
         self.tip = ""
         """The last checkpoint, or empty at the root."""
+        self._missing: set[str] = set()
+        """Of the newest checkpoints, those that nobody in reach holds."""
 
     def follow(self, launch: Launch) -> None:
         """Take up the line of an epoch, as far as it has been recorded."""
-        last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch)
+        self._missing = set()
+        self._take_up(launch)
+
+    def _take_up(self, launch: Launch) -> None:
+        last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch, self._missing)
         self.tip = launch.from_checkpoint if last is None else last.artifact
+
+    async def look(self, launch: Launch) -> None:
+        """Take up the line of an epoch as far as it can be gone on from."""
+        self._missing = set()
+        while len(self._missing) < MAX_MISSING:
+            cycle = self._leading.cycle(self._cycle)
+            newest = (
+                cycle.last_checkpoint(self._round, self._missing),
+                cycle.last_of_epoch(launch.epoch, self._missing),
+            )
+            found = {fact.artifact for fact in newest if fact is not None}
+            gone = {each for each in found if not await self._leading.is_in_reach(each)}
+            if not gone:
+                break
+            self._missing |= gone
+        self._take_up(launch)
 
     def step(self) -> int:
         """Return the last recorded step of the round, on the line that counts."""
-        last = self._leading.cycle(self._cycle).last_checkpoint(self._round)
+        last = self._leading.cycle(self._cycle).last_checkpoint(self._round, self._missing)
         return 0 if last is None else last.step
+
+    def parked_for(self, made: CheckpointMade | None) -> Sequence[LineParked]:
+        """Return what is to be recorded so that a state that is here counts; see above."""
+        cycle = self._leading.cycle(self._cycle)
+        last = cycle.last_checkpoint(self._round)
+        here = max(self.step(), 0 if made is None else made.step)
+        if last is None or last.artifact not in self._missing:
+            return ()
+        if last.step > here + AT_MOST_LOST_STEPS:
+            return ()
+        missing = sorted(self._missing)
+        return [
+            LineParked(self._cycle, each, is_parked=True, edit=cycle.parking_edit(each) + 1)
+            for each in missing
+        ]
 
     async def commit(
         self, node: NodeId, made: CheckpointMade, launch: Launch, final_step: int
@@ -92,6 +139,6 @@ class EpochLine:
         )
 
     def _is_recorded(self, made: CheckpointMade, epoch: int) -> bool:
-        last = self._leading.cycle(self._cycle).last_of_epoch(epoch)
+        last = self._leading.cycle(self._cycle).last_of_epoch(epoch, self._missing)
         is_old = last is not None and made.step <= last.step
         return is_old or made.artifact == self.tip  # told twice: nothing hangs below itself

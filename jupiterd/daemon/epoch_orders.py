@@ -64,6 +64,7 @@ class EpochOrders:
             "epoch": launch.epoch,
             "from_step": launch.from_step,
             "from_checkpoint": launch.from_checkpoint,
+            "from_loss": self._loss_at(launch.from_checkpoint),
             "late_ranks": list(launch.late_ranks),
             late_inputs.PARAM: [late_inputs.STATE] if rank in launch.late_ranks else [],
             "engine": launch.choice.engine,
@@ -107,6 +108,10 @@ class EpochOrders:
         """Return what people asked of a training run; empty where they didn't say."""
         training = self.leading.cycle(self.cycle).training
         return "" if training is None else str(training.settings.get(setting) or "")
+
+    def _loss_at(self, checkpoint: str) -> float:
+        known = self.leading.cycle(self.cycle).checkpoint(checkpoint)
+        return 0.0 if known is None else known.loss
 
     def _names(self, launch: Launch) -> list[str]:
         """Return the name of each rank's node, for what ranks say of each other."""

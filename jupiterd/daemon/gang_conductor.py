@@ -19,10 +19,7 @@ from functools import partial
 
 from jupiterd.cluster.backends import NCCL
 from jupiterd.cluster.engines import MLX
-from jupiterd.cluster.facts import (
-    EpochAdopted,
-    EpochClosed,
-)
+from jupiterd.cluster.facts import EpochAdopted
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases import TrainRound
@@ -35,13 +32,14 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commit_queue import CommitQueue
 from jupiterd.daemon.deepest_error import deepest
 from jupiterd.daemon.epoch_change import EpochChange
+from jupiterd.daemon.epoch_end import FINISHED, LEFT_OPEN, EpochEnd
 from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.gang_clock import Verdict, as_error, watching
 from jupiterd.daemon.gang_joining import Joining, growing
 from jupiterd.daemon.gang_preparation import GangPreparation
 from jupiterd.daemon.gang_reach import GangReach
-from jupiterd.daemon.kept_states import latest, wish_for
+from jupiterd.daemon.kept_states import wish_for
 from jupiterd.daemon.late_joiners import LateJoiners
 from jupiterd.daemon.launch import Launch, choose, plan_launch
 from jupiterd.daemon.leading import Leading, name_of
@@ -51,7 +49,6 @@ from jupiterd.daemon.work_events import (
     Advanced,
     CheckpointMade,
     Joined,
-    KeepWish,
     Listening,
     Started,
     Unsaved,
@@ -75,9 +72,6 @@ log = logging.getLogger(__name__)
 
 MAX_BARREN_EPOCHS = 5
 """Epochs in a row that add no checkpoint; more means that training can't go on by itself."""
-
-FINISHED = "finished"
-LEFT_OPEN = "its leader ended without a word, and it couldn't be taken over"
 
 RETRY_S = 1.0
 MAX_RETRY_S = 30.0
@@ -112,6 +106,7 @@ class GangConductor:
         self._memory = MicroBatches(plan.micro_batch_sequences)
         self._preparation = GangPreparation(leading, shape, plan, self._memory)
         self._change = EpochChange(now_s)
+        self._ending = EpochEnd(leading, cycle, self._line, self._change, shape, plan)
         self._reason = FINISHED
         """Why the running epoch ends when its ranks have come to an end by themselves."""
         self._plan_launch = partial(plan_launch, leading, cycle, round_number)
@@ -152,6 +147,7 @@ class GangConductor:
                 barren += not (error.may_mend or is_mended)
                 if error.is_permanent or barren >= MAX_BARREN_EPOCHS:
                     raise error from group
+                log.warning("training_interrupted", extra={"reason": error.message})
                 if not is_set_aside:
                     self._leading.board.explain(self._cycle, f"{error.message}; trying again")
                 await asyncio.sleep(wait_s)
@@ -246,30 +242,11 @@ class GangConductor:
     async def _end(
         self, launch: Launch, reason: str, code: str = "", *, keeps: bool = False
     ) -> None:
-        """End an epoch and record it; what keeps us from it mustn't hide why the epoch ended."""
-        elapsed_s = round(now_s() - launch.began_s, 3)
-        closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s, code)
         commits, self._commits = self._commits, CommitQueue()
-        try:
-            wish = self._wish(launch) if keeps else None  # what is longer than another line counts
-            silent = frozenset(self._silent)
-            kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
-            if wish is not None or not keeps:
-                kept += [told for told in commits.unrecorded if told[0] not in silent]
-            self._change.mark("ended")
-            is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
-            last = await latest(self._leading, kept, self._plan.steps if is_joined else 0)
-            facts = self._line.facts_of(last, launch, self._plan.steps)
-            await self._leading.record(*facts, closed)
-            self._change.mark("closed")
-        except JupiterError as error:
-            extra = {"epoch": launch.epoch, "reason": error.message}
-            log.warning("epoch_left_open", extra=extra)
-
-    def _wish(self, launch: Launch) -> KeepWish:
-        """Return what is wanted of the survivors: a step that no line has reached yet."""
-        self._line.follow(launch)  # the end may have come between recording and taking note of it
-        return wish_for(self._shape, self._line.step())
+        unrecorded, silent = commits.unrecorded, frozenset(self._silent)
+        await self._ending.end(
+            launch, reason, code, keeps=keeps, unrecorded=unrecorded, silent=silent
+        )
 
     async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         async with self._watching(launch):

@@ -215,6 +215,16 @@ class Leading:
         with self.named(self.self_id):
             await self.library.ensure(artifact)
 
+    async def is_in_reach(self, artifact: str) -> bool:
+        """Say whether this node holds an artifact, or one that says so at once."""
+        wanted = ArtifactId(artifact)
+        if self.library.store.holds(wanted):
+            return True
+        others = self.answering() - {self.self_id}
+        return True in await asyncio.gather(
+            *(self.library.is_held_by(node, wanted) for node in others)
+        )
+
     async def keep_two_copies(self, artifact: ArtifactId, holder: NodeId) -> None:
         """Bring what a node holds here; send what this one holds to another that is well."""
         if holder != self.self_id:

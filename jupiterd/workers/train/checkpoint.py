@@ -44,7 +44,11 @@ _NO_MODEL_HINT = "give it a checkpoint of the same size, or start from none"
 
 @dataclass(frozen=True)
 class TrainingState:
-    """How far training was; the weights beside it contain exactly that much."""
+    """How far training was; the weights beside it contain exactly that much.
+
+    It says nothing that only some ranks know, such as the last loss: after a step all of them write
+    the same folder, so that whoever survives holds what any other has kept.
+    """
 
     round: int
     step: int
@@ -53,7 +57,6 @@ class TrainingState:
     """Tokens trained on since the cycle began."""
     cursor: int
     """Sequences of the round's manifest trained on so far."""
-    loss: float
     plan_hash: str
     model_hash: str
     rng: str

@@ -70,7 +70,6 @@ class Start:
     step: int
     tokens: int
     """Tokens trained on along the line when the round began."""
-    loss: float = 0.0
 
 
 def read_job(task: Task, world_size: int) -> Job:
@@ -213,7 +212,7 @@ class RankTraining:
             )
         load_moments(checkpoint, self._engine, state.step)
         self._engine.load_random_state(state.rng)
-        return Start(state.step, state.tokens - self._tokens_of(state.step), state.loss)
+        return Start(state.step, state.tokens - self._tokens_of(state.step))
 
     def _agreement(self) -> Agreement:
         """Return what must be the same on all ranks."""
@@ -272,9 +271,9 @@ class RankTraining:
         return self._validation.loss(self._engine, done.shares)
 
     def _write_checkpoint(self, done: StepDone) -> None:
-        state = self._state(done.step, done.mean_loss)
+        state = self._state(done.step)
         name = f"checkpoint-{done.step:08}"
-        told = CheckpointWritten(name, state.step, state.tokens, state.cursor, state.loss)
+        told = CheckpointWritten(name, state.step, state.tokens, state.cursor, done.mean_loss)
         self._saver.save(
             snapshot(self._engine, state),
             self._task.output_dir / name,
@@ -296,19 +295,24 @@ class RankTraining:
         """Write down the weights as they are; whoever takes them in syncs them to the disk."""
         if not _are_numbers(self._engine.weights()):
             return StateKept()
-        state = self._state(step, self._start.loss if self._last is None else self._last.mean_loss)
+        state = self._state(step)
         name = f"kept-{step:08}"
         folder, tokenizer = self._task.output_dir / name, self._task.inputs["tokenizer"]
         save_checkpoint(folder, self._engine, state, tokenizer, is_synced=False)
-        return StateKept(name, state.step, state.tokens, state.cursor, state.loss)
+        return StateKept(name, state.step, state.tokens, state.cursor, self._last_loss())
 
-    def _state(self, step: int, loss: float) -> TrainingState:
+    def _last_loss(self) -> float:
+        """Return the loss that is known last; the step that is kept may have no loss yet."""
+        if self._last is None:
+            return float(self._task.params.get("from_loss", 0.0))
+        return self._last.mean_loss
+
+    def _state(self, step: int) -> TrainingState:
         return TrainingState(
             round=self._job.round,
             step=step,
             tokens=self._start.tokens + self._tokens_of(step),
             cursor=step * self._plan.batch_sequences,
-            loss=loss,
             plan_hash=self._plan.hash(),
             model_hash=self._job.shape.architecture_hash(),
             rng=self._engine.random_state(),

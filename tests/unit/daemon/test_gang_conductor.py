@@ -27,7 +27,6 @@ from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import (
     Alive,
     CheckpointMade,
-    KeepWish,
     Started,
     Unsaved,
     WorkEvent,
@@ -46,11 +45,11 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from tests.unit.daemon.one_rank import CRASH, CYCLE, LAUNCH, PLAN, A, B, OneRank
+from tests.unit.daemon.shapes import tiny_shape
 
 TIMEOUT_S = 5.0
 
 
-@pytest.mark.usefixtures("soon")
 async def test_after_a_crash_in_nccl_the_next_epoch_uses_gloo_and_says_why() -> None:
     term = Recording()
     conductor = epoch_on(term, "")
@@ -125,6 +124,9 @@ class Recording:
     async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
         await self.may_copy.wait()
 
+    async def is_in_reach(self, _artifact: str) -> bool:
+        return True
+
     def names(self) -> dict[NodeId, str]:
         return {A: "alpha"}
 
@@ -146,7 +148,7 @@ class Recording:
 def epoch_on(term: Recording, tip: str) -> GangConductor:
     """The conductor of an epoch that started from a checkpoint."""
     plan = PLAN
-    conductor = GangConductor(cast("Leading", term), CYCLE, 1, cast("ModelShape", None), plan)
+    conductor = GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
     conductor._line.tip = tip
     return conductor
 
@@ -259,12 +261,6 @@ async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further()
     await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
 
 
-@pytest.fixture
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let any shape do where only the time for keeping it is asked for."""
-    monkeypatch.setattr(gang_conductor, "wish_for", lambda *_: KeepWish(0, 1.0))
-
-
 def steps(term: Recording) -> list[int]:
     return [fact.step for fact in term.recorded if isinstance(fact, CheckpointCommitted)]
 
@@ -288,7 +284,6 @@ async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
     assert steps(term) == [10, 20]
 
 
-@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize(("kept", "line"), [(None, [10]), (13, [13]), (7, [10])])
 async def test_what_could_not_be_copied_before_its_rank_was_lost_is_not_lost(
     kept: int | None, line: list[int]
@@ -332,7 +327,6 @@ async def test_all_that_are_silent_are_left_out_even_a_member_that_was_just_remo
     assert set(term.passed_over) == {A, B}
 
 
-@pytest.mark.usefixtures("soon")
 async def test_the_last_step_and_one_before_a_newcomer_may_take_time_to_save() -> None:
     conductor = epoch_on(Recording(), "")
     conductor._plan = PLAN.model_copy(update={"checkpoint_every_steps": 30})

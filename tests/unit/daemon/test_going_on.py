@@ -8,11 +8,18 @@ from typing import cast
 import pytest
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.facts import CheckpointCommitted, EpochAdopted, EpochClosed, EpochOpened
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    EpochAdopted,
+    EpochClosed,
+    EpochOpened,
+    LineParked,
+)
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.work import Phase, WorkResult
-from jupiterd.daemon.gang_conductor import LEFT_OPEN, GangConductor
+from jupiterd.daemon.epoch_end import LEFT_OPEN
+from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import nccl_failure
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
@@ -77,6 +84,7 @@ class Term:
         self.kept: list[tuple[NodeId, CheckpointMade]] = []
         self.asked: list[tuple[NodeId, WorkOrder]] = []
         self.followed: set[str] = set()
+        self.out_of_reach: set[str] = set()
         self._told = told
         self._alive = frozenset(alive)
         self._state = CycleState()
@@ -115,6 +123,9 @@ class Term:
 
     async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
         pass
+
+    async def is_in_reach(self, artifact: str) -> bool:
+        return artifact not in self.out_of_reach
 
     async def record(self, *facts: CycleFact) -> None:
         if self.is_over:
@@ -311,6 +322,34 @@ async def test_of_a_line_that_counts_no_more_only_what_is_longer_is_kept_and_cou
     last = term.cycle(CYCLE).last_checkpoint(1)
     assert last is not None
     assert last.step == 265
+
+
+async def test_nobody_waits_for_one_step_that_a_machine_that_was_cut_off_alone_holds() -> None:
+    """It recorded what it had kept, and that word came through before its cable was out."""
+    term = Term({}, OPENED, committed(100), committed(151, "k100"), alive=[A, NEW])
+    term.out_of_reach, term.kept = {"k151"}, [(A, saved(150))]
+    assert not await conductor(term)._go_on()
+    (wish,) = term.wishes
+    assert wish is not None
+    assert wish.after_step == 100
+    kept, parked, _ = term.recorded
+    assert (kept, parked) == (
+        committed(150, "k100"),
+        LineParked(CYCLE, "k151", is_parked=True, edit=1),
+    )
+    last = term.cycle(CYCLE).last_checkpoint(1)
+    assert last is not None
+    assert last.step == 150
+
+
+async def test_more_than_one_step_is_waited_for_before_a_line_is_parked() -> None:
+    term = Term({}, OPENED, committed(100), committed(152, "k100"), alive=[A, NEW])
+    term.out_of_reach, term.kept = {"k152"}, [(A, saved(150))]
+    assert not await conductor(term)._go_on()
+    assert [type(fact) for fact in term.recorded] == [CheckpointCommitted, EpochClosed]
+    last = term.cycle(CYCLE).last_checkpoint(1)
+    assert last is not None
+    assert last.step == 152
 
 
 async def test_a_leader_that_is_replaced_leaves_the_gang_to_the_next() -> None:

@@ -22,7 +22,7 @@ from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.tiny_run import make_inputs, tiny_shape
 
 STATE = TrainingState(
-    round=2, step=3, tokens=100, cursor=18, loss=1.5, plan_hash="p", model_hash="m", rng="00"
+    round=2, step=3, tokens=100, cursor=18, plan_hash="p", model_hash="m", rng="00"
 )
 IDS = [[5, 7, 250, 0, 33, 99, 1, 2, 3, 4], [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]]
 

@@ -14,7 +14,7 @@ from tests.unit.workers.tiny_engine import tiny_engine, train
 from tests.unit.workers.tiny_run import make_inputs
 
 STATE = TrainingState(
-    round=1, step=3, tokens=100, cursor=18, loss=1.5, plan_hash="p", model_hash="m", rng="00"
+    round=1, step=3, tokens=100, cursor=18, plan_hash="p", model_hash="m", rng="00"
 )
 
 

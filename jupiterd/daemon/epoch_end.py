@@ -1,0 +1,83 @@
+"""Ending an epoch everywhere, and recording how it ended and what its survivors have kept.
+
+Owns what is asked of the survivors, and the facts. Doesn't know why an epoch ends: it is told.
+"""
+
+import logging
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from jupiterd.cluster.facts import EpochClosed
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.epoch_change import EpochChange
+from jupiterd.daemon.epoch_line import EpochLine
+from jupiterd.daemon.kept_states import latest, wish_for
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.work_events import CheckpointMade, KeepWish
+from jupiterd.errors import JupiterError
+from jupiterd.ids import CycleId, NodeId
+
+log = logging.getLogger(__name__)
+
+FINISHED = "finished"
+LEFT_OPEN = "its leader ended without a word, and it couldn't be taken over"
+
+
+class EpochEnd:
+    """Ends the epochs of one round."""
+
+    def __init__(
+        self,
+        leading: Leading,
+        cycle: CycleId,
+        line: EpochLine,
+        change: EpochChange,
+        shape: ModelShape,
+        plan: TrainPlan,
+    ) -> None:
+        self._leading = leading
+        self._cycle = cycle
+        self._line = line
+        self._change = change
+        self._shape = shape
+        self._plan = plan
+
+    async def end(
+        self,
+        launch: Launch,
+        reason: str,
+        code: str = "",
+        *,
+        keeps: bool = False,
+        unrecorded: Sequence[tuple[NodeId, CheckpointMade]] = (),
+        silent: AbstractSet[NodeId] = frozenset(),
+    ) -> None:
+        """End it and record that; what keeps us from it mustn't hide why the epoch ended.
+
+        With `keeps`, the last finished step of its survivors goes on the line. `unrecorded` is what
+        they have made and nobody has recorded yet; for a word of the silent ones nobody waits.
+        """
+        elapsed_s = round(now_s() - launch.began_s, 3)
+        closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s, code)
+        try:
+            wish = await self._wish(launch) if keeps else None
+            kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
+            kept += [told for told in unrecorded if told[0] not in silent]
+            self._change.mark("ended")
+            is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
+            last = await latest(self._leading, kept, self._plan.steps if is_joined else 0)
+            if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
+                await self._line.look(launch)
+            facts = self._line.facts_of(last, launch, self._plan.steps)
+            await self._leading.record(*facts, *self._line.parked_for(last), closed)
+            self._change.mark("closed")
+        except JupiterError as error:
+            extra = {"epoch": launch.epoch, "reason": error.message}
+            log.warning("epoch_left_open", extra=extra)
+
+    async def _wish(self, launch: Launch) -> KeepWish:
+        """Return what is wanted of the survivors: a step that no line in reach has got to yet."""
+        await self._line.look(launch)
+        return wish_for(self._shape, self._line.step())

@@ -60,6 +60,9 @@ CRASHES = frozenset(
 
 _CHUNK_BYTES = 1 << 16
 
+GATHER_S = 0.25
+"""What a worker prints within so long is written at once: a rank prints a line for each step."""
+
 
 class Process(Protocol):
     """A worker process, however it was started."""
@@ -103,6 +106,7 @@ class Worker:
         self._watching: asyncio.Task[None] | None = None
         self._has_finished = False
         self._was_stopped = False
+        self._output_wanted = asyncio.Event()
 
     @property
     def pid(self) -> int:
@@ -197,6 +201,7 @@ class Worker:
 
     async def _output_kept(self) -> None:
         """Wait for the end of what is printed, unless a child that left the group holds it open."""
+        self._output_wanted.set()
         if self._printing is not None:
             await asyncio.wait({self._printing}, timeout=TERM_GRACE_S)
 
@@ -235,6 +240,11 @@ class Worker:
             while data := await reader.read(_CHUNK_BYTES):
                 with contextlib.suppress(OSError):  # on a full disk; but read on, or it would block
                     await asyncio.to_thread(self._log.append, data)
+                transport.pause_reading()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(GATHER_S):
+                        await self._output_wanted.wait()
+                transport.resume_reading()
         finally:
             transport.close()
 

@@ -5,6 +5,8 @@ process lives, and its node answers.
 """
 
 import asyncio
+import sys
+from pathlib import Path
 
 import psutil
 
@@ -12,6 +14,7 @@ LOOK_S = 0.25
 STOPPED_S = 1.0
 """Stopped for so long, a worker isn't only being looked at."""
 
+_LINUX_STATES = frozenset("Tt")
 _STATES = frozenset({psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP})
 
 
@@ -30,7 +33,21 @@ async def until_stopped(pid: int) -> None:
 
 
 def _is_stopped(pid: int) -> bool:
+    if sys.platform == "linux":
+        return _state_on_linux(pid) in _LINUX_STATES
     try:
         return psutil.Process(pid).status() in _STATES
     except psutil.NoSuchProcess:
         return False
+
+
+def _state_on_linux(pid: int) -> str:
+    """Return the letter of proc(5), at a tenth of what psutil takes for it; empty where it ended.
+
+    Four looks a second at each of several processes add up.
+    """
+    try:
+        told = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return ""
+    return chr(told[told.rindex(b")") + 2])  # a name in brackets may hold anything before that

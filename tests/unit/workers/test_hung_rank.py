@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,16 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from jupiterd.cycle.plan import derive
+from jupiterd.cycle.plan import TrainPlan, derive
+from jupiterd.errors import WorkFailedError
 from jupiterd.frames import CheckpointWritten, Frame, RunTask, StateKept, StoreOpened
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener, free_port
-from tests.unit.workers.tiny_run import make_inputs, tiny_shape, train_params
+from jupiterd.workers.train.checkpoint import TrainingState, save_checkpoint
+from jupiterd.workers.train.group import Group
+from jupiterd.workers.train.torch_engine import TorchEngine
+from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape, train_params
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
 
@@ -26,13 +30,18 @@ TIMEOUT_S = 60.0
 HOST = "127.0.0.1"
 
 
+def plan_of_ranks() -> TrainPlan:
+    plan = derive(tiny_shape(), 1, {"steps": STEPS})
+    return plan.model_copy(update={"checkpoint_every_steps": 1})
+
+
 @contextlib.asynccontextmanager
 async def rank(
     folder: Path, inputs: dict[str, str], number: int, **params: object
-) -> AsyncIterator[Worker]:
-    shape = tiny_shape()
-    plan = derive(shape, 1, {"steps": STEPS}).model_copy(update={"checkpoint_every_steps": 1})
-    fields = train_params(shape, plan, rank=number, world_size=2, epoch=1, threads=1, **params)
+) -> AsyncGenerator[Worker]:
+    fields = train_params(
+        tiny_shape(), plan_of_ranks(), rank=number, world_size=2, epoch=1, threads=1, **params
+    )
     task = "train_mlx" if params["engine"] == "mlx" else "train"
     output = folder / f"rank-{number}"
     output.mkdir()
@@ -43,9 +52,15 @@ async def rank(
 
 
 @contextlib.asynccontextmanager
-async def pair(folder: Path, engine: str) -> AsyncIterator[tuple[Worker, Worker]]:
-    """Run two ranks that have just begun."""
+async def pair(
+    folder: Path, engine: str, begun_at: int = 0
+) -> AsyncGenerator[tuple[Worker, Worker]]:
+    """Run two ranks; those that go on from a later step never have it come to the second one."""
     inputs = make_inputs(folder)
+    late: dict[str, object] = {}
+    if begun_at:
+        late = {"late_ranks": [1], "from_step": begun_at, "from_checkpoint": "it"}
+        inputs["checkpoint"] = str(written_at(begun_at, folder / "it", inputs["tokenizer"]))
     async with contextlib.AsyncExitStack() as stack:
         where: dict[str, object] = {"engine": engine, "interface": "lo"}
         if engine == "mlx":
@@ -59,8 +74,8 @@ async def pair(folder: Path, engine: str) -> AsyncIterator[tuple[Worker, Worker]
             opened = await anext(store.frames())
             assert isinstance(opened, StoreOpened)
             where |= {"store_host": HOST, "store_port": opened.port}
-        first = await stack.enter_async_context(rank(folder, inputs, 0, **where))
-        second = await stack.enter_async_context(rank(folder, inputs, 1, **where))
+        first = await stack.enter_async_context(rank(folder, inputs, 0, **where, **late))
+        second = await stack.enter_async_context(rank(folder, inputs, 1, **where, **late))
         yield first, second
 
 
@@ -108,6 +123,48 @@ async def test_the_last_finished_step_outlives_a_rank_that_hangs(
     written, saved = (load(tmp_path / "rank-0" / name) for name in (named(state.step), state.path))
     assert written.keys() == saved.keys()
     assert all(np.array_equal(written[name], saved[name]) for name in written)
+
+
+@pytest.mark.parametrize("engine", ["torch", "mlx"])
+async def test_a_newcomer_killed_before_its_state_came_costs_no_step_and_gives_away_none(
+    tmp_path: Path, engine: str
+) -> None:
+    heard: list[Frame] = []
+    of_newcomer: list[Frame] = []
+    async with (
+        pair(tmp_path, engine, begun_at=3) as (first, newcomer),
+        asyncio.TaskGroup() as group,
+    ):
+        for worker, frames in ((first, heard), (newcomer, of_newcomer)):
+            group.create_task(listen_until_killed(worker, frames))
+        await until(lambda: len(steps(heard)) >= 3)
+        newcomer.keep_state(0)
+        await until(lambda: bool(kept(of_newcomer)))
+        os.kill(newcomer.pid, signal.SIGKILL)
+        first.keep_state(0)
+        await until(lambda: bool(kept(heard)))
+        os.kill(first.pid, signal.SIGKILL)
+    assert kept(of_newcomer) == [StateKept()], "it has no weights of its own yet"
+    (state,) = kept(heard)
+    assert state.step in (steps(heard)[-1], steps(heard)[-1] + 1), "the last one finished"
+    assert load(tmp_path / "rank-0" / state.path), "it is all there"
+
+
+async def listen_until_killed(worker: Worker, heard: list[Frame]) -> None:
+    with pytest.raises(WorkFailedError, match="SIGKILL"):
+        await listen(worker, heard)
+
+
+def written_at(step: int, folder: Path, tokenizer: str) -> Path:
+    """Write a checkpoint of the ranks' plan."""
+    shape, plan = tiny_shape(), plan_of_ranks()
+    engine = TorchEngine(shape, plan, 0, Group(0, 1), "cpu")
+    sequences = step * plan.batch_sequences
+    state = TrainingState(
+        1, step, sequences * SEQ_LEN, sequences, plan.hash(), shape.architecture_hash(), ""
+    )
+    save_checkpoint(folder, engine, state, Path(tokenizer))
+    return folder
 
 
 def named(step: int) -> str:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos bench-cluster bench-train simulate simulate-hours check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train simulate simulate-hours check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -37,6 +37,11 @@ test-failures: setup
 	@for time in $$(seq $(or $(TIMES),1)); do \
 	  $(BIN)/python -m pytest -n 2 -rP tests/failures || exit 1; \
 	done
+
+# kill -9 at random moments while data is collected, filtered and packed: make data-kills [KILLS=100] [SEED=7]
+data-kills: setup
+	@JUPITER_DATA_KILLS=$(or $(KILLS),100) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
+	  $(BIN)/python -m pytest -s tests/e2e/test_data_kills.py
 
 # The cluster's cores among many nodes, in virtual time: make simulate SEEDS=200000 [FROM=0]
 simulate: setup

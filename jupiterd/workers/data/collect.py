@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 
 from jupiterd.cycle.domain import DataSource, Holdout, LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import in_holdout
 from jupiterd.errors import EmptySourceError, InvalidDomainError
 from jupiterd.frames import TaskFinished
@@ -84,6 +85,8 @@ def collect(
             if text is None:
                 counts["skipped"] += 1
                 continue
+            text, removed = cleaned(text)
+            counts.update({f"removed.{kind}": number for kind, number in removed.items()})
             held_out = in_holdout(file.cluster_id, params.salt, params.fraction)
             (holdout if held_out else train).add(_sample(source, file, text, params))
             part = "holdout_" if held_out else ""

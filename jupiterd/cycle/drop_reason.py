@@ -1,0 +1,52 @@
+"""Why a text isn't trained on.
+
+Owns the reasons and their names. Doesn't know what finds them.
+"""
+
+from enum import StrEnum
+
+
+class DropReason(StrEnum):
+    """Why a text isn't trained on."""
+
+    TOO_SHORT = "too-short"
+    TOO_LONG = "too-long"
+    FEW_LETTERS = "few-letters"
+    REPEATED_LINES = "repeated-lines"
+
+    MINIFIED = "minified"
+    GENERATED = "generated"
+    VENDORED = "vendored"
+    COMMENTS = "comments"
+    """Nearly nothing but comments."""
+    UNPARSABLE = "unparsable"
+
+    OTHER_LANGUAGE = "other-language"
+    """Prose in another language than the domain's; found by the worker, which has the model."""
+    ODD_WORDS = "odd-words"
+    SYMBOLS = "symbols"
+    BULLETS = "bullets"
+    ELLIPSES = "ellipses"
+    NO_STOP_WORDS = "no-stop-words"
+    NO_SENTENCES = "no-sentences"
+    """Too few of its lines end as sentences do."""
+    FEW_SENTENCES = "few-sentences"
+    SHORT_LINES = "short-lines"
+    LIST = "list"
+    """A new line after every few words."""
+    PLACEHOLDER = "placeholder"
+    """Lorem ipsum."""
+    CURLY_BRACKET = "curly-bracket"
+    """Prose with code in it."""
+    REPEATED_PARAGRAPHS = "repeated-paragraphs"
+    FREQUENT_PHRASE = "frequent-phrase"
+    REPEATED_PHRASES = "repeated-phrases"
+
+    LICENSE = "license"
+    """The domain's license_policy doesn't permit it."""
+    IN_HOLDOUT = "in-holdout"
+    """Equal to a held-out text, or shares most of it."""
+    DUPLICATE = "duplicate"
+    """Equal to a text that is kept."""
+    NEAR_DUPLICATE = "near-duplicate"
+    """Nearly equal to a text that is kept."""

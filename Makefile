@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train simulate simulate-hours check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-data simulate simulate-hours check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -67,6 +67,10 @@ bench-cluster: setup
 # How soon a gang goes on when a rank is killed or a node freezes: make bench-train [ONLY='kill torch'] [TRIALS=5]
 bench-train: setup
 	@$(BIN)/python -m tests.bench.train $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS))
+
+# How fast the data engine is, against what people would use instead: make bench-data [ONLY=filters] [TRIALS=3] [SIZE=3000]
+bench-data: setup
+	@$(BIN)/python -m tests.bench.data $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(SIZE),--size $(SIZE))
 
 # Everything that must hold before a change is handed in.
 check: setup

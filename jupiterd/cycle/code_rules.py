@@ -10,7 +10,6 @@ import ast
 import re
 import warnings
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.repetition import repeats
@@ -30,10 +29,11 @@ GENERATED_HEAD_LINES, GENERATED_HEAD_CHARS = 10, 4000
 VENDORED = frozenset(
     {
         "3rdparty", "_vendor", "bower_components", "external_libs", "node_modules",
-        "site-packages", "third-party", "third_party", "thirdparty", "vendor", "vendored", "vendors",
+        "site-packages", "third-party", "third_party", "thirdparty", "vendor", "vendored",
+        "vendors",
     }
 )  # fmt: skip
-"""Folders of code that somebody else wrote, which would be taken twice and under a wrong licence."""
+"""Folders of somebody else's code, which would be taken twice and under a wrong licence."""
 
 _GENERATED = re.compile(
     r"@generated|auto-?generated|automatically generated|generated (by|from) "
@@ -41,7 +41,7 @@ _GENERATED = re.compile(
     re.IGNORECASE,
 )
 _HASH_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-_SLASH_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|^[ \t]*//.*$", re.MULTILINE | re.DOTALL)
+_SLASH_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|^[ \t]*//[^\n]*", re.MULTILINE | re.DOTALL)
 _HASH_LANGUAGES = frozenset({"bash", "julia", "perl", "r", "ruby", "shell", "toml", "yaml"})
 _STRING_OR_COMMENT = re.compile(
     r"/\*.*?(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL
@@ -51,7 +51,7 @@ _PAIRS = ("()", "[]", "{}")
 
 def is_vendored(source_uri: str) -> bool:
     """Say whether a file lies in a folder of somebody else's code."""
-    return not VENDORED.isdisjoint(PurePosixPath(source_uri).parent.parts)
+    return not VENDORED.isdisjoint(source_uri.split("/")[:-1])
 
 
 def judge_code(text: str, language: str) -> tuple[DropReason | None, Mapping[str, float]]:
@@ -91,9 +91,7 @@ def _size(text: str) -> DropReason | None:
 
 def _lines(text: str) -> DropReason | None:
     lengths = [len(line) for line in text.splitlines()]
-    is_minified = (
-        max(lengths) > MAX_LINE_CHARS or sum(lengths) / len(lengths) > MAX_MEAN_LINE_CHARS
-    )
+    is_minified = max(lengths) > MAX_LINE_CHARS or sum(lengths) / len(lengths) > MAX_MEAN_LINE_CHARS
     return DropReason.MINIFIED if is_minified else None
 
 

@@ -184,12 +184,38 @@ def _synthetic(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
 
 
 def _filter(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
-    inputs = _training_text(view, domain) | _holdout(view, domain) | _synthetic(view, domain)
+    """Return what cleans each batch by itself, and then also what unites them, which is item 0."""
+    cleaning = _clean(view, domain)
+    if any(item.id not in view.completed for item in cleaning):
+        return cleaning
+    return (*cleaning, _unite(view, domain, cleaning))
+
+
+def _clean(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
     params = {
         "language": domain.language,
         "license_policy": domain.license_policy.model_dump(mode="json"),
     }
-    return (WorkItem(item_id(view.round, Phase.FILTER, 0), Phase.FILTER, "filter", params, inputs),)
+    batches = _training_text(view, domain) | _synthetic(view, domain)
+    return tuple(
+        WorkItem(
+            item_id(view.round, Phase.FILTER, number),
+            Phase.FILTER,
+            "clean",
+            params,
+            {"samples": batch},
+        )
+        for number, batch in enumerate(batches.values(), 1)
+    )
+
+
+def _unite(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]) -> WorkItem:
+    inputs = _holdout(view, domain)
+    for number, item in enumerate(cleaning):
+        outputs = view.completed[item.id].outputs
+        inputs |= {f"{name}.{number}": outputs[name] for name in ("clean", "dropped")}
+    name = item_id(view.round, Phase.FILTER, 0)
+    return WorkItem(name, Phase.FILTER, "unite", {"language": domain.language}, inputs)
 
 
 def _pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkItem, ...]:

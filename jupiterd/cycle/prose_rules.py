@@ -55,7 +55,8 @@ _MARKS = (
     string.punctuation
     + "".join(_SENTENCE_ENDS)
     + "\u2014\u2013\u2026\u201c\u201d\u201e\u2018\u2019\u00b4\u00ab\u00bb\u25ba\u2236\u2501"
-    + "\u3001\u3008\u3009\u300a\u300b\u300c\u300d\u3010\u3011\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff5e"
+    + "\u3001\u3008\u3009\u300a\u300b\u300c\u300d\u3010\u3011"
+    + "\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff5e"
 )
 
 
@@ -102,9 +103,9 @@ def judge_prose(text: str, *, is_english: bool) -> tuple[DropReason | None, Mapp
         return DropReason.TOO_SHORT, {}
     prose = Prose(text)
     reason = (
-        _fineweb_lines(prose)
+        _gopher_words(prose)
         or _gopher_lines(prose)
-        or _gopher_words(prose)
+        or _fineweb_lines(prose)
         or (_gopher_stop_words(prose) if is_english else None)
         or _fineweb_list(prose)
         or _c4(prose)

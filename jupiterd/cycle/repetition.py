@@ -54,7 +54,7 @@ def repeated_phrases(words: Sequence[str], text_chars: int) -> DropReason | None
     """Return the reason where one run of words, or repeated ones, make up too much of a text."""
     if _has_frequent_phrase(words, text_chars):
         return DropReason.FREQUENT_PHRASE
-    # Whatever is repeated in a longer run is repeated in shorter ones, so one look is mostly enough.
+    # What is repeated in longer runs is repeated in shorter ones, so one look is mostly enough.
     if _most_repeated_chars(words) <= _STRICTEST_REPEAT * text_chars:
         return None
     is_repetitive = any(

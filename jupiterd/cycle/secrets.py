@@ -73,8 +73,8 @@ def entropy_bits(value: str) -> float:
 
 
 def _key(match: re.Match[str]) -> str:
-    """Keep the first and last line, which aren't secret and may be what the text is about."""
-    return f"{match['head']}\n{REMOVED}\n{match['tail']}" if match["body"].strip() else match[0]
+    """Replace the key alone: the marks around it may be what the text is about."""
+    return match["head"] + _KEY_PIECE.sub(REMOVED, match["body"])
 
 
 def _token(match: re.Match[str]) -> str:
@@ -95,7 +95,8 @@ def _assigned(match: re.Match[str]) -> str:
 def _email(match: re.Match[str]) -> str:
     host = match["host"].lower()
     is_made_up = host.endswith(("example.com", "example.org", "example.net", ".example"))
-    return match[0] if is_made_up else EMAIL
+    is_login = match[0].startswith(f"{REMOVED}@")
+    return match[0] if is_made_up or is_login else EMAIL
 
 
 def _phone(match: re.Match[str]) -> str:
@@ -109,12 +110,12 @@ def _ip_address(match: re.Match[str]) -> str:
         return match[0]
 
 
-# A private key is at most 8 KiB, so that a head without an end costs no more.
+_KEY_PIECE = re.compile(r"(?<!\\)[A-Za-z0-9+/=]{4,}")
+# In source code a key stands between quotes, its line ends as escapes; it may lack its end.
 _PRIVATE_KEY = re.compile(
     r"(?P<head>-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
-    rf"(?!\s{REMOVED}\s)(?P<body>.{{0,8192}}?)"
-    r"(?P<tail>-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|\Z)",
-    re.DOTALL,
+    r"(?P<body>(?:[\s\"'\\nr]|[A-Z][A-Za-z-]{1,20}: [^\n]{1,80}\n){1,40}+"
+    r"[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s\\\"']{0,8192}+)"
 )
 _TOKENS = re.compile(
     r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon
@@ -130,7 +131,9 @@ _TOKENS = re.compile(
     r"|\bSG\.[\w-]{16,32}\.[\w-]{30,60}"  # SendGrid
     r"|\beyJ[\w-]{10,1000}\.eyJ[\w-]{10,4000}\.[\w-]{10,1000}"  # JSON Web Token
 )
-_LOGIN = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{1,64}:)(?P<value>[^\s/:@]{1,128})@")
+_LOGIN = re.compile(
+    r"(?P<before>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{1,64}:)(?P<value>[^\s/:@]{1,128})@"
+)
 _ASSIGNED = re.compile(
     r"(?P<before>\b\w{0,40}(?:passw(?:or)?d|secret|token|api_?key|access_?key|auth_?key)\w{0,20}"
     r"[\"']?\s{0,4}(?:=|:|=>|:=)\s{0,4}(?P<quote>[\"']))(?P<value>[^\s\"']{8,200})"
@@ -141,7 +144,7 @@ _EMAIL = re.compile(
     r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@(?P<host>(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24})\b"
 )
 _PHONE = re.compile(
-    r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]\d{2,4}){1,4}"
+    r"(?<![\w.+-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,4}(?:[ .-]\d{2,8}){1,4}"
     r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}-\d{3}-\d{4})(?![\w-])"
 )
 _IP_ADDRESS = re.compile(r"(?<![\w.])(?<!version )(?<!v)\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d|\w)")

@@ -20,16 +20,16 @@ _WORD = (
     rf"(?:[.@]{_PART}|[,:/=]\d\w*|(?<=[^\W\d_])[-+]\d\w*)*(?:[-/](?=\s))?"
 )
 
-_TOKEN = re.compile(
-    rf"{_ADDRESS}|{_ABBREVIATION}|{_WORD}|(?<=\w)['\u2019]\w+|\.\.+|-+|[^\w\s]"
-)
+_TOKEN = re.compile(rf"{_ADDRESS}|{_ABBREVIATION}|{_WORD}|(?<=\w)['\u2019]\w+|\.\.+|-+|[^\w\s]")
 
 _SENTENCE_ENDS = (
     "!?\u203c\u203d\u2047-\u2049\u0589\u061f\u06d4\u0964\u0965\u104a\u104b\u1362\u17d4"
     "\u3002\uff01\uff0e\uff1f\uff61"
 )
+_FULL_STOP = r"(?<![\W.][^\W\d_])(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\.)\.(?!\.)"
+"""None of an abbreviation, nor of an ellipsis."""
 _SENTENCE_BREAK = re.compile(
-    rf"(?:[{_SENTENCE_ENDS}]|(?<![\W.][^\W\d_])(?<!\.)\.(?!\.))[^\w\s]{{0,9}}\s+(?=[^\w\s]{{0,9}}\w)"
+    rf"(?:[{_SENTENCE_ENDS}]|{_FULL_STOP})[^\w\s]{{0,9}}\s+(?=[^\w\s]{{0,9}}\w)"
 )
 
 

@@ -21,7 +21,8 @@ from jupiterd.workers.link import Task, open_task
 
 TASKS = {
     "collect": "jupiterd.workers.data.collect",
-    "filter": "jupiterd.workers.data.filter",
+    "clean": "jupiterd.workers.data.clean",
+    "unite": "jupiterd.workers.data.unite",
     "pack": "jupiterd.workers.data.pack",
     "prepare": "jupiterd.workers.data.prepare",
     "train": "jupiterd.workers.train.torch_rank",

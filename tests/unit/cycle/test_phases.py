@@ -62,15 +62,16 @@ def finish(step: Step, completed: dict[str, WorkResult]) -> None:
     """Pretend that every open item was done."""
     assert isinstance(step, RunItems)
     outputs = {
-        Phase.COLLECT: ("train", "holdout"),
-        Phase.GENERATE: ("samples",),
-        Phase.FILTER: ("kept", "dropped"),
-        Phase.PACK: ("shards", "tokenizer"),
-        Phase.EVALUATE: ("scores",),
-        Phase.GATE: ("verdict",),
-    }[step.phase]
+        "collect": ("train", "holdout"),
+        "generate": ("samples",),
+        "clean": ("clean", "dropped"),
+        "unite": ("kept", "dropped"),
+        "pack": ("shards", "tokenizer"),
+        "evaluate": ("scores",),
+        "gate": ("verdict",),
+    }
     for item in step.items:
-        made = {name: artifact(f"{item.id}-{name}") for name in outputs}
+        made = {name: artifact(f"{item.id}-{name}") for name in outputs[item.task]}
         completed[item.id] = WorkResult(made)
 
 
@@ -86,7 +87,7 @@ def walk(domain: Domain, completed: dict[str, WorkResult], **changes: object) ->
             seen.append(Phase.TRAIN)
             trained = artifact(f"model-{changes.get('round', 1)}")
         else:
-            seen.append(step.phase)
+            seen += [step.phase] if step.phase not in seen else []
             finish(step, completed)
     raise AssertionError("the round never ends")
 
@@ -155,8 +156,36 @@ def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> N
     now = view({**completed, **collected, **generated}, round=3, generator=artifact("student"))
     step, _ = next_step(now, domain, SHAPE)
     assert isinstance(step, RunItems)
-    synthetic = [name for name in step.items[0].inputs if name.startswith("synthetic")]
-    assert synthetic == ["synthetic.0", "synthetic.1"]
+    cleaned = [item.inputs["samples"] for item in step.items]
+    second = completed["r2/generate/0"].outputs["samples"]
+    assert cleaned[2:] == [second, artifact("third")]
+
+
+def test_batches_are_cleaned_apart_and_then_united_with_the_holdout(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    step, _ = next_step(view(), domain, SHAPE)
+    finish(step, completed)
+    cleaning, _ = next_step(view(completed), domain, SHAPE)
+    assert isinstance(cleaning, RunItems)
+    assert [(item.id, item.task) for item in cleaning.items] == [
+        ("r1/filter/1", "clean"),
+        ("r1/filter/2", "clean"),
+    ]
+    assert [item.inputs["samples"] for item in cleaning.items] == [
+        completed[f"r1/collect/{number}"].outputs["train"] for number in (0, 1)
+    ]
+    only_one = completed | {"r1/filter/2": WorkResult({})}
+    still, _ = next_step(view(only_one), domain, SHAPE)
+    assert isinstance(still, RunItems)
+    assert [item.id for item in still.items] == ["r1/filter/1"]
+    finish(cleaning, completed)
+    uniting, _ = next_step(view(completed), domain, SHAPE)
+    assert isinstance(uniting, RunItems)
+    (item,) = uniting.items
+    assert (item.id, item.task) == ("r1/filter/0", "unite")
+    assert sorted(item.inputs) == [
+        f"{name}.{number}" for name in ("clean", "dropped", "holdout") for number in (0, 1)
+    ]
 
 
 def test_the_tokenizer_of_round_one_is_kept(domain: Domain) -> None:

@@ -83,6 +83,21 @@ def test_progress_ends_at_the_number_of_files(tmp_path):
     assert seen == [(1, 2, "files"), (2, 2, "files")]
 
 
+def test_secrets_and_personal_data_never_reach_the_disk(tmp_path):
+    token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    text = f"Write to jane@corp.org, or from 8.8.8.8 with {token}.\n"
+    files = {f"book{number}/a.md": f"{number} {text}" for number in range(20)}
+    counts = collect(Folder(folder_of(tmp_path, files)), tmp_path / "out", PARAMS)
+    train, holdout = samples_of(tmp_path / "out")
+    assert train
+    assert holdout
+    for sample in train + holdout:
+        assert not [secret for secret in ("jane", "8.8.8.8", token) if secret in sample.text]
+        assert sample.id == text_hash(sample.text)
+    removed = {name: count for name, count in counts.items() if name.startswith("removed.")}
+    assert removed == {"removed.email": 20, "removed.ip-address": 20, "removed.token": 20}
+
+
 def folder_of(tmp_path, files, glob="**/*"):
     root = tmp_path / "notes"
     root.mkdir()

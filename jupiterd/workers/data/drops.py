@@ -1,0 +1,87 @@
+"""What the filters dropped: all of it counted, some of it kept for people to look at.
+
+Owns which samples are kept, and their files. Doesn't know why anything is dropped.
+
+Of each reason those with the smallest ids are kept. An id is a hash, so that is a fair draw, and
+the same one in whatever order and on however many machines the work was done.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from operator import itemgetter
+from pathlib import Path
+
+from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.lineage import Sample
+from jupiterd.workers.data.sample_file import LineWriter, SampleWriter, read_lines, read_samples
+
+REASONS_FILE = "reasons.jsonl.zst"
+"""Beside the dropped samples, in their order: {"id", "kind", "reason", "source_uri"} on each
+line."""
+
+KEPT_OF_REASON = 20
+KEPT_CHARS = 16_384
+"""A longer text is cut here, for it is to be looked at; its id stays that of the whole."""
+
+Entry = tuple[str, str, Sample]
+
+
+class Drops:
+    """Samples that were dropped."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter({"dropped": 0})
+        """`dropped`, and `dropped.<reason>` for each reason that there was."""
+        self._entries: dict[DropReason, list[Entry]] = {}
+
+    def add(self, sample: Sample, reason: DropReason) -> None:
+        """Count one sample, and keep it if it is among the first of its reason."""
+        self.counts.update(("dropped", f"dropped.{reason}"))
+        self._keep(sample, reason)
+
+    def add_kept(self, folder: Path) -> None:
+        """Keep what another one kept; it has been counted there."""
+        for sample, reason in read_drops(folder):
+            self._keep(sample, reason)
+
+    def reasons(self) -> str:
+        """Return the reasons that there were, for people."""
+        return ", ".join(sorted(self._entries))
+
+    def write(self, folder: Path) -> None:
+        """Write what is kept, by reason and id."""
+        with SampleWriter(folder) as samples, LineWriter(folder / REASONS_FILE) as reasons:
+            for reason in sorted(self._entries):
+                for _, _, sample in _first(self._entries[reason]):
+                    samples.add(sample)
+                    reasons.write(_reason_line(sample, reason))
+
+    def _keep(self, sample: Sample, reason: DropReason) -> None:
+        entries = self._entries.setdefault(reason, [])
+        short = replace(sample, text=sample.text[:KEPT_CHARS])
+        entries.append((sample.id, short.to_json(), short))
+        if len(entries) > 2 * KEPT_OF_REASON:
+            entries[:] = _first(entries)
+
+
+def _first(entries: list[Entry]) -> list[Entry]:
+    return sorted(entries, key=itemgetter(0, 1))[:KEPT_OF_REASON]
+
+
+def read_drops(folder: Path) -> Iterator[tuple[Sample, DropReason]]:
+    """Yield the samples of a folder of drops, each with its reason."""
+    reasons = (json.loads(line)["reason"] for line in read_lines(folder / REASONS_FILE))
+    for sample, reason in zip(read_samples(folder), reasons, strict=True):
+        yield sample, DropReason(reason)
+
+
+def _reason_line(sample: Sample, reason: DropReason) -> str:
+    fields = {
+        "id": sample.id,
+        "kind": sample.kind,
+        "reason": str(reason),
+        "source_uri": sample.source_uri,
+    }
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,133 @@
+"""The task `unite`: of all clean batches of a round keep each text once, and none of the holdout.
+
+Owns the comparisons between texts: equal ones, nearly equal ones, those that share too much with
+held-out text. The held-out text is compared with and looked at no further. Two streams over the
+batches; no text is held in memory.
+
+Which one of a group is kept depends on nothing but the group: real before synthetic, then the
+smallest id. So the same samples give the same bytes, however the work was cut and ordered.
+
+inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders) · params: language
+outputs: kept (sample folder, by id), dropped (some of what was dropped here and in `clean`)
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
+from jupiterd.cycle.decontamination import Holdout
+from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.filters import is_code
+from jupiterd.cycle.lineage import Sample
+from jupiterd.errors import EmptySourceError
+from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.drops import Drops
+from jupiterd.workers.data.near_duplicates import NearDuplicates
+from jupiterd.workers.data.progress import Progress, silent
+from jupiterd.workers.data.sample_file import SampleWriter, read_all
+from jupiterd.workers.data.sorted_samples import merged
+from jupiterd.workers.link import Task
+
+
+@dataclass(frozen=True)
+class Batches:
+    """What a round has to choose from."""
+
+    clean: Sequence[Path]
+    dropped: Sequence[Path]
+    holdout: Sequence[Path]
+
+
+def run(task: Task) -> TaskFinished:
+    """Do the task that a daemon gave."""
+    batches = Batches(
+        task.inputs_named("clean"), task.inputs_named("dropped"), task.inputs_named("holdout")
+    )
+    counts = unite(batches, task.output_dir, str(task.params["language"]), task.progress)
+    return TaskFinished({"kept": "kept", "dropped": "dropped"}, counts)
+
+
+def unite(
+    batches: Batches, output_dir: Path, language: str, progress: Progress = silent
+) -> dict[str, float]:
+    """Write `kept` and `dropped` below `output_dir`; return counts, `dropped.<reason>` too.
+
+    Raises:
+        EmptySourceError: nothing real is left.
+    """
+    drops = Drops()
+    for folder in batches.dropped:
+        drops.add_kept(folder)
+    choice = _choose(batches, language, progress)
+    kept: Counter[str] = Counter({"kept": 0, "kept_real": 0, "kept_synthetic": 0})
+    with SampleWriter(output_dir / "kept") as writer:
+        for number, twins in enumerate(_by_text(batches.clean)):
+            sample, reason = twins[0], choice.reason(number)
+            for twin in twins[1:]:
+                drops.add(twin, DropReason.DUPLICATE)
+            if reason is None:
+                writer.add(choice.marked(number, sample))
+                kept.update(("kept", f"kept_{sample.kind}"))
+            else:
+                drops.add(sample, reason)
+            progress(choice.texts + number + 1, 2 * choice.texts, "samples")
+    if not kept["kept_real"]:
+        raise EmptySourceError(
+            f"the filters left no real text: {drops.reasons() or 'there was none'}",
+            "look at the data sources, and at `language` in the domain file",
+        )
+    drops.write(output_dir / "dropped")
+    return {**kept, **drops.counts}
+
+
+def _by_text(folders: Sequence[Path]) -> Iterator[list[Sample]]:
+    """Yield the samples of each text, the one that is kept before its equals."""
+    for _, twins in groupby(merged(folders), key=attrgetter("id")):
+        found = list(twins)
+        yield sorted(found, key=_rank) if len(found) > 1 else found
+
+
+def _rank(sample: Sample) -> tuple[bool, int, str]:
+    return sample.kind != "real", sample.depth, sample.to_json()
+
+
+class _Choice:
+    """Which of the texts, numbered by id, are kept."""
+
+    def __init__(self, roots: Sequence[int], is_real: bytearray, is_held_out: bytearray) -> None:
+        self.texts = len(roots)
+        self._roots = roots
+        self._is_held_out = is_held_out
+        self._size = Counter(roots)
+        self._first: dict[int, int] = {}
+        for number in sorted(range(self.texts), key=lambda number: not is_real[number]):
+            self._first.setdefault(roots[number], number)
+
+    def reason(self, number: int) -> DropReason | None:
+        if self._is_held_out[number]:
+            return DropReason.IN_HOLDOUT
+        is_first = self._first[self._roots[number]] == number
+        return None if is_first else DropReason.NEAR_DUPLICATE
+
+    def marked(self, number: int, sample: Sample) -> Sample:
+        """Return the kept sample; the first of several near-duplicates says so."""
+        is_alone = self._size[self._roots[number]] == 1
+        return sample if is_alone else replace(sample, duplicate_cluster=sample.id)
+
+
+def _choose(batches: Batches, language: str, progress: Progress) -> _Choice:
+    held_out_ids = {sample.id for sample in read_all(batches.holdout)}
+    holdout = Holdout(sample.text for sample in read_all(batches.holdout))
+    near = NearDuplicates(is_code=is_code(language))
+    is_real, is_held_out = bytearray(), bytearray()
+    for number, (sample, *_) in enumerate(_by_text(batches.clean), 1):
+        leaks = sample.id in held_out_ids or holdout.contaminates(sample.text)
+        # What leaks is near to nobody: a good text mustn't be dropped in favour of it.
+        near.add("" if leaks else sample.text)
+        is_real.append(sample.kind == "real")
+        is_held_out.append(leaks)
+        progress(number, 0, "samples")
+    return _Choice(near.groups(), is_real, is_held_out)

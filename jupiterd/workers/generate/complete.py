@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.secrets import cleaned
 from jupiterd.errors import EmptySourceError, UsageError, WorkStoppedError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
@@ -163,6 +164,7 @@ def _write_batch(
 
 
 def _sample(parent: Sample, text: str, params: GenerateParams) -> Sample:
+    text = cleaned(text).text  # a generator from elsewhere may recite what it was trained on
     return Sample(
         id=text_hash(text),
         text=text,

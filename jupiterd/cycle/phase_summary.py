@@ -65,6 +65,8 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         template = _DATA_SET
     whole = _Zeros({name: int(value) for name, value in counts.items()})
     told = "" if template is None else template.format_map(whole)
+    if replaced := _listed(counts, "removed."):
+        told += f"; replaced in the text: {replaced}"
     return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
 
 
@@ -89,13 +91,20 @@ def _evaluate_detail(counts: Mapping[str, float]) -> str:
 
 
 def _filter_detail(counts: Mapping[str, float]) -> str:
-    reasons = sorted(
-        ((name.removeprefix("dropped."), count) for name, count in counts.items() if "." in name),
-        key=lambda pair: (-pair[1], pair[0]),
-    )
-    told = ", ".join(f"{reason} {count:.0f}" for reason, count in reasons)
+    told = _listed(counts, "dropped.")
     return (
         f"kept {counts.get('kept_real', 0):.0f} real and "
         f"{counts.get('kept_synthetic', 0):.0f} synthetic, "
         f"dropped {counts.get('dropped', 0):.0f}" + (f" ({told})" if told else "")
     )
+
+
+def _listed(counts: Mapping[str, float], prefix: str) -> str:
+    """Return the counts whose names begin so, the greatest first."""
+    found = [
+        (name.removeprefix(prefix), count)
+        for name, count in counts.items()
+        if name.startswith(prefix)
+    ]
+    ranked = sorted(found, key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{name} {count:.0f}" for name, count in ranked)

@@ -1,6 +1,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import FILTERS, judge_sample, judge_text, passed
@@ -49,3 +51,13 @@ def test_what_is_kept_says_by_which_filters_and_with_which_scores():
     assert kept.filter_scores["lines"] == 6
     assert kept.filter_scores["repeated_lines"] == 0
     assert replace(kept, filters="", filter_scores={}) == sample
+
+
+@given(
+    st.text(st.characters(), max_size=400).map(lambda text: text * 5),
+    st.sampled_from(["en", "de", "code:python", "code:c", "code:bash"]),
+)
+def test_no_text_is_too_odd_to_be_judged(text, language):
+    judgement = judge_text(text, language)
+    assert (judgement.reason is None) is bool(judgement.scores)
+    assert judge_text(text, language) == judgement

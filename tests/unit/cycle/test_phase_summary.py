@@ -50,3 +50,9 @@ def test_an_evaluation_counts_what_it_counted_while_it_ran() -> None:
 
 def test_an_evaluation_of_an_older_version_is_told_in_documents() -> None:
     assert summarise(Phase.EVALUATE, {"documents": 65}) == (65, "documents", "")
+
+
+def test_what_was_replaced_in_collected_text_is_told():
+    counts = {"documents": 3, "bytes": 9, "removed.email": 4, "removed.token": 7}
+    _, _, detail = summarise(Phase.COLLECT, counts)
+    assert detail.endswith("; replaced in the text: token 7, email 4")

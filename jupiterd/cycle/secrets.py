@@ -118,18 +118,18 @@ _PRIVATE_KEY = re.compile(
     r"[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s\\\"']{0,8192}+)"
 )
 _TOKENS = re.compile(
-    r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon
-    r"|\bAIza[\w-]{35}"  # Google
-    r"|\bya29\.[\w-]{20,200}"
-    r"|\bgh[oprsu]_[A-Za-z0-9]{36,255}\b|\bgithub_pat_\w{60,90}\b"  # GitHub
-    r"|\bglpat-[\w-]{20,50}"  # GitLab
-    r"|\bhf_[A-Za-z0-9]{30,40}\b"  # Hugging Face
-    r"|\bsk-(?:ant-|proj-)?[\w-]{20,200}"  # of makers of language models
-    r"|\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,100}\b"  # Stripe
-    r"|\bxox[abeprs]-[\w-]{10,200}"  # Slack
-    r"|\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[\w-]{50,250}"
-    r"|\bSG\.[\w-]{16,32}\.[\w-]{30,60}"  # SendGrid
-    r"|\beyJ[\w-]{10,1000}\.eyJ[\w-]{10,4000}\.[\w-]{10,1000}"  # JSON Web Token
+    r"(?<![\w-])(?:"
+    r"(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # Amazon
+    r"|AIza[\w-]{35}|ya29\.[\w-]{20,200}"  # Google
+    r"|gh[oprsu]_[A-Za-z0-9]{36,255}\b|github_pat_\w{60,90}\b"  # GitHub
+    r"|glpat-[\w-]{20,50}"  # GitLab
+    r"|hf_[A-Za-z0-9]{30,40}\b"  # Hugging Face
+    r"|sk-(?:ant-|proj-)?[\w-]{20,200}"  # of makers of language models
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{16,100}\b"  # Stripe
+    r"|xox[abeprs]-[\w-]{10,200}"  # Slack
+    r"|npm_[A-Za-z0-9]{36}\b|pypi-[\w-]{50,250}"
+    r"|SG\.[\w-]{16,32}\.[\w-]{30,60}"  # SendGrid
+    r"|eyJ[\w-]{10,1000}\.eyJ[\w-]{10,4000}\.[\w-]{10,1000})"  # JSON Web Token
 )
 _LOGIN = re.compile(
     r"(?P<before>\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{1,64}:)(?P<value>[^\s/:@]{1,128})@"

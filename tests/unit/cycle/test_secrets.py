@@ -24,6 +24,8 @@ KEY = f"{BEGIN}\nMIIEpAIBAAKCAQEAx4fm0q\nJ7kQ+/b3/zZ2Lw==\n{END}"
         (f"key: {AMAZON}", "token", AMAZON),
         (f"git clone https://x:{GITHUB}@host/repo", "token", GITHUB),
         ("use sk-" + "proj-aB3dE5gH7jK9mN1pQ3sT5", "token", "aB3dE5gH7jK9mN1pQ3sT5"),
+        ("Bearer eyJ" + "hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dozjgNryP4J3jVmN", "token", "hbGci"),
+        ("export KEY=xoxb-" + "1234567890-abcdefABCDEF", "token", "1234567890"),
         ("postgres://admin:hunter2@db/x", "login", "hunter2"),
         ("password = 'tr0ub4dor&3x9'", "password", "tr0ub4dor&3x9"),
         ('"api_key": "9f86d081884c7d65"', "password", "9f86d081884c7d65"),
@@ -94,7 +96,18 @@ def test_cleaning_again_changes_nothing(text):
 
 @pytest.mark.parametrize(
     "piece",
-    ["-----BEGIN PRIVATE KEY-----", "a@", "a.", "1.", "+1 ", "password=", "x://y:", "eyJ", "sk-"],
+    [
+        "-----BEGIN PRIVATE KEY-----",
+        "a@",
+        "a.",
+        "1.",
+        "+1 ",
+        "password=",
+        "x://y:",
+        "eyJ",
+        "eyJ-",
+        "sk-",
+    ],
 )
 def test_no_text_takes_longer_than_its_length(piece):
     began_s = time.process_time()

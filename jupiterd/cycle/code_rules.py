@@ -48,6 +48,9 @@ _STRING_OR_COMMENT = re.compile(
 )
 _PAIRS = ("()", "[]", "{}")
 
+Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+"""What may have a docstring."""
+
 
 def is_vendored(source_uri: str) -> bool:
     """Say whether a file lies in a folder of somebody else's code."""
@@ -132,9 +135,8 @@ def _python_comments(text: str) -> float | None:
     return chars / len(text)
 
 
-def _documented(tree: ast.Module) -> list[ast.Module | ast.ClassDef | ast.FunctionDef]:
-    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
-    return [node for node in ast.walk(tree) if isinstance(node, kinds)]
+def _documented(tree: ast.Module) -> list[Documented]:
+    return [node for node in ast.walk(tree) if isinstance(node, Documented)]
 
 
 def _comments(text: str, language: str) -> float:

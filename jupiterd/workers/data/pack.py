@@ -129,8 +129,10 @@ def _write_shards(
         raise InvalidSettingError(f"the tokenizer has no {END_OF_TEXT}")
     writer = ShardWriter(output_dir / "shards")
     for start in range(0, len(samples), _BATCH_DOCUMENTS):
-        batch = [sample.text for sample in samples[start : start + _BATCH_DOCUMENTS]]
-        writer.append([id_ for ids in encode_batch(tokenizer, batch) for id_ in (*ids, end)])
+        batch = samples[start : start + _BATCH_DOCUMENTS]
+        encoded = encode_batch(tokenizer, [sample.text for sample in batch])
+        lengths = [(sample.id, len(ids) + 1) for sample, ids in zip(batch, encoded, strict=True)]
+        writer.append([id_ for ids in encoded for id_ in (*ids, end)], lengths)
         progress(min(start + _BATCH_DOCUMENTS, len(samples)), len(samples), "documents")
     return writer.finish(
         seq_len=params.seq_len,

@@ -216,7 +216,7 @@ class _Packing:
         if self._is_full():
             return
         room = self._most - self._counts["tokens"] if self._most else len(ids)
-        self._writer.append(ids[:room])
+        self._writer.append(ids[:room], [(text_hash(text), min(room, len(ids)))])
         self._counts.update(tokens=min(room, len(ids)), documents=1, bytes=len(text.encode()))
 
     def _is_full(self) -> bool:

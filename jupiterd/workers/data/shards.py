@@ -1,6 +1,8 @@
 """Packed tokens on disk: uint16 files beside an `index.json`, read through memory maps.
 
 Owns that format, both ways. Doesn't know tokenizers, samples, or who reads which sequence when.
+Which document each token is of says `documents.index` (`cycle.document_index`), where the writer
+was told.
 
 All files together are one stream of tokens. Sequence i is the tokens [i * seq_len, i * seq_len +
 seq_len + 1): the inputs are its first seq_len, the targets its last seq_len, so neighbouring
@@ -8,14 +10,23 @@ sequences share one token.
 """
 
 import json
+import mmap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from blake3 import blake3
 from numpy.typing import NDArray
 
+from jupiterd.cycle.document_index import (
+    DOCUMENTS_FILE,
+    ENTRY,
+    HEAD,
+    DocumentIndex,
+    DocumentIndexBuilder,
+)
 from jupiterd.errors import Bug, CorruptArtifactError
 
 INDEX_FILE = "index.json"
@@ -40,7 +51,11 @@ class ShardIndex:
     bytes: int
     """Bytes of text, end marks not counted."""
     files: tuple[dict[str, Any], ...]
-    """{name, tokens} of each file, in the order of the stream."""
+    """{name, tokens, hash} of each file, in the order of the stream."""
+    document_offsets: str = ""
+    """The file with the offset and sample of each document; empty where nobody noted them."""
+    hash: str = ""
+    """BLAKE3 of the whole stream's bytes."""
 
 
 class ShardWriter:
@@ -51,31 +66,53 @@ class ShardWriter:
         self._folder = folder
         self._max_file_tokens = max_file_tokens
         self._files: list[dict[str, Any]] = []
+        self._hashes: list[blake3] = []
+        self._hash = blake3()
+        self._tokens = 0
+        self._documents = DocumentIndexBuilder()
 
-    def append(self, ids: Sequence[int]) -> None:
-        """Add tokens (each below 65,536) to the end of the stream."""
+    def append(self, ids: Sequence[int], documents: Sequence[tuple[str, int]] = ()) -> None:
+        """Add tokens (each below 65,536) to the end of the stream.
+
+        `documents` says whose they are: sample id and number of tokens, one after the other.
+        """
+        first = self._tokens
+        for sample_id, tokens in documents:
+            self._documents.note(sample_id, first)
+            first += tokens
         rest = np.asarray(ids, dtype=TOKEN_TYPE)
         while len(rest):
             room = self._room()
+            data = rest[:room].tobytes()
             with (self._folder / self._files[-1]["name"]).open("ab") as file:
-                file.write(rest[:room].tobytes())
+                file.write(data)
+            self._hash.update(data)
+            self._hashes[-1].update(data)
             self._files[-1]["tokens"] += min(room, len(rest))
+            self._tokens += min(room, len(rest))
             rest = rest[room:]
 
     def finish(
         self, *, seq_len: int, vocab_size: int, tokenizer_hash: str, documents: int, size_bytes: int
     ) -> ShardIndex:
         """Write index.json and return what it says."""
-        tokens = sum(file["tokens"] for file in self._files)
+        if not self._documents.is_empty:
+            offsets = self._documents.encode(self._tokens)
+            (self._folder / DOCUMENTS_FILE).write_bytes(offsets)
         index = ShardIndex(
             seq_len=seq_len,
-            tokens=tokens,
-            sequences=_sequences_in(tokens, seq_len),
+            tokens=self._tokens,
+            sequences=_sequences_in(self._tokens, seq_len),
             vocab_size=vocab_size,
             tokenizer_hash=tokenizer_hash,
             documents=documents,
             bytes=size_bytes,
-            files=tuple(self._files),
+            files=tuple(
+                file | {"hash": hashed.hexdigest()}
+                for file, hashed in zip(self._files, self._hashes, strict=True)
+            ),
+            document_offsets="" if self._documents.is_empty else DOCUMENTS_FILE,
+            hash=self._hash.hexdigest(),
         )
         text = json.dumps(asdict(index), indent=2, sort_keys=True)
         (self._folder / INDEX_FILE).write_text(text + "\n", encoding="utf-8")
@@ -86,6 +123,7 @@ class ShardWriter:
             name = f"{len(self._files):05}.bin"
             (self._folder / name).unlink(missing_ok=True)
             self._files.append({"name": name, "tokens": 0})
+            self._hashes.append(blake3())
         return int(self._max_file_tokens - self._files[-1]["tokens"])
 
 
@@ -99,6 +137,7 @@ class ShardSet:
         """Tokens that one sequence trains on; it holds one more."""
         self._maps = [_map_file(folder, file) for file in self.index.files]
         self._starts = np.cumsum([0, *(len(tokens) for tokens in self._maps)])
+        self._documents = _map_documents(folder) if self.index.document_offsets else None
 
     @property
     def sequences(self) -> int:
@@ -115,6 +154,17 @@ class ShardSet:
             raise Bug(f"there is no sequence {number} among {self.sequences}")
         start = number * self.seq_len
         return self._slice(start, start + self.seq_len + 1)
+
+    def documents(self, number: int) -> NDArray[np.int64]:
+        """Return the number of the document that each token of sequence `number` is of.
+
+        All are 0 where nobody noted the documents.
+        """
+        first = number * self.seq_len
+        if self._documents is None:
+            return np.zeros(self.seq_len + 1, dtype=np.int64)
+        positions = np.arange(first, first + self.seq_len + 1)
+        return np.searchsorted(self._documents, positions, side="right") - 1
 
     def _slice(self, start: int, stop: int) -> NDArray[np.int64]:
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
@@ -150,3 +200,16 @@ def _map_file(folder: Path, file: dict[str, Any]) -> NDArray[np.uint16]:
     if len(mapped) != tokens:
         raise CorruptArtifactError(f"the shard {name} holds {len(mapped)} tokens, not {tokens}")
     return mapped
+
+
+def _map_documents(folder: Path) -> NDArray[np.uint64]:
+    """Return where each document begins."""
+    try:
+        with (folder / DOCUMENTS_FILE).open("rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError) as error:
+        raise CorruptArtifactError(f"{DOCUMENTS_FILE} can't be read") from error
+    count = DocumentIndex(data).documents
+    entry = np.dtype([("first", "<u8"), ("id", f"V{ENTRY.size - 8}")])
+    entries = np.frombuffer(data, dtype=entry, count=count, offset=HEAD.size)
+    return np.ascontiguousarray(entries["first"])

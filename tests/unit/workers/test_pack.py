@@ -1,8 +1,11 @@
 import json
+import random
 
 import numpy as np
 import pytest
 
+from jupiterd.cycle.document_index import DocumentIndex
+from jupiterd.cycle.lineage import text_hash
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.pack import PackParams, pack
@@ -18,6 +21,7 @@ from tests.unit.workers.data_material import (
 )
 
 PARAMS = PackParams(vocab_size=400, seq_len=16, synthetic_share=0.3, seed=1)
+SEED = 4242
 TEXTS = [function(number) for number in range(40)]
 
 
@@ -69,6 +73,34 @@ def test_packing_again_gives_the_same_bytes_and_another_seed_another_order(tmp_p
     pack([kept], None, tmp_path / "c", PackParams(400, 16, 0.3, seed=2))
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
     assert documents_of(tmp_path / "c")[:20] != documents_of(tmp_path / "a")[:20]
+
+
+def test_the_order_and_the_folders_of_the_samples_play_no_part(tmp_path, kept):
+    choice = random.Random(SEED)
+    pack([kept], None, tmp_path / "plain", PARAMS)
+    for number in range(4):
+        shuffled = choice.sample(TEXTS, len(TEXTS))
+        cut = choice.randrange(len(TEXTS))
+        folders = [
+            write(tmp_path / f"{number}{name}", [real(text) for text in texts])
+            for name, texts in (("a", shuffled[:cut]), ("b", shuffled[cut:]))
+        ]
+        pack(folders, None, tmp_path / f"out{number}", PARAMS)
+        assert files_of(tmp_path / f"out{number}") == files_of(tmp_path / "plain"), SEED
+
+
+def test_each_token_leads_to_the_text_that_it_spells(tmp_path, kept):
+    counts, _ = pack([kept], None, tmp_path, PARAMS)
+    index = DocumentIndex(memoryview((tmp_path / "shards" / "documents.index").read_bytes()))
+    assert (index.documents, index.tokens) == (40, counts["tokens"])
+    stream = np.fromfile(tmp_path / "shards" / "00000.bin", dtype="<u2").tolist()
+    tokenizer = load_tokenizer(tmp_path / "tokenizer")
+    texts = {text_hash(text): text for text in TEXTS}
+    for number in range(40):
+        document = index.document(number)
+        spelt = tokenizer.decode(stream[document.first : document.end - 1])
+        assert spelt == texts[document.sample_id]
+        assert stream[document.end - 1] == 0  # the end mark
 
 
 def test_the_tokenizer_learns_from_real_text_alone(tmp_path, kept):

@@ -1,5 +1,7 @@
 import pytest
 
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.sample_index import INDEX_FILE, SampleIndex, line_in
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.data.sample_file import FILE_NAME, read_all, read_samples
 from tests.unit.workers.data_material import files_of, real, synthetic, write
@@ -34,3 +36,25 @@ def test_a_damaged_file_is_named_so(tmp_path, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(CorruptArtifactError):
         list(read_samples(path.parent))
+
+
+def test_a_file_cut_off_between_two_frames_is_named_so(tmp_path):
+    folder = write(tmp_path / "a", [real(f"{number} " * 20_000) for number in range(20)])
+    path = folder / FILE_NAME
+    data = path.read_bytes()
+    place = SampleIndex(memoryview((folder / INDEX_FILE).read_bytes())).find("")[0]
+    assert 0 < place.end < len(data)
+    path.write_bytes(data[: place.end])
+    with pytest.raises(CorruptArtifactError, match="cut off"):
+        list(read_samples(folder))
+
+
+def test_every_sample_is_found_by_its_id_without_reading_the_others(tmp_path):
+    many = [real(f"{number} " * 3000) for number in range(200)]
+    folder = write(tmp_path / "a", many)
+    index = SampleIndex(memoryview((folder / INDEX_FILE).read_bytes()))
+    data = (folder / FILE_NAME).read_bytes()
+    for sample in many:
+        (place,) = index.find(sample.id)
+        assert Sample.from_json(line_in(data[place.first : place.end], place.line_at)) == sample
+        assert place.end - place.first < len(data) / 3

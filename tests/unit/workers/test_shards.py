@@ -2,7 +2,9 @@ import json
 
 import numpy as np
 import pytest
+from blake3 import blake3
 
+from jupiterd.cycle.lineage import text_hash
 from jupiterd.errors import Bug, CorruptArtifactError
 from jupiterd.workers.data.shards import INDEX_FILE, ShardSet, ShardWriter
 
@@ -77,4 +79,39 @@ def test_an_index_cannot_name_files_elsewhere(tmp_path):
     index["files"][0]["name"] = "../secret.bin"
     (tmp_path / INDEX_FILE).write_text(json.dumps(index))
     with pytest.raises(CorruptArtifactError, match="outside its folder"):
+        ShardSet(tmp_path)
+
+
+def with_documents(folder, tokens=(7, 1, 22, 40, 33)):
+    writer = ShardWriter(folder, max_file_tokens=25)
+    ids = [text_hash(str(number)) for number in range(len(tokens))]
+    writer.append(STREAM[:30], list(zip(ids, tokens, strict=True))[:3])
+    writer.append(STREAM[30:], list(zip(ids, tokens, strict=True))[3:])
+    writer.finish(seq_len=10, vocab_size=300, tokenizer_hash="ab", documents=5, size_bytes=400)
+    return folder
+
+
+def test_each_token_of_a_sequence_is_of_a_document(tmp_path):
+    shards = ShardSet(with_documents(tmp_path))
+    numbers = np.repeat(np.arange(5), [7, 1, 22, 40, 33])
+    for number in range(shards.sequences):
+        wanted = numbers[number * 10 : number * 10 + 11]
+        assert shards.documents(number).tolist() == wanted.tolist()
+
+
+def test_without_noted_documents_all_is_one(tmp_path):
+    assert not ShardSet(written(tmp_path)).documents(3).any()
+
+
+def test_the_index_has_the_hash_of_each_file_and_of_the_stream(tmp_path):
+    index = json.loads((with_documents(tmp_path) / INDEX_FILE).read_text())
+    parts = [(tmp_path / file["name"]).read_bytes() for file in index["files"]]
+    assert [file["hash"] for file in index["files"]] == [blake3(p).hexdigest() for p in parts]
+    assert index["hash"] == blake3(b"".join(parts)).hexdigest()
+    assert index["document_offsets"] == "documents.index"
+
+
+def test_a_missing_index_of_documents_is_named_corrupt(tmp_path):
+    (with_documents(tmp_path) / "documents.index").unlink()
+    with pytest.raises(CorruptArtifactError, match=r"documents\.index"):
         ShardSet(tmp_path)

@@ -124,6 +124,28 @@ def audit(invocation: Invocation, run: str | None) -> None:
         )
 
 
+@command.command()
+@click.argument("what", metavar="SAMPLE|SHARDS:OFFSET")
+@click.pass_obj
+def why(invocation: Invocation, what: str) -> None:
+    """Show where a piece of training text comes from: source, licence, filters, who made it.
+
+    SAMPLE is a sample's id or its beginning. SHARDS is a run's name or id, RUN/ROUND or the
+    beginning of the shards' id; OFFSET is the number of a token.
+
+    \b
+    Examples:
+      jupiterctl data why 3f2a91bc
+      jupiterctl data why python:120000
+      jupiterctl data why python/2:0 -o json | jq .why.sample.license
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.why_lines import why_lines
+
+    document = ask(invocation.state_dir, f"why/{what}")
+    Console.of(invocation).show(document, lambda: why_lines(document["why"]))
+
+
 def _follow_to_the_end(invocation: Invocation, run_id: str, timeout_s: float | None) -> None:
     from jupiterd.ctl.calls import ask
     from jupiterd.ctl.follow import conclude, follow

@@ -16,6 +16,7 @@ import zstandard
 
 from jupiterd.errors import Bug, CorruptArtifactError
 
+SAMPLES_FILE = "samples.jsonl.zst"
 INDEX_FILE = "samples.index"
 """Beside the samples."""
 

@@ -7,7 +7,7 @@ import asyncio
 import json
 import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 DELTA_S = 0.5
 BEATS_PER_HEARTBEAT = 2
 
-AUDIT = "audit"
 
 Document = dict[str, Any]
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -48,6 +47,11 @@ class ControlService(control_pb2_grpc.ControlServicer):
             "branches": lambda node, _: branches_document(node),
         }
         """Noun -> its document; `cycle/ID` asks for a certain one."""
+        self._slow_nouns: dict[str, Callable[[Node, str], Awaitable[Document]]] = {
+            "audit": audit_document,
+            "why": _why_document,
+        }
+        """The same of documents that are read from the disk."""
 
     async def Status(
         self, request: control_pb2.StatusRequest, context: Context
@@ -103,15 +107,21 @@ class ControlService(control_pb2_grpc.ControlServicer):
 
     async def _document(self, noun: str, context: Context) -> Document:
         kind, _, subject = noun.partition("/")
-        if kind not in self._nouns and kind != AUDIT:
+        if kind not in self._nouns and kind not in self._slow_nouns:
             await abort(context, NotFoundError(f"there is no document called {noun}"))
         try:
-            if kind == AUDIT:  # it reads thousands of files
-                return await audit_document(self._node, subject)
+            if kind in self._slow_nouns:
+                return await self._slow_nouns[kind](self._node, subject)
             return self._nouns[kind](self._node, subject)
         except JupiterError as error:
             await abort(context, error)
             raise
+
+
+async def _why_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.why_document import why_document  # its libraries take memory, idle or not
+
+    return await why_document(node, wanted)
 
 
 async def serve_control(node: "Node") -> grpc.aio.Server:

@@ -15,10 +15,16 @@ from typing import BinaryIO, Self
 import zstandard
 
 from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.sample_index import FRAME_BYTES, INDEX_FILE, IndexBuilder, pack_frame
+from jupiterd.cycle.sample_index import (
+    FRAME_BYTES,
+    INDEX_FILE,
+    SAMPLES_FILE,
+    IndexBuilder,
+    pack_frame,
+)
 from jupiterd.errors import CorruptArtifactError
 
-FILE_NAME = "samples.jsonl.zst"
+FILE_NAME = SAMPLES_FILE
 
 _READ_BYTES = 1 << 17
 

@@ -198,3 +198,89 @@ def audit(*problems: str) -> dict[str, Any]:
         "checkpoints_read": 3,
         "problems": [],
     }
+
+
+def _sample(text_id: str, **more: Any) -> dict[str, Any]:
+    """The record of a real sample."""
+    return {
+        "id": text_id,
+        "kind": "real",
+        "depth": 0,
+        "parents": [],
+        "cluster_id": "json",
+        "source": "cpython",
+        "source_uri": "python-stdlib:3.11.2/json/decoder.py",
+        "revision": "3.11.2",
+        "license": "PSF-2.0",
+        "collector": "python_stdlib@1",
+        "fetched_at": "2026-01-02T03:04:05Z",
+        "language": "code:python",
+        "template": "",
+        "generator": "",
+        "sampler": {},
+        "source_hash": "",
+        "extractor": "",
+        "robots_ok": None,
+        "filters": "filter@1",
+        "filter_scores": {"letters": 0.71, "quality": 0.5},
+        "duplicate_cluster": "",
+        "split": "train",
+        "text_bytes": 1234,
+        "text_begins": '"""Implementation of JSONDecoder\n"""\x1b[2J',
+    } | more
+
+
+def _seen(phase_name: str, output: str, round_number: int) -> dict[str, Any]:
+    return {
+        "run": "c0ffee0000000001",
+        "kind": "cycle",
+        "name": "python",
+        "round": round_number,
+        "phase": phase_name,
+        "output": output,
+        "artifact": "9" * 64,
+        "node": {"id": BETA, "name": "beta\x1b[2J"},
+    }
+
+
+PACKED = {
+    "run": "c0ffee0000000001",
+    "name": "python",
+    "round": 2,
+    "shards": "5" * 64,
+    "document": 41,
+    "first": 12000,
+    "end": 12345,
+}
+
+WHY = {
+    "position": {"offset": 12001, **PACKED},
+    "sample": _sample(
+        "ab" * 32,
+        kind="synthetic",
+        depth=1,
+        parents=["cd" * 32],
+        generator="6" * 64,
+        template="complete_function",
+        sampler={"seed": 7, "temperature": 0.8},
+    ),
+    "seen": [_seen("filter", "kept", 2), _seen("generate", "samples", 2)],
+    "packed": [PACKED],
+    "generator": {
+        "artifact": "6" * 64,
+        "run": "c0ffee0000000001",
+        "name": "python",
+        "round": 1,
+        "step": 600,
+    },
+    "parents": [
+        {
+            "sample": _sample("cd" * 32),
+            "seen": [_seen("collect", "train", 1)],
+            "packed": [],
+            "generator": None,
+            "parents": [],
+        }
+    ],
+    "elapsed_ms": 1.25,
+}

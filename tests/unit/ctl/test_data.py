@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.unit.ctl.documents import DATA, STATUS, audit
+from tests.unit.ctl.documents import DATA, STATUS, WHY, audit
 
 
 @pytest.fixture
@@ -105,3 +105,12 @@ def test_nothing_trained_is_nothing_to_prove(daemon, ctl):
 
 def test_the_help_names_every_option(ctl, golden):
     golden("data_prepare_help.txt", ctl("data", "prepare", "--help").out)
+
+
+def test_where_a_token_comes_from_is_told_up_to_the_real_sample(daemon, ctl, golden):
+    daemon.documents["why"] = {"schema": "jupiter/v1", "why": WHY}
+    ran = ctl("data", "why", "python:12001")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert "\x1b" not in ran.out
+    golden("data_why.txt", ran.out)
+    assert json.loads(ctl("data", "why", "abababab", "-o", "json").out)["why"] == WHY

@@ -1,0 +1,135 @@
+"""Where samples lie: every batch and every shard that the ledger knows, the newest first.
+
+Owns the way from recorded work to folders of samples on this node. Doesn't know what is in a
+sample.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.run_names import Named, meant
+from jupiterd.cluster.state import State
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.sample_index import Place
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.store.artifacts import ArtifactStore
+from jupiterd.store.sample_lookup import find_samples, read_sample
+
+SHARDS = "shards"
+
+_KEPT_FIRST = {"kept": 0, "dropped": 1}
+"""What the filters let through carries their scores; what came before them doesn't."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of a finished piece of work."""
+
+    run: CycleId
+    kind: str
+    label: str
+    round: int
+    phase: str
+    name: str
+    artifact: ArtifactId
+    node: NodeId
+    node_name: str
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return what people and scripts are told of it."""
+        return {
+            "run": self.run,
+            "kind": self.kind,
+            "name": self.label,
+            "round": self.round,
+            "phase": self.phase,
+            "output": self.name,
+            "artifact": self.artifact,
+            "node": {"id": self.node, "name": self.node_name},
+        }
+
+
+def outputs_of(state: State) -> list[Output]:
+    """Return what all recorded work has made, that of the newest round of the newest run first."""
+    names = {node: member.name for node, member in state.members.items()}
+    runs = sorted(state.cycles.values(), key=attrgetter("start_order"), reverse=True)
+    return [output for run in runs for output in _of_run(run, names)]
+
+
+def _of_run(run: CycleState, names: Mapping[NodeId, str]) -> Iterator[Output]:
+    if run.begun is None:
+        return
+    done = sorted(run.completed.values(), key=_newest_first)
+    for fact in done:
+        for name, artifact in sorted(fact.outputs.items()):
+            node_name = names.get(fact.node, fact.node[:8])
+            yield Output(
+                fact.cycle, run.kind, run.label, fact.round, fact.phase, name, artifact,
+                fact.node, node_name,
+            )  # fmt: skip
+
+
+def _newest_first(fact: WorkCompleted) -> tuple[int, str]:
+    return -fact.round, fact.item
+
+
+def shards_meant(outputs: list[Output], wanted: str) -> Output:
+    """Return the shards whose id begins so, or the newest of the run that is called so.
+
+    `RUN/ROUND` means those of a certain round.
+
+    Raises:
+        NotFoundError: there are none.
+        UsageError: several ids begin so.
+    """
+    name, _, round_text = wanted.partition("/")
+    known = [
+        Named(each, each.label, [each.artifact, each.run])
+        for each in outputs
+        if each.name == SHARDS and round_text in ("", str(each.round))
+    ]
+    found = meant(known, name)
+    if not found:
+        raise NotFoundError(
+            f"no shards are called {wanted}",
+            "name a run, RUN/ROUND or the beginning of the shards' id: jupiterctl data list",
+        )
+    return found[0]
+
+
+class Samples:
+    """The samples that lie on this node; every method reads the disk."""
+
+    def __init__(self, store: ArtifactStore, outputs: list[Output]) -> None:
+        self._store = store
+        self._by_artifact: dict[ArtifactId, list[Output]] = {}
+        for output in sorted(outputs, key=lambda each: _KEPT_FIRST.get(each.name, 2)):
+            self._by_artifact.setdefault(output.artifact, []).append(output)
+
+    def find(self, prefix: str) -> dict[str, list[tuple[Place, list[Output]]]]:
+        """Return the places of each sample whose id begins so; what the filters kept first."""
+        found: dict[str, list[tuple[Place, list[Output]]]] = {}
+        for artifact, outputs in self._by_artifact.items():
+            if self._store.holds(artifact):
+                for place in find_samples(self._store.path(artifact), prefix):
+                    found.setdefault(place.id, []).append((place, outputs))
+        return found
+
+    def read(self, place: Place, outputs: list[Output]) -> Sample:
+        """Return the sample that was found there."""
+        return read_sample(self._store.path(outputs[0].artifact), place)
+
+    def elsewhere(self) -> list[str]:
+        """Return the names of nodes that made something which isn't here."""
+        away = {
+            each.node_name
+            for artifact, outputs in self._by_artifact.items()
+            if not self._store.holds(artifact)
+            for each in outputs
+        }
+        return sorted(away)

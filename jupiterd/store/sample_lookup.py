@@ -1,0 +1,74 @@
+"""Single samples and documents out of folders of millions, without reading the rest.
+
+Owns the way from a folder to the bytes that the indexes need. Doesn't know what makes such a
+folder, or who asks.
+"""
+
+import mmap
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from jupiterd.cycle.document_index import DOCUMENTS_FILE, Document, DocumentIndex
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.sample_index import INDEX_FILE, SAMPLES_FILE, Place, SampleIndex, line_in
+from jupiterd.errors import CorruptArtifactError
+
+
+def find_samples(folder: Path, prefix: str, most: int = 16) -> list[Place]:
+    """Return up to `most` samples whose id begins so; none where the folder has no index.
+
+    Raises:
+        CorruptArtifactError: the index is damaged.
+    """
+    with _mapped(folder / INDEX_FILE) as data:
+        return [] if data is None else SampleIndex(data).find(prefix, most)
+
+
+def read_sample(folder: Path, place: Place) -> Sample:
+    """Return the sample that stands there.
+
+    Raises:
+        CorruptArtifactError: what stands there is none.
+    """
+    try:
+        with (folder / SAMPLES_FILE).open("rb") as file:
+            file.seek(place.first)
+            frame = file.read(place.end - place.first)
+    except OSError as error:
+        raise CorruptArtifactError(f"{SAMPLES_FILE} can't be read") from error
+    return Sample.from_json(line_in(frame, place.line_at))
+
+
+def document_at(folder: Path, offset: int) -> tuple[Document | None, int]:
+    """Return the document of a token, and how many tokens there are.
+
+    There is none beyond the stream, nor where nobody noted which sample a token comes from.
+    """
+    with _mapped(folder / DOCUMENTS_FILE) as data:
+        if data is None:
+            return None, 0
+        index = DocumentIndex(data)
+        return index.at(offset), index.tokens
+
+
+def document_of(folder: Path, sample_id: str) -> Document | None:
+    """Return where a sample stands among the tokens of shards; None where it doesn't."""
+    with _mapped(folder / DOCUMENTS_FILE) as data:
+        return None if data is None else DocumentIndex(data).of(sample_id)
+
+
+@contextmanager
+def _mapped(path: Path) -> Generator[memoryview | None]:
+    try:
+        file = path.open("rb")
+    except OSError:
+        yield None
+        return
+    with file:
+        try:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:  # an empty file can't be mapped
+            raise CorruptArtifactError(f"{path.name} can't be read") from error
+    with mapped, memoryview(mapped) as data:
+        yield data

@@ -1,0 +1,1 @@
+"""How fast data is filtered, packed, read and explained."""

@@ -361,6 +361,21 @@ class RoundCommitted:
 
 
 @dataclass(frozen=True)
+class SourcePurged:
+    """Withdrawal, a predicate: nothing of this source is trained on, nor made from it.
+
+    It also hits samples that arrive later. Models that were trained on it stay.
+    """
+
+    VERSION: ClassVar[int] = 1
+    domain: str
+    source: str
+    """Its name in the domain file, or an address: everything below it."""
+    cycle: str = ""
+    """The only cycle that is meant; empty: every one of the domain, later ones too."""
+
+
+@dataclass(frozen=True)
 class UnknownFact:
     """A fact of a newer version: kept and relayed as it came, not folded."""
 
@@ -395,6 +410,7 @@ KnownFact = (
     | LineParked
     | VerdictReached
     | RoundCommitted
+    | SourcePurged
 )
 Fact = KnownFact | UnknownFact
 Values = tuple[Any, ...]
@@ -427,6 +443,7 @@ _TYPES: Mapping[str, type[KnownFact]] = {
         LineParked,
         VerdictReached,
         RoundCommitted,
+        SourcePurged,
     )
 }
 

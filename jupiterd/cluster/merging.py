@@ -32,6 +32,7 @@ from jupiterd.cluster.facts import (
     NodeRemoved,
     RoleAssigned,
     RolePinned,
+    SourcePurged,
     TokenIssued,
     TokenWithdrawn,
     TrainingStarted,
@@ -76,6 +77,7 @@ _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     CheckpointCommitted: ("cycle", "artifact"),
     VerdictReached: ("cycle", "round", "candidate"),
     RolePinned: ("node",),
+    SourcePurged: ("domain", "cycle", "source"),
 }
 """Kind -> what it is in force for, as `State` has it; every other kind competes with nothing."""
 

@@ -22,6 +22,7 @@ from jupiterd.cluster.facts import (
     NodeRemoved,
     RoleAssigned,
     RolePinned,
+    SourcePurged,
     TokenIssued,
     TokenWithdrawn,
     UnknownFact,
@@ -49,9 +50,10 @@ class State:
         self._roles: Register[NodeId, RoleAssigned] = Register(greatest_wins=True)
         self._window: Register[str, WindowSet] = Register(greatest_wins=True)
         self._closings: Register[str, WindowSet] = Register(greatest_wins=False)
+        self._purges: Register[tuple[str, str, str], SourcePurged] = Register(greatest_wins=False)
         self._unknown: Register[str, UnknownFact] = Register(greatest_wins=False)
 
-    def apply(self, fact: Fact, order: Order) -> None:  # noqa: C901 - a case for each fact
+    def apply(self, fact: Fact, order: Order) -> None:  # noqa: C901, PLR0912 - a case for each fact
         """Take in one fact of the entry that stands at `order`."""
         match fact:
             case ClusterFounded():
@@ -74,6 +76,8 @@ class State:
                 if not fact.is_open:
                     self._closings.offer(ONLY, fact, order)
                 self._window.offer(ONLY, fact, (fact.edit, not fact.is_open, *order))
+            case SourcePurged():
+                self._purges.offer((fact.domain, fact.cycle, fact.source), fact, order)
             case UnknownFact():
                 self._unknown.offer(fact_hash(fact), fact, order)
             case _:
@@ -141,6 +145,13 @@ class State:
         """What people want each node to do."""
         return self._pins.facts
 
+    def purged(self, domain: str, cycle: CycleId) -> frozenset[str]:
+        """Return the sources of which a cycle on this domain uses nothing any more."""
+        known = self._purges.facts.values()
+        return frozenset(
+            fact.source for fact in known if fact.domain == domain and fact.cycle in ("", cycle)
+        )
+
     @property
     def merges(self) -> Iterable[ClusterMerged]:
         """Every merge that was agreed to or done, of this cluster and of those it absorbed."""
@@ -173,6 +184,7 @@ class State:
             self._merges,
             self._pins,
             self._tokens,
+            self._purges,
         )
         return not (
             self.cycles or self._roster.has_removals or any(register.facts for register in decided)
@@ -209,6 +221,7 @@ class State:
             self._roles,
             self._window,
             self._closings,
+            self._purges,
             self._unknown,
         )
 

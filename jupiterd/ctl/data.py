@@ -8,7 +8,7 @@ import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
-from jupiterd.ctl.data_lines import audit_lines, data_table, ready_lines
+from jupiterd.ctl.data_lines import audit_lines, data_table, purged_lines, ready_lines
 from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
@@ -144,6 +144,37 @@ def why(invocation: Invocation, what: str) -> None:
 
     document = ask(invocation.state_dir, f"why/{what}")
     Console.of(invocation).show(document, lambda: why_lines(document["why"]))
+
+
+@command.command()
+@click.option("--source", required=True, metavar="NAME|ADDRESS", help="What is to be left out.")
+@click.option("--domain", metavar="NAME", help="Of this domain; that of the latest cycle.")
+@click.option("--cycle", metavar="CYCLE", help="Of this cycle alone.")
+@click.pass_obj
+def purge(invocation: Invocation, source: str, domain: str | None, cycle: str | None) -> None:
+    """Leave a source out of all training from now on, and everything that was made from it.
+
+    NAME is that of a source in the domain file; ADDRESS, such as https://example.org/docs, stands
+    for everything below it too. What is collected later is left out as well. Models that were
+    trained on it stay as they are. `jupiterctl data audit` shows that the next round has none of
+    it.
+
+    \b
+    Examples:
+      jupiterctl data purge --source old-docs
+      jupiterctl data purge --source https://example.org/forum --domain cooking --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    if domain is not None and cycle is not None:
+        raise UsageError("--domain and --cycle exclude each other", "jupiterctl data purge --help")
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    scope = f" of {domain}" if domain else f" of cycle {cycle}" if cycle else ""
+    console.require_consent(f"purge source {source}{scope}? It can't be taken back", invocation)
+    given = {"source": source, "domain": domain, "cycle": cycle}
+    arguments = {key: value for key, value in given.items() if value is not None}
+    purged = order(invocation.state_dir, "data.purge", arguments)
+    console.show(purged, lambda: purged_lines(purged))
 
 
 def _follow_to_the_end(invocation: Invocation, run_id: str, timeout_s: float | None) -> None:

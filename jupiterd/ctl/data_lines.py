@@ -3,7 +3,7 @@
 Pure. Owns the columns and the words; doesn't know where the documents come from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.formats import MISSING, plain, table
@@ -59,8 +59,31 @@ def _audit_lines(each: Row) -> list[str]:
         )
         lines += [f"  {head}{plain(problem)}" for problem in part["problems"]]
     lines += [f"  {plain(problem)}" for problem in each["problems"]]
+    lines += [f"  {line}" for proof in each.get("purged", ()) for line in _purged_lines(proof)]
     read, made = each["checkpoints_read"], each["checkpoints"]
     return [*lines, f"  {read} of {_counted(made, 'checkpoint')} read on this node"]
+
+
+def _purged_lines(proof: Row) -> Iterator[str]:
+    source = plain(proof["source"])
+    if not proof["rounds"]:
+        yield f"source {source}: purged; no round was packed since"
+    for part in proof["rounds"]:
+        left = _counted(part["samples"], "sample")
+        yield f"source {source}: purged, {left} in round {part['round']}"
+
+
+def purged_lines(purged: Row) -> list[str]:
+    """Return what a purge means, and what it doesn't."""
+    scope = f"cycle {short(purged['cycle'])}" if purged["cycle"] else "every cycle"
+    begun = "was purged already" if purged["already"] else "is purged"
+    what = f"source {plain(purged['source'])} {begun}"
+    return [
+        f"{what}: {scope} on {plain(purged['domain'])} packs nothing of it any more",
+        "what was made from it is left out too, and so is what is collected later",
+        "models and tokenizers that were trained on it stay as they are",
+        "jupiterctl data audit shows the proof once a round was packed",
+    ]
 
 
 def _counted(number: int, noun: str, plural: str = "s") -> str:

@@ -9,6 +9,8 @@ from enum import StrEnum
 class DropReason(StrEnum):
     """Why a text isn't trained on."""
 
+    PURGED = "purged"
+    """Of a source that people have purged, or made from it; found where batches are united."""
     TOO_SHORT = "too-short"
     TOO_LONG = "too-long"
     FEW_LETTERS = "few-letters"

@@ -37,6 +37,8 @@ class RoundView:
     """Artifact id of the promoted model in force, or empty."""
     looks: int
     """How often a candidate has been shown the holdout before this round."""
+    purged: frozenset[str] = frozenset()
+    """Sources of which nothing is used any more, nor anything that was made from it."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,7 @@ def _generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[
                 "seed": view.seed * 1000 + view.round * 10 + number,
                 "generator": view.generator,
                 "fetched_at": view.started_at,
+                "purged": sorted(view.purged),
                 **generation.sampling(),
             },
             {"model": ArtifactId(view.generator), **_training_text(view, domain)},
@@ -215,7 +218,8 @@ def _unite(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]) ->
         outputs = view.completed[item.id].outputs
         inputs |= {f"{name}.{number}": outputs[name] for name in ("clean", "dropped")}
     name = item_id(view.round, Phase.FILTER, 0)
-    return WorkItem(name, Phase.FILTER, "unite", {"language": domain.language}, inputs)
+    params = {"language": domain.language, "purged": sorted(view.purged)}
+    return WorkItem(name, Phase.FILTER, "unite", params, inputs)
 
 
 def _pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkItem, ...]:
@@ -227,6 +231,7 @@ def _pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkI
         "seq_len": shape.seq_len,
         "synthetic_share": domain.mix_ratio.synthetic_share,
         "seed": view.seed,
+        "purged": sorted(view.purged),
     }
     return (WorkItem(item_id(view.round, Phase.PACK, 0), Phase.PACK, "pack", params, inputs),)
 
@@ -249,6 +254,7 @@ def _evaluate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[
             {
                 "piece": piece,
                 "pieces": EVALUATION_PIECES,
+                "purged": sorted(view.purged),
                 **domain.evaluation.model_dump(mode="json"),
             },
             inputs,

@@ -78,6 +78,7 @@ class CycleConductor:
             trained=last.artifact if last is not None and last.is_final else None,
             generator=cycle.generator,
             looks=cycle.looks_of_others("" if last is None else last.artifact),
+            purged=self._leading.purged(self._started),
         )
 
     def _begin(self, view: RoundView, phase: Phase) -> None:

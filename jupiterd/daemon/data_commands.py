@@ -11,6 +11,7 @@ from jupiterd.cluster.facts import DataRequested
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.data_sets import check_name, data_sets, find_data
 from jupiterd.daemon.member_commands import Arguments, Command
+from jupiterd.daemon.purging import purge_source
 from jupiterd.errors import ConflictError
 from jupiterd.ids import CycleId
 
@@ -67,4 +68,4 @@ def requested_data(
     )
 
 
-COMMANDS: Mapping[str, Command] = {"data.prepare": prepare_data}
+COMMANDS: Mapping[str, Command] = {"data.prepare": prepare_data, "data.purge": purge_source}

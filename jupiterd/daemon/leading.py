@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 
-from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.facts import CycleStarted, Fact
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.placement import Seat, choose
 from jupiterd.cluster.state import CycleState
@@ -104,6 +104,10 @@ class Leading:
     def cycle(self, cycle: CycleId) -> CycleState:
         """Return what the ledger says of a cycle."""
         return self.journal.state.cycles[cycle]
+
+    def purged(self, started: CycleStarted) -> frozenset[str]:
+        """Return the sources of which a cycle uses nothing any more."""
+        return self.journal.state.purged(started.domain, started.cycle)
 
     def names(self) -> dict[NodeId, str]:
         """Return the members with the names that people see."""

@@ -13,6 +13,7 @@ from jupiterd.cluster.facts import CheckpointCommitted, DataRequested
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cycle.audit import Committed, RoundAudit, Trained, audit
 from jupiterd.daemon.data_sets import data_sets
+from jupiterd.daemon.purging import purge_proofs
 from jupiterd.daemon.status_document import current_training, shown
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, short
@@ -112,7 +113,9 @@ async def _audited(node: "Node", run: CycleState) -> dict[str, Any]:
         "kind": run.kind,
     }
     proof = await asyncio.to_thread(_proof, node.library.store, made, committed, _trained(run))
-    return about | proof
+    purged = purge_proofs(run, node.journal.state)
+    is_clean = all(part["samples"] == 0 for each in purged for part in each["rounds"])
+    return about | proof | {"ok": proof["ok"] and is_clean, "purged": purged}
 
 
 def _proof(

@@ -4,19 +4,22 @@ Owns what goes into a round's stream of tokens and in which order. The tokenizer
 real text alone. Doesn't know who trains on it. The kept text of a round is held in memory.
 
 inputs: kept (sample folder), tokenizer (optional) · params: vocab_size, seq_len, synthetic_share,
-seed
+seed, purged
 outputs: tokenizer (the one given, or a new one), shards
 """
 
 import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import shuffle_key, take_synthetic
+from jupiterd.cycle.purge import LEFT_OUT_COUNT, PURGED_COUNT, Purge
 from jupiterd.errors import EmptySourceError, InvalidSettingError
 from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.contents import contents, write_contents
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
@@ -44,6 +47,8 @@ class PackParams:
     """Greatest share of the bytes that may be synthetic."""
     seed: int
     """Key of the documents' order and of the choice among synthetic ones."""
+    purged: tuple[str, ...] = ()
+    """Sources of which nothing may be packed, nor anything made from it."""
 
 
 def run(task: Task) -> TaskFinished:
@@ -53,6 +58,7 @@ def run(task: Task) -> TaskFinished:
         seq_len=int(task.params["seq_len"]),
         synthetic_share=float(task.params["synthetic_share"]),
         seed=int(task.params["seed"]),
+        purged=tuple(map(str, task.params.get("purged", ()))),
     )
     counts, reason = pack(
         task.inputs_named("kept"),
@@ -80,11 +86,16 @@ def pack(
         InvalidSettingError: the vocabulary doesn't fit 16 bits.
     """
     samples = sorted(read_all(kept), key=lambda sample: shuffle_key(sample.id, str(params.seed)))
-    chosen, reason = _mixed(samples, params)
+    purge = Purge(params.purged)
+    purge.learn(samples)
+    left_out = Counter(source for sample in samples if (source := purge.hit(sample)))
+    chosen, reason = _mixed(list(purge.left(samples)), params)
     _provide_tokenizer(tokenizer_dir, chosen, output_dir / "tokenizer", params)
     index = _write_shards(chosen, output_dir, params, progress)
     if not index.sequences:
         raise EmptySourceError(f"{index.tokens} tokens are too few for a sequence")
+    counted = contents(chosen, purge, left_out)
+    write_contents(output_dir / "shards", counted)
     counts: dict[str, float] = {
         "tokens": index.tokens,
         "sequences": index.sequences,
@@ -92,8 +103,16 @@ def pack(
         "bytes": index.bytes,
         "synthetic_documents": sum(sample.kind == "synthetic" for sample in chosen),
         "tokens_per_byte": index.tokens / index.bytes,
+        **_proof(counted["purged"]),
     }
     return counts, reason
+
+
+def _proof(purged: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
+    """Return what the ledger is told of each purged source."""
+    in_shards = {f"{PURGED_COUNT}{name}": found["in_shards"] for name, found in purged.items()}
+    left_out = {f"{LEFT_OUT_COUNT}{name}": found["left_out"] for name, found in purged.items()}
+    return {**in_shards, **left_out}
 
 
 def _mixed(samples: Sequence[Sample], params: PackParams) -> tuple[list[Sample], str]:

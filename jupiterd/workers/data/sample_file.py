@@ -77,8 +77,12 @@ class SampleWriter(LineWriter):
 
     def add(self, sample: Sample) -> None:
         """Append one sample."""
-        self._index.note(sample.id, self._frame_bytes)
-        self.write(sample.to_json())
+        self.add_line(sample.id, sample.to_json())
+
+    def add_line(self, sample_id: str, line: str) -> None:
+        """Append one sample that is a line already."""
+        self._index.note(sample_id, self._frame_bytes)
+        self.write(line)
 
     def __exit__(
         self,

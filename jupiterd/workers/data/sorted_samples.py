@@ -47,9 +47,9 @@ class SortedSampleWriter:
 
     def _write(self) -> None:
         with SampleWriter(self._folder) as writer:
-            for _, start, length in sorted(self._places):
+            for sample_id, start, length in sorted(self._places):
                 self._spool.seek(start)
-                writer.write(self._spool.read(length).decode())
+                writer.add_line(sample_id, self._spool.read(length).decode())
 
 
 def merged(folders: Iterable[Path]) -> Iterator[Sample]:

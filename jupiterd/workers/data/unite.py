@@ -7,13 +7,13 @@ batches; no text is held in memory.
 Which one of a group is kept depends on nothing but the group: real before synthetic, then the
 smallest id. So the same samples give the same bytes, however the work was cut and ordered.
 
-inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders) · params: language
+inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders) · params: language, purged
 outputs: kept (sample folder, by id), dropped (some of what was dropped here and in `clean`)
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +22,7 @@ from jupiterd.cycle.decontamination import Holdout
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.purge import Purge
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.drops import Drops
@@ -39,12 +40,16 @@ class Batches:
     clean: Sequence[Path]
     dropped: Sequence[Path]
     holdout: Sequence[Path]
+    purge: Purge = field(default_factory=Purge)
 
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     batches = Batches(
-        task.inputs_named("clean"), task.inputs_named("dropped"), task.inputs_named("holdout")
+        task.inputs_named("clean"),
+        task.inputs_named("dropped"),
+        task.inputs_named("holdout"),
+        Purge(map(str, task.params.get("purged", ()))),
     )
     counts = unite(batches, task.output_dir, str(task.params["language"]), task.progress)
     return TaskFinished({"kept": "kept", "dropped": "dropped"}, counts)
@@ -61,10 +66,11 @@ def unite(
     drops = Drops()
     for folder in batches.dropped:
         drops.add_kept(folder)
+    _purge(batches, drops)
     choice = _choose(batches, language, progress)
     kept: Counter[str] = Counter({"kept": 0, "kept_real": 0, "kept_synthetic": 0})
     with SampleWriter(output_dir / "kept") as writer:
-        for number, twins in enumerate(_by_text(batches.clean)):
+        for number, twins in enumerate(_by_text(batches)):
             sample, reason = twins[0], choice.reason(number)
             for twin in twins[1:]:
                 drops.add(twin, DropReason.DUPLICATE)
@@ -83,9 +89,20 @@ def unite(
     return {**kept, **drops.counts}
 
 
-def _by_text(folders: Sequence[Path]) -> Iterator[list[Sample]]:
+def _purge(batches: Batches, drops: Drops) -> None:
+    """Find out what is purged, before it could hide another source's copy."""
+    if not batches.purge.sources:
+        return
+    batches.purge.learn(read_all(batches.clean))
+    for sample in read_all(batches.clean):
+        if batches.purge.hit(sample):
+            drops.add(sample, DropReason.PURGED)
+
+
+def _by_text(batches: Batches) -> Iterator[list[Sample]]:
     """Yield the samples of each text, the one that is kept before its equals."""
-    for _, twins in groupby(merged(folders), key=attrgetter("id")):
+    left = batches.purge.left(merged(batches.clean))
+    for _, twins in groupby(left, key=attrgetter("id")):
         found = list(twins)
         yield sorted(found, key=_rank) if len(found) > 1 else found
 
@@ -123,7 +140,7 @@ def _choose(batches: Batches, language: str, progress: Progress) -> _Choice:
     holdout = Holdout(sample.text for sample in read_all(batches.holdout))
     near = NearDuplicates(is_code=is_code(language))
     is_real, is_held_out = bytearray(), bytearray()
-    for number, (sample, *_) in enumerate(_by_text(batches.clean), 1):
+    for number, (sample, *_) in enumerate(_by_text(batches), 1):
         leaks = sample.id in held_out_ids or holdout.contaminates(sample.text)
         # What leaks is near to nobody: a good text mustn't be dropped in favour of it.
         near.add("" if leaks else sample.text)

@@ -3,16 +3,17 @@
 Owns putting the four side by side over the same bytes. Doesn't decide anything (`judge` does).
 
 inputs: model, incumbent (optional; absent: the byte model takes its place), kept, holdout.N
-params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch
+params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged
 outputs: scores
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupiterd.cycle.gate import DocumentScore
+from jupiterd.cycle.purge import Purge
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.progress import Progress, silent
@@ -38,6 +39,7 @@ class ScoreInputs:
     incumbent: Path | None
     kept: Sequence[Path]
     holdout: Sequence[Path]
+    purge: Purge = field(default_factory=Purge)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def run(task: Task) -> TaskFinished:
         task.inputs.get("incumbent"),
         task.inputs_named("kept"),
         task.inputs_named("holdout"),
+        Purge(map(str, task.params.get("purged", ()))),
     )
     scores = score(inputs, params, task.progress)
     write_scores(task.output_dir / "scores", scores)
@@ -89,7 +92,7 @@ def score(
         EmptySourceError: this piece has no document, or there is no training text to count.
     """
     documents = choose_documents(
-        read_all(inputs.holdout), params.limits, params.piece, params.pieces
+        inputs.purge.left(read_all(inputs.holdout)), params.limits, params.piece, params.pieces
     )
     if not documents:
         raise EmptySourceError(f"piece {params.piece} of the evaluation has no held-out document")

@@ -4,7 +4,8 @@ Owns which functions are asked for, and the synthetic samples that come of it, e
 sample it began from as its parent. Doesn't judge them: they pass the same filters as real text.
 
 inputs: model, train.N (sample folders)
-params: template {kind, samples}, seed, max_tokens, temperature, top_p, batch, generator, fetched_at
+params: template {kind, samples}, seed, max_tokens, temperature, top_p, batch, generator,
+fetched_at, purged
 outputs: samples
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 import torch
 
 from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.purge import Purge
 from jupiterd.cycle.secrets import cleaned
 from jupiterd.errors import EmptySourceError, UsageError, WorkStoppedError
 from jupiterd.frames import TaskFinished
@@ -62,7 +64,8 @@ class Prompt:
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     params = _params(task.params)
-    documents = list(read_all(task.inputs_named("train")))
+    purge = Purge(map(str, task.params.get("purged", ())))
+    documents = list(purge.left(read_all(task.inputs_named("train"))))
     generator = open_generator(task.inputs["model"])
     prompts = choose_prompts(documents, generator, params)
     if not prompts:
@@ -178,6 +181,7 @@ def _sample(parent: Sample, text: str, params: GenerateParams) -> Sample:
         collector=COLLECTOR,
         fetched_at=params.fetched_at,
         language=parent.language,
+        source=parent.source,
         template=TEMPLATE,
         generator=params.generator,
         sampler={

@@ -24,6 +24,7 @@ from jupiterd.cluster.facts import (
     RoleAssigned,
     RolePinned,
     RoundCommitted,
+    SourcePurged,
     TokenIssued,
     TokenWithdrawn,
     TrainingStarted,
@@ -195,5 +196,8 @@ def sample_facts() -> list[Fact]:
         parked("x2", 2, is_parked=False),
         parked("k2", 2),
         parked("k2", 2, is_parked=False),
+        SourcePurged("python", "docs"),
+        SourcePurged("python", "docs", CYCLE),
+        SourcePurged("cooking", "https://example.org/"),
         UnknownFact("LineBraided", 1, {"leaf": "k3"}),
     ]

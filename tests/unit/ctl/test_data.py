@@ -114,3 +114,39 @@ def test_where_a_token_comes_from_is_told_up_to_the_real_sample(daemon, ctl, gol
     assert "\x1b" not in ran.out
     golden("data_why.txt", ran.out)
     assert json.loads(ctl("data", "why", "abababab", "-o", "json").out)["why"] == WHY
+
+
+PURGED = {"source": "docs", "domain": "python", "cycle": "", "already": False}
+
+
+def test_a_purge_says_what_it_means_and_insists_on_yes(daemon, ctl):
+    daemon.results["data.purge"] = PURGED
+    refused = ctl("data", "purge", "--source", "docs")
+    assert (refused.exit_code, daemon.executed) == (2, [])
+    assert "--yes" in refused.err
+    ran = ctl("data", "purge", "--source", "docs", "--domain", "python", "--yes")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert daemon.executed == [("data.purge", {"source": "docs", "domain": "python"})]
+    assert ran.out.splitlines() == [
+        "source docs is purged: every cycle on python packs nothing of it any more",
+        "what was made from it is left out too, and so is what is collected later",
+        "models and tokenizers that were trained on it stay as they are",
+        "jupiterctl data audit shows the proof once a round was packed",
+    ]
+
+
+def test_a_purge_is_of_a_domain_or_of_a_cycle(daemon, ctl):
+    given = ("--source", "docs", "--domain", "python", "--cycle", "ab", "--yes")
+    assert ctl("data", "purge", *given).exit_code == 2
+    assert daemon.executed == []
+
+
+def test_the_proof_of_a_purge_stands_in_the_audit(daemon, ctl):
+    proofs = [
+        {"source": "docs", "rounds": [{"round": 2, "samples": 0}]},
+        {"source": "forum", "rounds": []},
+    ]
+    daemon.documents["audit"] = {"audit": [audit() | {"purged": proofs}]}
+    out = ctl("data", "audit").out
+    assert "  source docs: purged, 0 samples in round 2\n" in out
+    assert "  source forum: purged; no round was packed since\n" in out

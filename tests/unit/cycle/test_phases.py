@@ -236,3 +236,20 @@ def test_scores_of_one_model_are_never_taken_for_those_of_another(domain: Domain
     assert isinstance(step, RunItems)
     assert step.phase is Phase.EVALUATE
     assert len(step.items) == EVALUATION_PIECES
+
+
+def test_what_was_purged_is_told_to_whoever_reads_samples(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    told: set[Phase] = set()
+    again: dict[str, WorkResult] = dict(completed)
+    for _ in range(5):
+        now = view(
+            again, round=2, generator=artifact("student"), purged=frozenset({"docs", "a"}),
+            trained=artifact("next"),
+        )  # fmt: skip
+        step, _ = next_step(now, domain, SHAPE)
+        assert isinstance(step, RunItems)
+        told |= {step.phase for item in step.items if item.params.get("purged") == ["a", "docs"]}
+        finish(step, again)
+    assert told == {Phase.GENERATE, Phase.FILTER, Phase.PACK, Phase.EVALUATE}

@@ -130,6 +130,9 @@ class Recording:
     def names(self) -> dict[NodeId, str]:
         return {A: "alpha"}
 
+    def purged(self, _started: object) -> frozenset[str]:
+        return frozenset()
+
     def pass_over(self, node: NodeId) -> None:
         self.passed_over.append(node)
 

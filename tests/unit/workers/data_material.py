@@ -13,7 +13,7 @@ from jupiterd.workers.data.sample_file import SampleWriter
 FETCHED_AT = "2026-01-02T03:04:05Z"
 
 
-def real(text, cluster="json", license_id="PSF-2.0"):
+def real(text, cluster="json", license_id="PSF-2.0", source=""):
     """Return a real sample."""
     return Sample(
         id=text_hash(text),
@@ -28,6 +28,7 @@ def real(text, cluster="json", license_id="PSF-2.0"):
         collector="python_stdlib@1",
         fetched_at=FETCHED_AT,
         language="code:python",
+        source=source,
     )
 
 

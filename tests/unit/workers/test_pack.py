@@ -1,5 +1,6 @@
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from jupiterd.cycle.document_index import DocumentIndex
 from jupiterd.cycle.lineage import text_hash
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.contents import CONTENTS_FILE
 from jupiterd.workers.data.pack import PackParams, pack
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
@@ -157,3 +159,24 @@ def test_the_worker_packs_and_transformers_loads_the_tokenizer(tmp_path, kept):
     assert loaded(TEXTS[0])["input_ids"] == ours.encode(TEXTS[0]).ids
     assert loaded.decode(loaded(TEXTS[0])["input_ids"]) == TEXTS[0]
     assert loaded.eos_token_id == 0
+
+
+def test_a_purged_source_is_left_out_with_all_that_was_made_from_it(tmp_path):
+    docs = [real(function(number), source="docs") for number in range(200, 210)]
+    child = replace(synthetic(function(300)), parents=(docs[0].id,))
+    grandchild = replace(synthetic(function(301)), parents=(child.id,), depth=2)
+    others = [*(real(text, source="code") for text in TEXTS), synthetic(function(302))]
+    everything = write(tmp_path / "all", [grandchild, *docs, *others, child])
+    rest = write(tmp_path / "rest", others)
+    purging = replace(PARAMS, purged=("docs", "never-heard-of"))
+    counts, _ = pack([everything], None, tmp_path / "a", purging)
+    pack([rest], None, tmp_path / "b", PARAMS)
+    assert counts["in_shards:docs"] == counts["in_shards:never-heard-of"] == 0
+    assert (counts["left_out:docs"], counts["left_out:never-heard-of"]) == (12, 0)
+    contents = json.loads((tmp_path / "a" / "shards" / CONTENTS_FILE).read_text())
+    assert contents["purged"]["docs"] == {"in_shards": 0, "left_out": 12}
+    assert contents["source"] == {"code": 40, "": 1}
+    assert contents["kind"] == {"real": 40, "synthetic": 1}
+    for name in ("00000.bin", "documents.index"):
+        paths = [tmp_path / side / "shards" / name for side in "ab"]
+        assert paths[0].read_bytes() == paths[1].read_bytes()

@@ -4,6 +4,8 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cycle.domain import LicensePolicy
+from jupiterd.cycle.lineage import text_hash
+from jupiterd.cycle.purge import Purge
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.clean import clean
@@ -33,7 +35,7 @@ def near(number):
     return long_function(number).replace(f"step_{number}_7 = first", f"step_{number}_7 = third")
 
 
-def do(tmp_path, batches, holdout=()):
+def do(tmp_path, batches, holdout=(), purged=()):
     """Clean the batches, unite them, and return the counts of uniting."""
     folders = []
     for number, samples in enumerate(batches):
@@ -41,7 +43,8 @@ def do(tmp_path, batches, holdout=()):
         clean(write(folder / "samples", samples), folder, "code:python", LicensePolicy())
         folders.append(folder)
     held_out = write(tmp_path / "holdout", [real(text) for text in holdout])
-    found = Batches([x / "clean" for x in folders], [x / "dropped" for x in folders], [held_out])
+    clean_ones, dropped = [x / "clean" for x in folders], [x / "dropped" for x in folders]
+    found = Batches(clean_ones, dropped, [held_out], Purge(purged))
     return unite(found, tmp_path / "out", "code:python")
 
 
@@ -164,3 +167,15 @@ def test_the_worker_does_it_twice_with_equal_bytes(tmp_path):
     assert ends[0].outputs == {"kept": "kept", "dropped": "dropped"}
     assert ends[0].counts["kept"] == 35
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_what_was_purged_is_dropped_before_it_can_hide_another_source_s_copy(tmp_path):
+    texts = [long_function(number) for number in range(6)]
+    copies = [real(texts[0], source="docs"), real(texts[0], source="code")]
+    docs = [*copies, real(near(1), source="docs"), real(texts[1], source="code")]
+    child = replace(synthetic(texts[3]), parents=(text_hash(near(1)),))
+    grandchild = replace(synthetic(texts[4]), parents=(child.id,), depth=2)
+    counts = do(tmp_path, [docs, [grandchild], [child]], purged=["docs"])
+    kept = {(sample.source, sample.text) for sample in read_samples(tmp_path / "out" / "kept")}
+    assert kept == {("code", texts[0]), ("code", texts[1])}
+    assert counts["dropped.purged"] == counts["dropped"] == 4

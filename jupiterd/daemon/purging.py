@@ -1,0 +1,116 @@
+"""Leaving a source out for good: the command that asks for it, and the proof that it was done.
+
+Owns its checks, what it records, and where the proof stands in the ledger. Doesn't know samples:
+`cycle.purge` says which are meant, and packing counts them.
+"""
+
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CycleStarted, SourcePurged
+from jupiterd.cluster.run_names import Named, meant
+from jupiterd.cluster.state import State
+from jupiterd.cycle.work import Phase
+from jupiterd.errors import InvalidDomainError, NotFoundError, UsageError
+from jupiterd.ids import CycleId
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from jupiterd.daemon.leading import Leading
+
+MAX_SOURCE_CHARACTERS = 2048
+
+
+async def purge_source(leading: "Leading", arguments: "Mapping[str, Any]") -> dict[str, Any]:
+    """Record that nothing of a source is used any more, by a domain's cycles or one cycle.
+
+    Raises:
+        NotFoundError: no such cycle, domain or source.
+        UsageError: no name or address is meant, or several cycles.
+    """
+    source = str(arguments["source"]).strip()
+    if not (0 < len(source) <= MAX_SOURCE_CHARACTERS and source.isprintable()):
+        raise UsageError(
+            f"a source's name or address has 1 to {MAX_SOURCE_CHARACTERS} printable characters"
+        )
+    state = leading.journal.state
+    started = [run.started for run in _cycles(state) if run.started is not None]
+    named = str(arguments.get("cycle") or "")
+    chosen = _of_cycle(started, named) if named else _of_domain(started, arguments.get("domain"))
+    domain, cycle = chosen[0].domain, chosen[0].cycle if named else ""
+    _check_that_it_is_known(source, chosen)
+    is_known = source in state.purged(domain, CycleId(cycle))
+    if not is_known:
+        await leading.record(SourcePurged(domain, source, cycle))
+    return {"source": source, "domain": domain, "cycle": cycle, "already": is_known}
+
+
+def purge_proofs(run: CycleState, state: State) -> list[dict[str, Any]]:
+    """Return for each purged source of a cycle what every round packed since holds of it."""
+    from jupiterd.cycle.purge import PURGED_COUNT  # what it imports takes memory, idle or not
+
+    if run.started is None:
+        return []
+    packed = sorted(
+        (fact for fact in run.completed.values() if fact.phase == Phase.PACK),
+        key=attrgetter("round"),
+    )
+    return [
+        {
+            "source": source,
+            "rounds": [
+                {"round": fact.round, "samples": int(fact.counts[PURGED_COUNT + source])}
+                for fact in packed
+                if PURGED_COUNT + source in fact.counts
+            ],
+        }
+        for source in sorted(state.purged(run.started.domain, run.started.cycle))
+    ]
+
+
+def _cycles(state: State) -> list[CycleState]:
+    return sorted(state.cycles.values(), key=attrgetter("start_order"), reverse=True)
+
+
+def _of_cycle(started: Iterable[CycleStarted], wanted: str) -> list[CycleStarted]:
+    found = meant([Named(each, each.cycle, [each.cycle]) for each in started], wanted)
+    if not found:
+        raise NotFoundError(f"no cycle is called {wanted}", "jupiterctl cluster branches")
+    return found
+
+
+def _of_domain(started: list[CycleStarted], wanted: object) -> list[CycleStarted]:
+    """Return the cycles of a domain, the newest first; without one that of the newest cycle."""
+    domain = wanted or (started[0].domain if started else "")
+    found = [each for each in started if each.domain == domain]
+    if not found:
+        raise NotFoundError(
+            f"no cycle was started on domain {domain}" if domain else "no cycle was started",
+            "a purge is about the data of cycles; jupiterctl cycle status shows the latest",
+        )
+    return found
+
+
+def _check_that_it_is_known(source: str, started: Iterable[CycleStarted]) -> None:
+    """Raise NotFoundError for a name that no domain file has: most likely it is mistyped."""
+    if ":" in source:
+        return
+    known = sorted({name for each in started for name in _names(each)})
+    if source not in known:
+        raise NotFoundError(
+            f"no source of that domain is called {source}",
+            f"sources: {', '.join(known)}; or give an address, such as https://example.org/docs",
+        )
+
+
+def _names(started: CycleStarted) -> list[str]:
+    from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
+
+    try:
+        domain = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
+    except InvalidDomainError:  # of another version
+        return []
+    return [source.name for source in domain.data_sources]

@@ -61,6 +61,32 @@ def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given:
 
 
 @command.command()
+@click.option("--domain", required=True, metavar="NAME|FILE", help="What to become an expert in.")
+@click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
+@click.option("--size", default="1m", show_default=True, help="Size of the model.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), hidden=True)
+@click.option("--engine", type=click.Choice(WANTED), default=AUTO, show_default=True)
+@click.pass_obj
+def plan(invocation: Invocation, **given: Any) -> None:
+    """Show what a cycle would collect, train and take; start nothing.
+
+    \b
+    Examples:
+      jupiterctl cycle plan --domain python --size 100m
+      jupiterctl cycle plan --domain ./cooking.yaml --rounds 5 -o json
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    arguments = start_arguments(**given)
+    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.domain_cost import cost_lines, domain_cost
+    from jupiterd.cycle.domain import parse_domain
+
+    domain = parse_domain(arguments["domain_yaml"], "domain.yaml")
+    told = order(invocation.state_dir, "cycle.plan", arguments)
+    planned = {**told, "plan": domain_cost(domain)}
+    Console.of(invocation).show(planned, lambda: cost_lines(planned))
+
+
+@command.command()
 @click.pass_obj
 def status(invocation: Invocation) -> None:
     """Show the running cycle, or the last one.

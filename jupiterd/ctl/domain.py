@@ -1,15 +1,20 @@
 """`jupiterctl domain ...`: what a model is to become an expert in."""
 
-from typing import Any
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
-from jupiterd.ctl.domain_files import read_domain_file, shipped_domains
+from jupiterd.ctl.domain_files import DomainFile, read_domain_file, shipped_domains
 from jupiterd.ctl.invocation import Invocation
-from jupiterd.errors import InvalidDomainError
-from jupiterd.formats import table
+from jupiterd.errors import EmptySourceError, InvalidDomainError, UsageError
+from jupiterd.formats import plain, table
+
+if TYPE_CHECKING:
+    from jupiterd.ctl.source_reach import Reached
 
 
 @click.group(cls=Group)
@@ -39,28 +44,105 @@ def list_domains(invocation: Invocation) -> None:
 
 @command.command()
 @click.argument("domain", metavar="NAME|FILE")
+@click.option("--offline", is_flag=True, help="Check the file alone; ask no source.")
 @click.pass_obj
-def lint(invocation: Invocation, domain: str) -> None:
-    """Check a domain file; show every mistake with its line.
+def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
+    """Check a domain file and reach its sources; show every mistake with its line.
+
+    Each source is asked for a moment: a look at the disk, git ls-remote, a HEAD request. Folders
+    are looked for on this machine, though another one may collect them.
 
     \b
     Examples:
       jupiterctl domain lint python
-      jupiterctl domain lint ./cooking.yaml
+      jupiterctl domain lint ./cooking.yaml --offline
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.cycle.domain import domain_mistakes
 
     file = read_domain_file(domain)
     mistakes = domain_mistakes(file.text, str(file.path))
+    sources = [] if mistakes or offline else _reached(file)
     Console.of(invocation).show(
-        {"schema": SCHEMA, "file": str(file.path), "mistakes": list(mistakes)},
-        lambda: mistakes or [f"{file.path}: no mistakes"],
+        {
+            "schema": SCHEMA,
+            "file": str(file.path),
+            "mistakes": list(mistakes),
+            "sources": [asdict(source) for source in sources],
+        },
+        lambda: mistakes or [f"{file.path}: no mistakes", *map(_reach_line, sources)],
     )
     if mistakes:
         count = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         raise InvalidDomainError(
             f"{file.path} has {count}", "config/domains/_template.yaml shows every key"
         )
+    if missed := [source.name for source in sources if source.problem]:
+        raise EmptySourceError(
+            f"sources that can't be reached: {', '.join(missed)}",
+            "mend them, or check the file alone with --offline",
+        )
+
+
+@command.command()
+@click.argument("name")
+@click.option("--language", metavar="LANGUAGE", default="", help="Such as en, or code:python.")
+@click.option("--from-template", is_flag=True, help="With every key there is, and its default.")
+@click.pass_obj
+def new(invocation: Invocation, name: str, language: str, *, from_template: bool) -> None:
+    """Write a commented domain file NAME.yaml into the current folder; overwrite nothing.
+
+    \b
+    Examples:
+      jupiterctl domain new cooking --language es
+      jupiterctl domain new rust --language code:rust --from-template
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.new_domain import write_new_domain
+
+    path = write_new_domain(Path(), name, language, with_every_key=from_template)
+    Console.of(invocation).show(
+        {"schema": SCHEMA, "domain": name, "file": str(path.resolve())},
+        lambda: [
+            f"{path} is written: say in it where its text comes from",
+            f"check it: jupiterctl domain lint {name}",
+            f"start it: jupiterctl cycle start --domain {name}",
+        ],
+    )
+
+
+@command.command("schema")
+@click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Write it there.")
+@click.pass_obj
+def show_schema(invocation: Invocation, to: Path | None) -> None:
+    """Print the JSON Schema of domain files, for editors; asks no daemon.
+
+    \b
+    Examples:
+      jupiterctl domain schema --to domain.schema.json
+      jupiterctl domain schema | jq .properties
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.domain_schema import domain_schema
+
+    text, console = domain_schema(), Console.of(invocation)
+    if to is None:
+        console.line(text.rstrip("\n"))
+        return
+    try:
+        to.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{to} can't be written: {error.strerror or error}") from error
+    console.show({"schema": SCHEMA, "file": str(to)}, lambda: [f"{to} is written"])
+
+
+def _reached(file: DomainFile) -> list["Reached"]:
+    from jupiterd.ctl.source_reach import reach
+    from jupiterd.cycle.domain import parse_domain
+
+    return reach(parse_domain(file.text, str(file.path)).data_sources)
+
+
+def _reach_line(source: "Reached") -> str:
+    found = plain(source.problem) if source.problem else "can be reached"
+    return f"source {source.name} ({source.kind}, {plain(source.where)}): {found}"
 
 
 def _described(name: str) -> dict[str, Any]:

@@ -31,7 +31,10 @@ def shipped_domains() -> dict[str, Path]:
 
 
 def read_domain_file(name_or_file: str) -> DomainFile:
-    """Return the file of a domain that Jupiter ships, or the file itself.
+    """Return the file itself, or that of a domain: the user's own comes before Jupiter's.
+
+    A name is looked for as NAME.yaml in the current folder, then in config/domains below it, then
+    among the domains that come with Jupiter.
 
     Raises:
         NotFoundError: there is no such domain or file.
@@ -55,6 +58,8 @@ def read_domain_file(name_or_file: str) -> DomainFile:
 def _located(name_or_file: str) -> Path:
     if "/" in name_or_file or name_or_file.endswith(SUFFIXES):
         return Path(name_or_file)
+    if (own := _own(name_or_file)) is not None:
+        return own
     domains = shipped_domains()
     if name_or_file in domains:
         return domains[name_or_file]
@@ -63,3 +68,10 @@ def _located(name_or_file: str) -> Path:
     raise NotFoundError(
         f"there is no domain {name_or_file!r}", f"{meant}jupiterctl domain list shows the domains"
     )
+
+
+def _own(name: str) -> Path | None:
+    """Return the user's own file of a domain, or None."""
+    folders = (Path(), Path("config", "domains"))
+    paths = (folder / f"{name}{suffix}" for folder in folders for suffix in SUFFIXES)
+    return next((path for path in paths if path.is_file()), None)

@@ -62,6 +62,7 @@ class Commands:
         self._one_at_a_time = asyncio.Lock()
         self._verbs = {
             "cycle.start": self._start_cycle,
+            "cycle.plan": self._plan_cycle,
             "cycle.stop": self._stop_cycle,
             **member_commands.COMMANDS,
             **line_commands.COMMANDS,
@@ -123,29 +124,13 @@ class Commands:
                 "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
             )
         train_commands.check_that_no_training_runs(leading)
-        from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
-
-        text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
-        domain = parse_domain(text, f"{name}.yaml")
-        rounds = int(arguments.get("rounds", 1))
-        if not 1 <= rounds <= MAX_ROUNDS:
-            raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
-        engine = check_wanted(str(arguments.get("engine", AUTO)))
-        size, seed = str(arguments.get("size", "1m")), int(arguments.get("seed", 1))
-        model, foretold = _foretold(leading, engine, size, domain, seed)
-        started = CycleStarted(
-            cycle=CycleId(secrets.token_hex(8)),
-            domain=domain.domain,
-            domain_yaml=text,
-            rounds=rounds,
-            size=size,
-            seed=seed,
-            started_at=wall_iso(),
-            model_yaml=model,
-            engine=engine,
-        )
+        started, foretold = _asked(leading, arguments)
         await leading.record(started)
-        return {"cycle": started.cycle, "domain": domain.domain, **foretold}
+        return {"cycle": started.cycle, "domain": started.domain, **foretold}
+
+    async def _plan_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+        started, foretold = _asked(leading, arguments)
+        return {"domain": started.domain, "rounds": started.rounds, **foretold}
 
     async def _stop_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         wanted = str(arguments.get("cycle") or "")
@@ -167,6 +152,32 @@ class Commands:
             if cycle.started and not cycle.finished and cycle.started.cycle.startswith(wanted)
         )
         return next(running, None)
+
+
+def _asked(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted, dict[str, Any]]:
+    """Return the cycle that is asked for, and what is to be expected of its first round."""
+    from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
+
+    text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
+    domain = parse_domain(text, f"{name}.yaml")
+    rounds = int(arguments.get("rounds", 1))
+    if not 1 <= rounds <= MAX_ROUNDS:
+        raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
+    engine = check_wanted(str(arguments.get("engine", AUTO)))
+    size, seed = str(arguments.get("size", "1m")), int(arguments.get("seed", 1))
+    model, foretold = _foretold(leading, engine, size, domain, seed)
+    started = CycleStarted(
+        cycle=CycleId(secrets.token_hex(8)),
+        domain=domain.domain,
+        domain_yaml=text,
+        rounds=rounds,
+        size=size,
+        seed=seed,
+        started_at=wall_iso(),
+        model_yaml=model,
+        engine=engine,
+    )
+    return started, foretold
 
 
 def _foretold(

@@ -156,3 +156,26 @@ def test_the_help_of_what_is_seldom_used_is_as_people_read_it(ctl, golden, verb)
 def test_stop_asks_nothing_without_a_terminal(daemon, ctl, given, sent):
     assert ctl("cycle", "stop", *given).exit_code == 0
     assert daemon.executed == [("cycle.stop", sent)]
+
+
+def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, tmp_path, golden):
+    daemon.results["cycle.plan"] = {
+        "schema": "jupiter/v1",
+        "domain": "plan",
+        "rounds": 3,
+        "sheet": ["Model 1m: d_model=128", "Expected 10,000 tokens/s, done in 8 min"],
+    }
+    file = tmp_path / "plan.yaml"
+    file.write_text(
+        "version: 1\ndomain: plan\ntitle: A plan\nlanguage: en\nholdout: {salt: s}\n"
+        "generation: {templates: [{kind: complete_function, samples: 20}], max_tokens: 64}\n"
+        "data_sources:\n- {kind: folder, path: /texts, license: MIT}\n"
+        "- {kind: web, urls: ['https://a.org/', 'https://b.org/'], max_pages: 9000}\n"
+    )
+    ran = ctl("cycle", "plan", "--domain", str(file), "--rounds", "3")
+    assert (ran.exit_code, ran.err) == (0, "")
+    golden("cycle_plan.txt", ran.out)
+    assert [verb for verb, _ in daemon.executed] == ["cycle.plan"]
+    plan = json.loads(ctl("cycle", "plan", "--domain", str(file), "-o", "json").out)["plan"]
+    assert plan["sources"][1]["max_pages"] == 9000
+    assert plan["generated_tokens"] == 20 * 64

@@ -1,9 +1,14 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from jupiterd.ctl.domain_files import read_domain_file, shipped_domains
+from jupiterd.ctl.domain_schema import domain_schema
+from jupiterd.cycle.domain import parse_domain
 from jupiterd.errors import InvalidDomainError, NotFoundError
+from jupiterd.locations import config_folder
 
 
 def test_the_list_has_python_and_not_the_template(ctl):
@@ -23,7 +28,7 @@ def test_the_list_for_scripts_names_the_file(ctl):
 
 def test_every_shipped_domain_has_no_mistakes(ctl):
     for name in shipped_domains():
-        ran = ctl("domain", "lint", name)
+        ran = ctl("domain", "lint", name, "--offline")
         assert (ran.exit_code, ran.out.endswith("no mistakes\n")) == (0, True)
 
 
@@ -75,3 +80,79 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
 def test_a_folder_is_refused(tmp_path):
     with pytest.raises(InvalidDomainError, match="can't be read"):
         read_domain_file(f"{tmp_path}/")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Work in an empty folder of one's own."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("options", [(), ("--from-template",)])
+def test_a_new_domain_has_its_name_and_no_mistakes(ctl, here, options):
+    ran = ctl("domain", "new", "cooking", "--language", "es", *options)
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert "jupiterctl cycle start --domain cooking" in ran.out
+    text = (here / "cooking.yaml").read_text()
+    domain = parse_domain(text, "cooking.yaml")
+    assert (domain.domain, domain.language, domain.holdout.salt) == ("cooking", "es", "cooking-1")
+    assert text.count("#") > 10
+    schema = re.search(r"^# yaml-language-server: \$schema=(.*)$", text, re.MULTILINE)
+    assert json.loads(Path(schema[1]).read_text())["title"] == "A domain of Jupiter"
+    assert ctl("domain", "lint", "cooking", "--offline").exit_code == 0
+
+
+def test_a_new_domain_overwrites_nothing(ctl, here):
+    (here / "cooking.yaml").write_text("mine")
+    assert ctl("domain", "new", "cooking").exit_code == 7
+    assert (here / "cooking.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code"),
+    [
+        (("../up",), 2),
+        (("Cooking",), 2),
+        (("true",), 2),
+        (("python",), 7),
+        (("cooking", "--language", "no\nway"), 2),
+    ],
+)
+def test_what_can_be_no_domain_is_refused_and_nothing_is_written(ctl, here, arguments, exit_code):
+    assert ctl("domain", "new", *arguments).exit_code == exit_code
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["cooking.yaml", "cooking.yml", "config/domains/cooking.yaml"])
+def test_a_domain_of_one_s_own_is_found_by_its_name(ctl, here, place):
+    ctl("domain", "new", "cooking")
+    (here / place).parent.mkdir(parents=True, exist_ok=True)
+    (here / "cooking.yaml").rename(here / place)
+    assert read_domain_file("cooking").path == Path(place)
+
+
+def test_the_template_can_be_copied_under_another_name(ctl, here):
+    template = config_folder() / "domains" / "_template.yaml"
+    (here / "my_domain.yaml").write_text(template.read_text())
+    assert ctl("domain", "lint", "my_domain", "--offline").exit_code == 0
+
+
+def test_the_schema_that_lies_beside_the_domains_is_current(ctl, here):
+    assert ctl("domain", "schema", "--to", "new.json").exit_code == 0
+    lying = config_folder() / "domains" / "domain.schema.json"
+    assert (here / "new.json").read_text() == lying.read_text(), "jupiterctl domain schema --to it"
+    assert ctl("domain", "schema").out == lying.read_text()
+
+
+def test_every_key_of_the_schema_is_described():
+    schema = json.loads(domain_schema())
+    parts = {"Domain": schema, **schema["$defs"]}
+    keys = {(part, key) for part in parts for key in parts[part].get("properties", {})}
+    silent = {
+        (part, key)
+        for part, key in keys
+        if key != "kind" and "description" not in parts[part]["properties"][key]
+    }
+    assert len(keys) > 80
+    assert silent <= {("Domain", key) for key in parts["Domain"]["properties"]}

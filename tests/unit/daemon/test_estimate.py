@@ -203,7 +203,10 @@ async def test_a_cycle_is_planned_for_the_memory_as_well(tmp_path: Path) -> None
         one.leadership.leading = leading
         text = (Path(__file__).parents[3] / "config/domains/python.yaml").read_text()
         told = {"domain_yaml": text, "domain_name": "python"}
+        planned = await Commands(one)._plan_cycle(leading, {**told, "size": "1b"})
+        assert not one.journal.state.cycles  # nothing is started by that
         done = await Commands(one)._start_cycle(leading, {**told, "size": "1b"})
+        assert planned["sheet"] == done["sheet"]
         started = leading.cycle(CycleId(done["cycle"])).started
         assert started is not None
         shape = parse_model(started.model_yaml)

@@ -1,0 +1,76 @@
+"""What a domain's file says that a cycle may take at most: of each source, and of the generator.
+
+Owns the words. What the training takes is foretold by the daemon, which knows the machines.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupiterd.ctl.source_reach import where
+from jupiterd.cycle.domain import Domain
+from jupiterd.formats import plain
+
+_BOUNDS = (
+    ("max_pages", "pages"),
+    ("max_entries", "entries"),
+    ("max_documents", "rows"),
+    ("max_files", "files"),
+)
+"""Key of a source -> what it bounds."""
+
+Plain = dict[str, Any]
+
+
+def domain_cost(domain: Domain) -> Plain:
+    """Return the bounds of each source and of what is generated in a round."""
+    samples = sum(template.samples for template in domain.generation.templates)
+    return {
+        "sources": [
+            {
+                "name": source.name,
+                "kind": source.kind,
+                "where": where(source),
+                "max_bytes": source.max_bytes,
+                **{
+                    key: getattr(source, key)
+                    for key in (*dict(_BOUNDS), "delay_s")
+                    if hasattr(source, key)
+                },
+            }
+            for source in domain.data_sources
+        ],
+        "generated_samples": samples,
+        "generated_tokens": samples * domain.generation.max_tokens,
+        "holdout_fraction": domain.holdout.fraction,
+    }
+
+
+def cost_lines(planned: Mapping[str, Any]) -> list[str]:
+    """Return the plan as people read it."""
+    plan = planned["plan"]
+    count = int(planned["rounds"])
+    rounds = "one round" if count == 1 else f"{count} rounds"
+    foretold = list(map(plain, planned.get("sheet", ())))
+    most = f"{plan['generated_samples']:,} samples, {plan['generated_tokens']:,} tokens"
+    return [
+        f"{plain(planned['domain'])}, {rounds}; nothing is started",
+        *map(_source_line, plan["sources"]),
+        f"held out: {plan['holdout_fraction']:.0%} of the sites, repositories or topmost folders",
+        f"generated, in each round from the first promotion on: at most {most}",
+        *(foretold or ["no machine that could train is here, so nothing is foretold of training"]),
+    ]
+
+
+def _source_line(source: Mapping[str, Any]) -> str:
+    bounds = [f"{source[key]:,} {unit}" for key, unit in _BOUNDS if key in source]
+    bounds.append(f"{source['max_bytes'] / 2**30:,.2f} GiB")
+    line = f"source {source['name']} ({source['kind']}, {plain(source['where'])}): at most "
+    line += " or ".join(bounds)
+    if delay_s := source.get("delay_s"):
+        pages = source.get("max_pages") or source.get("max_entries") or 0
+        line += f", {delay_s:g} s apart for each host: up to {_hours(pages * delay_s)}"
+    return line
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} h" if seconds >= 3600 else f"{seconds / 60:.0f} min"

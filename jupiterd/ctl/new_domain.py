@@ -1,0 +1,68 @@
+"""Writing a new domain file, from one of those that come with Jupiter.
+
+Owns what is changed in the copy. Doesn't know what a domain file must say.
+"""
+
+import re
+from pathlib import Path
+
+from jupiterd.ctl.domain_files import shipped_domains
+from jupiterd.errors import ConflictError, JupiterError, UsageError
+from jupiterd.locations import config_folder
+
+SCHEMA_FILE = "domain.schema.json"
+
+_NAME = re.compile(r"(?!(true|false|null)$)[a-z][a-z0-9_-]{0,31}")
+_LANGUAGE = re.compile(r"(code:)?[a-z][a-z0-9+#-]{0,31}")
+
+
+def write_new_domain(folder: Path, name: str, language: str, *, with_every_key: bool) -> Path:
+    """Write NAME.yaml into a folder and return its path.
+
+    Raises:
+        ConflictError: there is one, or Jupiter comes with a domain of that name.
+        UsageError: the name or the language can't be.
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} can't be a domain's name",
+            "take up to 32 lower-case letters, digits, - and _, a letter first",
+        )
+    if language and not _LANGUAGE.fullmatch(language):
+        raise UsageError(f"{language!r} is no language", "give one such as en, or code:python")
+    if name in shipped_domains():
+        raise ConflictError(f"Jupiter comes with a domain {name}", "choose another name")
+    path = folder / f"{name}.yaml"
+    shipped = config_folder() / "domains"
+    text = (shipped / ("_template.yaml" if with_every_key else "_new.yaml")).read_text("utf-8")
+    return _written(path, _named(text, name, language, shipped / SCHEMA_FILE))
+
+
+def _named(text: str, name: str, language: str, schema: Path) -> str:
+    """Return the text with its own name, wherever the file that it is a copy of names itself."""
+    changes = [
+        (r"^(# yaml-language-server: \$schema=).*$", schema.resolve().as_posix()),
+        (r"^(domain: ).*$", name),
+        (r"^(  salt: ).*$", f"{name}-1"),
+        (r"^(    path: ~/)new$", name),
+    ]
+    if language:
+        changes.append((r"^(language: ).*$", language))
+    for pattern, value in changes:
+        text = re.sub(
+            pattern, lambda found, value=value: found[1] + value, text, flags=re.MULTILINE
+        )
+    return text
+
+
+def _written(path: Path, text: str) -> Path:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ConflictError(f"{path} is there already", "choose another name") from error
+    except OSError as error:
+        raise JupiterError(
+            f"{path} can't be written: {error.strerror or error}", "change to another folder"
+        ) from error
+    return path

@@ -83,7 +83,7 @@ def prepare(
 @command.command("list")
 @click.pass_obj
 def list_data(invocation: Invocation) -> None:
-    """List the data sets of the cluster, the newest first.
+    """List the data sets of the cluster and the data of each round, the newest first.
 
     \b
     Examples:
@@ -144,6 +144,35 @@ def why(invocation: Invocation, what: str) -> None:
 
     document = ask(invocation.state_dir, f"why/{what}")
     Console.of(invocation).show(document, lambda: why_lines(document["why"]))
+
+
+@command.command()
+@click.argument("run", metavar="RUN[/ROUND]")
+@click.option("--format", "form", type=click.Choice(("jsonl", "parquet")), default="jsonl")
+@click.option(
+    "--to", metavar="FILE", required=True, type=click.Path(path_type=Path, dir_okay=False)
+)
+@click.pass_obj
+def export(invocation: Invocation, run: str, form: str, to: Path) -> None:
+    """Write the samples that a round trains on into a file, each with its provenance.
+
+    RUN is a cycle's domain or id; without ROUND the newest is meant. What was purged since is left
+    out. Parquet needs the extra jupiterd[parquet].
+
+    \b
+    Examples:
+      jupiterctl data export python --to python.jsonl
+      jupiterctl data export python/2 --format parquet --to python.parquet
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.data_export import write_export
+
+    exported = ask(invocation.state_dir, f"export/{run}")["export"]
+    written = write_export(exported, form, to)
+    Console.of(invocation).show(
+        {"schema": SCHEMA, "file": str(to), "format": form, "samples": written},
+        lambda: [f"{to}: {written:,} samples of {exported['name']}, round {exported['round']}"],
+    )
 
 
 @command.command()

@@ -14,10 +14,38 @@ HEADERS = ("NAME", "ID", "STATE", "TOKENS", "DOCUMENTS", "HELD OUT", "VOCABULARY
 Row = Mapping[str, Any]
 
 
+ROUND_HEADERS = ("ROUND", "SHARDS", "TOKENS", "SAMPLES", "SYNTHETIC", "SOURCES", "LICENCES")
+MAX_SHOWN = 3
+"""So many sources or licences are named in a line of the table."""
+
+
 def data_table(document: Row) -> list[str]:
-    """Return the lines of the table of data sets."""
-    rows = document.get("data") or []
-    return table(HEADERS, [_row(row) for row in rows]) if rows else ["no data set has been made"]
+    """Return the lines of the table of data sets, then those of the data of rounds."""
+    rows, rounds = document.get("data") or [], document.get("rounds") or []
+    lines = table(HEADERS, [_row(row) for row in rows]) if rows else []
+    between = [""] if rows and rounds else []
+    lines += between + (table(ROUND_HEADERS, list(map(_round_row, rounds))) if rounds else [])
+    return lines or ["no data set has been made"]
+
+
+def _round_row(row: Row) -> tuple[str, ...]:
+    counts = (row.get(key) for key in ("tokens", "documents", "synthetic_documents"))
+    contents = row.get("contents") or {}
+    return (
+        f"{plain(row['name'])}/{row['round']}",
+        short(row["shards"]),
+        *(MISSING if count is None else f"{count:,}" for count in counts),
+        _shares(contents.get("source")),
+        _shares(contents.get("license")),
+    )
+
+
+def _shares(counts: Mapping[str, int] | None) -> str:
+    if not counts:
+        return MISSING
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    told = ", ".join(f"{plain(name) or MISSING} {count:,}" for name, count in ranked[:MAX_SHOWN])
+    return told + (f" and {len(ranked) - MAX_SHOWN} more" if len(ranked) > MAX_SHOWN else "")
 
 
 def _row(row: Row) -> tuple[str, ...]:

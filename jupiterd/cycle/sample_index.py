@@ -97,6 +97,11 @@ class SampleIndex:
             places.append(place)
         return places
 
+    def frames(self) -> Iterator[tuple[int, int]]:
+        """Yield where each frame begins in the file, and where it ends."""
+        for number in range(self._frames):
+            yield self._frame(number)
+
     def ids(self) -> Iterator[str]:
         """Yield every id in their order; one that stands twice comes twice."""
         return (self._place(number).id for number in range(self.samples))
@@ -117,10 +122,13 @@ class SampleIndex:
         digest, frame, line_at = _ENTRY.unpack_from(self._data, at)
         if frame >= self._frames:
             raise CorruptArtifactError(f"{INDEX_FILE} names a frame that isn't there")
-        ends_at = _HEAD.size + frame * _OFFSET.size
+        return Place(digest.hex(), *self._frame(frame), line_at)
+
+    def _frame(self, number: int) -> tuple[int, int]:
+        ends_at = _HEAD.size + number * _OFFSET.size
         (first,) = _OFFSET.unpack_from(self._data, ends_at)
         (end,) = _OFFSET.unpack_from(self._data, ends_at + _OFFSET.size)
-        return Place(digest.hex(), first, end, line_at)
+        return first, end
 
 
 def prefix_bounds(prefix: str) -> tuple[bytes, bytes]:
@@ -151,10 +159,29 @@ def line_in(frame: bytes, line_at: int) -> str:
     Raises:
         CorruptArtifactError: the frame is damaged, or larger than any may be.
     """
+    text = _unpacked(frame)
+    try:
+        return text[line_at : text.index(b"\n", line_at)].decode()
+    except ValueError as error:
+        raise CorruptArtifactError(f"a frame of samples can't be read: {error}") from error
+
+
+def lines_in(frame: bytes) -> list[str]:
+    """Return all lines of a packed frame, without their ends.
+
+    Raises:
+        CorruptArtifactError: the frame is damaged, or larger than any may be.
+    """
+    try:
+        return [line.decode() for line in _unpacked(frame).split(b"\n")[:-1]]
+    except ValueError as error:
+        raise CorruptArtifactError(f"a frame of samples can't be read: {error}") from error
+
+
+def _unpacked(frame: bytes) -> bytes:
     try:
         if not 0 <= zstandard.frame_content_size(frame) <= MAX_FRAME_BYTES:
             raise CorruptArtifactError("a frame of samples is larger than any may be")
-        text = zstandard.ZstdDecompressor().decompress(frame)
-        return text[line_at : text.index(b"\n", line_at)].decode()
-    except (zstandard.ZstdError, ValueError) as error:
+        return zstandard.ZstdDecompressor().decompress(frame)
+    except zstandard.ZstdError as error:
         raise CorruptArtifactError(f"a frame of samples can't be read: {error}") from error

@@ -50,6 +50,7 @@ class ControlService(control_pb2_grpc.ControlServicer):
         self._slow_nouns: dict[str, Callable[[Node, str], Awaitable[Document]]] = {
             "audit": audit_document,
             "why": _why_document,
+            "export": _export_document,
         }
         """The same of documents that are read from the disk."""
 
@@ -122,6 +123,12 @@ async def _why_document(node: "Node", wanted: str) -> Document:
     from jupiterd.daemon.why_document import why_document  # its libraries take memory, idle or not
 
     return await why_document(node, wanted)
+
+
+async def _export_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.export_document import export_document
+
+    return await export_document(node, wanted)
 
 
 async def serve_control(node: "Node") -> grpc.aio.Server:

@@ -14,6 +14,7 @@ from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cycle.audit import Committed, RoundAudit, Trained, audit
 from jupiterd.daemon.data_sets import data_sets
 from jupiterd.daemon.purging import purge_proofs
+from jupiterd.daemon.round_data import round_rows
 from jupiterd.daemon.status_document import current_training, shown
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, short
@@ -40,7 +41,8 @@ def data_document(node: "Node", run_id: str) -> dict[str, Any]:
     """Return every data set, the newest first, or one as it is being made."""
     if not run_id:
         rows = [_row(node, run, asked) for run, asked in data_sets(node.journal.state)]
-        return {"schema": SCHEMA, "data": rows}
+        rounds = round_rows(node.journal.state, node.library.store)
+        return {"schema": SCHEMA, "data": rows, "rounds": rounds}
     run = node.journal.state.cycles.get(CycleId(run_id))
     is_known = run is not None and run.requested is not None
     return {"schema": SCHEMA, "data": shown(node, run) if run and is_known else None}

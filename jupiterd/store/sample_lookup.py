@@ -5,13 +5,20 @@ folder, or who asks.
 """
 
 import mmap
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from jupiterd.cycle.document_index import DOCUMENTS_FILE, Document, DocumentIndex
 from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.sample_index import INDEX_FILE, SAMPLES_FILE, Place, SampleIndex, line_in
+from jupiterd.cycle.sample_index import (
+    INDEX_FILE,
+    SAMPLES_FILE,
+    Place,
+    SampleIndex,
+    line_in,
+    lines_in,
+)
 from jupiterd.errors import CorruptArtifactError
 
 
@@ -38,6 +45,30 @@ def read_sample(folder: Path, place: Place) -> Sample:
     except OSError as error:
         raise CorruptArtifactError(f"{SAMPLES_FILE} can't be read") from error
     return Sample.from_json(line_in(frame, place.line_at))
+
+
+def stored_samples(folder: Path) -> Iterator[Sample]:
+    """Yield all samples of a folder in their order.
+
+    Raises:
+        CorruptArtifactError: a file is damaged.
+    """
+    try:
+        with _mapped(folder / INDEX_FILE) as data, (folder / SAMPLES_FILE).open("rb") as file:
+            for first, end in SampleIndex(memoryview(b"") if data is None else data).frames():
+                file.seek(first)
+                yield from map(Sample.from_json, lines_in(file.read(end - first)))
+    except OSError as error:
+        raise CorruptArtifactError(f"{SAMPLES_FILE} can't be read") from error
+
+
+def document_ids(folder: Path) -> frozenset[str]:
+    """Return the ids of all samples among the tokens of a folder of shards."""
+    with _mapped(folder / DOCUMENTS_FILE) as data:
+        if data is None:
+            return frozenset()
+        index = DocumentIndex(data)
+        return frozenset(index.document(number).sample_id for number in range(index.documents))
 
 
 def document_at(folder: Path, offset: int) -> tuple[Document | None, int]:

@@ -83,6 +83,19 @@ def test_the_list_shows_what_there_is(daemon, ctl, golden):
     assert ctl("data", "list").out == "no data set has been made\n"
 
 
+def test_the_data_of_rounds_is_listed_with_where_it_comes_from(daemon, ctl, golden):
+    sources = {"stdlib": 590, "docs": 12, "forum": 3, "\x1b[2J": 1, "": 1}
+    counts = {"tokens": 1234567, "documents": 607, "synthetic_documents": 17}
+    daemon.documents["data"]["rounds"] = [
+        {"name": "python", "round": 2, "shards": "5" * 64, "contents": None},
+        {"name": "python", "round": 1, "shards": "6" * 64, **counts,
+         "contents": {"source": sources, "license": {"PSF-2.0": 607}}},
+    ]  # fmt: skip
+    golden("data_list_rounds.txt", ctl("data", "list").out)
+    daemon.documents["data"]["data"] = []
+    assert ctl("data", "list").out.startswith("ROUND ")
+
+
 def test_an_audit_that_holds_exits_with_0(daemon, ctl, golden):
     ran = ctl("data", "audit")
     assert (ran.exit_code, ran.err) == (0, "")

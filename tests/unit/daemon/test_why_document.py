@@ -10,7 +10,9 @@ import pytest
 
 from jupiterd.cluster.facts import Fact, WorkCompleted
 from jupiterd.cycle.lineage import Sample
+from jupiterd.daemon.export_document import export_document
 from jupiterd.daemon.node import Node
+from jupiterd.daemon.run_documents import data_document
 from jupiterd.daemon.why_document import why_document
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
@@ -162,3 +164,34 @@ async def test_a_token_of_a_prepared_data_set_leads_to_what_it_was_made_of(
         why = (await why_document(one, "letters:0"))["why"]
     assert why["data_set"]["path"] == "/letters"
     assert why["sample"]["id"] in {sample.id for sample in REAL}
+
+
+async def test_a_round_is_exported_from_where_its_samples_lie(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        made = await prepared(one, tmp_path / "made")
+        exported = (await export_document(one, "python"))["export"]
+        assert (exported["name"], exported["round"], exported["purged"]) == ("python", 2, [])
+        assert exported["samples"] == [str(one.library.store.path(made["kept"]))]
+        with pytest.raises(NotFoundError, match="no shards are called python/1"):
+            await export_document(one, "python/1")
+        one.library.store.remove(made["kept"])
+        with pytest.raises(NotFoundError, match="aren't all on this node"):
+            await export_document(one, "python")
+
+
+async def test_a_data_set_s_text_isn_t_exported(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(data_asked(), done("pack", shards="5" * 64)))
+        with pytest.raises(UsageError, match="letters is a data set: tokens of /letters"):
+            await export_document(one, "letters")
+
+
+async def test_the_data_of_rounds_is_listed_with_what_it_is_made_of(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        made = await prepared(one, tmp_path / "made")
+        (row,) = data_document(one, "")["rounds"]
+        assert (row["name"], row["round"], row["shards"]) == ("python", 2, made["shards"])
+        assert row["contents"]["kind"] == {"real": 40, "synthetic": 2}
+        one.library.store.remove(made["shards"])
+        (row,) = data_document(one, "")["rounds"]
+        assert (row["held_here"], row["contents"]) == (False, None)

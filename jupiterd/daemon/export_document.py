@@ -1,0 +1,55 @@
+"""The document of `data export`: where the samples of a round lie on this machine.
+
+Owns its keys. Reads no sample: jupiterctl does, on the same machine, as the same user.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.daemon.sample_places import Output, outputs_of, shards_meant
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.ids import CycleId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+SCHEMA = "jupiter/v1"
+
+
+async def export_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return the folders of RUN, its newest round, or of RUN/ROUND.
+
+    Raises:
+        NotFoundError: there is no such round, or its samples aren't on this node.
+        UsageError: it is a data set, whose text lies where it was made of.
+    """
+    state = node.journal.state
+    outputs = outputs_of(state)
+    shards = shards_meant(outputs, wanted)
+    if shards.kind != "cycle":
+        made_of = state.cycles[CycleId(shards.run)].requested
+        path = "" if made_of is None else f" of {made_of.source['path']}"
+        raise UsageError(
+            f"{shards.label} is a data set: tokens{path}", "export the data of a cycle's round"
+        )
+    kept = [each for each in outputs if _is_kept_for(each, shards)]
+    store = node.library.store
+    for each in (shards, *kept):
+        if not store.holds(each.artifact):
+            raise NotFoundError(
+                f"the samples of {shards.label}, round {shards.round}, aren't all on this node",
+                f"run it on {each.node_name}, which made them",
+            )
+    exported = {
+        "run": shards.run,
+        "name": shards.label,
+        "round": shards.round,
+        "shards": str(store.path(shards.artifact)),
+        "samples": [str(store.path(each.artifact)) for each in kept],
+        "purged": sorted(state.purged(shards.label, shards.run)),
+    }
+    return {"schema": SCHEMA, "export": exported}
+
+
+def _is_kept_for(output: Output, shards: Output) -> bool:
+    is_of_round = (output.run, output.round) == (shards.run, shards.round)
+    return is_of_round and output.name == "kept"

@@ -76,7 +76,7 @@ async def collect(package: str, output: Path) -> Path:
     }
     params = {
         "source": source,
-        "holdout": {"fraction": 0.5, "salt": "outside", "min_documents": 10, "min_clusters": 5},
+        "holdout": {"fraction": 0.5, "salt": "outside", "dev": 0.0, "vault": 0.0},
         "language": "code:python",
         "license_policy": {"unknown": "allow"},
         "fetched_at": "1970-01-01T00:00:00+00:00",

@@ -130,8 +130,14 @@ class Holdout(_Part):
     """Share of the clusters (sites, repositories, top-level modules) that is held out."""
     salt: Annotated[str, Field(min_length=1, max_length=64)]
     """The key that chooses them. With another one, scores can't be compared with those before."""
+    dev: Annotated[float, Field(ge=0.0, le=0.4)] = 0.25
+    """Share of the held-out clusters for the validation loss while training, which decides nothing.
+    0 where few are held out: the gate needs them all, and the loss is taken of its text."""
+    vault: Annotated[float, Field(ge=0.0, le=0.4)] = 0.25
+    """Share of the held-out clusters that is kept for later: nobody and nothing looks at it."""
     min_documents: Annotated[int, Field(ge=10, le=1_000_000)] = 400
-    """With fewer documents the verdict is ABSTAIN. 400 nearly always see 0.015 bits per byte."""
+    """With fewer documents for the gate the verdict is ABSTAIN. 400 nearly always see 0.015 bits
+    per byte."""
     min_clusters: Annotated[int, Field(ge=5, le=1_000_000)] = 40
     """With fewer clusters the verdict is ABSTAIN: documents of one cluster resemble each other."""
 

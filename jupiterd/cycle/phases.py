@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from blake3 import blake3
+
+from jupiterd.cycle.split import GATE
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, CycleId, short
@@ -152,6 +155,25 @@ def _holdout(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
     }
 
 
+def _parts_judged_on(_view: RoundView) -> list[str]:
+    """Return the parts of the holdout on which this round's candidate is judged.
+
+    This is the place where every fifth promotion would be shown `vault`, too.
+    """
+    return [GATE]
+
+
+def _holdout_version(view: RoundView, domain: "Domain") -> str:
+    """Return 16 hex digits that change when the held-out text does, or how it is parted.
+
+    Scores of two versions can't be compared.
+    """
+    rule = domain.holdout
+    shares = [rule.salt, f"{rule.fraction:g}", f"{rule.dev:g}", f"{rule.vault:g}"]
+    named = "\0".join([*shares, *sorted(_holdout(view, domain).values())])
+    return blake3(named.encode()).hexdigest(8)
+
+
 def _generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     if not view.generator:
         return ()
@@ -255,6 +277,7 @@ def _evaluate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[
                 "piece": piece,
                 "pieces": EVALUATION_PIECES,
                 "purged": sorted(view.purged),
+                "parts": _parts_judged_on(view),
                 **domain.evaluation.model_dump(mode="json"),
             },
             inputs,
@@ -273,6 +296,8 @@ def _gate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[Work
     params = {
         "gate": domain.gate.model_dump(mode="json"),
         "holdout": domain.holdout.model_dump(mode="json"),
+        "holdout_version": _holdout_version(view, domain),
+        "parts": _parts_judged_on(view),
         "look": view.looks + 1,
         "candidate": view.trained,
         "incumbent": view.generator,

@@ -46,7 +46,7 @@ data_sources:
 generation:
   templates: [{{kind: complete_function, samples: 32}}]
   max_tokens: 16
-holdout: {{fraction: 0.4, salt: tiny, min_documents: 10, min_clusters: 5}}
+holdout: {{fraction: 0.4, salt: tiny, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
 training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
 """

@@ -8,7 +8,7 @@ outputs: train, holdout (sample folders)
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from jupiterd.cycle.domain import DataSource, Holdout, LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.secrets import cleaned
-from jupiterd.cycle.split import in_holdout
+from jupiterd.cycle.split import TRAIN, part_of
 from jupiterd.errors import EmptySourceError, InvalidDomainError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.progress import Progress, silent
@@ -37,6 +37,10 @@ class CollectParams:
     language: str
     fetched_at: str
     """The cycle's start, not the time of reading: doing the work again gives the same bytes."""
+    dev: float = 0.0
+    """Share of the holdout for the validation loss."""
+    vault: float = 0.0
+    """Share of the holdout that is kept for later."""
 
 
 def run(task: Task) -> TaskFinished:
@@ -57,6 +61,8 @@ def run(task: Task) -> TaskFinished:
         holdout.salt,
         str(task.params["language"]),
         str(task.params["fetched_at"]),
+        holdout.dev,
+        holdout.vault,
     )
     counts = collect(source, task.output_dir, params, task.progress)
     return TaskFinished({"train": "train", "holdout": "holdout"}, counts)
@@ -87,8 +93,10 @@ def collect(
                 continue
             text, removed = cleaned(text)
             counts.update({f"removed.{kind}": number for kind, number in removed.items()})
-            held_out = in_holdout(file.cluster_id, params.salt, params.fraction)
-            (holdout if held_out else train).add(_sample(source, file, text, params))
+            split = part_of(file.cluster_id, params.salt, params.fraction, params.dev, params.vault)
+            held_out = split != TRAIN
+            sample = replace(_sample(source, file, text, params), split=split)
+            (holdout if held_out else train).add(sample)
             part = "holdout_" if held_out else ""
             counts[f"{part}documents"] += 1
             counts[f"{part}bytes"] += len(text.encode())

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.run_settings import DataSettings
-from jupiterd.cycle.split import in_holdout
+from jupiterd.cycle.split import DEV, in_holdout
 from jupiterd.errors import InvalidSettingError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data import hugging_face
@@ -250,5 +250,6 @@ def _write_held_out(texts: dict[str, str], folder: Path) -> None:
                     license="unknown",
                     collector="prepare@1",
                     fetched_at="",
+                    split=DEV,
                 )
             )

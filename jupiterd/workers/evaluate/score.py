@@ -3,7 +3,8 @@
 Owns putting the four side by side over the same bytes. Doesn't decide anything (`judge` does).
 
 inputs: model, incumbent (optional; absent: the byte model takes its place), kept, holdout.N
-params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged
+params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged,
+parts
 outputs: scores
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from jupiterd.cycle.gate import DocumentScore
 from jupiterd.cycle.purge import Purge
+from jupiterd.cycle.split import GATE, held_out_part
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.progress import Progress, silent
@@ -40,6 +42,8 @@ class ScoreInputs:
     kept: Sequence[Path]
     holdout: Sequence[Path]
     purge: Purge = field(default_factory=Purge)
+    parts: frozenset[str] = frozenset({GATE})
+    """The parts of the holdout whose text is scored."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,7 @@ def run(task: Task) -> TaskFinished:
         task.inputs_named("kept"),
         task.inputs_named("holdout"),
         Purge(map(str, task.params.get("purged", ()))),
+        frozenset(map(str, task.params.get("parts", (GATE,)))),
     )
     scores = score(inputs, params, task.progress)
     write_scores(task.output_dir / "scores", scores)
@@ -91,9 +96,9 @@ def score(
     Raises:
         EmptySourceError: this piece has no document, or there is no training text to count.
     """
-    documents = choose_documents(
-        inputs.purge.left(read_all(inputs.holdout)), params.limits, params.piece, params.pieces
-    )
+    held_out = inputs.purge.left(read_all(inputs.holdout))
+    shown = (sample for sample in held_out if held_out_part(sample.split) in inputs.parts)
+    documents = choose_documents(shown, params.limits, params.piece, params.pieces)
     if not documents:
         raise EmptySourceError(f"piece {params.piece} of the evaluation has no held-out document")
     training = [sample.text for sample in read_all(inputs.kept) if sample.kind == "real"]

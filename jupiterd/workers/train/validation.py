@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupiterd.cycle.shares import Shares
+from jupiterd.cycle.split import DEV, GATE, held_out_part
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, encode_batch, load_tokenizer
@@ -93,9 +94,16 @@ class Validation:
         end: int | None = tokenizer.token_to_id(END_OF_TEXT)
         mark = [] if end is None else [end]
         stream: list[int] = []
-        for sample in read_all(self._held_out):
-            (ids,) = encode_batch(tokenizer, [sample.text])
+        for text in _shown(self._held_out):
+            (ids,) = encode_batch(tokenizer, [text])
             stream += [*ids, *mark]
             if len(stream) >= enough:
                 break
         return stream[:enough]
+
+
+def _shown(held_out: Sequence[Path]) -> Iterator[str]:
+    """Yield the text of `dev`; where there is none that of the gate, for nothing is decided."""
+    has_dev = any(sample.split == DEV for sample in read_all(held_out))
+    part = DEV if has_dev else GATE
+    return (sample.text for sample in read_all(held_out) if held_out_part(sample.split) == part)

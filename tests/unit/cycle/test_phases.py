@@ -253,3 +253,22 @@ def test_what_was_purged_is_told_to_whoever_reads_samples(domain: Domain) -> Non
         told |= {step.phase for item in step.items if item.params.get("purged") == ["a", "docs"]}
         finish(step, again)
     assert told == {Phase.GENERATE, Phase.FILTER, Phase.PACK, Phase.EVALUATE}
+
+
+def test_the_gate_is_told_which_held_out_text_it_judges_on(domain: Domain) -> None:
+    def version(of: Domain, collected: str = "a") -> str:
+        completed: dict[str, WorkResult] = {}
+        walk(of, completed)
+        completed["r1/collect/0"] = WorkResult(
+            {"train": artifact("t"), "holdout": artifact(collected)}
+        )
+        del completed[item_id(1, Phase.GATE, 0, artifact("model-1"))]
+        step, _ = next_step(view(completed, trained=artifact("model-1")), of, SHAPE)
+        assert isinstance(step, RunItems)
+        (item,) = step.items
+        assert item.params["parts"] == ["gate"]
+        return str(item.params["holdout_version"])
+
+    other = domain.model_copy(update={"holdout": domain.holdout.model_copy(update={"vault": 0.1})})
+    assert version(domain) == version(domain)
+    assert len({version(domain), version(other), version(domain, "b")}) == 3

@@ -1,10 +1,11 @@
 import platform
+from dataclasses import replace
 
 import pytest
 
 from jupiterd.cycle.domain import FolderSource
 from jupiterd.cycle.lineage import text_hash
-from jupiterd.cycle.split import in_holdout
+from jupiterd.cycle.split import in_holdout, part_of
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFailed, TaskFinished
 from jupiterd.workers.data.collect import CollectParams, collect
@@ -181,3 +182,13 @@ def test_the_worker_refuses_a_licence_that_the_policy_does_not_permit(tmp_path):
         "invalid-domain",
         "the domain's license_policy doesn't permit PSF-2.0",
     )
+
+
+def test_held_out_text_says_which_part_it_is_for(tmp_path):
+    params = replace(PARAMS, dev=0.4, vault=0.3)
+    collect(library(tmp_path / "lib", packages=40), tmp_path / "out", params)
+    train, holdout = samples_of(tmp_path / "out")
+    assert {sample.split for sample in train} == {"train"}
+    assert {sample.split for sample in holdout} == {"dev", "gate", "vault"}
+    for sample in holdout:
+        assert sample.split == part_of(sample.cluster_id, "salt", 0.5, 0.4, 0.3)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from jupiterd.cycle.gate import DocumentScore
+from jupiterd.cycle.purge import Purge
 from jupiterd.errors import CorruptArtifactError, EmptySourceError
 from jupiterd.workers.evaluate.byte_model import count_bytes
 from jupiterd.workers.evaluate.documents import Limits, choose_documents, cut_text
@@ -147,4 +148,23 @@ def test_baselines_are_not_counted_on_generated_text(tmp_path):
     kept = write(tmp_path / "k", [synthetic(function(1))])
     inputs = ScoreInputs(tmp_path, None, [kept], [write(tmp_path / "h", held_out())])
     with pytest.raises(EmptySourceError, match="no real training text"):
+        score(inputs, ScoreParams(0, 1, LIMITS))
+
+
+@pytest.mark.parametrize("split", ["dev", "vault"])
+def test_only_what_the_gate_may_see_is_scored(tmp_path, split):
+    hidden = [dataclasses.replace(sample, split=split) for sample in held_out()]
+    inputs = ScoreInputs(tmp_path, None, [], [write(tmp_path / "h", hidden)])
+    with pytest.raises(EmptySourceError, match="no held-out document"):
+        score(inputs, ScoreParams(0, 1, LIMITS))
+    shown = dataclasses.replace(inputs, parts=frozenset({"gate", split}))
+    with pytest.raises(EmptySourceError, match="no real training text"):
+        score(shown, ScoreParams(0, 1, LIMITS))
+
+
+def test_held_out_text_of_a_purged_source_is_scored_no_more(tmp_path):
+    docs = [dataclasses.replace(sample, source="docs") for sample in held_out()]
+    folder = write(tmp_path / "h", docs)
+    inputs = ScoreInputs(tmp_path, None, [], [folder], Purge(["docs"]))
+    with pytest.raises(EmptySourceError, match="no held-out document"):
         score(inputs, ScoreParams(0, 1, LIMITS))

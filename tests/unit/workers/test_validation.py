@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,18 @@ def test_ranks_of_unlike_speed_say_what_one_machine_says(
     one, two = (told((tmp_path / name / "0" / "log").read_text()) for name in ("one", "two"))
     assert len(one) > 1
     assert list(map(float, one)) == pytest.approx(list(map(float, two)), abs=2e-4)
+
+
+def test_it_is_taken_of_the_part_that_is_for_it_and_else_of_the_gate_s(tmp_path: Path):
+    tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
+    held = {part: [replace(real(text), split=part) for text in TEXTS[n::3]]
+            for n, part in enumerate(("dev", "gate", "vault"))}  # fmt: skip
+
+    def loss(name: str, *parts: str) -> float | None:
+        folder = write(tmp_path / name, [sample for part in parts for sample in held[part]])
+        return Validation([folder], tokenizer, SEQ_LEN, 5, 2).loss(tiny_engine(), (6,))
+
+    dev, gate = loss("a", "dev"), loss("b", "gate")
+    assert dev != gate
+    assert loss("c", "vault", "gate", "dev") == dev
+    assert loss("d", "vault", "gate") == gate

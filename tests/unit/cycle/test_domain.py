@@ -90,8 +90,8 @@ def test_a_part_sent_as_a_worker_parameter_reads_back():
             "  salt: notes-1",
             "  slat: notes-1\n  salt: x",
             (
-                "notes.yaml:11: holdout.slat: expected one of the keys fraction, salt, "
-                "min_documents, min_clusters, got an unknown one"
+                "notes.yaml:11: holdout.slat: expected one of the keys fraction, salt, dev, "
+                "vault, min_documents, min_clusters, got an unknown one"
             ),
         ),
         (

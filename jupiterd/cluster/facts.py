@@ -11,7 +11,7 @@ ones are kept and relayed, not folded.
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, get_args
 
 from jupiterd.frames import Scalar
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
@@ -415,37 +415,7 @@ KnownFact = (
 Fact = KnownFact | UnknownFact
 Values = tuple[Any, ...]
 
-_TYPES: Mapping[str, type[KnownFact]] = {
-    kind.__name__: kind
-    for kind in (
-        ClusterFounded,
-        NodeAdmitted,
-        NodeRemoved,
-        TokenIssued,
-        TokenWithdrawn,
-        ClusterRenamed,
-        ClusterMerged,
-        RolePinned,
-        RoleAssigned,
-        WindowSet,
-        CycleStarted,
-        DataRequested,
-        TrainingStarted,
-        CycleStateSet,
-        CycleFailed,
-        WorkCompleted,
-        ManifestFrozen,
-        EpochOpened,
-        EpochAdopted,
-        EpochClosed,
-        CheckpointCommitted,
-        LinePinned,
-        LineParked,
-        VerdictReached,
-        RoundCommitted,
-        SourcePurged,
-    )
-}
+_TYPES: Mapping[str, type[KnownFact]] = {kind.__name__: kind for kind in get_args(KnownFact)}
 
 
 def to_wire(fact: Fact) -> tuple[str, int, dict[str, Any]]:

@@ -6,17 +6,15 @@ Owns the form of a domain file and its checks. Doesn't know where the file lies:
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
+from jupiterd.cycle.data_sources import DataSource, named
 from jupiterd.cycle.gate import GateSettings
+from jupiterd.cycle.licenses import LicensePolicy
+from jupiterd.cycle.part import Part
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidDomainError
-
-PYTHON_LICENSE = "PSF-2.0"
-"""The licence of CPython and its standard library."""
-
-UNKNOWN_LICENSE = "unknown"
 
 _NAME = Field(
     pattern=r"^[a-z][a-z0-9_-]{0,31}$",
@@ -26,65 +24,9 @@ _LANGUAGE = Field(
     pattern=r"^(code:)?[a-z][a-z0-9+#-]{0,31}$",
     json_schema_extra={"expected": "a language such as en, or code:python"},
 )
-_LICENSE = Field(
-    pattern=r"^[A-Za-z0-9.+-]{1,64}$",
-    json_schema_extra={"expected": "an SPDX licence id such as MIT, or unknown"},
-)
-_PATH = Field(
-    pattern=r"^(/|~/)",
-    max_length=4096,
-    json_schema_extra={"expected": "an absolute path, or one that begins with ~/"},
-)
 
 
-class _Part(BaseModel):
-    """A part of a domain file: read once, never changed, no keys but its own."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class LicensePolicy(_Part):
-    """Which licences may be collected."""
-
-    allow: Annotated[tuple[Annotated[str, _LICENSE], ...], Field(strict=False, max_length=64)] = ()
-    """SPDX ids that may be collected; empty: any that is stated."""
-    unknown: Literal["deny", "allow"] = "deny"
-    """What to do with text whose licence nobody stated; once trained on, it can't be taken back."""
-
-    def permits(self, license_id: str) -> bool:
-        """Say whether text under this licence may be collected."""
-        if license_id == UNKNOWN_LICENSE:
-            return self.unknown == "allow"
-        return not self.allow or license_id in self.allow
-
-
-class PythonStdlibSource(_Part):
-    """The standard library of the collecting interpreter: real code, on every machine, offline."""
-
-    kind: Literal["python_stdlib"]
-
-    @property
-    def license(self) -> str:
-        """Return the SPDX id that every document of this source carries."""
-        return PYTHON_LICENSE
-
-
-class FolderSource(_Part):
-    """Text files below a folder of the machine that collects."""
-
-    kind: Literal["folder"]
-    path: Annotated[str, _PATH]
-    """The folder, absolute or beginning with ~/."""
-    license: Annotated[str, _LICENSE]
-    """SPDX id of the licence of everything in it, or `unknown`; the writer of the file vouches."""
-    glob: Annotated[str, Field(min_length=1, max_length=256)] = "**/*"
-    """Which files below `path` are taken; ** stands for any folders."""
-
-
-DataSource = Annotated[PythonStdlibSource | FolderSource, Field(discriminator="kind")]
-
-
-class CompleteFunctionTemplate(_Part):
+class CompleteFunctionTemplate(Part):
     """The generator completes the beginning of a real function."""
 
     kind: Literal["complete_function"]
@@ -92,7 +34,7 @@ class CompleteFunctionTemplate(_Part):
     """How many completions a round asks for; 200 take a 1m model about half a minute on a CPU."""
 
 
-class Generation(_Part):
+class Generation(Part):
     """What the generator in force writes from round 2 on."""
 
     templates: Annotated[
@@ -115,7 +57,7 @@ class Generation(_Part):
         }
 
 
-class MixRatio(_Part):
+class MixRatio(Part):
     """How synthetic text is mixed with real text; real text is never left out."""
 
     synthetic_share: Annotated[float, Field(ge=0.0, le=0.6)] = 0.3
@@ -123,7 +65,7 @@ class MixRatio(_Part):
     generator is our own student, and near the published best for rephrased text."""
 
 
-class Holdout(_Part):
+class Holdout(Part):
     """Real text that nothing but the evaluation ever sees."""
 
     fraction: Annotated[float, Field(ge=0.05, le=0.5)] = 0.1
@@ -142,7 +84,7 @@ class Holdout(_Part):
     """With fewer clusters the verdict is ABSTAIN: documents of one cluster resemble each other."""
 
 
-class Evaluation(_Part):
+class Evaluation(Part):
     """What of each held-out document is scored."""
 
     min_document_bytes: Annotated[int, Field(ge=1, le=65_536)] = 256
@@ -154,7 +96,7 @@ class Evaluation(_Part):
     time and little evidence, and one large package would outvote the rest."""
 
 
-class Gate(_Part):
+class Gate(Part):
     """When a candidate replaces the incumbent."""
 
     alpha: Annotated[float, Field(ge=0.0001, le=0.2)] = 0.05
@@ -165,7 +107,7 @@ class Gate(_Part):
     """No stratum, nor the rarest quarter of the documents, may be worse by more than this."""
 
 
-class Training(_Part):
+class Training(Part):
     """Overrides for short runs and tests; whatever is absent is derived from the size."""
 
     steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
@@ -180,7 +122,7 @@ class Training(_Part):
     """Peak learning rate."""
 
 
-class Domain(_Part):
+class Domain(Part):
     """One knowledge domain, as its file says."""
 
     version: Literal[1]
@@ -211,12 +153,12 @@ class Domain(_Part):
     ) -> tuple[DataSource, ...]:
         policy = info.data.get("license_policy")
         for number, source in enumerate(sources):
-            if isinstance(policy, LicensePolicy) and not policy.permits(source.license):
+            if isinstance(policy, LicensePolicy) and not source.may_be_permitted(policy):
                 raise ValueError(
                     "expected sources that license_policy permits, "
                     f"got {source.license} in number {number}"
                 )
-        return sources
+        return named(sources)
 
     def gate_settings(self) -> GateSettings:
         """Return what the gate needs to know of this domain."""

@@ -9,9 +9,9 @@ outputs: clean (sample folder, by id), dropped (some of what was dropped, see `d
 
 from pathlib import Path
 
-from jupiterd.cycle.domain import LicensePolicy
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import Judgement, is_code, judge_sample, passed
+from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.lineage import Sample
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.drops import Drops
@@ -57,7 +57,7 @@ def clean(
 
 def judge(sample: Sample, language: str, policy: LicensePolicy) -> Judgement:
     """Return why a sample is dropped, or what was measured of it."""
-    if not policy.permits(sample.license):
+    if not policy.permits(sample.license, sample.source_uri):
         return Judgement(DropReason.LICENSE)
     found = judge_sample(sample, language)
     if found.reason is not None or is_code(language):

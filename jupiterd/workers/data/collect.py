@@ -13,7 +13,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from jupiterd.cycle.domain import DataSource, Holdout, LicensePolicy
+from jupiterd.cycle.data_sources import DataSource
+from jupiterd.cycle.domain import Holdout
+from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import TRAIN, part_of

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from jupiterd.cycle.domain import PYTHON_LICENSE, DataSource, FolderSource
+from jupiterd.cycle.data_sources import DataSource, FolderSource
+from jupiterd.cycle.licenses import PYTHON_LICENSE
 from jupiterd.errors import EmptySourceError
 
 

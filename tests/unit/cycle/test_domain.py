@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cycle.domain import FolderSource, domain_mistakes, parse_domain
+from jupiterd.cycle.data_sources import FolderSource
+from jupiterd.cycle.domain import domain_mistakes, parse_domain
 from jupiterd.cycle.gate import GateSettings
 from jupiterd.cycle.yaml_text import MAX_TEXT_BYTES
 from jupiterd.errors import InvalidDomainError
@@ -33,7 +34,8 @@ def test_the_template_shows_every_key_and_its_default():
     text = (DOMAINS / "_template.yaml").read_text()
     shown = parse_domain(text, "_template.yaml")
     assert shown.generation.sampling() == {"max_tokens": 128, "temperature": 0.8, "top_p": 0.95}
-    for part in (shown, *(getattr(shown, name) for name in type(shown).model_fields)):
+    parts = [getattr(shown, name) for name in type(shown).model_fields]
+    for part in (shown, *parts, *shown.data_sources):
         for key in getattr(type(part), "model_fields", {}):
             assert f"{key}:" in text, key
     defaults = parse_domain(SMALL, "notes.yaml")
@@ -48,7 +50,9 @@ def test_a_short_file_gets_the_defaults():
     assert domain.generation.templates == ()
     assert domain.training.steps is None
     assert domain.data_sources == (
-        FolderSource(kind="folder", path="/srv/notes", license="CC-BY-4.0", glob="**/*"),
+        FolderSource(
+            kind="folder", path="/srv/notes", license="CC-BY-4.0", glob="**/*", name="notes"
+        ),
     )
     assert domain.gate_settings() == GateSettings(0.05, 0.005, 0.02, 400, 40)
 
@@ -96,10 +100,10 @@ def test_a_part_sent_as_a_worker_parameter_reads_back():
         ),
         (
             "kind: folder",
-            "kind: web",
+            "kind: gopher",
             (
-                "notes.yaml:6: data_sources.0.kind: expected one of 'folder', 'python_stdlib', "
-                "got 'web'"
+                "notes.yaml:6: data_sources.0.kind: expected one of 'feed', 'folder', 'git', "
+                "'hugging_face', 'jsonl', 'parquet', 'python_stdlib', 'web', got 'gopher'"
             ),
         ),
         (

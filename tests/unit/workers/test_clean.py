@@ -1,6 +1,6 @@
-from jupiterd.cycle.domain import LicensePolicy
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import FILTERS
+from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.clean import clean
 from jupiterd.workers.data.drops import read_drops

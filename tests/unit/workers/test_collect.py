@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.domain import FolderSource
+from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.cycle.lineage import text_hash
 from jupiterd.cycle.split import in_holdout, part_of
 from jupiterd.errors import EmptySourceError

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.domain import LicensePolicy
+from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.lineage import text_hash
 from jupiterd.cycle.purge import Purge
 from jupiterd.errors import EmptySourceError

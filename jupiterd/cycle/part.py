@@ -1,0 +1,12 @@
+"""What every part of a domain file has in common.
+
+Owns how strictly a part is read. Doesn't know any part.
+"""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Part(BaseModel):
+    """A part of a domain file: read once, never changed, no keys but its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

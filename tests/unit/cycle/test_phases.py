@@ -243,7 +243,7 @@ def test_what_was_purged_is_told_to_whoever_reads_samples(domain: Domain) -> Non
     walk(domain, completed)
     told: set[Phase] = set()
     again: dict[str, WorkResult] = dict(completed)
-    for _ in range(5):
+    for _ in range(6):
         now = view(
             again, round=2, generator=artifact("student"), purged=frozenset({"docs", "a"}),
             trained=artifact("next"),

@@ -82,7 +82,9 @@ def test_the_worker_does_it_twice_with_equal_bytes(tmp_path):
     assert ends[0].counts["dropped"] == 2
     assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
     assert set(files_of(tmp_path / "a")) == {
+        "clean/samples.index",
         "clean/samples.jsonl.zst",
         "dropped/reasons.jsonl.zst",
+        "dropped/samples.index",
         "dropped/samples.jsonl.zst",
     }

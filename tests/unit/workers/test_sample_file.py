@@ -4,6 +4,7 @@ from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.sample_index import INDEX_FILE, SampleIndex, line_in
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.data.sample_file import FILE_NAME, read_all, read_samples
+from jupiterd.workers.data.sorted_samples import SortedSampleWriter
 from tests.unit.workers.data_material import files_of, real, synthetic, write
 
 SAMPLES = [real("one\r\ntwo\u2028three\x85\n"), real("\u00e4\U0001f600"), synthetic("four")]
@@ -58,3 +59,11 @@ def test_every_sample_is_found_by_its_id_without_reading_the_others(tmp_path):
         (place,) = index.find(sample.id)
         assert Sample.from_json(line_in(data[place.first : place.end], place.line_at)) == sample
         assert place.end - place.first < len(data) / 3
+
+
+def test_samples_that_were_sorted_are_found_too(tmp_path):
+    with SortedSampleWriter(tmp_path / "a") as writer:
+        for sample in SAMPLES:
+            writer.add(sample)
+    index = SampleIndex(memoryview((tmp_path / "a" / INDEX_FILE).read_bytes()))
+    assert [place.id for place in index.find("")] == sorted(sample.id for sample in SAMPLES)

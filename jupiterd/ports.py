@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, NodeId
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,15 @@ class ArtifactSource(Protocol):
 
     async def manifest(self, artifact: ArtifactId) -> bytes | None:
         """Return the manifest's bytes, or None where it isn't held."""
+        ...
+
+    async def draw(
+        self, artifact: ArtifactId, wanted: bytes, max_bytes: int, wait_s: float
+    ) -> tuple[list[int], list[NodeId]]:
+        """Return which of the wanted chunks (bits) to fetch from here, and who else fetches it.
+
+        None may be there for as long as the wait; raises NotFoundError where it isn't held at all.
+        """
         ...
 
     def fetch(

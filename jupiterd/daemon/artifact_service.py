@@ -18,8 +18,12 @@ from jupiterd.net.credentials import caller
 from jupiterd.rpc import artifact_pb2
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsServicer
 from jupiterd.store.artifacts import ArtifactStore
+from jupiterd.store.drawing import Drawing
+from jupiterd.store.reading import Reading, read_ahead
 
 PIECE_BYTES: Final = 256 << 10
+"""Of what is read at once, so much is in one message."""
+
 FETCHES_PER_PEER: Final = 4
 MAX_RANGES: Final = 4096
 MAX_IDS: Final = 4096
@@ -38,6 +42,7 @@ class ArtifactService(ArtifactsServicer):
     ) -> None:
         """Take the store, the roster, and what fetches an artifact on a member's wish."""
         self._store = store
+        self._drawing = Drawing(store)
         self._is_member = is_member
         self._replicate = replicate
         self._fetches: defaultdict[NodeId, asyncio.Semaphore] = defaultdict(
@@ -50,18 +55,38 @@ class ArtifactService(ArtifactsServicer):
         """Say which of these artifacts are complete here."""
         await self._member(context)
         held = [one for one in request.ids[:MAX_IDS] if self._store.holds(ArtifactId(one))]
-        return artifact_pb2.HaveReply(ids=held)
+        growing = [one for one in request.ids[:MAX_IDS] if self._store.growing(ArtifactId(one))]
+        return artifact_pb2.HaveReply(ids=held, growing=growing)
 
     async def GetManifest(
         self, request: artifact_pb2.ManifestRequest, context: _Context
     ) -> artifact_pb2.ManifestReply:
-        """Return a manifest, empty where the artifact isn't held."""
+        """Return a manifest, empty where the artifact is neither held nor on its way."""
         await self._member(context)
+        if growth := self._store.growing(ArtifactId(request.id)):
+            return artifact_pb2.ManifestReply(manifest=growth.manifest_bytes)
         try:
             manifest = await asyncio.to_thread(self._store.manifest_bytes, ArtifactId(request.id))
         except NotFoundError:
             manifest = b""
         return artifact_pb2.ManifestReply(manifest=manifest)
+
+    async def Draw(
+        self, request: artifact_pb2.DrawRequest, context: _Context
+    ) -> artifact_pb2.DrawReply:
+        """Name the chunks that the caller should fetch here next."""
+        peer = await self._member(context)
+        try:
+            chunks, others = await self._drawing.draw(
+                ArtifactId(request.id),
+                peer,
+                request.wanted,
+                request.max_bytes,
+                request.wait_ms / 1000,
+            )
+        except JupiterError as error:
+            await _refuse(context, error)
+        return artifact_pb2.DrawReply(chunks=chunks, others=others)
 
     async def Fetch(
         self, request: artifact_pb2.FetchRequest, context: _Context
@@ -71,12 +96,15 @@ class ArtifactService(ArtifactsServicer):
         if len(request.ranges) > MAX_RANGES:
             await _refuse(context, UsageError(f"more than {MAX_RANGES} ranges were asked for"))
         async with self._fetches[peer]:
-            for wanted in request.ranges:
-                end = wanted.offset + wanted.length
-                for offset in range(wanted.offset, end, PIECE_BYTES):
-                    length = min(PIECE_BYTES, end - offset)
-                    data = await self._read(ArtifactId(request.id), offset, length, context)
-                    yield artifact_pb2.FetchPiece(offset=offset, data=data)
+            try:
+                reading = await asyncio.to_thread(Reading, self._store, ArtifactId(request.id))
+                ranges = [(wanted.offset, wanted.length) for wanted in request.ranges]
+                async for offset, data in read_ahead(reading, ranges):
+                    for start in range(0, len(data), PIECE_BYTES):
+                        piece = data[start : start + PIECE_BYTES]
+                        yield artifact_pb2.FetchPiece(offset=offset + start, data=piece)
+            except JupiterError as error:
+                await _refuse(context, error)
 
     async def Replicate(
         self, request: artifact_pb2.ReplicateRequest, context: _Context
@@ -95,14 +123,6 @@ class ArtifactService(ArtifactsServicer):
         if not self._is_member(peer):
             await _refuse(context, RefusedError(f"node {peer[:8]} is no member of this cluster"))
         return peer
-
-    async def _read(
-        self, artifact: ArtifactId, offset: int, length: int, context: _Context
-    ) -> bytes:
-        try:
-            return await asyncio.to_thread(self._store.read, artifact, offset, length)
-        except JupiterError as error:
-            await _refuse(context, error)
 
 
 async def _refuse(context: _Context, error: JupiterError) -> Never:

@@ -36,7 +36,7 @@ async def whole_checkpoint(library: Library, artifact: ArtifactId) -> Path:
         return path
     if damage := await asyncio.to_thread(first_damage, library.store, artifact):
         log.warning("checkpoint_damaged", extra={"artifact": short(artifact), "file": damage})
-        await asyncio.to_thread(library.store.discard, artifact)
+        await asyncio.to_thread(library.store.set_aside, artifact)
         path = await _another(library, artifact, damage)
     library.known_whole.add(artifact)
     return path

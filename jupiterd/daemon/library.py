@@ -57,9 +57,11 @@ class Library:
                     "start the machine that made it; the work goes on by itself",
                 )
             with contextlib.ExitStack() as uses:
-                ways = [(peer.name, uses.enter_context(peer.channels.in_use())) for peer in holders]
-                sources = [PeerArtifactSource(name, channels.bulk) for name, channels in ways]
-                await fetch(self.store, artifact, sources)
+                used = _Sources(uses)
+                sources = [source for peer in holders if (source := used.of(peer)) is not None]
+                await fetch(
+                    self.store, artifact, sources, meet=lambda node: used.of(self._peers.get(node))
+                )
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
         return self.store.path(artifact)
 
@@ -104,9 +106,11 @@ class Library:
         return False
 
     async def _holders(self, artifact: ArtifactId) -> list[Peer]:
-        """Return who has it; whoever doesn't answer holds nobody up once one has."""
+        """Return who has it, or some of it; whoever doesn't answer holds nobody up once one has."""
         peers = self._reachable()
-        asked = {asyncio.ensure_future(self._has(peer, artifact)): peer for peer in peers}
+        asked = {
+            asyncio.ensure_future(self._has(peer, artifact, any_of_it=True)): peer for peer in peers
+        }
         found: list[Peer] = []
         waiting = set(asked)
         try:
@@ -130,8 +134,24 @@ class Library:
         )
 
     @staticmethod
-    async def _has(peer: Peer, artifact: ArtifactId) -> bool:
+    async def _has(peer: Peer, artifact: ArtifactId, *, any_of_it: bool = False) -> bool:
         request = artifact_pb2.HaveRequest(ids=[artifact])
         with contextlib.suppress(grpc.aio.AioRpcError):
-            return artifact in (await peer.channels.bulk.Have(request, timeout=ASK_TIMEOUT_S)).ids
+            reply = await peer.channels.bulk.Have(request, timeout=ASK_TIMEOUT_S)
+            return artifact in reply.ids or (any_of_it and artifact in reply.growing)
         return False
+
+
+class _Sources:
+    """The peers that one fetch uses; each is one source, however often it is met."""
+
+    def __init__(self, uses: contextlib.ExitStack) -> None:
+        self._uses = uses
+        self._nodes: set[NodeId] = set()
+
+    def of(self, peer: Peer | None) -> PeerArtifactSource | None:
+        if peer is None or peer.node in self._nodes:
+            return None
+        self._nodes.add(peer.node)
+        channels = self._uses.enter_context(peer.channels.in_use())
+        return PeerArtifactSource(peer.name, channels.bulk)

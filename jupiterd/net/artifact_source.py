@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Sequence
 import grpc.aio
 
 from jupiterd.failures import from_rpc
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.rpc import artifact_pb2
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
 
 MANIFEST_TIMEOUT_S = 10.0
+DRAW_TIMEOUT_S = 10.0
 
 
 class PeerArtifactSource:
@@ -37,6 +38,19 @@ class PeerArtifactSource:
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, self._name) from error
         return reply.manifest or None
+
+    async def draw(
+        self, artifact: ArtifactId, wanted: bytes, max_bytes: int, wait_s: float
+    ) -> tuple[list[int], list[NodeId]]:
+        """Return which of the wanted chunks to fetch there, and who else fetches the artifact."""
+        request = artifact_pb2.DrawRequest(
+            id=artifact, wanted=wanted, max_bytes=max_bytes, wait_ms=round(wait_s * 1000)
+        )
+        try:
+            reply = await self._stub.Draw(request, timeout=wait_s + DRAW_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error, self._name) from error
+        return list(reply.chunks), [NodeId(node) for node in reply.others]
 
     async def fetch(
         self, artifact: ArtifactId, ranges: Sequence[tuple[int, int]]

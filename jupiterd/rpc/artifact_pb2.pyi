@@ -13,10 +13,12 @@ class HaveRequest(_message.Message):
     def __init__(self, ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class HaveReply(_message.Message):
-    __slots__ = ("ids",)
+    __slots__ = ("ids", "growing")
     IDS_FIELD_NUMBER: _ClassVar[int]
+    GROWING_FIELD_NUMBER: _ClassVar[int]
     ids: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, ids: _Optional[_Iterable[str]] = ...) -> None: ...
+    growing: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., growing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ManifestRequest(_message.Message):
     __slots__ = ("id",)
@@ -29,6 +31,26 @@ class ManifestReply(_message.Message):
     MANIFEST_FIELD_NUMBER: _ClassVar[int]
     manifest: bytes
     def __init__(self, manifest: _Optional[bytes] = ...) -> None: ...
+
+class DrawRequest(_message.Message):
+    __slots__ = ("id", "wanted", "max_bytes", "wait_ms")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    WANTED_FIELD_NUMBER: _ClassVar[int]
+    MAX_BYTES_FIELD_NUMBER: _ClassVar[int]
+    WAIT_MS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    wanted: bytes
+    max_bytes: int
+    wait_ms: int
+    def __init__(self, id: _Optional[str] = ..., wanted: _Optional[bytes] = ..., max_bytes: _Optional[int] = ..., wait_ms: _Optional[int] = ...) -> None: ...
+
+class DrawReply(_message.Message):
+    __slots__ = ("chunks", "others")
+    CHUNKS_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
+    chunks: _containers.RepeatedScalarFieldContainer[int]
+    others: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, chunks: _Optional[_Iterable[int]] = ..., others: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ByteRange(_message.Message):
     __slots__ = ("offset", "length")

@@ -44,6 +44,11 @@ class ArtifactsStub:
                 request_serializer=jupiter_dot_v1_dot_artifact__pb2.ManifestRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_artifact__pb2.ManifestReply.FromString,
                 _registered_method=True)
+        self.Draw = channel.unary_unary(
+                '/jupiter.v1.Artifacts/Draw',
+                request_serializer=jupiter_dot_v1_dot_artifact__pb2.DrawRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_artifact__pb2.DrawReply.FromString,
+                _registered_method=True)
         self.Fetch = channel.unary_stream(
                 '/jupiter.v1.Artifacts/Fetch',
                 request_serializer=jupiter_dot_v1_dot_artifact__pb2.FetchRequest.SerializeToString,
@@ -71,8 +76,16 @@ class ArtifactsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Draw(self, request, context):
+        """Which of the chunks that the caller lacks it should fetch here next. A node that has nothing of
+        them yet, because it is fetching the artifact itself, answers when it has.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Fetch(self, request, context):
-        """Chunks of 256 KiB at most; `ranges` are byte ranges of the artifact's files laid end to end.
+        """Pieces of 256 KiB at most; `ranges` are byte ranges of the artifact's files laid end to end.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -97,6 +110,11 @@ def add_ArtifactsServicer_to_server(servicer, server):
                     servicer.GetManifest,
                     request_deserializer=jupiter_dot_v1_dot_artifact__pb2.ManifestRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_artifact__pb2.ManifestReply.SerializeToString,
+            ),
+            'Draw': grpc.unary_unary_rpc_method_handler(
+                    servicer.Draw,
+                    request_deserializer=jupiter_dot_v1_dot_artifact__pb2.DrawRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_artifact__pb2.DrawReply.SerializeToString,
             ),
             'Fetch': grpc.unary_stream_rpc_method_handler(
                     servicer.Fetch,
@@ -163,6 +181,33 @@ class Artifacts:
             '/jupiter.v1.Artifacts/GetManifest',
             jupiter_dot_v1_dot_artifact__pb2.ManifestRequest.SerializeToString,
             jupiter_dot_v1_dot_artifact__pb2.ManifestReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Draw(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Artifacts/Draw',
+            jupiter_dot_v1_dot_artifact__pb2.DrawRequest.SerializeToString,
+            jupiter_dot_v1_dot_artifact__pb2.DrawReply.FromString,
             options,
             channel_credentials,
             insecure,

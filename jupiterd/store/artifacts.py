@@ -12,7 +12,8 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ from blake3 import blake3
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import exclusively, put_in_place, sync_folder, sync_tree, written
+from jupiterd.store.growth import Growth
 from jupiterd.store.manifest import (
     CHUNK_BYTES,
     MAX_MANIFEST_BYTES,
@@ -50,6 +52,7 @@ class ArtifactStore:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._arrivals: WeakValueDictionary[ArtifactId, asyncio.Lock] = WeakValueDictionary()
+        self._growing: dict[ArtifactId, Growth] = {}
         self.manifest = lru_cache(maxsize=32)(self._read_manifest)
         """Return the decoded manifest; raises NotFoundError where it isn't held."""
         with written():
@@ -83,16 +86,26 @@ class ArtifactStore:
             NotFoundError: it isn't held.
             CorruptArtifactError: the range reaches beyond the end, or a file was cut short.
         """
-        files = self._place(artifact) / _FILES
-        pieces: list[bytes] = []
-        for file, start, size_bytes in self.manifest(artifact).spans(offset, length):
-            with (files / file.path).open("rb") as source:
-                source.seek(start)
-                pieces.append(source.read(size_bytes))
-        data = b"".join(pieces)
+        data = read_range(self.path(artifact), self.manifest(artifact), offset, length)
         if len(data) != length:
             raise CorruptArtifactError(f"artifact {artifact[:8]} is damaged on this disk")
         return data
+
+    def growing(self, artifact: ArtifactId) -> Growth | None:
+        """Return what is here of an artifact that is being fetched just now."""
+        return self._growing.get(artifact)
+
+    @contextmanager
+    def grown(self, partial: PartialArtifact, manifest_bytes: bytes) -> Generator[Growth]:
+        """Let others have what is here of an artifact while it is being fetched."""
+        artifact = artifact_id(manifest_bytes)
+        growth = Growth(manifest_bytes, partial, self._root / "partial" / artifact / _FILES)
+        self._growing[artifact] = growth
+        try:
+            yield growth
+        finally:
+            del self._growing[artifact]
+            growth.note()
 
     def ingest(self, source: Path) -> ArtifactId:
         """Take in a folder of files, or one file as a folder of itself; the source is then gone.
@@ -120,13 +133,17 @@ class ArtifactStore:
             _remove(source)
         return artifact
 
-    def discard(self, artifact: ArtifactId) -> None:
-        """Throw away a copy that was found damaged."""
+    def set_aside(self, artifact: ArtifactId) -> None:
+        """Hold a copy no more that was found damaged; the next fetch brings only what is damaged.
+
+        What reads it just now keeps its files.
+        """
         with written():
-            draft = exclusively(self._root / "incoming", artifact)
+            draft = self._root / "partial" / artifact
+            shutil.rmtree(draft, ignore_errors=True)
             self._place(artifact).rename(draft)
-            self.manifest.cache_clear()
-            shutil.rmtree(draft)
+            sync_folder(draft.parent)
+        self.manifest.cache_clear()
 
     def begin(self, manifest_bytes: bytes) -> PartialArtifact:
         """Start to write an artifact that is fetched, or go on where a fetch was broken off.
@@ -178,6 +195,20 @@ class ArtifactStore:
 
     def _read_manifest(self, artifact: ArtifactId) -> Manifest:
         return decode(self.manifest_bytes(artifact))
+
+
+def read_range(files: Path, manifest: Manifest, offset: int, length: int) -> bytes:
+    """Return a range of the files laid end to end; less where one was cut short.
+
+    Raises:
+        CorruptArtifactError: the range reaches beyond the end.
+    """
+    pieces: list[bytes] = []
+    for file, start, size_bytes in manifest.spans(offset, length):
+        with (files / file.path).open("rb", buffering=0) as source:
+            source.seek(start)
+            pieces.append(source.read(size_bytes))
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _describe(source: Path) -> Manifest:

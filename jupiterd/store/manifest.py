@@ -10,7 +10,7 @@ that comes over the wire was written by somebody else and decides which files ar
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,6 +75,10 @@ class Manifest:
         return tuple(self._each_chunk())
 
     @cached_property
+    def _starts(self) -> list[int]:
+        return [chunk.offset for chunk in self.chunks]
+
+    @cached_property
     def _ends(self) -> list[int]:
         return list(accumulate(file.size_bytes for file in self.files))
 
@@ -94,6 +98,19 @@ class Manifest:
             if taken:
                 yield file, start, taken
             offset, length, number = offset + taken, length - taken, number + 1
+
+    def covering(self, offset: int, length: int) -> tuple[Chunk, ...]:
+        """Return the chunks that a range of the files laid end to end touches.
+
+        Raises:
+            CorruptArtifactError: the range reaches beyond the end.
+        """
+        if offset < 0 or length < 0 or offset + length > self.size_bytes:
+            raise CorruptArtifactError("a range beyond the end of the artifact was asked for")
+        if not length:
+            return ()
+        first = bisect_right(self._starts, offset) - 1
+        return self.chunks[first : bisect_left(self._starts, offset + length, lo=first)]
 
     def encode(self) -> bytes:
         """Return the one encoding of this manifest."""

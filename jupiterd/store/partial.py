@@ -1,41 +1,55 @@
 """An artifact on its way in.
 
-Owns the files of one fetch until they are whole. Doesn't know where the chunks come from.
+Owns the files of one fetch until they are whole, and which of their chunks are verified. Doesn't
+know where the chunks come from.
 """
 
+import os
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final
 
 from blake3 import blake3
 
 from jupiterd.errors import Bug, CorruptArtifactError
+from jupiterd.store.bitmap import each as each_of
+from jupiterd.store.bitmap import full, of, runs
 from jupiterd.store.disk import written
-from jupiterd.store.manifest import Chunk, Manifest
+from jupiterd.store.manifest import Chunk, Manifest, ManifestFile
+
+_WRITABLE: Final = 0o644
 
 
 class PartialArtifact:
-    """Takes verified chunks in any order; one user at a time."""
+    """Takes verified chunks in any order, from any thread."""
 
     def __init__(self, manifest: Manifest, files: Path, publish: Callable[[], None]) -> None:
         self.manifest = manifest
         self._files = files
         self._publish = publish
+        self._adding = threading.Lock()
         with written():
-            self._verified = {chunk.index for chunk in manifest.chunks if self._is_here(chunk)}
+            fresh = {file.path for file in manifest.files if self._prepare(file)}
+        kept = (chunk for chunk in manifest.chunks if chunk.file.path not in fresh)
+        with written():
+            self._verified = of(chunk.index for chunk in kept if self._is_here(chunk))
+
+    @property
+    def verified(self) -> int:
+        """The chunks that are here, as a set of bits."""
+        return self._verified
+
+    @property
+    def lacking(self) -> int:
+        """The chunks that are still to come, as a set of bits."""
+        return full(len(self.manifest.chunks)) & ~self._verified
 
     def missing(self) -> list[tuple[int, int]]:
         """Return the (first, after last) chunk numbers that are still to come, joined into runs."""
-        runs: list[tuple[int, int]] = []
-        for chunk in self.manifest.chunks:
-            if chunk.index in self._verified:
-                continue
-            if runs and runs[-1][1] == chunk.index:
-                runs[-1] = (runs[-1][0], chunk.index + 1)
-            else:
-                runs.append((chunk.index, chunk.index + 1))
-        return runs
+        return runs(each_of(self.lacking))
 
-    def write(self, index: int, data: bytes) -> None:
+    def write(self, index: int, data: bytes | memoryview) -> None:
         """Put one chunk where it belongs.
 
         Raises:
@@ -44,37 +58,52 @@ class PartialArtifact:
         chunk = self.manifest.chunks[index]
         if len(data) != chunk.size_bytes or blake3(data).hexdigest() != chunk.hash:
             raise CorruptArtifactError(f"chunk {index} of {chunk.file.path} doesn't match its hash")
-        with written(), self._writable(chunk.file.path).open("r+b") as file:
-            file.seek(chunk.offset_in_file)
-            file.write(data)
-        self._verified.add(index)
+        with written():
+            _write_at(self._files / chunk.file.path, data, chunk.offset_in_file)
+        with self._adding:
+            self._verified |= 1 << index
 
-    def write_all(self, chunks: Sequence[tuple[int, bytes]]) -> None:
+    def write_all(self, chunks: Sequence[tuple[int, bytes | memoryview]]) -> None:
         """Write several chunks, so that a thread is started for many small ones at once."""
         for index, data in chunks:
             self.write(index, data)
 
     def commit(self) -> None:
         """Put the complete artifact in its place in the store."""
-        if self.missing():
+        if self.lacking:
             raise Bug("an artifact was committed before all of it was there")
         with written():
-            for file in self.manifest.files:
-                with self._writable(file.path).open("r+b") as whole:
-                    whole.truncate(file.size_bytes)
             self._publish()
 
-    def _writable(self, name: str) -> Path:
-        path = self._files / name
+    def _prepare(self, file: ManifestFile) -> bool:
+        """Make a file of its full size, and say whether it wasn't there before.
+
+        Whatever is written into it later is there already as far as the file system cares: to grow
+        a file with each chunk takes several times as long.
+        """
+        path = self._files / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
+        is_fresh = not path.exists()
         path.touch()
-        path.chmod(0o644)  # read-only already where a commit was broken off
-        return path
+        path.chmod(_WRITABLE)  # read-only already where a commit was broken off
+        os.truncate(path, file.size_bytes)
+        return is_fresh
 
     def _is_here(self, chunk: Chunk) -> bool:
-        try:
-            with (self._files / chunk.file.path).open("rb") as file:
-                file.seek(chunk.offset_in_file)
-                return blake3(file.read(chunk.size_bytes)).hexdigest() == chunk.hash
-        except FileNotFoundError:
-            return False
+        with (self._files / chunk.file.path).open("rb") as file:
+            file.seek(chunk.offset_in_file)
+            return blake3(file.read(chunk.size_bytes)).hexdigest() == chunk.hash
+
+
+def _write_at(path: Path, data: bytes | memoryview, offset: int) -> None:
+    """Write, and let the system begin to bring it to the disk: the end waits for all of it."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        view, start = memoryview(data), offset
+        while view:
+            count = os.pwrite(descriptor, view, offset)
+            view, offset = view[count:], offset + count
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(descriptor, start, len(data), os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)

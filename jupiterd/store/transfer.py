@@ -1,32 +1,25 @@
-"""Bringing an artifact here from whoever has it.
+"""Bringing an artifact here from whoever has it, or is getting it too.
 
-Owns the order in which sources are tried and what becomes of a broken one. Doesn't know what a
-source is made of.
+Owns what a fetch begins and ends with: one at a time for each artifact, the manifest, and putting
+it in place. Doesn't know how chunks are gathered (`gathering`), or what a source is made of.
 """
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from jupiterd.errors import (
     CorruptArtifactError,
-    DiskFullError,
     JupiterError,
     NotFoundError,
     PeerUnreachableError,
-    StateDirError,
 )
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.ports import ArtifactSource
 from jupiterd.store.artifacts import ArtifactStore
-from jupiterd.store.manifest import Manifest, artifact_id
-from jupiterd.store.partial import PartialArtifact
-
-MAX_RANGES: Final = 4096
-"""Byte ranges asked for in one call; the rest in the next."""
+from jupiterd.store.gathering import Gathering
+from jupiterd.store.manifest import artifact_id
 
 STALL_S: Final = 20.0
 """A source that sends nothing for so long is given up."""
@@ -34,15 +27,21 @@ STALL_S: Final = 20.0
 _log = logging.getLogger(__name__)
 
 
+def _nobody_else(_node: NodeId) -> ArtifactSource | None:
+    return None
+
+
 async def fetch(
     store: ArtifactStore,
     artifact: ArtifactId,
     sources: Sequence[ArtifactSource],
     stall_s: float = STALL_S,
+    meet: Callable[[NodeId], ArtifactSource | None] = _nobody_else,
 ) -> None:
     """Make `store` hold the artifact; whoever asks for the same one meanwhile waits for the first.
 
-    What was fetched before a break stays on disk and isn't fetched again.
+    What was fetched before a break stays on disk and isn't fetched again. `meet` turns a node that
+    fetches it as well into one more source.
 
     Raises:
         NotFoundError: no source has it.
@@ -52,32 +51,29 @@ async def fetch(
     async with store.arrival(artifact):
         if await asyncio.to_thread(store.holds, artifact):
             return
-        await _fetch_from_any(store, artifact, sources, stall_s)
+        manifest_bytes, able = await _manifest_from_any(artifact, sources, stall_s)
+        partial = await asyncio.to_thread(store.begin, manifest_bytes)
+        with store.grown(partial, manifest_bytes) as growth:
+            await Gathering(artifact, partial, growth, stall_s, meet).run(able)
+            await asyncio.to_thread(partial.commit)
 
 
-async def _fetch_from_any(
-    store: ArtifactStore, artifact: ArtifactId, sources: Sequence[ArtifactSource], stall_s: float
-) -> None:
+async def _manifest_from_any(
+    artifact: ArtifactId, sources: Sequence[ArtifactSource], stall_s: float
+) -> tuple[bytes, Sequence[ArtifactSource]]:
+    """Return the manifest, and the sources that may have the rest: those before had none."""
     failure: JupiterError | None = None
-    partial: PartialArtifact | None = None
-    for source in sources:
+    for number, source in enumerate(sources):
         try:
             manifest_bytes = await _manifest(source, artifact, stall_s)
         except JupiterError as error:
-            failure = _give_up(source, artifact, error)
+            _log.warning(
+                "artifact source failed source=%s id=%s error=%s", source.name, artifact, error
+            )
+            failure = error
             continue
-        if manifest_bytes is None:
-            continue
-        partial = partial or await asyncio.to_thread(store.begin, manifest_bytes)
-        try:
-            await _fill(partial, artifact, source, stall_s)
-        except (DiskFullError, StateDirError):
-            raise  # ours: no other source would help
-        except JupiterError as error:
-            failure = _give_up(source, artifact, error)
-        else:
-            await asyncio.to_thread(partial.commit)
-            return
+        if manifest_bytes is not None:
+            return manifest_bytes, sources[number:]
     raise failure or NotFoundError(f"artifact {artifact[:8]} is on no node that can be reached")
 
 
@@ -90,79 +86,3 @@ async def _manifest(source: ArtifactSource, artifact: ArtifactId, stall_s: float
     if manifest_bytes is not None and artifact_id(manifest_bytes) != artifact:
         raise CorruptArtifactError(f"{source.name} sent a manifest of something else")
     return manifest_bytes
-
-
-async def _fill(
-    partial: PartialArtifact, artifact: ArtifactId, source: ArtifactSource, stall_s: float
-) -> None:
-    """Take all that is still missing from one source."""
-    while runs := partial.missing()[:MAX_RANGES]:
-        assembler = _Assembler(partial.manifest, runs)
-        async with _closing(source.fetch(artifact, assembler.ranges)) as pieces:
-            while piece := await _next_piece(source, pieces, stall_s):
-                chunks = assembler.feed(*piece)
-                if chunks:
-                    await asyncio.to_thread(partial.write_all, chunks)
-        if assembler.is_waiting:
-            raise PeerUnreachableError(f"{source.name} ended the transfer before all of it came")
-
-
-async def _next_piece(
-    source: ArtifactSource, pieces: AsyncIterator[tuple[int, bytes]], stall_s: float
-) -> tuple[int, bytes] | None:
-    try:
-        async with asyncio.timeout(stall_s):
-            return await anext(pieces, None)
-    except TimeoutError as error:
-        raise PeerUnreachableError(f"{source.name} sent nothing for {stall_s:g} s") from error
-
-
-@asynccontextmanager
-async def _closing(
-    pieces: AsyncIterator[tuple[int, bytes]],
-) -> AsyncGenerator[AsyncIterator[tuple[int, bytes]], None]:
-    """Let a source know at once that no more is wanted."""
-    try:
-        yield pieces
-    finally:
-        if isinstance(pieces, AsyncGenerator):
-            await pieces.aclose()
-
-
-def _give_up(source: ArtifactSource, artifact: ArtifactId, error: JupiterError) -> JupiterError:
-    _log.warning("artifact source failed source=%s id=%s error=%s", source.name, artifact, error)
-    return error
-
-
-class _Assembler:
-    """Cuts the pieces of one transfer into chunks; takes nothing that wasn't asked for."""
-
-    def __init__(self, manifest: Manifest, runs: Sequence[tuple[int, int]]) -> None:
-        self._due = deque(chunk for run in runs for chunk in manifest.chunks[slice(*run)])
-        self._buffer = bytearray()
-        ends = [(manifest.chunks[first], manifest.chunks[after - 1]) for first, after in runs]
-        self.ranges = [
-            (first.offset, last.offset + last.size_bytes - first.offset) for first, last in ends
-        ]
-        """(offset, length) of each run, in bytes of the files laid end to end."""
-
-    @property
-    def is_waiting(self) -> bool:
-        """Say whether a chunk is still to come."""
-        return bool(self._due)
-
-    def feed(self, offset: int, data: bytes) -> list[tuple[int, bytes]]:
-        """Take the next piece and return the chunks that it completes, not yet verified.
-
-        Raises:
-            CorruptArtifactError: the piece isn't the next one.
-        """
-        if not data or not self._due or offset != self._due[0].offset + len(self._buffer):
-            raise CorruptArtifactError("a transfer brought bytes that weren't asked for")
-        self._buffer += data
-        complete: list[tuple[int, bytes]] = []
-        while self._due and len(self._buffer) >= self._due[0].size_bytes:
-            chunk = self._due.popleft()
-            complete.append((chunk.index, bytes(self._buffer[: chunk.size_bytes])))
-            del self._buffer[: chunk.size_bytes]
-        return complete

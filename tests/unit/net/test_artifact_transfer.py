@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.artifact_service import PIECE_BYTES, ArtifactService
+from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.errors import PeerUnreachableError, RefusedError, UsageError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.artifact_source import PeerArtifactSource
@@ -19,6 +19,7 @@ from jupiterd.rpc import artifact_pb2
 from jupiterd.rpc.artifact_pb2_grpc import add_ArtifactsServicer_to_server
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.manifest import CHUNK_BYTES
+from jupiterd.store.reading import Reading
 from jupiterd.store.transfer import fetch
 from tests.unit.net.conftest import named_identity, open_border
 
@@ -104,28 +105,28 @@ async def test_a_folder_of_five_megabytes_travels_between_two_nodes(
 
 
 async def test_a_transfer_that_broke_off_goes_on_from_where_it_was(
-    three: tuple[Machine, Machine, Machine], tmp_path: Path
+    three: tuple[Machine, Machine, Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two, _ = three
     artifact = fill(one, tmp_path)
     served: list[int] = []
-    read = one.store.read
+    read = Reading.read
 
-    def dying_read(artifact: ArtifactId, offset: int, length: int) -> bytes:
+    def dying_read(reading: Reading, offset: int, length: int) -> bytes:
         if offset > 3 * CHUNK_BYTES:
             raise PeerUnreachableError("the cable was pulled")
-        return read(artifact, offset, length)
+        return read(reading, offset, length)
 
-    def counting_read(artifact: ArtifactId, offset: int, length: int) -> bytes:
+    def counting_read(reading: Reading, offset: int, length: int) -> bytes:
         served.append(length)
-        return read(artifact, offset, length)
+        return read(reading, offset, length)
 
-    one.store.read = dying_read
+    monkeypatch.setattr(Reading, "read", dying_read)
     with pytest.raises(PeerUnreachableError, match="the cable was pulled"):
         await fetch(two.store, artifact, [two.source(one, "one")])
-    one.store.read = counting_read
+    monkeypatch.setattr(Reading, "read", counting_read)
     await fetch(two.store, artifact, [two.source(one, "one")])
-    assert max(served) <= PIECE_BYTES
+    assert max(served) <= CHUNK_BYTES
     assert 0 < sum(served) < 3 * CHUNK_BYTES
     assert whole(two, artifact) == whole(one, artifact)
 

@@ -1,0 +1,108 @@
+"""Reading an artifact for others: every chunk is checked before any byte of it goes out.
+
+Owns the check and finding the files, whether all of them are here or some. Doesn't know who asks.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from blake3 import blake3
+
+from jupiterd.errors import CorruptArtifactError, NotFoundError
+from jupiterd.ids import ArtifactId
+from jupiterd.store.artifacts import ArtifactStore, read_range
+from jupiterd.store.bitmap import of
+from jupiterd.store.manifest import Chunk, Manifest
+
+BLOCK_BYTES: Final = 1 << 20
+"""Read at once, unless one chunk alone has more."""
+
+
+class Reading:
+    """One artifact that somebody fetches from here, whole or still growing."""
+
+    def __init__(self, store: ArtifactStore, artifact: ArtifactId) -> None:
+        """Raises NotFoundError where nothing of it is here."""
+        self._store = store
+        self._artifact = artifact
+        growth = store.growing(artifact)
+        self.manifest: Manifest = growth.manifest if growth else store.manifest(artifact)
+
+    def blocks(self, offset: int, length: int) -> Iterator[tuple[int, int]]:
+        """Cut a range into (offset, length) that are read at once.
+
+        Raises:
+            CorruptArtifactError: it reaches beyond the end.
+        """
+        end = offset + length
+        for chunk in self.manifest.covering(offset, length):
+            after = chunk.offset + chunk.size_bytes
+            if after - offset >= BLOCK_BYTES or after >= end:
+                yield offset, min(after, end) - offset
+                offset = after
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Return a range, read from the disk and found to be what the manifest says.
+
+        Raises:
+            NotFoundError: it isn't here, or not yet.
+            CorruptArtifactError: it is damaged on this disk.
+        """
+        chunks = self.manifest.covering(offset, length)
+        if not chunks:
+            return b""
+        start, after = chunks[0].offset, chunks[-1].offset + chunks[-1].size_bytes
+        data = self._raw(chunks, start, after - start)
+        view = memoryview(data)
+        for chunk in chunks:
+            at = chunk.offset - start
+            if blake3(view[at : at + chunk.size_bytes]).hexdigest() != chunk.hash:
+                raise CorruptArtifactError(
+                    f"chunk {chunk.index} of artifact {self._artifact[:8]} is damaged on this disk"
+                )
+        if (start, after) == (offset, offset + length):
+            return data
+        return data[offset - start : offset - start + length]
+
+    def _raw(self, chunks: tuple[Chunk, ...], offset: int, length: int) -> bytes:
+        for _ in range(2):  # what was growing may have been put in its place meanwhile
+            try:
+                return read_range(self._files(chunks), self.manifest, offset, length)
+            except FileNotFoundError:
+                continue
+        raise CorruptArtifactError(f"artifact {self._artifact[:8]} lacks a file on this disk")
+
+    def _files(self, chunks: tuple[Chunk, ...]) -> Path:
+        growth = self._store.growing(self._artifact)
+        if growth is None or self._store.holds(self._artifact):
+            return self._store.path(self._artifact)
+        if of(chunk.index for chunk in chunks) & ~growth.verified:
+            raise NotFoundError(f"artifact {self._artifact[:8]} isn't all on this node yet")
+        return growth.files
+
+
+async def read_ahead(
+    reading: Reading, ranges: Iterable[tuple[int, int]]
+) -> AsyncGenerator[tuple[int, bytes]]:
+    """Yield (offset, data) of ranges, block by block; the next one is read while one is sent.
+
+    Raises:
+        NotFoundError, CorruptArtifactError: as `Reading.read`, once what came before was yielded.
+    """
+    ahead: asyncio.Future[tuple[int, bytes]] | None = None
+    try:
+        for block in (block for each in ranges for block in reading.blocks(*each)):
+            read, ahead = ahead, asyncio.ensure_future(asyncio.to_thread(_read, reading, *block))
+            if read is not None:
+                yield await read
+        if ahead is not None:
+            yield await ahead
+    finally:
+        if ahead is not None:
+            ahead.cancel()
+
+
+def _read(reading: Reading, offset: int, length: int) -> tuple[int, bytes]:
+    return offset, reading.read(offset, length)

@@ -60,6 +60,6 @@ class ArtifactSource(Protocol):
 
     def fetch(
         self, artifact: ArtifactId, ranges: Sequence[tuple[int, int]]
-    ) -> AsyncIterator[tuple[int, bytes]]:
+    ) -> AsyncIterator[tuple[int, bytes | memoryview]]:
         """Yield (offset, data) pieces of (offset, length) ranges of the files laid end to end."""
         ...

@@ -15,13 +15,14 @@ from jupiterd.errors import JupiterError, NotFoundError, RefusedError, UsageErro
 from jupiterd.failures import abort
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.credentials import caller
+from jupiterd.net.piece import Piece
 from jupiterd.rpc import artifact_pb2
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsServicer
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.drawing import Drawing
 from jupiterd.store.reading import Reading, read_ahead
 
-PIECE_BYTES: Final = 256 << 10
+PIECE_BYTES: Final = 512 << 10
 """Of what is read at once, so much is in one message."""
 
 FETCHES_PER_PEER: Final = 4
@@ -88,9 +89,9 @@ class ArtifactService(ArtifactsServicer):
             await _refuse(context, error)
         return artifact_pb2.DrawReply(chunks=chunks, others=others)
 
-    async def Fetch(
+    async def Fetch(  # pyright: ignore[reportIncompatibleMethodOverride] - see `artifact_wire`
         self, request: artifact_pb2.FetchRequest, context: _Context
-    ) -> AsyncIterator[artifact_pb2.FetchPiece]:
+    ) -> AsyncIterator[Piece]:
         """Send the byte ranges in their order; a fifth call of one peer waits for its turn."""
         peer = await self._member(context)
         if len(request.ranges) > MAX_RANGES:
@@ -100,9 +101,9 @@ class ArtifactService(ArtifactsServicer):
                 reading = await asyncio.to_thread(Reading, self._store, ArtifactId(request.id))
                 ranges = [(wanted.offset, wanted.length) for wanted in request.ranges]
                 async for offset, data in read_ahead(reading, ranges):
-                    for start in range(0, len(data), PIECE_BYTES):
-                        piece = data[start : start + PIECE_BYTES]
-                        yield artifact_pb2.FetchPiece(offset=offset + start, data=piece)
+                    view = memoryview(data)
+                    for start in range(0, len(view), PIECE_BYTES):
+                        yield Piece(offset + start, view[start : start + PIECE_BYTES])
             except JupiterError as error:
                 await _refuse(context, error)
 

@@ -47,6 +47,7 @@ from jupiterd.daemon.work_runner import WorkRunner
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ArtifactId, ClusterId, NodeId, short
+from jupiterd.net.artifact_wire import add_artifacts
 from jupiterd.net.border import Border
 from jupiterd.net.discoveries import merge
 from jupiterd.net.identity import Identity
@@ -54,7 +55,7 @@ from jupiterd.net.mdns import by_mdns
 from jupiterd.net.refusals import Refusals
 from jupiterd.net.server import PeerServer, listening_host
 from jupiterd.net.static import StaticDiscovery
-from jupiterd.rpc import artifact_pb2_grpc, peer_pb2_grpc
+from jupiterd.rpc import peer_pb2_grpc
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.ledger_file import LedgerFile
 
@@ -202,7 +203,7 @@ class Node:
         server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(PeerService(self), s))
         artifacts = ArtifactService(self.library.store, self._is_member, self._replicate)
         server.add(lambda s: add_scripts(self, s))
-        server.add(lambda s: artifact_pb2_grpc.add_ArtifactsServicer_to_server(artifacts, s))
+        server.add(lambda s: add_artifacts(artifacts, s))
         return server
 
     @property

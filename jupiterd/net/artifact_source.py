@@ -5,11 +5,13 @@ receiver does.
 """
 
 from collections.abc import AsyncIterator, Sequence
+from typing import cast
 
 import grpc.aio
 
 from jupiterd.failures import from_rpc
 from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.net.piece import Piece
 from jupiterd.rpc import artifact_pb2
 from jupiterd.rpc.artifact_pb2_grpc import ArtifactsStub
 
@@ -54,13 +56,13 @@ class PeerArtifactSource:
 
     async def fetch(
         self, artifact: ArtifactId, ranges: Sequence[tuple[int, int]]
-    ) -> AsyncIterator[tuple[int, bytes]]:
-        """Yield (offset, data) pieces of the (offset, length) ranges, in their order."""
+    ) -> AsyncIterator[Piece]:
+        """Yield pieces of the (offset, length) ranges, in their order."""
         wanted = [artifact_pb2.ByteRange(offset=offset, length=length) for offset, length in ranges]
         call = self._stub.Fetch(artifact_pb2.FetchRequest(id=artifact, ranges=wanted))
         try:
             async for piece in call:
-                yield piece.offset, piece.data
+                yield cast("Piece", piece)
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error, self._name) from error
         finally:

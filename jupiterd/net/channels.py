@@ -16,6 +16,7 @@ from typing import Any, Final, Self, cast
 
 import grpc.aio
 
+from jupiterd.net.artifact_wire import artifacts_stub
 from jupiterd.net.credentials import TARGET_NAME_OPTION, channel_credentials
 from jupiterd.net.identity import Identity
 from jupiterd.net.sturdy_channel import SturdyChannel
@@ -79,7 +80,7 @@ class PeerChannels:
     @cached_property
     def bulk(self) -> ArtifactsStub:
         """The Artifacts service."""
-        return ArtifactsStub(self._channel(MAX_BULK_REPLY_BYTES))
+        return artifacts_stub(self._channel(MAX_BULK_REPLY_BYTES))
 
     @cached_property
     def scripts(self) -> ScriptsStub:

@@ -10,6 +10,9 @@ from jupiterd.errors import CorruptArtifactError
 from jupiterd.store.bitmap import runs
 from jupiterd.store.manifest import Manifest
 
+Came = tuple[int, bytes | memoryview]
+"""Where some bytes begin, in the files laid end to end, and the bytes."""
+
 Whole = tuple[int, memoryview]
 """A chunk's number and its bytes."""
 
@@ -20,7 +23,7 @@ class Assembly:
     def __init__(self, manifest: Manifest, chunks: Sequence[int]) -> None:
         """`chunks` are the numbers of the batch, rising."""
         self._due = deque(manifest.chunks[index] for index in chunks)
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | memoryview] = []
         self._came_bytes = 0
         ends = [(manifest.chunks[first], manifest.chunks[last - 1]) for first, last in runs(chunks)]
         self.ranges = [
@@ -33,7 +36,7 @@ class Assembly:
         """Say whether a chunk is still to come."""
         return bool(self._due)
 
-    def feed(self, offset: int, data: bytes) -> list[Whole]:
+    def feed(self, offset: int, data: bytes | memoryview) -> list[Whole]:
         """Take the next piece and return the chunks that it completes, not yet verified.
 
         Raises:

@@ -22,7 +22,7 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.ports import ArtifactSource
-from jupiterd.store.assembly import Assembly, Whole
+from jupiterd.store.assembly import Assembly, Came, Whole
 from jupiterd.store.bitmap import of, packed
 from jupiterd.store.claims import Claims
 from jupiterd.store.growth import Growth
@@ -199,9 +199,7 @@ class Gathering:
         if not self._claims.missing:
             self._ended.set()
 
-    async def _next_piece(
-        self, source: ArtifactSource, pieces: AsyncIterator[tuple[int, bytes]]
-    ) -> tuple[int, bytes] | None:
+    async def _next_piece(self, source: ArtifactSource, pieces: AsyncIterator[Came]) -> Came | None:
         try:
             async with asyncio.timeout(self._stall_s):
                 return await anext(pieces, None)
@@ -211,8 +209,8 @@ class Gathering:
 
 @asynccontextmanager
 async def _closing(
-    pieces: AsyncIterator[tuple[int, bytes]],
-) -> AsyncGenerator[AsyncIterator[tuple[int, bytes]], None]:
+    pieces: AsyncIterator[Came],
+) -> AsyncGenerator[AsyncIterator[Came], None]:
     """Let a source know at once that no more is wanted."""
     try:
         yield pieces

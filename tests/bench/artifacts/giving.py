@@ -45,9 +45,10 @@ async def to_four(scale: Scale) -> float:
         from_seed = sum(each["came_bytes"][seed.node] for each in told) / scale.size_bytes
         sockets_s = [await plain_socket_s(hosts[0], host, scale) for host in hosts[1:]]
         print(
-            f"  {took_s:.2f} s to {RECEIVERS} nodes, the seed sent {from_seed:.2f} times its size; one "
-            f"link's limit {scale.limit_s:.2f} s; plain sockets to one after another "
-            f"{sum(sockets_s):.2f} s ({sum(sockets_s) / scale.limit_s:.2f}x); scp and rsync: not run"
+            f"  {took_s:.2f} s to {RECEIVERS} nodes, the seed sent {from_seed:.2f} times its size; "
+            f"one link's limit {scale.limit_s:.2f} s; plain sockets to one after another "
+            f"{sum(sockets_s):.2f} s ({sum(sockets_s) / scale.limit_s:.2f}x); "
+            "scp and rsync: not run"
         )
         return took_s / scale.limit_s
 

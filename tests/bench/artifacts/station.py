@@ -18,21 +18,28 @@ from typing import Any
 
 import grpc.aio
 
-from jupiterd.daemon.artifact_service import PIECE_BYTES, ArtifactService
+from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.artifact_source import PeerArtifactSource
+from jupiterd.net.artifact_wire import add_artifacts
 from jupiterd.net.border import Border
-from jupiterd.net.channels import PeerChannels
-from jupiterd.net.credentials import server_credentials
+from jupiterd.net.channels import CHANNEL_OPTIONS, PeerChannels
+from jupiterd.net.credentials import channel_credentials, server_credentials
 from jupiterd.net.identity import Identity
+from jupiterd.net.piece import Piece
 from jupiterd.net.refusals import Refusals
 from jupiterd.net.server import SERVER_OPTIONS, PeerServer
 from jupiterd.ports import Address
 from jupiterd.rpc import artifact_pb2
-from jupiterd.rpc.artifact_pb2_grpc import ArtifactsServicer, add_ArtifactsServicer_to_server
+from jupiterd.rpc.artifact_pb2_grpc import (
+    ArtifactsServicer,
+    ArtifactsStub,
+    add_ArtifactsServicer_to_server,
+)
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.transfer import fetch
 
+PIECE_BYTES = 256 << 10
 Told = dict[str, Any]
 MAX_LINE_BYTES = 1 << 20
 
@@ -46,16 +53,16 @@ class CountedSource(PeerArtifactSource):
 
     async def fetch(
         self, artifact: ArtifactId, ranges: Sequence[tuple[int, int]]
-    ) -> AsyncIterator[tuple[int, bytes]]:
-        async for offset, data in super().fetch(artifact, ranges):
-            self.came_bytes += len(data)
-            yield offset, data
+    ) -> AsyncIterator[Piece]:
+        async for piece in super().fetch(artifact, ranges):
+            self.came_bytes += len(piece.data)
+            yield piece
 
 
 class Bare(ArtifactsServicer):
     """The same messages over the same TLS, from memory and for nothing."""
 
-    async def Fetch(self, request: Any, context: Any) -> AsyncIterator[Any]:
+    async def Fetch(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
         data = os.urandom(PIECE_BYTES)
         for offset in range(0, request.ranges[0].length, PIECE_BYTES):
             yield artifact_pb2.FetchPiece(offset=offset, data=data)
@@ -70,13 +77,13 @@ class Station:
         self.identity = Identity.load_or_create(folder / "key.pem")
         self.store = ArtifactStore(folder / "store")
         self.channels: dict[str, PeerChannels] = {}
-        self.bare: dict[str, PeerChannels] = {}
+        self.bare: dict[str, ArtifactsStub] = {}
 
     async def serve(self) -> Told:
         border = Border(lambda _: True, frozenset(), Refusals())
         server = PeerServer(self.identity, self.host, 0, border)
         service = ArtifactService(self.store, lambda _: True, self.replicate)
-        server.add(partial(add_ArtifactsServicer_to_server, service))
+        server.add(partial(add_artifacts, service))
         port = await server.start()
         bare = grpc.aio.server(options=SERVER_OPTIONS)
         add_ArtifactsServicer_to_server(Bare(), bare)
@@ -104,7 +111,11 @@ class Station:
             address = Address(peer["host"], peer["port"])
             bare_address = Address(peer["host"], peer["bare_port"])
             self.channels[peer["node"]] = PeerChannels(self.identity, address, pem)
-            self.bare[peer["node"]] = PeerChannels(self.identity, bare_address, pem)
+            options = (*CHANNEL_OPTIONS, ("grpc.max_receive_message_length", 4 << 20))
+            channel = grpc.aio.secure_channel(
+                str(bare_address), channel_credentials(self.identity, pem), options=options
+            )
+            self.bare[peer["node"]] = ArtifactsStub(channel)
         return {}
 
     async def do_make(self, size_bytes: int) -> Told:
@@ -142,7 +153,7 @@ class Station:
         """Take as much as an artifact has over the bare stream, and drop it."""
         wanted = artifact_pb2.FetchRequest(ranges=[artifact_pb2.ByteRange(length=size_bytes)])
         began_s, came_bytes = time.monotonic(), 0
-        async for piece in self.bare[source].bulk.Fetch(wanted):
+        async for piece in self.bare[source].Fetch(wanted):
             came_bytes += len(piece.data)
         assert came_bytes == size_bytes
         return {"took_s": time.monotonic() - began_s}
@@ -171,7 +182,7 @@ async def carry_out(station: Station, told: Told) -> None:
     number = told.pop("number")
     try:
         answer({"number": number, **await station.do(told)})
-    except Exception as error:  # whoever asked is told
+    except Exception as error:  # noqa: BLE001 - whoever asked is told
         answer({"number": number, "error": repr(error)})
 
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.network.lab import Host, lab_of, interface, why_there_is_no_lab
+from tests.network.lab import Host, interface, lab_of, why_there_is_no_lab
 from tests.network.links import THROTTLE
 
 GBIT = 1_000_000_000

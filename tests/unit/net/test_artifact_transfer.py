@@ -11,12 +11,12 @@ from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.errors import PeerUnreachableError, RefusedError, UsageError
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.artifact_source import PeerArtifactSource
+from jupiterd.net.artifact_wire import add_artifacts
 from jupiterd.net.channels import PeerChannels
 from jupiterd.net.identity import Identity
 from jupiterd.net.server import PeerServer
 from jupiterd.ports import Address
 from jupiterd.rpc import artifact_pb2
-from jupiterd.rpc.artifact_pb2_grpc import add_ArtifactsServicer_to_server
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.manifest import CHUNK_BYTES
 from jupiterd.store.reading import Reading
@@ -41,7 +41,7 @@ class Machine:
 
     def new_server(self) -> PeerServer:
         server = PeerServer(self.identity, "127.0.0.1", 0, open_border())
-        server.add(partial(add_ArtifactsServicer_to_server, self.service))
+        server.add(partial(add_artifacts, self.service))
         return server
 
     async def replicate(self, artifact: ArtifactId, peer: NodeId) -> None:

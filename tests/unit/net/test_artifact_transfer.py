@@ -1,14 +1,21 @@
 """Artifacts between two real servers over mutual TLS on loopback."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from jupiterd.daemon.artifact_service import ArtifactService
-from jupiterd.errors import PeerUnreachableError, RefusedError, UsageError
+from jupiterd.errors import (
+    CorruptArtifactError,
+    NotFoundError,
+    PeerUnreachableError,
+    RefusedError,
+    UsageError,
+)
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.artifact_source import PeerArtifactSource
 from jupiterd.net.artifact_wire import add_artifacts
@@ -82,6 +89,12 @@ def fill(machine: Machine, folder: Path, seed: bytes = b"jupiter") -> ArtifactId
     return machine.store.ingest(source)
 
 
+def fill_large(machine: Machine, folder: Path) -> ArtifactId:
+    source = folder / "large"
+    source.write_bytes(os.urandom(48 * CHUNK_BYTES))
+    return machine.store.ingest(source)
+
+
 def damage(machine: Machine, artifact: ArtifactId, name: str) -> None:
     path = machine.store.path(artifact) / name
     path.chmod(0o644)
@@ -102,6 +115,65 @@ async def test_a_folder_of_five_megabytes_travels_between_two_nodes(
     await fetch(two.store, artifact, [two.source(one, "one")])
     assert len(whole(two, artifact)) > 5_000_000
     assert whole(two, artifact) == whole(one, artifact)
+
+
+async def test_two_who_fetch_at_once_give_each_other_what_they_have(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, third = three
+    artifact, sent_bytes = fill_large(one, tmp_path), 0
+    read = Reading.read
+
+    def counting_read(reading: Reading, offset: int, length: int) -> bytes:
+        nonlocal sent_bytes
+        sent_bytes += length * (reading._store is one.store)
+        return read(reading, offset, length)
+
+    monkeypatch.setattr(Reading, "read", counting_read)
+
+    def meet(me: Machine, other: Machine) -> Callable[[NodeId], PeerArtifactSource | None]:
+        known = {other.identity.node_id: me.source(other, "the other")}
+        return lambda node: known.pop(node, None)
+
+    await asyncio.gather(
+        fetch(two.store, artifact, [two.source(one, "one")], meet=meet(two, third)),
+        fetch(third.store, artifact, [third.source(one, "one")], meet=meet(third, two)),
+    )
+    expected = whole(one, artifact)
+    assert whole(two, artifact) == whole(third, artifact) == expected
+    assert sent_bytes < 1.7 * len(expected)  # without each other's help it would be twice as much
+
+
+async def test_who_has_nothing_but_what_it_gets_itself_is_a_source_too(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, third = three
+    artifact = fill_large(one, tmp_path)
+    first = asyncio.ensure_future(fetch(two.store, artifact, [two.source(one, "one")]))
+    while not two.store.growing(artifact) and not first.done():
+        await asyncio.sleep(0.001)
+    request = artifact_pb2.HaveRequest(ids=[artifact])
+    reply = await third.to(two).bulk.Have(request, timeout=5)
+    assert artifact in (*reply.growing, *reply.ids)
+    await fetch(third.store, artifact, [third.source(two, "two")])
+    await first
+    assert whole(third, artifact) == whole(one, artifact)
+
+
+async def test_hostile_wishes_are_refused(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    source, artifact = two.source(one, "one"), fill(one, tmp_path)
+    for wanted in (b"\xff" * 100_000, b"\0" * 100_000, b"\xff\xff"):
+        with pytest.raises(CorruptArtifactError, match="beyond the end"):
+            await source.draw(artifact, wanted, 1 << 20, 0.0)
+    with pytest.raises(NotFoundError):
+        await source.draw(ArtifactId("../../etc/passwd"), b"", 1 << 20, 0.0)
+    assert await source.draw(artifact, b"", 1 << 63, 60.0) == ([], [])
+    one.members.clear()
+    with pytest.raises(RefusedError):
+        await source.draw(artifact, b"\x01", 1, 0.0)
 
 
 async def test_a_transfer_that_broke_off_goes_on_from_where_it_was(

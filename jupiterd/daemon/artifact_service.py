@@ -6,12 +6,18 @@ what an artifact means, or who is a member: it asks.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, Never
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final, Never, Protocol
 
 import grpc.aio
 
-from jupiterd.errors import JupiterError, NotFoundError, RefusedError, UsageError
+from jupiterd.errors import (
+    CorruptArtifactError,
+    JupiterError,
+    NotFoundError,
+    RefusedError,
+    UsageError,
+)
 from jupiterd.failures import abort
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.credentials import caller
@@ -32,20 +38,29 @@ MAX_IDS: Final = 4096
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
+class Shelf(Protocol):
+    """What is served, and what is done about it."""
+
+    store: ArtifactStore
+
+    async def replicate(self, artifact: ArtifactId, asker: NodeId, /) -> None:
+        """Bring an artifact here on a member's wish."""
+        ...
+
+    def note_damage(self, artifact: ArtifactId) -> None:
+        """Have a copy mended that turned out to be damaged; nothing of that is served."""
+        ...
+
+
 class ArtifactService(ArtifactsServicer):
     """Answers members' questions for artifacts and sends them."""
 
-    def __init__(
-        self,
-        store: ArtifactStore,
-        is_member: Callable[[NodeId], bool],
-        replicate: Callable[[ArtifactId, NodeId], Awaitable[None]],
-    ) -> None:
-        """Take the store, the roster, and what fetches an artifact on a member's wish."""
-        self._store = store
-        self._drawing = Drawing(store)
+    def __init__(self, shelf: Shelf, is_member: Callable[[NodeId], bool]) -> None:
+        """Take what is served, and the roster."""
+        self._shelf = shelf
+        self._store = shelf.store
+        self._drawing = Drawing(shelf.store)
         self._is_member = is_member
-        self._replicate = replicate
         self._fetches: defaultdict[NodeId, asyncio.Semaphore] = defaultdict(
             lambda: asyncio.Semaphore(FETCHES_PER_PEER)
         )
@@ -100,12 +115,24 @@ class ArtifactService(ArtifactsServicer):
             try:
                 reading = await asyncio.to_thread(Reading, self._store, ArtifactId(request.id))
                 ranges = [(wanted.offset, wanted.length) for wanted in request.ranges]
-                async for offset, data in read_ahead(reading, ranges):
-                    view = memoryview(data)
-                    for start in range(0, len(view), PIECE_BYTES):
-                        yield Piece(offset + start, view[start : start + PIECE_BYTES])
+                reading.check(ranges)
             except JupiterError as error:
                 await _refuse(context, error)
+            async for piece in self._pieces(reading, ranges, context):
+                yield piece
+
+    async def _pieces(
+        self, reading: Reading, ranges: list[tuple[int, int]], context: _Context
+    ) -> AsyncIterator[Piece]:
+        try:
+            async for offset, data in read_ahead(reading, ranges):
+                view = memoryview(data)
+                for start in range(0, len(view), PIECE_BYTES):
+                    yield Piece(offset + start, view[start : start + PIECE_BYTES])
+        except JupiterError as error:
+            if isinstance(error, CorruptArtifactError):
+                self._shelf.note_damage(reading.artifact)
+            await _refuse(context, error)
 
     async def Replicate(
         self, request: artifact_pb2.ReplicateRequest, context: _Context
@@ -113,7 +140,7 @@ class ArtifactService(ArtifactsServicer):
         """Fetch an artifact for ourselves and say whether it is here now."""
         peer = await self._member(context)
         try:
-            await self._replicate(ArtifactId(request.id), peer)
+            await self._shelf.replicate(ArtifactId(request.id), peer)
         except JupiterError as error:
             return artifact_pb2.ReplicateReply(held=False, reason=error.message)
         held = self._store.holds(ArtifactId(request.id))

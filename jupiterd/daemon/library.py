@@ -13,7 +13,7 @@ from pathlib import Path
 import grpc
 
 from jupiterd.daemon.peers import Peer, Peers
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.net.artifact_source import PeerArtifactSource
 from jupiterd.rpc import artifact_pb2
@@ -35,13 +35,19 @@ class Library:
     """This node's artifacts and the way to everybody else's."""
 
     def __init__(
-        self, store: ArtifactStore, peers: Peers, alive: Callable[[], frozenset[NodeId]]
+        self,
+        store: ArtifactStore,
+        peers: Peers,
+        alive: Callable[[], frozenset[NodeId]],
+        group: asyncio.TaskGroup,
     ) -> None:
         self.store = store
         self.known_whole: set[ArtifactId] = set()
         """Of artifacts that had to be: those that this process has read again, or written."""
+        self._in_repair: set[ArtifactId] = set()
         self._peers = peers
         self._alive = alive
+        self._group = group
 
     async def ensure(self, artifact: ArtifactId) -> Path:
         """Return the artifact's folder, fetching it first where needed.
@@ -64,6 +70,36 @@ class Library:
                 )
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
         return self.store.path(artifact)
+
+    async def replicate(self, artifact: ArtifactId, _asker: NodeId) -> None:
+        """Bring an artifact here on a member's wish."""
+        await self.ensure(artifact)
+
+    def note_damage(self, artifact: ArtifactId) -> None:
+        """Have a copy mended that turned out to be damaged."""
+        self._group.create_task(self.mend(artifact), name=f"mend {short(artifact)}")
+
+    async def mend(self, artifact: ArtifactId) -> None:
+        """Fetch what is damaged of an artifact from somebody who has it.
+
+        Where nobody in reach does, all stays as it is: the rest of it is better than nothing.
+        """
+        if artifact in self._in_repair or not self.store.holds(artifact):
+            return
+        self._in_repair.add(artifact)
+        try:
+            if not any([await self._has(peer, artifact) for peer in self._reachable()]):
+                log.warning("artifact_damaged", extra={"artifact": short(artifact), "copies": 0})
+                return
+            self.known_whole.discard(artifact)
+            await asyncio.to_thread(self.store.set_aside, artifact)
+            await self.ensure(artifact)
+            log.warning("artifact_mended", extra={"artifact": short(artifact)})
+        except JupiterError as error:
+            extra = {"artifact": short(artifact), "reason": error.message}
+            log.warning("artifact_not_mended", extra=extra)
+        finally:
+            self._in_repair.discard(artifact)
 
     async def is_in_reach(self, artifact: ArtifactId) -> bool:
         """Say whether this node or one that can be reached holds an artifact."""

@@ -46,7 +46,7 @@ from jupiterd.daemon.steadiness import has_wire, watch_steadiness
 from jupiterd.daemon.work_runner import WorkRunner
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.hardware.probe import probe
-from jupiterd.ids import ArtifactId, ClusterId, NodeId, short
+from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.artifact_wire import add_artifacts
 from jupiterd.net.border import Border
 from jupiterd.net.discoveries import merge
@@ -78,7 +78,7 @@ class Node:
         self.journal = Journal(self.identity, self.file)
         self.peers = Peers(self.identity)
         self.refusals = Refusals()
-        self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive)
+        self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive, group)
         self.exports = Exports(state_dir.runs)
         self.runner = WorkRunner(state_dir, self.library, group, settings, self.hardware)
         obedience = Obedience(self.file)
@@ -201,7 +201,7 @@ class Node:
         border = Border(self._is_member, OPEN_METHODS, self.refusals)
         server = PeerServer(self.identity, host, self.settings.port, border)
         server.add(lambda s: peer_pb2_grpc.add_PeerServicer_to_server(PeerService(self), s))
-        artifacts = ArtifactService(self.library.store, self._is_member, self._replicate)
+        artifacts = ArtifactService(self.library, self._is_member)
         server.add(lambda s: add_scripts(self, s))
         server.add(lambda s: add_artifacts(artifacts, s))
         return server
@@ -239,9 +239,6 @@ class Node:
 
     def _is_member(self, node: NodeId) -> bool:
         return node in self.journal.state.members
-
-    async def _replicate(self, artifact: ArtifactId, _asker: NodeId) -> None:
-        await self.library.ensure(artifact)
 
     def _moved(self, leader: NodeId, cluster: ClusterId) -> None:
         """Take up another cluster: nothing of the old one's term or roster goes on."""

@@ -26,7 +26,7 @@ class Reading:
     def __init__(self, store: ArtifactStore, artifact: ArtifactId) -> None:
         """Raises NotFoundError where nothing of it is here."""
         self._store = store
-        self._artifact = artifact
+        self.artifact = artifact
         growth = store.growing(artifact)
         self.manifest: Manifest = growth.manifest if growth else store.manifest(artifact)
 
@@ -42,6 +42,11 @@ class Reading:
             if after - offset >= BLOCK_BYTES or after >= end:
                 yield offset, min(after, end) - offset
                 offset = after
+
+    def check(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Raise CorruptArtifactError where a range reaches beyond the end."""
+        for offset, length in ranges:
+            self.manifest.covering(offset, length)
 
     def read(self, offset: int, length: int) -> bytes:
         """Return a range, read from the disk and found to be what the manifest says.
@@ -60,7 +65,7 @@ class Reading:
             at = chunk.offset - start
             if blake3(view[at : at + chunk.size_bytes]).hexdigest() != chunk.hash:
                 raise CorruptArtifactError(
-                    f"chunk {chunk.index} of artifact {self._artifact[:8]} is damaged on this disk"
+                    f"chunk {chunk.index} of artifact {self.artifact[:8]} is damaged on this disk"
                 )
         if (start, after) == (offset, offset + length):
             return data
@@ -72,14 +77,14 @@ class Reading:
                 return read_range(self._files(chunks), self.manifest, offset, length)
             except FileNotFoundError:
                 continue
-        raise CorruptArtifactError(f"artifact {self._artifact[:8]} lacks a file on this disk")
+        raise CorruptArtifactError(f"artifact {self.artifact[:8]} lacks a file on this disk")
 
     def _files(self, chunks: tuple[Chunk, ...]) -> Path:
-        growth = self._store.growing(self._artifact)
-        if growth is None or self._store.holds(self._artifact):
-            return self._store.path(self._artifact)
+        growth = self._store.growing(self.artifact)
+        if growth is None or self._store.holds(self.artifact):
+            return self._store.path(self.artifact)
         if of(chunk.index for chunk in chunks) & ~growth.verified:
-            raise NotFoundError(f"artifact {self._artifact[:8]} isn't all on this node yet")
+            raise NotFoundError(f"artifact {self.artifact[:8]} isn't all on this node yet")
         return growth.files
 
 

@@ -82,7 +82,7 @@ class Station:
     async def serve(self) -> Told:
         border = Border(lambda _: True, frozenset(), Refusals())
         server = PeerServer(self.identity, self.host, 0, border)
-        service = ArtifactService(self.store, lambda _: True, self.replicate)
+        service = ArtifactService(self, lambda _: True)
         server.add(partial(add_artifacts, service))
         port = await server.start()
         bare = grpc.aio.server(options=SERVER_OPTIONS)
@@ -97,6 +97,9 @@ class Station:
             "bare_port": bare_port,
             "certificate": self.identity.certificate_pem.decode(),
         }
+
+    def note_damage(self, artifact: ArtifactId) -> None:
+        raise AssertionError(f"{artifact} is damaged")
 
     async def replicate(self, artifact: ArtifactId, _peer: NodeId) -> None:
         raise NotImplementedError

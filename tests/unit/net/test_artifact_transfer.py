@@ -40,8 +40,9 @@ class Machine:
         self.identity: Identity = named_identity(folder, name)
         self.store = ArtifactStore(folder / name / "store")
         self.members: set[NodeId] = set()
+        self.damaged: list[ArtifactId] = []
         self.wishes: list[tuple[ArtifactId, NodeId]] = []
-        self.service = ArtifactService(self.store, self.members.__contains__, self.replicate)
+        self.service = ArtifactService(self, self.members.__contains__)
         self.server = self.new_server()
         self.port = 0
         self.channels: list[PeerChannels] = []
@@ -50,6 +51,9 @@ class Machine:
         server = PeerServer(self.identity, "127.0.0.1", 0, open_border())
         server.add(partial(add_artifacts, self.service))
         return server
+
+    def note_damage(self, artifact: ArtifactId) -> None:
+        self.damaged.append(artifact)
 
     async def replicate(self, artifact: ArtifactId, peer: NodeId) -> None:
         self.wishes.append((artifact, peer))
@@ -150,7 +154,7 @@ async def test_who_has_nothing_but_what_it_gets_itself_is_a_source_too(
     one, two, third = three
     artifact = fill_large(one, tmp_path)
     first = asyncio.ensure_future(fetch(two.store, artifact, [two.source(one, "one")]))
-    while not two.store.growing(artifact) and not first.done():
+    while not two.store.growing(artifact) and not first.done():  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     request = artifact_pb2.HaveRequest(ids=[artifact])
     reply = await third.to(two).bulk.Have(request, timeout=5)
@@ -216,6 +220,8 @@ async def test_a_corrupt_source_and_a_dead_one_fall_through_to_the_next(
     one.port = await one.server.start()
     sources = [gone, third.source(two, "damaged"), third.source(one, "one")]
     await fetch(third.store, artifact, sources)
+    assert set(two.damaged) == {artifact}
+    assert one.damaged == []
     assert whole(third, artifact) == whole(one, artifact)
     assert [record.message.split()[3] for record in caplog.records] == [
         "source=gone",

@@ -1,0 +1,92 @@
+"""Artifacts among daemons: found, given on while they come, and mended."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.node import Node
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.ids import ArtifactId
+from jupiterd.net.artifact_source import PeerArtifactSource
+from jupiterd.store.manifest import CHUNK_BYTES
+from tests.unit.daemon.two_nodes import serving, unite, until
+
+pytestmark = pytest.mark.net
+
+SIZE_BYTES = 6 * CHUNK_BYTES + 9
+
+
+@asynccontextmanager
+async def three(folder: Path) -> AsyncGenerator[tuple[Node, Node, Node]]:
+    async with (
+        serving(folder, "one") as one,
+        serving(folder, "two") as two,
+        serving(folder, "three") as third,
+    ):
+        nodes = (one, two, third)
+        await unite(*nodes)
+        everybody = frozenset(node.identity.node_id for node in nodes)
+        for node in nodes:
+            node.library._alive = lambda: everybody
+        yield nodes
+
+
+def taken_in(node: Node, folder: Path) -> tuple[ArtifactId, bytes]:
+    (folder / "weights").write_bytes(content := os.urandom(SIZE_BYTES))
+    return node.library.store.ingest(folder / "weights"), content
+
+
+def flip(node: Node, artifact: ArtifactId, at: int) -> Path:
+    path = node.library.store.path(artifact) / "weights"
+    path.chmod(0o644)
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 1]))
+    return path
+
+
+async def served(by: Node, to: Node, artifact: ArtifactId) -> bytes:
+    peer = to.peers.require(by.identity.node_id)
+    source = PeerArtifactSource("it", peer.channels.bulk)
+    pieces = [bytes(piece.data) async for piece in source.fetch(artifact, [(0, SIZE_BYTES)])]
+    return b"".join(pieces)
+
+
+async def test_a_damaged_copy_is_never_served_and_mended_from_another_one(tmp_path: Path) -> None:
+    async with three(tmp_path) as (one, two, third):
+        artifact, content = taken_in(one, tmp_path)
+        await two.library.ensure(artifact)
+        path = flip(one, artifact, 4 * CHUNK_BYTES + 17)
+        with pytest.raises(CorruptArtifactError, match="damaged on this disk"):
+            await served(one, third, artifact)
+        await until(lambda: one.library.store.holds(artifact) and path.read_bytes() == content)
+        assert await served(one, third, artifact) == content
+
+
+async def test_a_damaged_copy_that_is_the_only_one_stays_for_what_is_whole_of_it(
+    tmp_path: Path,
+) -> None:
+    async with three(tmp_path) as (one, two, _):
+        artifact, _ = taken_in(one, tmp_path)
+        flip(one, artifact, 17)
+        with pytest.raises(CorruptArtifactError):
+            await two.library.ensure(artifact)
+        await one.library.mend(artifact)
+        assert one.library.store.holds(artifact)
+        assert not two.library.store.holds(artifact)
+
+
+async def test_two_who_want_the_same_at_once_get_it(tmp_path: Path) -> None:
+    async with three(tmp_path) as (one, two, third):
+        artifact, content = taken_in(one, tmp_path)
+        others = [node.identity.node_id for node in (two, third)]
+        assert await one.library.spread([artifact], others) == 2
+        for node in (two, third):
+            assert (node.library.store.path(artifact) / "weights").read_bytes() == content
+        await asyncio.gather(*(node.library.ensure(artifact) for node in (two, third)))

@@ -72,7 +72,9 @@ class ArtifactService(ArtifactsServicer):
         await self._member(context)
         held = [one for one in request.ids[:MAX_IDS] if self._store.holds(ArtifactId(one))]
         growing = [one for one in request.ids[:MAX_IDS] if self._store.growing(ArtifactId(one))]
-        return artifact_pb2.HaveReply(ids=held, growing=growing)
+        return artifact_pb2.HaveReply(
+            ids=held, growing=growing, free_bytes=self._store.free_bytes()
+        )
 
     async def GetManifest(
         self, request: artifact_pb2.ManifestRequest, context: _Context

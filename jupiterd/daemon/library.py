@@ -7,7 +7,7 @@ means.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import grpc
@@ -114,6 +114,21 @@ class Library:
         request = artifact_pb2.HaveRequest(ids=[artifact])
         with contextlib.suppress(grpc.aio.AioRpcError), peer.channels.in_use() as channels:
             return artifact in (await channels.bulk.Have(request, timeout=SOON_S)).ids
+        return None
+
+    async def held_by(
+        self, node: NodeId, artifacts: Sequence[ArtifactId]
+    ) -> tuple[NodeId, frozenset[ArtifactId], int] | None:
+        """Return a node, what it has of these, and its free bytes; None where it doesn't say."""
+        if node == self._peers.own:
+            held = await asyncio.to_thread(lambda: frozenset(filter(self.store.holds, artifacts)))
+            return node, held, self.store.free_bytes()
+        if (peer := self._peers.get(node)) is None:
+            return None
+        request = artifact_pb2.HaveRequest(ids=artifacts)
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            reply = await peer.channels.bulk.Have(request, timeout=ASK_TIMEOUT_S)
+            return node, frozenset(map(ArtifactId, reply.ids)), reply.free_bytes
         return None
 
     async def ensure_all(self, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:

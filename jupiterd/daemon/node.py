@@ -43,6 +43,7 @@ from jupiterd.daemon.script_service import add_scripts
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.steadiness import has_wire, watch_steadiness
+from jupiterd.daemon.upkeep import Upkeep
 from jupiterd.daemon.work_runner import WorkRunner
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.hardware.probe import probe
@@ -163,6 +164,7 @@ class Node:
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
             ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
+            ("upkeep", Upkeep(self).run()),
             ("retention", Retention(self.journal, self.library.store, self.state_dir.curves).run()),
         ):
             self._group.create_task(task, name=name)

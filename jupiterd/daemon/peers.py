@@ -126,6 +126,11 @@ class Peers:
         self._identity = identity
         self._links: dict[NodeId, Peer] = {}
 
+    @property
+    def own(self) -> NodeId:
+        """This node, to which there is no link."""
+        return self._identity.node_id
+
     def __iter__(self) -> Iterator[Peer]:
         return iter(tuple(self._links.values()))
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19jupiter/v1/artifact.proto\x12\njupiter.v1\"\x1a\n\x0bHaveRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\")\n\tHaveReply\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x0f\n\x07growing\x18\x02 \x03(\t\"\x1d\n\x0fManifestRequest\x12\n\n\x02id\x18\x01 \x01(\t\"!\n\rManifestReply\x12\x10\n\x08manifest\x18\x01 \x01(\x0c\"M\n\x0b\x44rawRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06wanted\x18\x02 \x01(\x0c\x12\x11\n\tmax_bytes\x18\x03 \x01(\x04\x12\x0f\n\x07wait_ms\x18\x04 \x01(\r\"+\n\tDrawReply\x12\x0e\n\x06\x63hunks\x18\x01 \x03(\r\x12\x0e\n\x06others\x18\x02 \x03(\t\"+\n\tByteRange\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x0e\n\x06length\x18\x02 \x01(\x04\"A\n\x0c\x46\x65tchRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12%\n\x06ranges\x18\x02 \x03(\x0b\x32\x15.jupiter.v1.ByteRange\"*\n\nFetchPiece\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\"\x1e\n\x10ReplicateRequest\x12\n\n\x02id\x18\x01 \x01(\t\".\n\x0eReplicateReply\x12\x0c\n\x04held\x18\x01 \x01(\x08\x12\x0e\n\x06reason\x18\x02 \x01(\t2\xc6\x02\n\tArtifacts\x12\x36\n\x04Have\x12\x17.jupiter.v1.HaveRequest\x1a\x15.jupiter.v1.HaveReply\x12\x45\n\x0bGetManifest\x12\x1b.jupiter.v1.ManifestRequest\x1a\x19.jupiter.v1.ManifestReply\x12\x36\n\x04\x44raw\x12\x17.jupiter.v1.DrawRequest\x1a\x15.jupiter.v1.DrawReply\x12;\n\x05\x46\x65tch\x12\x18.jupiter.v1.FetchRequest\x1a\x16.jupiter.v1.FetchPiece0\x01\x12\x45\n\tReplicate\x12\x1c.jupiter.v1.ReplicateRequest\x1a\x1a.jupiter.v1.ReplicateReplyb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19jupiter/v1/artifact.proto\x12\njupiter.v1\"\x1a\n\x0bHaveRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\"=\n\tHaveReply\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x0f\n\x07growing\x18\x02 \x03(\t\x12\x12\n\nfree_bytes\x18\x03 \x01(\x04\"\x1d\n\x0fManifestRequest\x12\n\n\x02id\x18\x01 \x01(\t\"!\n\rManifestReply\x12\x10\n\x08manifest\x18\x01 \x01(\x0c\"M\n\x0b\x44rawRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06wanted\x18\x02 \x01(\x0c\x12\x11\n\tmax_bytes\x18\x03 \x01(\x04\x12\x0f\n\x07wait_ms\x18\x04 \x01(\r\"+\n\tDrawReply\x12\x0e\n\x06\x63hunks\x18\x01 \x03(\r\x12\x0e\n\x06others\x18\x02 \x03(\t\"+\n\tByteRange\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x0e\n\x06length\x18\x02 \x01(\x04\"A\n\x0c\x46\x65tchRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12%\n\x06ranges\x18\x02 \x03(\x0b\x32\x15.jupiter.v1.ByteRange\"*\n\nFetchPiece\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x02 \x01(\x0c\"\x1e\n\x10ReplicateRequest\x12\n\n\x02id\x18\x01 \x01(\t\".\n\x0eReplicateReply\x12\x0c\n\x04held\x18\x01 \x01(\x08\x12\x0e\n\x06reason\x18\x02 \x01(\t2\xc6\x02\n\tArtifacts\x12\x36\n\x04Have\x12\x17.jupiter.v1.HaveRequest\x1a\x15.jupiter.v1.HaveReply\x12\x45\n\x0bGetManifest\x12\x1b.jupiter.v1.ManifestRequest\x1a\x19.jupiter.v1.ManifestReply\x12\x36\n\x04\x44raw\x12\x17.jupiter.v1.DrawRequest\x1a\x15.jupiter.v1.DrawReply\x12;\n\x05\x46\x65tch\x12\x18.jupiter.v1.FetchRequest\x1a\x16.jupiter.v1.FetchPiece0\x01\x12\x45\n\tReplicate\x12\x1c.jupiter.v1.ReplicateRequest\x1a\x1a.jupiter.v1.ReplicateReplyb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,25 +34,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HAVEREQUEST']._serialized_start=41
   _globals['_HAVEREQUEST']._serialized_end=67
   _globals['_HAVEREPLY']._serialized_start=69
-  _globals['_HAVEREPLY']._serialized_end=110
-  _globals['_MANIFESTREQUEST']._serialized_start=112
-  _globals['_MANIFESTREQUEST']._serialized_end=141
-  _globals['_MANIFESTREPLY']._serialized_start=143
-  _globals['_MANIFESTREPLY']._serialized_end=176
-  _globals['_DRAWREQUEST']._serialized_start=178
-  _globals['_DRAWREQUEST']._serialized_end=255
-  _globals['_DRAWREPLY']._serialized_start=257
-  _globals['_DRAWREPLY']._serialized_end=300
-  _globals['_BYTERANGE']._serialized_start=302
-  _globals['_BYTERANGE']._serialized_end=345
-  _globals['_FETCHREQUEST']._serialized_start=347
-  _globals['_FETCHREQUEST']._serialized_end=412
-  _globals['_FETCHPIECE']._serialized_start=414
-  _globals['_FETCHPIECE']._serialized_end=456
-  _globals['_REPLICATEREQUEST']._serialized_start=458
-  _globals['_REPLICATEREQUEST']._serialized_end=488
-  _globals['_REPLICATEREPLY']._serialized_start=490
-  _globals['_REPLICATEREPLY']._serialized_end=536
-  _globals['_ARTIFACTS']._serialized_start=539
-  _globals['_ARTIFACTS']._serialized_end=865
+  _globals['_HAVEREPLY']._serialized_end=130
+  _globals['_MANIFESTREQUEST']._serialized_start=132
+  _globals['_MANIFESTREQUEST']._serialized_end=161
+  _globals['_MANIFESTREPLY']._serialized_start=163
+  _globals['_MANIFESTREPLY']._serialized_end=196
+  _globals['_DRAWREQUEST']._serialized_start=198
+  _globals['_DRAWREQUEST']._serialized_end=275
+  _globals['_DRAWREPLY']._serialized_start=277
+  _globals['_DRAWREPLY']._serialized_end=320
+  _globals['_BYTERANGE']._serialized_start=322
+  _globals['_BYTERANGE']._serialized_end=365
+  _globals['_FETCHREQUEST']._serialized_start=367
+  _globals['_FETCHREQUEST']._serialized_end=432
+  _globals['_FETCHPIECE']._serialized_start=434
+  _globals['_FETCHPIECE']._serialized_end=476
+  _globals['_REPLICATEREQUEST']._serialized_start=478
+  _globals['_REPLICATEREQUEST']._serialized_end=508
+  _globals['_REPLICATEREPLY']._serialized_start=510
+  _globals['_REPLICATEREPLY']._serialized_end=556
+  _globals['_ARTIFACTS']._serialized_start=559
+  _globals['_ARTIFACTS']._serialized_end=885
 # @@protoc_insertion_point(module_scope)

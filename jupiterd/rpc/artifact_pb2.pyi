@@ -13,12 +13,14 @@ class HaveRequest(_message.Message):
     def __init__(self, ids: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class HaveReply(_message.Message):
-    __slots__ = ("ids", "growing")
+    __slots__ = ("ids", "growing", "free_bytes")
     IDS_FIELD_NUMBER: _ClassVar[int]
     GROWING_FIELD_NUMBER: _ClassVar[int]
+    FREE_BYTES_FIELD_NUMBER: _ClassVar[int]
     ids: _containers.RepeatedScalarFieldContainer[str]
     growing: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, ids: _Optional[_Iterable[str]] = ..., growing: _Optional[_Iterable[str]] = ...) -> None: ...
+    free_bytes: int
+    def __init__(self, ids: _Optional[_Iterable[str]] = ..., growing: _Optional[_Iterable[str]] = ..., free_bytes: _Optional[int] = ...) -> None: ...
 
 class ManifestRequest(_message.Message):
     __slots__ = ("id",)

@@ -145,6 +145,10 @@ class ArtifactStore:
             sync_folder(draft.parent)
         self.manifest.cache_clear()
 
+    def free_bytes(self) -> int:
+        """Return how much room is left on the disk."""
+        return shutil.disk_usage(self._root).free
+
     def begin(self, manifest_bytes: bytes) -> PartialArtifact:
         """Start to write an artifact that is fetched, or go on where a fetch was broken off.
 

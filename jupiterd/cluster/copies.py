@@ -1,0 +1,88 @@
+"""Which artifacts must lie on two nodes, and who takes the second copy.
+
+Owns the rule. Doesn't know how one finds out who has what, or how a copy is made.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.retention import unneeded
+from jupiterd.ids import ArtifactId, NodeId
+
+COPIES: Final = 2
+MAX_AT_ONCE: Final = 64
+"""Copies asked for after one look; the rest after the next."""
+
+LITTLE_BYTES: Final = 2 << 30
+"""A node with less free holds what its own work needs, and nothing for others."""
+
+PREFERENCE: Final = {"trainer": 0, "hybrid": 0, "generator": 1, "idle": 2}
+"""Whoever works on it will need it anyway."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A node that answered, and what it has of the artifacts it was asked for."""
+
+    node: NodeId
+    role: str
+    held: frozenset[ArtifactId]
+    free_bytes: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A second copy that is to be made."""
+
+    artifact: ArtifactId
+    to: NodeId
+
+
+def of_record(cycles: Collection[CycleState]) -> frozenset[ArtifactId]:
+    """Return every checkpoint that is kept, and what rounds train on: tokenizers and shards."""
+    return frozenset(each for cycle in cycles for each in _made(cycle) if each) - unneeded(cycles)
+
+
+def _made(cycle: CycleState) -> Iterator[ArtifactId]:
+    for _, fact in cycle.placed():
+        if isinstance(fact, CheckpointCommitted):
+            yield fact.artifact
+    for manifest in cycle.manifests.values():
+        yield manifest.tokenizer
+        yield from manifest.shards
+    if cycle.prepared is not None:
+        yield from cycle.prepared.outputs.values()
+
+
+def copies_to_make(
+    needed: Iterable[ArtifactId],
+    holders: Collection[Holder],
+    refused: Collection[Copy] = frozenset(),
+) -> list[Copy]:
+    """Return what to copy where: whatever lies on one node alone gets a second one.
+
+    What was refused before isn't asked again. What nobody here has can't be helped.
+    """
+    found: list[Copy] = []
+    given = dict.fromkeys((holder.node for holder in holders), 0)
+    for artifact in sorted(needed):
+        having = sum(artifact in holder.held for holder in holders)
+        able = [
+            holder
+            for holder in holders
+            if artifact not in holder.held
+            and holder.free_bytes >= LITTLE_BYTES
+            and Copy(artifact, holder.node) not in refused
+        ]
+        if 0 < having < COPIES and able:
+            best = min(able, key=lambda one: (_rank(one), given[one.node], -one.free_bytes))
+            given[best.node] += 1
+            found.append(Copy(artifact, best.node))
+    return found[:MAX_AT_ONCE]
+
+
+def _rank(holder: Holder) -> int:
+    return PREFERENCE.get(holder.role, len(PREFERENCE))

@@ -1,0 +1,97 @@
+"""Seeing to it that what counts lies on two nodes, also when one of them has gone.
+
+Owns when the leader looks, and asking. Doesn't know what counts or who takes a copy
+(`cluster.copies`). Where nothing has changed, nobody is asked.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from jupiterd.cluster.copies import Copy, Holder, copies_to_make, of_record
+from jupiterd.daemon.leading import Leading
+from jupiterd.errors import JupiterError
+from jupiterd.ids import ArtifactId, NodeId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+log = logging.getLogger(__name__)
+
+TICK_S: Final = 30.0
+"""Who is alive must be the same at two looks: a machine that is started again needs no new copy."""
+
+MAX_ASKED: Final = 4096
+
+
+class Upkeep:
+    """The leader's care for second copies."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._alive: frozenset[NodeId] = frozenset()
+        self._seen: object = None
+        self._refused: set[Copy] = set()
+
+    async def run(self) -> None:
+        """Look again and again; ask only where something has changed."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            alive, leading = self._node.alive(), self._node.leading
+            is_calm, self._alive = alive == self._alive, alive
+            if leading is not None and is_calm and len(alive) > 1:
+                await self.look(leading)
+
+    async def look(self, leading: Leading) -> None:
+        """Have copied what has one copy, unless all was well and nothing has changed since."""
+        now = leading.term, self._alive, leading.journal.version
+        if now == self._seen:
+            return
+        if isinstance(self._seen, tuple) and now[:2] != self._seen[:2]:
+            self._refused.clear()
+        needed = of_record(leading.journal.state.cycles.values())
+        holders = await self._holders(leading, list(islice(sorted(needed), MAX_ASKED)))
+        copies = copies_to_make(needed, holders, self._refused)
+        for copy in copies:
+            if leading.is_over:
+                return
+            await self._make(leading, copy)
+        self._seen = None if copies else now
+
+    async def _make(self, leading: Leading, copy: Copy) -> None:
+        if await _is_copied(leading, copy):
+            extra = {"artifact": short(copy.artifact), "node": short(copy.to)}
+            log.info("copy_made", extra=extra)
+        else:
+            self._refused.add(copy)
+
+    async def _holders(self, leading: Leading, needed: list[ArtifactId]) -> list[Holder]:
+        if not needed:
+            return []
+        roles = leading.journal.state.roles
+        told = await asyncio.gather(
+            *(leading.library.held_by(node, needed) for node in sorted(leading.answering()))
+        )
+        return [
+            Holder(node, roles[node].role if node in roles else "idle", held, free_bytes)
+            for node, held, free_bytes in _known(told)
+        ]
+
+
+def _known(
+    told: Iterable[tuple[NodeId, frozenset[ArtifactId], int] | None],
+) -> list[tuple[NodeId, frozenset[ArtifactId], int]]:
+    return [each for each in told if each is not None]
+
+
+async def _is_copied(leading: Leading, copy: Copy) -> bool:
+    if copy.to != leading.self_id:
+        return await leading.library.spread([copy.artifact], [copy.to]) == 1
+    try:
+        await leading.library.ensure(copy.artifact)
+    except JupiterError as error:
+        log.warning("copy_not_made", extra={"reason": error.message})
+        return False
+    return True

@@ -1,0 +1,83 @@
+"""What must lie on two nodes, and who takes the second copy."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupiterd.cluster.copies import (
+    LITTLE_BYTES,
+    MAX_AT_ONCE,
+    Copy,
+    Holder,
+    copies_to_make,
+    of_record,
+)
+from jupiterd.cluster.facts import ManifestFrozen
+from jupiterd.ids import ArtifactId
+from tests.unit.cluster.building import CYCLE, NODES, checkpoint
+from tests.unit.cluster.test_retention import line, run_of
+
+ROOM_BYTES = 10 * LITTLE_BYTES
+ARTIFACTS = [ArtifactId(f"artifact{number}") for number in range(8)]
+
+
+def holder(
+    number: int, *held: ArtifactId, role: str = "hybrid", free_bytes: int = ROOM_BYTES
+) -> Holder:
+    return Holder(NODES[number], role, frozenset(held), free_bytes)
+
+
+def test_checkpoints_that_are_kept_and_what_rounds_train_on_are_of_record() -> None:
+    shards = (ArtifactId("s1"), ArtifactId("s2"))
+    manifest = ManifestFrozen(CYCLE, 1, "", ArtifactId("tok"), shards, 10, 1000)
+    assert of_record([run_of(*line(5), manifest)]) == {"k3", "k4", "k5", "tok", "s1", "s2"}
+    other = run_of(checkpoint("k1", "", tokens=7))
+    assert "k1" in of_record([run_of(*line(5)), other])
+    assert of_record([]) == frozenset()
+
+
+def test_what_one_node_alone_has_goes_to_another() -> None:
+    one, two = ARTIFACTS[:2]
+    holders = [holder(0, one, two), holder(1, two)]
+    assert copies_to_make([one, two], holders) == [Copy(one, NODES[1])]
+    assert copies_to_make([one], holders[:1]) == []
+    assert copies_to_make([ARTIFACTS[3]], holders) == []
+
+
+def test_who_works_on_it_comes_first_and_who_has_little_room_never() -> None:
+    one, *_ = ARTIFACTS
+    idle, busy = holder(1, role="idle", free_bytes=2 * ROOM_BYTES), holder(2)
+    assert copies_to_make([one], [holder(0, one), idle, busy]) == [Copy(one, NODES[2])]
+    full = replace(busy, free_bytes=LITTLE_BYTES - 1)
+    assert copies_to_make([one], [holder(0, one), idle, full]) == [Copy(one, NODES[1])]
+    assert copies_to_make([one], [holder(0, one), full]) == []
+
+
+def test_who_refused_is_not_asked_again() -> None:
+    one, *_ = ARTIFACTS
+    holders = [holder(0, one), holder(1), holder(2)]
+    (first,) = copies_to_make([one], holders)
+    (second,) = copies_to_make([one], holders, [first])
+    assert first.to != second.to
+    assert copies_to_make([one], holders, [first, second]) == []
+
+
+def test_many_copies_are_shared_out_and_bounded() -> None:
+    many = [ArtifactId(f"{number:03}") for number in range(100)]
+    found = copies_to_make(many, [holder(0, *many), holder(1), holder(2)])
+    assert len(found) == MAX_AT_ONCE
+    assert sum(copy.to == NODES[1] for copy in found) == MAX_AT_ONCE // 2
+
+
+@given(st.lists(st.sets(st.sampled_from(ARTIFACTS)), min_size=2, max_size=3))
+def test_once_the_copies_are_made_nothing_more_is_to_do(held: list[set[ArtifactId]]) -> None:
+    holders = [holder(number, *each) for number, each in enumerate(held)]
+    for copy in copies_to_make(ARTIFACTS, holders):
+        holders = [
+            replace(each, held=each.held | {copy.artifact}) if each.node == copy.to else each
+            for each in holders
+        ]
+    assert copies_to_make(ARTIFACTS, holders) == []
+    for artifact in set().union(*held):
+        assert sum(artifact in each.held for each in holders) >= 2

@@ -1,18 +1,30 @@
-"""Which checkpoints nobody needs any more; everything else is needed.
+"""Which artifacts nobody needs any more.
 
-Owns the rule: a checkpoint may go once three newer ones follow it on every line through it, unless
-it is every tenth, final, or anything in the ledger still refers to it. Doesn't know disks or time.
+Owns two rules. A checkpoint may go once three newer ones follow it on every line through it, unless
+it is every tenth, final, or anything in the ledger still refers to it. And whatever the ledger
+doesn't name at all may go, as long as all of the ledger can be read here. Doesn't know disks or
+time: whoever goes by these rules waits long enough for a name to be recorded.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from itertools import islice, takewhile
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.facts import CheckpointCommitted, EpochClosed, EpochOpened
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    EpochClosed,
+    EpochOpened,
+    Fact,
+    UnknownFact,
+    to_wire,
+)
 from jupiterd.cluster.progress_tree import Leaf
 from jupiterd.ids import ArtifactId
+
+_NAME = re.compile(r"[0-9a-f]{64}")
 
 KEPT_OF_A_LINE = 3
 KEPT_EVERY = 10
@@ -24,6 +36,16 @@ def unneeded(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
     superseded = {artifact for _, found in pairs for artifact in found}
     needed = {artifact for cycle, found in pairs for artifact in _needed(cycle, found)}
     return frozenset(superseded - needed)
+
+
+def strays(held: Iterable[ArtifactId], facts: Iterable[Fact]) -> frozenset[ArtifactId]:
+    """Return what is held and named by no fact; nothing where a fact is of a newer version."""
+    named: set[str] = set()
+    for fact in facts:
+        if isinstance(fact, UnknownFact):
+            return frozenset()
+        named.update(_NAME.findall(repr(to_wire(fact))))
+    return frozenset(held) - named
 
 
 def _superseded(cycle: CycleState) -> set[ArtifactId]:

@@ -18,3 +18,8 @@ def now_s() -> float:
 def wall_iso() -> str:
     """Return the wall time, UTC, to the second, ISO 8601; for display and provenance only."""
     return dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")  # noqa: TID251
+
+
+def wall_s() -> float:
+    """Return the wall time in seconds since 1970; for the ages of files, never for decisions."""
+    return time.time()  # noqa: TID251

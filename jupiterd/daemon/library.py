@@ -12,6 +12,7 @@ from pathlib import Path
 
 import grpc
 
+from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, NodeId, short
@@ -69,6 +70,7 @@ class Library:
                     self.store, artifact, sources, meet=lambda node: used.of(self._peers.get(node))
                 )
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
+        self.store.note_use(artifact, wall_s())
         return self.store.path(artifact)
 
     async def replicate(self, artifact: ArtifactId, _asker: NodeId) -> None:

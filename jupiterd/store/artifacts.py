@@ -9,11 +9,11 @@ never changed. Doesn't know where artifacts come from, or which are still needed
 """
 
 import asyncio
+import contextlib
 import os
 import shutil
 import stat
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -36,6 +36,8 @@ from jupiterd.store.manifest import (
     is_artifact_id,
 )
 from jupiterd.store.partial import PartialArtifact
+
+USE_NOTED_S: Final = 3600.0
 
 _MANIFEST: Final = "manifest"
 _FILES: Final = "files"
@@ -95,7 +97,7 @@ class ArtifactStore:
         """Return what is here of an artifact that is being fetched just now."""
         return self._growing.get(artifact)
 
-    @contextmanager
+    @contextlib.contextmanager
     def grown(self, partial: PartialArtifact, manifest_bytes: bytes) -> Generator[Growth]:
         """Let others have what is here of an artifact while it is being fetched."""
         artifact = artifact_id(manifest_bytes)
@@ -142,6 +144,7 @@ class ArtifactStore:
             draft = self._root / "partial" / artifact
             shutil.rmtree(draft, ignore_errors=True)
             self._place(artifact).rename(draft)
+            os.utime(draft)
             sync_folder(draft.parent)
         self.manifest.cache_clear()
 
@@ -160,10 +163,27 @@ class ArtifactStore:
         draft = self._root / "partial" / artifact
         with written():
             (draft / _FILES).mkdir(parents=True, exist_ok=True)
+            os.utime(draft)
             (draft / _MANIFEST).write_bytes(manifest_bytes)
         return PartialArtifact(
             manifest, draft / _FILES, publish=lambda: self._publish(draft, artifact)
         )
+
+    def note_use(self, artifact: ArtifactId, at_s: float) -> None:
+        """Take note that an artifact is used (wall time); written down once an hour at most."""
+        with contextlib.suppress(OSError):
+            if self._place(artifact).stat().st_mtime < at_s - USE_NOTED_S:
+                os.utime(self._place(artifact), (at_s, at_s))
+
+    def unused_since(self, wall_s: float) -> list[ArtifactId]:
+        """Return what was taken in, and last used, before that."""
+        return [one for one in self.ids() if _is_older(self._place(one), wall_s)]
+
+    def remove_partial(self, wall_s: float) -> None:
+        """Throw away fetches that nobody has gone on with since then."""
+        for draft in (self._root / "partial").iterdir():
+            if draft.name not in self._growing and _is_older(draft, wall_s):
+                shutil.rmtree(draft, ignore_errors=True)
 
     def remove(self, artifact: ArtifactId) -> None:
         """Give an artifact up; a crash leaves it whole or gone. What isn't held is left alone."""
@@ -199,6 +219,13 @@ class ArtifactStore:
 
     def _read_manifest(self, artifact: ArtifactId) -> Manifest:
         return decode(self.manifest_bytes(artifact))
+
+
+def _is_older(folder: Path, wall_s: float) -> bool:
+    try:
+        return folder.stat().st_mtime < wall_s
+    except FileNotFoundError:
+        return False
 
 
 def read_range(files: Path, manifest: Manifest, offset: int, length: int) -> bytes:

@@ -1,13 +1,16 @@
 """When old checkpoints go from a node's disk."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+from jupiterd.cluster.facts import UnknownFact
+from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.old_curves import KEPT_RUNS, remove_old
-from jupiterd.daemon.retention import GRACE_S, Retention
+from jupiterd.daemon.retention import GRACE_S, STRAY_S, Retention
 from jupiterd.ids import ArtifactId, short
-from tests.unit.cluster.building import checkpoint, data_asked, pinned, training
+from tests.unit.cluster.building import checkpoint, data_asked, pinned, training, work_done
 from tests.unit.daemon.two_nodes import found, serving
 
 
@@ -37,6 +40,59 @@ async def test_old_checkpoints_go_after_the_grace_and_nothing_else(tmp_path: Pat
         await one.journal.append(2, [pinned(line[1])])  # needed again, and no more
         await retention.look(GRACE_S)
         assert set(store.ids()) == {*line[1:2], *line[3:], other}
+
+
+async def test_what_no_fact_names_goes_a_day_after_its_last_use_and_nothing_named(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        store, at_s = one.library.store, wall_s()
+        shard, weights, model, stray, used, young = taken_in(one, tmp_path, 6)
+        retention = Retention(one.journal, store, one.state_dir.curves)
+        everything = set(store.ids())
+        for artifact in everything - {young}:
+            os.utime(store.path(artifact).parent, (at_s - STRAY_S - 9,) * 2)
+        await found(one)
+        await retention.look_at_strays(at_s)
+        await retention.look_at_strays(at_s)
+        assert set(store.ids()) == everything  # a cluster that never worked may be the wrong one
+        outputs = {"shards": shard}
+        summary = {"begun from": f"weights {weights}"}
+        done = replace(work_done("pack"), outputs=outputs, summary=summary)
+        await one.journal.append(1, [data_asked(), training(), done, checkpoint(model)])
+        await retention.look_at_strays(at_s)
+        assert set(store.ids()) == everything  # it may be named a moment later
+        await one.library.ensure(used)
+        await retention.look_at_strays(at_s)
+        assert set(store.ids()) == everything - {stray}
+
+
+async def test_nothing_is_stray_while_some_fact_cannot_be_read_here(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        (artifact,) = taken_in(one, tmp_path, 1)
+        os.utime(one.library.store.path(artifact).parent, (0, 0))
+        await found(one, facts=(data_asked(), training(), UnknownFact("Later", 9, {})))
+        retention = Retention(one.journal, one.library.store, one.state_dir.curves)
+        for _ in range(3):
+            await retention.look_at_strays(wall_s())
+        assert one.library.store.holds(artifact)
+
+
+async def test_a_fetch_that_nobody_goes_on_with_goes_after_a_day(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        store = one.library.store
+        (artifact,) = taken_in(one, tmp_path, 1)
+        manifest_bytes = store.manifest_bytes(artifact)
+        store.remove(artifact)
+        partial = store.begin(manifest_bytes)
+        retention = Retention(one.journal, store, one.state_dir.curves)
+        await retention.look_at_strays(wall_s())
+        assert list((one.state_dir.store / "partial").iterdir())
+        with store.grown(partial, manifest_bytes):
+            await retention.look_at_strays(wall_s() + 2 * STRAY_S)
+            assert list((one.state_dir.store / "partial").iterdir())
+        await retention.look_at_strays(wall_s() + 2 * STRAY_S)
+        assert not list((one.state_dir.store / "partial").iterdir())
 
 
 def curve(curves: Path, name: str, age_s: int) -> Path:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-data simulate simulate-hours check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-artifacts bench-data simulate simulate-hours check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -71,6 +71,10 @@ bench-train: setup
 # How fast the data engine is, against what people would use instead: make bench-data [ONLY=filters] [TRIALS=3] [SIZE=3000]
 bench-data: setup
 	@$(BIN)/python -m tests.bench.data $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(SIZE),--size $(SIZE))
+# How fast artifacts travel, beside what the wire gives; as root, on Linux: make bench-artifacts [ONLY=loopback] [TRIALS=5] [MIB=512] [MBIT=1000]
+bench-artifacts: setup
+	@$(BIN)/python -m tests.bench.artifacts $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) \
+	  $(if $(MIB),--mib $(MIB)) $(if $(MBIT),--mbit $(MBIT))
 
 # Everything that must hold before a change is handed in.
 check: setup

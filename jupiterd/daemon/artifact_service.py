@@ -47,6 +47,10 @@ class Shelf(Protocol):
         """Bring an artifact here on a member's wish."""
         ...
 
+    async def give_way(self, size_bytes: int, took_s: float) -> None:
+        """Wait as long as is due after a part was sent."""
+        ...
+
     def note_damage(self, artifact: ArtifactId) -> None:
         """Have a copy mended that turned out to be damaged; nothing of that is served."""
         ...
@@ -126,11 +130,14 @@ class ArtifactService(ArtifactsServicer):
     async def _pieces(
         self, reading: Reading, ranges: list[tuple[int, int]], context: _Context
     ) -> AsyncIterator[Piece]:
+        clock = asyncio.get_running_loop().time
         try:
             async for offset, data in read_ahead(reading, ranges):
                 view = memoryview(data)
+                began_s = clock()
                 for start in range(0, len(view), PIECE_BYTES):
                     yield Piece(offset + start, view[start : start + PIECE_BYTES])
+                await self._shelf.give_way(len(view), clock() - began_s)
         except JupiterError as error:
             if isinstance(error, CorruptArtifactError):
                 self._shelf.note_damage(reading.artifact)

@@ -80,6 +80,11 @@ class Holder:
         self._last_kept: tuple[int, CheckpointMade] | None = None
         """The last epoch of which something was kept, and what."""
 
+    @property
+    def has_gang(self) -> bool:
+        """Say whether ranks of a gang run here."""
+        return bool(self._held)
+
     async def run(self, leader: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:
         """Yield the events of the work, `Finished` last; closing the iterator leaves or ends it.
 

@@ -9,17 +9,23 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import grpc
 
-from jupiterd.daemon.clock import wall_s
+from jupiterd.cluster.pace import Pace
+from jupiterd.daemon.clock import now_s, wall_s
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.net.artifact_source import PeerArtifactSource
 from jupiterd.rpc import artifact_pb2
 from jupiterd.store.artifacts import ArtifactStore
+from jupiterd.store.room import Room
 from jupiterd.store.transfer import fetch
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +47,12 @@ class Library:
         peers: Peers,
         alive: Callable[[], frozenset[NodeId]],
         group: asyncio.TaskGroup,
+        pace: Pace,
+        trains: Callable[[], bool],
     ) -> None:
+        """`trains` says whether ranks of a gang run here: what is sent leaves them room then."""
         self.store = store
+        self._pace, self._trains = pace, trains
         self.known_whole: set[ArtifactId] = set()
         """Of artifacts that had to be: those that this process has read again, or written."""
         self._in_repair: set[ArtifactId] = set()
@@ -72,6 +82,12 @@ class Library:
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
         self.store.note_use(artifact, wall_s())
         return self.store.path(artifact)
+
+    async def give_way(self, size_bytes: int, took_s: float) -> None:
+        """Wait as long as is due after a part of an artifact was sent."""
+        pause_s = self._pace.pause_s(now_s(), size_bytes, took_s, trains=self._trains())
+        if pause_s:
+            await asyncio.sleep(pause_s)
 
     async def replicate(self, artifact: ArtifactId, _asker: NodeId) -> None:
         """Bring an artifact here on a member's wish."""
@@ -193,6 +209,20 @@ class Library:
             reply = await peer.channels.bulk.Have(request, timeout=ASK_TIMEOUT_S)
             return artifact in reply.ids or (any_of_it and artifact in reply.growing)
         return False
+
+
+def library_of(node: "Node", group: asyncio.TaskGroup) -> Library:
+    """Put a node's library together, by its settings."""
+    told = node.settings
+    room = Room(told.store_gib << 30, told.free_disk_mib << 20)
+    return Library(
+        ArtifactStore(node.state_dir.store, room),
+        node.peers,
+        node.alive,
+        group,
+        Pace(told.bulk_mbit_per_s * 125_000, told.bulk_share_percent / 100),
+        lambda: node.holder.has_gang,
+    )
 
 
 class _Sources:

@@ -26,7 +26,7 @@ from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.leadership import Leadership
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.ledger_watch import follow_ledger
-from jupiterd.daemon.library import Library
+from jupiterd.daemon.library import library_of
 from jupiterd.daemon.measuring import Measuring
 from jupiterd.daemon.merging import Merging
 from jupiterd.daemon.model_keeper import ModelKeeper
@@ -57,7 +57,6 @@ from jupiterd.net.refusals import Refusals
 from jupiterd.net.server import PeerServer, listening_host
 from jupiterd.net.static import StaticDiscovery
 from jupiterd.rpc import peer_pb2_grpc
-from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
@@ -79,7 +78,7 @@ class Node:
         self.journal = Journal(self.identity, self.file)
         self.peers = Peers(self.identity)
         self.refusals = Refusals()
-        self.library = Library(ArtifactStore(state_dir.store), self.peers, self.alive, group)
+        self.library = library_of(self, group)
         self.exports = Exports(state_dir.runs)
         self.runner = WorkRunner(state_dir, self.library, group, settings, self.hardware)
         obedience = Obedience(self.file)

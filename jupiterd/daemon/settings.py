@@ -143,6 +143,18 @@ class Settings:
     allow_scripts: bool = _read_by(_yes_or_no, default=False)
     """Members may run scripts of theirs here, as the user that runs this daemon."""
 
+    bulk_mbit_per_s: int = _read_by(_whole(0, 1_000_000), default=0)
+    """Artifacts that this node sends to others take no more than that, in Mbit/s; 0: no limit."""
+
+    bulk_share_percent: int = _read_by(_whole(1, 100), default=50)
+    """Of the time, in %: what artifacts have the link for while a gang trains on this node."""
+
+    store_gib: int = _read_by(_whole(0, 1 << 20), default=0)
+    """Artifacts may take so many GiB before none is fetched any more; 0: no limit."""
+
+    free_disk_mib: int = _read_by(_whole(0, 1 << 30), default=1024)
+    """Of the disk stays free when artifacts are fetched, in MiB, or 5 % of it if that is less."""
+
     local: bool = _read_by(_yes_or_no, default=False)
     """Use the loopback interface only, for several daemons on one machine."""
 

@@ -36,6 +36,7 @@ from jupiterd.store.manifest import (
     is_artifact_id,
 )
 from jupiterd.store.partial import PartialArtifact
+from jupiterd.store.room import NO_LIMITS, Room
 
 USE_NOTED_S: Final = 3600.0
 
@@ -51,8 +52,9 @@ class ArtifactStore:
     Raises DiskFullError where there is no room for what a method writes.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, room: Room = NO_LIMITS) -> None:
         self._root = root
+        self._room = room
         self._arrivals: WeakValueDictionary[ArtifactId, asyncio.Lock] = WeakValueDictionary()
         self._growing: dict[ArtifactId, Growth] = {}
         self.manifest = lru_cache(maxsize=32)(self._read_manifest)
@@ -157,10 +159,13 @@ class ArtifactStore:
 
         Raises:
             CorruptArtifactError: the manifest names anything that mustn't be written.
+            DiskFullError: it would take more room than it may.
         """
         manifest = decode(manifest_bytes)
         artifact = artifact_id(manifest_bytes)
         draft = self._root / "partial" / artifact
+        if not draft.exists():
+            self._room.check(self._root, manifest.size_bytes)
         with written():
             (draft / _FILES).mkdir(parents=True, exist_ok=True)
             os.utime(draft)

@@ -101,6 +101,9 @@ class Station:
     def note_damage(self, artifact: ArtifactId) -> None:
         raise AssertionError(f"{artifact} is damaged")
 
+    async def give_way(self, size_bytes: int, took_s: float) -> None:
+        pass
+
     async def replicate(self, artifact: ArtifactId, _peer: NodeId) -> None:
         raise NotImplementedError
 

@@ -55,6 +55,9 @@ class Machine:
     def note_damage(self, artifact: ArtifactId) -> None:
         self.damaged.append(artifact)
 
+    async def give_way(self, size_bytes: int, took_s: float) -> None:
+        pass
+
     async def replicate(self, artifact: ArtifactId, peer: NodeId) -> None:
         self.wishes.append((artifact, peer))
         raise PeerUnreachableError("the way back is cut")

@@ -28,7 +28,7 @@ from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.drawing import Drawing
 from jupiterd.store.reading import Reading, read_ahead
 
-PIECE_BYTES: Final = 512 << 10
+PIECE_BYTES: Final = 1024 << 10
 """Of what is read at once, so much is in one message."""
 
 FETCHES_PER_PEER: Final = 4
@@ -121,7 +121,7 @@ class ArtifactService(ArtifactsServicer):
             try:
                 reading = await asyncio.to_thread(Reading, self._store, ArtifactId(request.id))
                 ranges = [(wanted.offset, wanted.length) for wanted in request.ranges]
-                reading.check(ranges)
+                await asyncio.to_thread(reading.check, ranges)
             except JupiterError as error:
                 await _refuse(context, error)
             async for piece in self._pieces(reading, ranges, context):

@@ -85,7 +85,7 @@ class ArtifactsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Fetch(self, request, context):
-        """Pieces of 512 KiB at most; `ranges` are byte ranges of the artifact's files laid end to end.
+        """Pieces of 1 MiB at most; `ranges` are byte ranges of the artifact's files laid end to end.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.pace import BURST_S, Pace
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.ids import ArtifactId
@@ -90,3 +92,28 @@ async def test_two_who_want_the_same_at_once_get_it(tmp_path: Path) -> None:
         for node in (two, third):
             assert (node.library.store.path(artifact) / "weights").read_bytes() == content
         await asyncio.gather(*(node.library.ensure(artifact) for node in (two, third)))
+
+
+async def test_what_is_sent_keeps_to_the_rate_that_people_set(tmp_path: Path) -> None:
+    async with three(tmp_path) as (one, two, _):
+        artifact, _ = taken_in(one, tmp_path)
+        one.library._pace = Pace(10e6, 1.0)
+        began_s = now_s()
+        await two.library.ensure(artifact)
+        assert now_s() - began_s > 0.8 * (SIZE_BYTES / 10e6 - BURST_S)
+
+
+async def test_while_a_gang_runs_here_what_is_sent_gives_way(tmp_path: Path) -> None:
+    async with three(tmp_path) as (one, two, _):
+        artifact, _ = taken_in(one, tmp_path)
+        trains = False
+        one.library._trains = lambda: trains
+        one.library._pace = Pace(0, 0.01)
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        await one.library.give_way(1 << 20, 0.01)
+        assert loop.time() - began_s < 0.5
+        trains, began_s = True, loop.time()
+        await one.library.give_way(1 << 20, 0.01)
+        assert loop.time() - began_s >= 0.9
+        await two.library.ensure(artifact)

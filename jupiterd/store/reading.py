@@ -16,7 +16,7 @@ from jupiterd.store.artifacts import ArtifactStore, read_range
 from jupiterd.store.bitmap import of
 from jupiterd.store.manifest import Chunk, Manifest
 
-BLOCK_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 2 << 20
 """Read at once, unless one chunk alone has more."""
 
 

@@ -71,6 +71,7 @@ bench-train: setup
 # How fast the data engine is, against what people would use instead: make bench-data [ONLY=filters] [TRIALS=3] [SIZE=3000]
 bench-data: setup
 	@$(BIN)/python -m tests.bench.data $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(SIZE),--size $(SIZE))
+
 # How fast artifacts travel, beside what the wire gives; as root, on Linux: make bench-artifacts [ONLY=loopback] [TRIALS=5] [MIB=512] [MBIT=1000]
 bench-artifacts: setup
 	@$(BIN)/python -m tests.bench.artifacts $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) \

@@ -1,0 +1,192 @@
+"""Text out of documents, by a process of its own that may die of any of them.
+
+Owns that process: its limits, its replacement, and what its death says of the document in hand.
+Plain text is decoded here: there is nothing to parse. Doesn't know where documents come from.
+"""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from types import TracebackType
+from typing import Any, Self, cast
+
+import msgpack
+
+from jupiterd.errors import Bug
+from jupiterd.workers.data.extraction_process import send
+from jupiterd.workers.data.skips import SkipReason, UnreadableError
+
+MAX_REPLY_BYTES = 1 << 28
+
+EXTRACTORS: Mapping[str, str] = {"html": "trafilatura", "pdf": "pypdf", "feed": "lxml"}
+"""Form -> the package that reads it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one document may cost."""
+
+    memory_bytes: int = 2 << 30
+    """Address space of the process, its libraries (a quarter of a GiB) included."""
+    cpu_s: float = 60.0
+    wall_s: float = 90.0
+    documents: int = 2000
+    """The process is replaced after so many, for what parsers never give back."""
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """What was found in a document."""
+
+    text: str
+    extractor: str
+    """Name@version; empty for plain text."""
+    told: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else it tells, such as its links; see `extractors`."""
+    reason: SkipReason | None = None
+    """Why there is no text, though it could be read."""
+
+
+def extractor_of(form: str) -> str:
+    """Return name@version of what reads documents of this form; empty for plain text."""
+    package = EXTRACTORS.get(form)
+    return f"{package}@{version(package)}" if package else ""
+
+
+def plain_text(data: bytes) -> str:
+    """Return the text of bytes in UTF-8.
+
+    Raises:
+        UnreadableError: they aren't, or there is nothing in them.
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(SkipReason.NOT_TEXT) from error
+    if "\0" in text:
+        raise UnreadableError(SkipReason.NOT_TEXT)
+    if not text.strip():
+        raise UnreadableError(SkipReason.EMPTY)
+    return text
+
+
+class Extractor:
+    """Takes text out of one document after the other; a context manager."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._link: socket.socket | None = None
+        self._done = 0
+
+    @property
+    def pid(self) -> int:
+        """Return the number of the process, 0 where none runs."""
+        return self._process.pid if self._process is not None else 0
+
+    def read(self, form: str, data: bytes, url: str = "", charset: str = "") -> Extracted:
+        """Return what a document says; it may have told something though it has no text.
+
+        Raises:
+            UnreadableError: it can't be read, or costs too much.
+        """
+        if form == "text":
+            return Extracted(plain_text(data), "")
+        order = {
+            "form": form, "data": data, "url": url, "charset": charset,
+            "cpu_s": self._limits.cpu_s,
+        }  # fmt: skip
+        reply = self._asked(order)
+        reason = SkipReason(reply["reason"]) if "reason" in reply else None
+        if reason is SkipReason.OUT_OF_MEMORY:
+            self._end()  # what is left of its memory may not be enough for the next one
+        told = {name: value for name, value in reply.items() if name not in {"text", "reason"}}
+        if reason is not None and not told:
+            raise UnreadableError(reason)
+        return Extracted(str(reply["text"]), extractor_of(form), told, reason)
+
+    def _asked(self, order: Mapping[str, Any]) -> dict[str, Any]:
+        if self._done >= self._limits.documents:
+            self._end()
+        link = self._started()
+        self._done += 1
+        deadline_s = time.monotonic() + self._limits.wall_s
+        try:
+            link.settimeout(self._limits.wall_s)
+            send(link, order)
+            return cast("dict[str, Any]", msgpack.unpackb(self._reply(link, deadline_s)))
+        except TimeoutError as error:
+            self._end()
+            raise UnreadableError(SkipReason.TIMED_OUT) from error
+        except OSError as error:
+            raise UnreadableError(self._cause_of_death()) from error
+        except ValueError as error:  # text that is no text
+            raise UnreadableError(SkipReason.BROKEN) from error
+
+    def _reply(self, link: socket.socket, deadline_s: float) -> bytes:
+        size = int.from_bytes(self._exactly(link, 8, deadline_s), "big")
+        if size > MAX_REPLY_BYTES:
+            self._end()
+            raise UnreadableError(SkipReason.TOO_LARGE)
+        return self._exactly(link, size, deadline_s)
+
+    def _exactly(self, link: socket.socket, size: int, deadline_s: float) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            link.settimeout(max(0.001, deadline_s - time.monotonic()))
+            piece = link.recv(min(size - len(data), 1 << 20))
+            if not piece:
+                raise ConnectionResetError
+            data += piece
+        return bytes(data)
+
+    def _cause_of_death(self) -> SkipReason:
+        """Collect the dead process and say what it died of."""
+        if self._process is None:
+            raise Bug("a process that was never started has died")
+        self._close_link()
+        status = self._process.wait()
+        self._process = None
+        return SkipReason.TIMED_OUT if -status == signal.SIGXCPU else SkipReason.CRASHED
+
+    def _started(self) -> socket.socket:
+        if self._link is not None:
+            return self._link
+        ours, theirs = socket.socketpair()
+        module = "jupiterd.workers.data.extraction_process"
+        with theirs:
+            self._process = subprocess.Popen(
+                (sys.executable, "-m", module, str(self._limits.memory_bytes)),
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+            )
+        self._link, self._done = ours, 0
+        return ours
+
+    def _end(self) -> None:
+        self._close_link()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _close_link(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()

@@ -1,0 +1,103 @@
+"""The process that parses what strangers wrote.
+
+Owns the limits that it lives under and the table of forms. `extraction` starts it by
+`python -m jupiterd.workers.data.extraction_process`; its standard input is a socket: one request,
+one reply, each length-prefixed msgpack. It reads nothing else and writes no file; whatever becomes
+of it, only the document in hand is lost.
+"""
+
+import contextlib
+import ctypes
+import importlib
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgpack
+
+from jupiterd.workers.data.skips import SkipReason, UnreadableError
+
+FORMS: Mapping[str, tuple[str, str]] = {
+    "html": ("jupiterd.workers.data.extractors.html", "read"),
+    "pdf": ("jupiterd.workers.data.extractors.pdf", "read"),
+    "sitemap": ("jupiterd.workers.data.extractors.xml", "read_sitemap"),
+    "feed": ("jupiterd.workers.data.extractors.xml", "read_feed"),
+}
+"""Form of a document -> the module and the function that read it."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(memory_bytes: int) -> None:
+    """Answer requests until the other end closes."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable()  # parsers complain about every second document
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_AS, memory_bytes)
+    link = socket.socket(fileno=os.dup(0))
+    while (body := receive(link)) is not None:
+        order = cast("dict[str, Any]", msgpack.unpackb(body))
+        _limit_cpu(float(order["cpu_s"]))
+        send(link, _answer(order))
+
+
+def _answer(order: Mapping[str, Any]) -> Mapping[str, Any]:
+    module, function = FORMS[order["form"]]
+    try:
+        read = getattr(importlib.import_module(module), function)
+        return read(order["data"], order["url"], order["charset"])
+    except UnreadableError as error:
+        return {"text": "", "reason": str(error.reason)}
+    except MemoryError:
+        return {"text": "", "reason": str(SkipReason.OUT_OF_MEMORY)}
+    except Exception:  # noqa: BLE001 - parsers raise anything at all at what strangers wrote
+        traceback.print_exc(limit=-3)
+        return {"text": "", "reason": str(SkipReason.BROKEN)}
+
+
+def receive(link: socket.socket) -> bytes | None:
+    """Return the next message; None where the other end has closed."""
+    head = _exactly(link, 8)
+    return None if head is None else _exactly(link, int.from_bytes(head, "big"))
+
+
+def send(link: socket.socket, message: Mapping[str, Any]) -> None:
+    """Send one message."""
+    body = cast("bytes", msgpack.packb(dict(message), unicode_errors="surrogatepass"))
+    link.sendall(len(body).to_bytes(8, "big") + body)
+
+
+def _exactly(link: socket.socket, size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        piece = link.recv(min(size - len(data), 1 << 20))
+        if not piece:
+            return None
+        data += piece
+    return bytes(data)
+
+
+def _limit(kind: int, value: int) -> None:
+    with contextlib.suppress(ValueError, OSError):  # macOS refuses some of them
+        resource.setrlimit(kind, (value, value))
+
+
+def _limit_cpu(seconds: float) -> None:
+    """Let the kernel end this process once so much more time on a processor is used up."""
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, most))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,111 @@
+"""The text of a page, as Markdown, and what else the page tells: links, licence, its wishes.
+
+Owns what is read out of HTML. Doesn't know where the page came from, or what is done with it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import urljoin
+
+from jupiterd.workers.data.extractors.element import Element
+from jupiterd.workers.data.skips import SkipReason, UnreadableError
+
+NAME = "trafilatura"
+
+MAX_LINKS = 20_000
+_MAX_URL_CHARS = 2048
+_WISHES = frozenset({"noindex", "none", "noai"})
+
+_CREATIVE_COMMONS = re.compile(
+    r"^https?://(?:www\.)?creativecommons\.org/(licenses|publicdomain)/([a-z-]+)/(\d\.\d)"
+)
+
+
+def read(data: bytes, url: str, charset: str) -> Mapping[str, Any]:
+    """Return `text`, `links` and `license` of a page.
+
+    Raises:
+        UnreadableError: it is no page, has no text, or asks not to be taken.
+    """
+    from trafilatura import extract
+    from trafilatura.utils import load_html
+
+    parsed = load_html(_decoded(data, charset))
+    if parsed is None:
+        raise UnreadableError(SkipReason.BROKEN)
+    tree = cast("Element", parsed)
+    wishes = _wishes(tree)
+    links = [] if wishes & {"nofollow", "none"} else _links(tree, url)
+    told = {"text": "", "links": links, "license": _license(tree)}
+    if wishes & _WISHES:
+        return {**told, "reason": str(SkipReason.ROBOTS)}
+    text = extract(parsed, url=url or None, output_format="markdown", include_comments=False)
+    if not (text or "").strip():
+        return {**told, "reason": str(SkipReason.EMPTY)}
+    return {**told, "text": text}
+
+
+def text_of_fragment(markup: str) -> str:
+    """Return the text of a piece of HTML, such as a feed's description."""
+    if "<" not in markup and "&" not in markup:
+        return markup.strip()
+    from trafilatura import html2txt
+
+    return html2txt(f"<html><body>{markup}</body></html>").strip()
+
+
+def spdx_of(address: str) -> str:
+    """Return the SPDX id of a licence named by its address; empty where it isn't known."""
+    found = _CREATIVE_COMMONS.match(address.strip())
+    if found is None:
+        return ""
+    family, name, version = found.groups()
+    if family == "publicdomain":
+        return f"CC0-{version}" if name == "zero" else ""
+    return f"CC-{name.upper()}-{version}"
+
+
+def _decoded(data: bytes, charset: str) -> bytes | str:
+    """Trust the server's word where the bytes agree with it; else the library guesses."""
+    if not charset:
+        return data
+    try:
+        return data.decode(charset)
+    except (LookupError, UnicodeError):
+        return data
+
+
+def _strings(tree: Element, path: str) -> list[str]:
+    return [str(found) for found in tree.xpath(path)]
+
+
+def _wishes(tree: Element) -> set[str]:
+    names = "translate(@name, 'ROBTS', 'robts') = 'robots'"
+    contents = _strings(tree, f"//meta[{names}]/@content")
+    return {wish.strip().lower() for content in contents for wish in content.split(",")}
+
+
+def _links(tree: Element, url: str) -> list[str]:
+    base = urljoin(url, next(iter(_strings(tree, "//base/@href")), ""))
+    found: dict[str, None] = {}
+    for href in _strings(tree, "//a[not(contains(@rel, 'nofollow'))]/@href"):
+        link = _joined(base, href)
+        if link:
+            found[link] = None
+        if len(found) >= MAX_LINKS:
+            break
+    return list(found)
+
+
+def _joined(base: str, href: str) -> str:
+    try:
+        link = urljoin(base, href.strip())
+    except ValueError:
+        return ""
+    return link if link.startswith(("http://", "https://")) and len(link) < _MAX_URL_CHARS else ""
+
+
+def _license(tree: Element) -> str:
+    stated = _strings(tree, "//link[@rel='license']/@href | //a[@rel='license']/@href")
+    return next((found for address in stated if (found := spdx_of(address))), "")

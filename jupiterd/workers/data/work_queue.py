@@ -1,0 +1,190 @@
+"""Work that survives kill -9: each item is done at least once, and its result kept exactly once.
+
+Owns a SQLite file (WAL) with the items, who has leased which, and the results. Doesn't know what an
+item is. Any number of processes of one machine may work on it at a time.
+
+    put     an item is known by its key; one that was put before, done or not, stays as it is
+    lease   the oldest items that nobody has leased, or whose lease has run out
+    finish  the results and what follows from them (more items) in one transaction: whoever is
+            killed before it has done nothing, and a second result for the same key is thrown away
+
+A process that dies leaves its leases behind; they run out, or `release` gives all of them back
+where one process alone works.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from jupiterd.errors import DiskFullError
+
+LEASE_S = 600.0
+
+_BUSY_S = 60.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS items (
+    number INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    payload BLOB NOT NULL,
+    leased_s REAL NOT NULL DEFAULT -1,
+    tries INTEGER NOT NULL DEFAULT 0,
+    is_done INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS open ON items (number) WHERE is_done = 0;
+CREATE TABLE IF NOT EXISTS results (
+    key TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) WITHOUT ROWID;
+"""
+
+# A lease from a time to come is one from before the machine was started: its clock began anew.
+_LEASE = """
+UPDATE items SET leased_s = :now, tries = tries + 1 WHERE number IN (
+    SELECT number FROM items
+    WHERE is_done = 0 AND (leased_s < 0 OR leased_s <= :now - :lease OR leased_s > :now)
+    ORDER BY number LIMIT :count
+) RETURNING number, key, payload, tries
+"""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One piece of work, leased."""
+
+    key: str
+    payload: bytes
+    tries: int
+    """How often it has been leased, this time included."""
+
+
+class WorkQueue:
+    """A queue in a file; a context manager, and for one thread."""
+
+    def __init__(
+        self, path: Path, lease_s: float = LEASE_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Open the file, or make it.
+
+        Args:
+            path: the file; SQLite puts others beside it.
+            lease_s: how long an item is one worker's.
+            clock: seconds, the same for all processes of this machine.
+        """
+        self._lease_s = lease_s
+        self._clock = clock
+        self._database = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        # A crash of the machine may lose the newest results, never the file; they are done again.
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.executescript(_SCHEMA)
+
+    def put(self, items: Iterable[tuple[str, bytes]]) -> None:
+        """Add items; those whose key is known already stay as they are."""
+        with _Transaction(self._database):
+            self._insert(items)
+
+    def lease(self, count: int) -> list[Item]:
+        """Take up to so many items, oldest first; none where all are done or leased."""
+        settings = {"now": self._clock(), "lease": self._lease_s, "count": count}
+        with _Transaction(self._database):
+            rows = self._database.execute(_LEASE, settings).fetchall()
+        return [Item(key, payload, tries) for _, key, payload, tries in sorted(rows)]
+
+    def finish(
+        self, results: Iterable[tuple[str, bytes]], more: Iterable[tuple[str, bytes]] = ()
+    ) -> None:
+        """Keep the results of items that were leased, and add what follows from them."""
+        found = list(results)
+        with _Transaction(self._database):
+            self._database.executemany("INSERT OR IGNORE INTO results VALUES (?, ?)", found)
+            self._database.executemany(
+                "UPDATE items SET is_done = 1 WHERE key = ?", [(key,) for key, _ in found]
+            )
+            self._insert(more)
+
+    def give_back(self, keys: Sequence[str]) -> None:
+        """Let others have items that were leased and not begun; it doesn't count as a try."""
+        with _Transaction(self._database):
+            self._database.executemany(
+                "UPDATE items SET leased_s = -1, tries = tries - 1 WHERE key = ? AND is_done = 0",
+                [(key,) for key in keys],
+            )
+
+    def release(self) -> None:
+        """End every lease: whoever held one is gone."""
+        with _Transaction(self._database):
+            self._database.execute("UPDATE items SET leased_s = -1 WHERE is_done = 0")
+
+    def result(self, key: str) -> bytes | None:
+        """Return what came of an item; None where it isn't done."""
+        row = self._database.execute("SELECT value FROM results WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row[0]
+
+    def results(self) -> Iterator[tuple[str, bytes]]:
+        """Yield every key and result, in the order of the keys."""
+        return iter(self._database.execute("SELECT key, value FROM results ORDER BY key"))
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many items there are, and how many of them are done."""
+        total, done = self._database.execute(
+            "SELECT count(*), coalesce(sum(is_done), 0) FROM items"
+        ).fetchone()
+        return total, done
+
+    def _insert(self, items: Iterable[tuple[str, bytes]]) -> None:
+        self._database.executemany(
+            "INSERT OR IGNORE INTO items (key, payload) VALUES (?, ?)", items
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._database.close()
+
+
+class _Transaction:
+    """All or nothing, begun as a writer: two that both read first would wait for each other."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._commit()
+        elif self._database.in_transaction:
+            self._database.execute("ROLLBACK")
+        if isinstance(error, sqlite3.OperationalError) and _is_full(error):
+            raise DiskFullError("no room left for what is being collected") from error
+
+    def _commit(self) -> None:
+        try:
+            self._database.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            if _is_full(error):
+                raise DiskFullError("no room left for what is being collected") from error
+            raise
+
+
+def _is_full(error: sqlite3.OperationalError) -> bool:
+    return error.sqlite_errorname in {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}

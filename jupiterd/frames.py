@@ -34,6 +34,9 @@ class RunTask:
     """Name of an input -> path of the artifact's folder on this machine."""
     output_dir: str
     """An empty folder; every output is a file or folder directly inside it."""
+    scratch_dir: str = ""
+    """A folder of this machine that the same item finds again if its worker is killed; the worker
+    makes it, the daemon removes it once the item is finished. Empty: there is none."""
 
 
 @dataclass(frozen=True)

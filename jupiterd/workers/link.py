@@ -68,6 +68,7 @@ class Task:
         self.params: Mapping[str, Any] = order.params
         self.inputs: Mapping[str, Path] = {name: Path(path) for name, path in order.inputs.items()}
         self.output_dir: Path = Path(order.output_dir)
+        self.scratch_dir: Path = Path(order.scratch_dir or self.output_dir / "scratch")
         threading.Thread(target=self._listen, name="link", daemon=True).start()
 
     @property

@@ -1,33 +1,49 @@
 """The task `collect`: read one data source and split it at once into training and held-out text.
 
-Owns reading, decoding and the split, which happens as each document is read, before anything else
-sees its text. Doesn't judge quality (`filter` does), nor know what either half is used for.
+Owns the split, which happens as each document is read, before anything else sees its text, the
+licence policy, and what is kept for the next round. Doesn't know kinds of sources (`collectors`),
+judge quality (`filter` does), nor know what either half is used for.
 
 params: source and holdout (as in the domain file), language, license_policy, fetched_at
-outputs: train, holdout (sample folders)
+inputs: previous_train, previous_holdout, previous_state (of the round before; absent in the first)
+outputs: train, holdout (sample folders), state (for the next round), skipped (what was left out)
 """
 
+import shutil
+import time
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.domain import Holdout
-from jupiterd.cycle.licenses import LicensePolicy
+from jupiterd.cycle.licenses import UNKNOWN_LICENSE, LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.cycle.secrets import cleaned
-from jupiterd.cycle.split import TRAIN, part_of
-from jupiterd.errors import EmptySourceError, InvalidDomainError
+from jupiterd.cycle.split import in_holdout
+from jupiterd.errors import (
+    EmptySourceError,
+    InvalidDomainError,
+    SourceUnreachableError,
+    WorkStoppedError,
+)
 from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.collectors import open_collector
+from jupiterd.workers.data.collectors.collector import Collector, Document, Unchanged, Visit
+from jupiterd.workers.data.extraction import Extractor
+from jupiterd.workers.data.kept_extraction import KeptExtraction
+from jupiterd.workers.data.previous import Previous, write_state
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
-from jupiterd.workers.data.sources import Source, SourceFile, open_source
+from jupiterd.workers.data.scratch import own_scratch
+from jupiterd.workers.data.skips import SkipLog, SkipReason
+from jupiterd.workers.data.work_queue import WorkQueue
 from jupiterd.workers.link import Task
 
-MAX_FILE_BYTES = 8 << 20
-"""A larger file is a table or a dump, and would sit in memory whole."""
+OUTPUTS = ("train", "holdout", "state", "skipped")
 
 
 @dataclass(frozen=True)
@@ -38,105 +54,178 @@ class CollectParams:
     salt: str
     language: str
     fetched_at: str
-    """The cycle's start, not the time of reading: doing the work again gives the same bytes."""
-    dev: float = 0.0
-    """Share of the holdout for the validation loss."""
-    vault: float = 0.0
-    """Share of the holdout that is kept for later."""
+    """The cycle's start, not the time of reading: doing the work again gives the same bytes. What
+    comes over the network says itself when it came."""
+    source: str = ""
+    """The source's name in the domain file."""
+    policy: LicensePolicy = field(default_factory=LicensePolicy)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a collection reads and writes."""
+
+    output: Path
+    scratch: Path
+    previous_samples: tuple[Path, ...] = ()
+    previous_state: Path | None = None
 
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    source_settings: DataSource = TypeAdapter[DataSource](DataSource).validate_python(
-        task.params["source"]
-    )
+    source: DataSource = TypeAdapter[DataSource](DataSource).validate_python(task.params["source"])
     policy = LicensePolicy.model_validate(task.params.get("license_policy", {}))
-    holdout = Holdout.model_validate(task.params["holdout"])
-    source = open_source(source_settings)
-    if not policy.permits(source.license):
+    if not source.may_be_permitted(policy):
         raise InvalidDomainError(
             f"the domain's license_policy doesn't permit {source.license}",
             "change license_policy in the domain file",
         )
+    holdout = Holdout.model_validate(task.params["holdout"])
     params = CollectParams(
         holdout.fraction,
         holdout.salt,
         str(task.params["language"]),
         str(task.params["fetched_at"]),
-        holdout.dev,
-        holdout.vault,
+        source.name,
+        policy,
     )
-    counts = collect(source, task.output_dir, params, task.progress)
-    return TaskFinished({"train": "train", "holdout": "holdout"}, counts)
+
+    def pause(seconds: float) -> None:
+        task.wait_for_stop(seconds)
+        if task.stop_requested:
+            raise WorkStoppedError("the collecting worker was told to stop")
+
+    with own_scratch(task.scratch_dir, task.output_dir) as scratch:
+        before = [task.inputs.get(f"previous_{name}") for name in OUTPUTS[:3]]
+        samples = tuple(path for path in before[:2] if path is not None)
+        places = Places(task.output_dir, scratch, samples, before[2])
+        counts = collect(open_collector(source), places, params, task.progress, pause)
+    return TaskFinished({name: name for name in OUTPUTS}, counts)
 
 
 def collect(
-    source: Source, output_dir: Path, params: CollectParams, progress: Progress = silent
+    collector: Collector,
+    places: Places,
+    params: CollectParams,
+    progress: Progress = silent,
+    pause: Callable[[float], None] = time.sleep,  # noqa: TID251 - where nobody can ask for an end
 ) -> dict[str, float]:
-    """Write the documents into `train` and `holdout` below `output_dir`; return the counts.
+    """Write what is found below `places.output`; return the counts.
 
     Raises:
         EmptySourceError: no document of the source could be read.
+        SourceUnreachableError: the same, because there is no way to it.
     """
-    counts: Counter[str] = Counter(
-        dict.fromkeys(("documents", "bytes", "holdout_documents", "holdout_bytes", "skipped"), 0)
-    )
-    clusters: dict[str, set[str]] = {"": set(), "holdout_": set()}
-    files = list(source.files())
     with (
-        SampleWriter(output_dir / "train") as train,
-        SampleWriter(output_dir / "holdout") as holdout,
+        WorkQueue(places.scratch / "extracted.db") as queue,
+        Extractor() as extractor,
+        closing(
+            Previous(
+                places.scratch / "previous.db",
+                places.previous_samples,
+                places.previous_state,
+                collector.collector,
+            )
+        ) as previous,
+        SkipLog(places.output / "skipped") as skips,
     ):
-        for number, file in enumerate(files, 1):
-            progress(number, len(files), "files")
-            text = read_text(file.path)
-            if text is None:
-                counts["skipped"] += 1
-                continue
-            text, removed = cleaned(text)
-            counts.update({f"removed.{kind}": number for kind, number in removed.items()})
-            split = part_of(file.cluster_id, params.salt, params.fraction, params.dev, params.vault)
-            held_out = split != TRAIN
-            sample = replace(_sample(source, file, text, params), split=split)
-            (holdout if held_out else train).add(sample)
-            part = "holdout_" if held_out else ""
-            counts[f"{part}documents"] += 1
-            counts[f"{part}bytes"] += len(text.encode())
-            clusters[part].add(file.cluster_id)
+        extraction = KeptExtraction(extractor, queue)
+        visit = Visit(places.scratch, previous, extraction, skips, progress, pause, _now)
+        counts = _split(_samples(collector, visit, params), places.output, params)
+        write_state(places.output / "state", collector.state())
     if not counts["documents"] + counts["holdout_documents"]:
-        raise EmptySourceError(f"{source.name} {_why_empty(len(files))}")
-    return {**counts, "clusters": len(clusters[""]), "holdout_clusters": len(clusters["holdout_"])}
+        _forget(places.scratch)
+        raise _nothing_found(collector.name, skips)
+    return {**counts, **skips.totals()}
 
 
-def _why_empty(files: int) -> str:
-    if not files:
-        return "has no file that the source's pattern matches"
-    return f"has no text: none of its files ({files}) can be read as UTF-8 text of 1 byte to 8 MiB"
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def read_text(path: Path) -> str | None:
-    """Return a file's text; None where it is empty, too large, unreadable or not UTF-8 text."""
+def _samples(collector: Collector, visit: Visit, params: CollectParams) -> Iterator[Sample]:
+    """Yield a sample for each document that the policy permits."""
+    for found in collector.documents(visit):
+        if isinstance(found, Unchanged):
+            kept = visit.previous.sample(found.uri)
+            if kept is not None:
+                yield kept
+        elif not params.policy.permits(found.license, found.uri):
+            visit.skips.add(found.uri, SkipReason.LICENSE)
+        elif not _can_be_written(found):
+            visit.skips.add(found.uri, SkipReason.NOT_TEXT)
+        else:
+            yield _sample(collector, found, params)
+
+
+def _can_be_written(found: Document) -> bool:
+    """Say whether it is Unicode: JSON can spell halves of characters, which no file can hold."""
     try:
-        if not 0 < path.stat().st_size <= MAX_FILE_BYTES:
-            return None
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return None
-    return text if text.strip() and "\0" not in text else None
+        f"{found.text}{found.uri}{found.cluster_id}{found.revision}".encode()
+    except UnicodeEncodeError:
+        return False
+    return bool(found.text.strip()) and "\0" not in found.text
 
 
-def _sample(source: Source, file: SourceFile, text: str, params: CollectParams) -> Sample:
+def _sample(collector: Collector, found: Document, params: CollectParams) -> Sample:
+    """Make a sample of a text: everything that is ever stored of it passes here."""
     return Sample(
-        id=text_hash(text),
-        text=text,
+        id=text_hash(found.text),
+        text=found.text,
         kind="real",
         depth=0,
         parents=(),
-        cluster_id=file.cluster_id,
-        source_uri=file.uri,
-        revision=source.revision,
-        license=source.license,
-        collector=source.collector,
-        fetched_at=params.fetched_at,
+        cluster_id=found.cluster_id,
+        source_uri=found.uri,
+        revision=found.revision,
+        license=found.license,
+        collector=collector.collector,
+        fetched_at=found.fetched_at or params.fetched_at,
         language=params.language,
+        source=params.source,
+        source_hash=found.source_hash,
+        extractor=found.extractor,
+        robots_ok=found.robots_ok,
     )
+
+
+def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> dict[str, float]:
+    """Write each sample on its side; return the counts."""
+    counts: Counter[str] = Counter(
+        dict.fromkeys(("documents", "bytes", "holdout_documents", "holdout_bytes"), 0)
+    )
+    clusters: dict[str, set[str]] = {"": set(), "holdout_": set()}
+    with SampleWriter(output / "train") as train, SampleWriter(output / "holdout") as holdout:
+        for sample in samples:
+            held_out = in_holdout(sample.cluster_id, params.salt, params.fraction)
+            (holdout if held_out else train).add(sample)
+            part = "holdout_" if held_out else ""
+            counts[f"{part}documents"] += 1
+            counts[f"{part}bytes"] += len(sample.text.encode())
+            clusters[part].add(sample.cluster_id)
+            if (
+                sample.license == UNKNOWN_LICENSE
+                and params.policy.of_unknown(sample.source_uri) == "warn"
+            ):
+                counts["unknown_license"] += 1
+    return {**counts, "clusters": len(clusters[""]), "holdout_clusters": len(clusters["holdout_"])}
+
+
+def _nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
+    if skips.counts[SkipReason.UNREACHABLE]:
+        return SourceUnreachableError(
+            f"{name} can't be reached", "check the address, and this machine's way to it"
+        )
+    if not skips.counts:
+        return EmptySourceError(f"{name} has nothing in it that the source asks for")
+    reasons = ", ".join(f"{reason} {number}" for reason, number in skips.counts.most_common(4))
+    return EmptySourceError(f"{name} has no text that can be used: {reasons}")
+
+
+def _forget(scratch: Path) -> None:
+    """Let the next try begin anew: what couldn't be had now may be there then."""
+    for path in scratch.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != "lock":
+            path.unlink(missing_ok=True)

@@ -14,13 +14,12 @@ where one process alone works.
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-from jupiterd.errors import DiskFullError
 
 LEASE_S = 600.0
 
@@ -49,6 +48,11 @@ UPDATE items SET leased_s = :now, tries = tries + 1 WHERE number IN (
     WHERE is_done = 0 AND (leased_s < 0 OR leased_s <= :now - :lease OR leased_s > :now)
     ORDER BY number LIMIT :count
 ) RETURNING number, key, payload, tries
+"""
+
+_TAKE = """
+UPDATE items SET leased_s = :now, tries = tries + 1 WHERE key = :key
+RETURNING key, payload, tries
 """
 
 
@@ -85,22 +89,30 @@ class WorkQueue:
 
     def put(self, items: Iterable[tuple[str, bytes]]) -> None:
         """Add items; those whose key is known already stay as they are."""
-        with _Transaction(self._database):
+        with self._writing():
             self._insert(items)
 
     def lease(self, count: int) -> list[Item]:
         """Take up to so many items, oldest first; none where all are done or leased."""
         settings = {"now": self._clock(), "lease": self._lease_s, "count": count}
-        with _Transaction(self._database):
+        with self._writing():
             rows = self._database.execute(_LEASE, settings).fetchall()
         return [Item(key, payload, tries) for _, key, payload, tries in sorted(rows)]
+
+    def take(self, key: str) -> Item:
+        """Put and lease one item by its key, whoever had it; it mustn't be done already."""
+        settings = {"now": self._clock(), "key": key}
+        with self._writing():
+            self._insert([(key, b"")])
+            row = self._database.execute(_TAKE, settings).fetchone()
+        return Item(*row)
 
     def finish(
         self, results: Iterable[tuple[str, bytes]], more: Iterable[tuple[str, bytes]] = ()
     ) -> None:
         """Keep the results of items that were leased, and add what follows from them."""
         found = list(results)
-        with _Transaction(self._database):
+        with self._writing():
             self._database.executemany("INSERT OR IGNORE INTO results VALUES (?, ?)", found)
             self._database.executemany(
                 "UPDATE items SET is_done = 1 WHERE key = ?", [(key,) for key, _ in found]
@@ -109,7 +121,7 @@ class WorkQueue:
 
     def give_back(self, keys: Sequence[str]) -> None:
         """Let others have items that were leased and not begun; it doesn't count as a try."""
-        with _Transaction(self._database):
+        with self._writing():
             self._database.executemany(
                 "UPDATE items SET leased_s = -1, tries = tries - 1 WHERE key = ? AND is_done = 0",
                 [(key,) for key in keys],
@@ -117,7 +129,7 @@ class WorkQueue:
 
     def release(self) -> None:
         """End every lease: whoever held one is gone."""
-        with _Transaction(self._database):
+        with self._writing():
             self._database.execute("UPDATE items SET leased_s = -1 WHERE is_done = 0")
 
     def result(self, key: str) -> bytes | None:
@@ -136,6 +148,18 @@ class WorkQueue:
         ).fetchone()
         return total, done
 
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        """All or nothing, begun as a writer: two that both read first would wait for each other."""
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._database.execute("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:  # a full disk ends it by itself
+                self._database.execute("ROLLBACK")
+            raise
+
     def _insert(self, items: Iterable[tuple[str, bytes]]) -> None:
         self._database.executemany(
             "INSERT OR IGNORE INTO items (key, payload) VALUES (?, ?)", items
@@ -151,40 +175,3 @@ class WorkQueue:
         trace: TracebackType | None,
     ) -> None:
         self._database.close()
-
-
-class _Transaction:
-    """All or nothing, begun as a writer: two that both read first would wait for each other."""
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
-
-    def __enter__(self) -> None:
-        self._database.execute("BEGIN IMMEDIATE")
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self._commit()
-        elif self._database.in_transaction:
-            self._database.execute("ROLLBACK")
-        if isinstance(error, sqlite3.OperationalError) and _is_full(error):
-            raise DiskFullError("no room left for what is being collected") from error
-
-    def _commit(self) -> None:
-        try:
-            self._database.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            if _is_full(error):
-                raise DiskFullError("no room left for what is being collected") from error
-            raise
-
-
-def _is_full(error: sqlite3.OperationalError) -> bool:
-    return error.sqlite_errorname in {"SQLITE_FULL", "SQLITE_IOERR_WRITE"}

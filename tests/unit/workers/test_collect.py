@@ -3,17 +3,24 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.data_sources import FolderSource
+from jupiterd.cycle.data_sources import FolderSource, PythonStdlibSource
 from jupiterd.cycle.lineage import text_hash
 from jupiterd.cycle.split import in_holdout, part_of
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFailed, TaskFinished
-from jupiterd.workers.data.collect import CollectParams, collect
+from jupiterd.workers.data.collect import CollectParams
+from jupiterd.workers.data.collectors.folder import Folder
+from jupiterd.workers.data.collectors.python_stdlib import PythonStdlib
 from jupiterd.workers.data.sample_file import read_samples
-from jupiterd.workers.data.sources import Folder, PythonStdlib
+from tests.unit.workers.collecting import collect, skipped, visit_of
 from tests.unit.workers.data_material import FETCHED_AT, files_of, run_worker
 
 PARAMS = CollectParams(0.5, "salt", "code:python", FETCHED_AT)
+
+
+def uris_of(collector, tmp_path):
+    with visit_of(tmp_path) as visit:
+        return {found.uri: found.cluster_id for found in collector.documents(visit)}
 
 
 def library(root, packages=12):
@@ -30,7 +37,7 @@ def library(root, packages=12):
     (root / "_sysconfigdata_linux.py").write_text("PREFIX = '/somewhere/here'\n")
     (root / "latin.py").write_bytes("name = 'caf\u00e9'\n".encode("latin-1"))
     (root / "binary.py").write_bytes(b"x\0y")
-    return PythonStdlib(root, "3.11.7")
+    return PythonStdlib(PythonStdlibSource(kind="python_stdlib"), root, "3.11.7")
 
 
 def samples_of(folder):
@@ -50,12 +57,14 @@ def test_whole_clusters_fall_on_one_side_and_nothing_is_lost(tmp_path):
         "holdout_bytes": sum(len(s.text) for s in holdout),
         "clusters": len({s.cluster_id for s in train}),
         "holdout_clusters": len({s.cluster_id for s in holdout}),
-        "skipped": 14,  # twelve empty ones, one not UTF-8, one binary
+        "skipped": 14,
+        "skipped_empty": 12,
+        "skipped_not_text": 2,  # one isn't UTF-8, one is binary
     }
 
 
 def test_tests_installed_packages_and_the_builds_own_paths_are_left_out(tmp_path):
-    uris = {file.uri for file in library(tmp_path).files()}
+    uris = uris_of(library(tmp_path / "lib"), tmp_path)
     assert "python-stdlib:3.11.7/package3/core.py" in uris
     assert not [uri for uri in uris if "test" in uri or "torch" in uri or "sysconfig" in uri]
 
@@ -67,7 +76,7 @@ def test_a_sample_carries_where_it_comes_from(tmp_path):
     assert sample.source_uri == "python-stdlib:3.11.7/module3.py"
     assert sample.id == text_hash("NAME = 'module3'\n")
     assert (sample.cluster_id, sample.license, sample.revision) == ("module3", "PSF-2.0", "3.11.7")
-    assert (sample.collector, sample.fetched_at) == ("python_stdlib@1", FETCHED_AT)
+    assert (sample.collector, sample.fetched_at) == ("python_stdlib@2", FETCHED_AT)
 
 
 def test_doing_it_again_gives_the_same_bytes(tmp_path):
@@ -81,7 +90,7 @@ def test_progress_ends_at_the_number_of_files(tmp_path):
     seen = []
     source = Folder(folder_of(tmp_path, {"a.txt": "x", "b.txt": "y"}))
     collect(source, tmp_path / "out", PARAMS, lambda *reading: seen.append(reading))
-    assert seen == [(1, 2, "files"), (2, 2, "files")]
+    assert seen == [(1, 0, "files"), (2, 0, "files"), (2, 2, "files")]
 
 
 def test_secrets_and_personal_data_never_reach_the_disk(tmp_path):
@@ -111,8 +120,7 @@ def folder_of(tmp_path, files, glob="**/*"):
 def test_a_folders_clusters_are_its_topmost_folders(tmp_path):
     files = {"book/one.md": "1", "book/deep/two.md": "2", "lone.md": "3", "book/x.txt": "4"}
     source = Folder(folder_of(tmp_path, files, "**/*.md"))
-    found = {file.uri: file.cluster_id for file in source.files()}
-    assert found == {
+    assert uris_of(source, tmp_path) == {
         "folder:notes/book/one.md": "book",
         "folder:notes/book/deep/two.md": "book",
         "folder:notes/lone.md": "lone",
@@ -123,29 +131,32 @@ def test_hidden_files_and_links_that_lead_out_are_left_out(tmp_path):
     (tmp_path / "secret.md").write_text("secret")
     source = folder_of(tmp_path, {"a.md": "1", ".git/b.md": "2"})
     (tmp_path / "notes" / "link.md").symlink_to(tmp_path / "secret.md")
-    assert [file.cluster_id for file in Folder(source).files()] == ["a"]
+    assert list(uris_of(Folder(source), tmp_path).values()) == ["a"]
 
 
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({"a.md": " \n"}, "none of its files .1. can be read as UTF-8 text"),
-        ({"a.md": "\0"}, "none of its files .1. can be read as UTF-8 text"),
-        ({}, "no file that the source's pattern matches"),
+        ({"a.md": " \n"}, "has no text that can be used: empty 1"),
+        ({"a.md": "\0", "b.md": ""}, "has no text that can be used: not_text 1, empty 1"),
+        ({}, "has nothing in it that the source asks for"),
     ],
 )
 def test_a_source_with_nothing_in_it_is_named_and_says_why(tmp_path, files, reason):
-    with pytest.raises(EmptySourceError, match=f"the folder {tmp_path}/notes .*{reason}"):
+    with pytest.raises(EmptySourceError, match=f"the folder {tmp_path}/notes {reason}"):
         collect(Folder(folder_of(tmp_path, files)), tmp_path / "out", PARAMS)
 
 
 def test_a_file_that_vanishes_or_cannot_be_read_is_skipped(tmp_path):
-    source = Folder(folder_of(tmp_path, {"a.md": "text", "b.md": "text too"}))
-    listed = list(source.files())
-    (tmp_path / "notes" / "a.md").unlink()
-    source.files = lambda: iter(listed)
-    counts = collect(source, tmp_path / "out", PARAMS)
-    assert (counts["documents"] + counts["holdout_documents"], counts["skipped"]) == (1, 1)
+    source = Folder(folder_of(tmp_path, {"a.md": "text", "b.md": "text", "c.md": "text too"}))
+
+    def vanish(number, _total, _unit):
+        if number == 2:
+            (tmp_path / "notes" / "b.md").unlink()
+
+    counts = collect(source, tmp_path / "out", PARAMS, vanish)
+    assert (counts["documents"] + counts["holdout_documents"], counts["skipped"]) == (2, 1)
+    assert skipped(tmp_path / "out") == {"folder:notes/b.md": "vanished"}
 
 
 def test_a_folder_that_is_not_there_says_so(tmp_path):
@@ -167,7 +178,7 @@ def task_params(source, policy=None):
 def test_the_worker_collects_this_interpreters_own_library(tmp_path):
     end = run_worker("collect", task_params({"kind": "python_stdlib"}), {}, tmp_path)
     assert isinstance(end, TaskFinished)
-    assert end.outputs == {"train": "train", "holdout": "holdout"}
+    assert set(end.outputs) == {"train", "holdout", "state", "skipped"}
     assert end.counts["documents"] > 300
     assert end.counts["holdout_documents"] >= 20
     sample = next(iter(read_samples(tmp_path / "train")))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupiterd.errors import DiskFullError
+from jupiterd.workers.__main__ import translate
 from jupiterd.workers.data.work_queue import WorkQueue
 
 
@@ -117,12 +118,19 @@ def test_release_gives_back_what_the_dead_had_leased(queue):
     assert (item.key, item.tries) == ("b", 2)
 
 
+def test_an_item_may_be_taken_by_its_key(queue):
+    put(queue, "a", "b")
+    assert (queue.take("b").tries, queue.take("b").tries, queue.take("c").tries) == (1, 2, 1)
+    assert keys(queue.lease(9)) == ["a"]
+
+
 def test_a_full_disk_is_told_as_such_and_nothing_is_lost(queue):
     put(queue, "a")
     pages = queue._database.execute("PRAGMA page_count").fetchone()[0]
     queue._database.execute(f"PRAGMA max_page_count = {pages + 1}")
-    with pytest.raises(DiskFullError):
+    with pytest.raises(sqlite3.OperationalError) as caught:
         queue.put([(f"large-{number}", bytes(4000)) for number in range(100)])
+    assert isinstance(translate(caught.value, "collect"), DiskFullError)
     queue._database.execute("PRAGMA max_page_count = 1000000")
     assert keys(queue.lease(9)) == ["a"]
 

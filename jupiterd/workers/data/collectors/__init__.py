@@ -1,0 +1,31 @@
+"""Collectors: one file for each kind of data source.
+
+Owns the table of kinds. A new kind is a class in `cycle/data_sources`, a file here, and its line.
+"""
+
+import importlib
+from collections.abc import Callable, Mapping
+
+from jupiterd.cycle.data_sources import DataSource
+from jupiterd.workers.data.collectors.collector import Collector
+
+_KINDS: Mapping[str, str] = {
+    "python_stdlib": "python_stdlib:PythonStdlib",
+    "folder": "folder:Folder",
+    "git": "git:GitRepository",
+    "web": "web:Site",
+    "feed": "feed:Feeds",
+    "hugging_face": "hugging_face:HuggingFace",
+    "jsonl": "jsonl:Jsonl",
+    "parquet": "parquet:Parquet",
+}
+"""Kind -> the module below this package and its class, which takes the source as the file says."""
+
+
+def open_collector(source: DataSource) -> Collector:
+    """Return the collector for a domain's data source; only its own libraries are imported."""
+    module, name = _KINDS[source.kind].split(":")
+    found: Callable[[DataSource], Collector] = getattr(
+        importlib.import_module(f"{__name__}.{module}"), name
+    )
+    return found(source)

@@ -1,0 +1,59 @@
+"""Files below a folder; a cluster is a file's topmost folder, or the stem of a lone file.
+
+Owns what belongs to such a source and how it is named.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from jupiterd.cycle.data_sources import FolderSource
+from jupiterd.errors import EmptySourceError
+from jupiterd.workers.data.collectors.collector import Found, Visit
+from jupiterd.workers.data.collectors.files import (
+    Bounds,
+    SourceFile,
+    Walk,
+    documents_of,
+    printable,
+    read_within,
+)
+from jupiterd.workers.data.skips import SkipReason
+
+
+class Folder:
+    """A folder of the machine that collects."""
+
+    collector = "folder@2"
+
+    def __init__(self, source: FolderSource) -> None:
+        self._source = source
+        self._root = Path(source.path).expanduser()
+        self.name = f"the folder {self._root}"
+
+    def documents(self, visit: Visit) -> Iterator[Found]:
+        """Yield every file that the glob matches, but hidden ones and links that lead out."""
+        if not self._root.is_dir():
+            raise EmptySourceError(f"the data source {self._root} is no folder on this machine")
+
+        def leave_out(name: str) -> None:
+            visit.skips.add(self._uri(name), SkipReason.LEADS_OUT)
+
+        names = Walk(self._root, self._source.glob, leave_out).names()
+        files = map(self._file, names)
+        bounds = Bounds(self._source.max_files, self._source.max_bytes)
+        yield from documents_of(files, visit, bounds, self._source.license, "")
+
+    def state(self) -> Iterator[Mapping[str, Any]]:
+        """Yield nothing: files are read again, and compared by their bytes."""
+        return iter(())
+
+    def _uri(self, name: str) -> str:
+        return f"folder:{printable(self._root.name)}/{printable(name)}"
+
+    def _file(self, name: str) -> SourceFile:
+        path = PurePosixPath(printable(name))
+        cluster = path.parts[0] if len(path.parts) > 1 else path.stem
+        read = partial(read_within, self._root / name, self._source.max_document_bytes)
+        return SourceFile(cluster, self._uri(name), name, read)

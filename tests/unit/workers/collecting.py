@@ -1,0 +1,57 @@
+"""Collections for the tests: run as a worker runs them, or looked into one document at a time."""
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+
+from jupiterd.workers.data import collect as collecting
+from jupiterd.workers.data.collect import CollectParams, Places
+from jupiterd.workers.data.collectors.collector import Visit
+from jupiterd.workers.data.extraction import Extractor, Limits
+from jupiterd.workers.data.previous import Previous
+from jupiterd.workers.data.progress import silent
+from jupiterd.workers.data.sample_file import read_lines, read_samples
+from jupiterd.workers.data.skips import SkipLog
+
+PARAMS = CollectParams(0.5, "salt", "en", "2026-01-02T03:04:05Z", "mine")
+
+
+def collect(collector, output: Path, params=PARAMS, progress=silent, before: Path | None = None):
+    """Collect into a folder; `before` is the output folder of the round before."""
+    output.mkdir(parents=True, exist_ok=True)
+    scratch = output / "scratch"
+    scratch.mkdir(exist_ok=True)
+    samples = () if before is None else (before / "train", before / "holdout")
+    state = None if before is None else before / "state"
+    places = Places(output, scratch, samples, state)
+    return collecting.collect(collector, places, params, progress)
+
+
+def texts_in(output: Path) -> dict[str, str]:
+    """Return what was collected: where it came from, and its text."""
+    return {sample.source_uri: sample.text for sample in samples_in(output)}
+
+
+def samples_in(output: Path):
+    """Return every sample of both sides, in the order of where they came from."""
+    found = [*read_samples(output / "train"), *read_samples(output / "holdout")]
+    return sorted(found, key=lambda sample: sample.source_uri)
+
+
+def skipped(output: Path) -> dict[str, str]:
+    """Return what was left out, and why."""
+    lines = map(json.loads, read_lines(output / "skipped" / "skipped.jsonl.zst"))
+    return {line["uri"]: line["reason"] for line in lines}
+
+
+@contextmanager
+def visit_of(tmp_path: Path, limits: Limits | None = None):
+    """Give what a collector is given."""
+    scratch = tmp_path / "visit"
+    scratch.mkdir()
+    with SkipLog(scratch / "skipped") as skips, Extractor(limits) as extractor:
+        previous = Previous(scratch / "previous.db")
+        yield Visit(
+            scratch, previous, extractor, skips, silent, lambda _seconds: None, lambda: "now"
+        )
+        previous.close()

@@ -31,7 +31,7 @@ class KeptExtraction:
         """
         if form == "text":
             return self._extractor.read(form, data)
-        key = f"{form} {charset} {blake3(data).hexdigest()}"
+        key = f"{form} {blake3(data).hexdigest()} {charset} {url}"  # links are relative to it
         kept = self._queue.result(key)
         if kept is None:
             kept = self._done(key, form, data, (url, charset))

@@ -1,0 +1,90 @@
+"""Pages of the web, found by sitemaps and links; a cluster is a host, or a folder of one.
+
+Owns the bounds of a site and what becomes of an outcome of its crawl.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from jupiterd.cycle.data_sources import FeedSource, WebSource
+from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
+from jupiterd.workers.data.crawl import Outcome, Reach, crawled
+from jupiterd.workers.data.fetching import Manners, normalised
+from jupiterd.workers.data.skips import SkipReason
+
+
+class Site:
+    """A site, or several."""
+
+    collector = "web@1"
+
+    def __init__(self, source: WebSource) -> None:
+        self._source = source
+        self.name = f"the site {source.urls[0]}"
+        self._state: list[Mapping[str, Any]] = []
+
+    def documents(self, visit: Visit) -> Iterator[Found]:
+        """Yield every page that has text, in the order of their addresses."""
+        source = self._source
+        reach = Reach(_within(source), source.max_pages, source.max_depth, source.max_bytes)
+        outcomes = crawled(visit, reach, manners_of(source), source.urls, source.sitemaps)
+        for key, outcome in outcomes:
+            url = key.partition(" ")[2]
+            if outcome.etag or outcome.last_modified:
+                self._state.append(outcome.state(key))
+            found = found_in(url, outcome, visit, source.license)
+            if isinstance(found, Document):
+                yield _clustered(found, source.cluster_depth)
+            elif found is not None:
+                yield found
+
+    def state(self) -> Iterator[Mapping[str, Any]]:
+        """Yield for each address how to ask whether it has changed, and its links."""
+        return iter(self._state)
+
+
+def manners_of(source: WebSource | FeedSource) -> Manners:
+    """Return how a source wants to be fetched."""
+    return Manners(
+        source.delay_s,
+        source.timeout_s,
+        source.max_document_bytes,
+        source.allow_private_addresses,
+    )
+
+
+def found_in(url: str, outcome: Outcome, visit: Visit, license_id: str) -> Found | None:
+    """Return the document of an outcome; record why there is none."""
+    for reason in filter(None, (outcome.reason, outcome.trouble)):
+        visit.skips.add(url, SkipReason(reason))
+    if outcome.is_unchanged or visit.previous.has(url, outcome.source_hash, outcome.extractor):
+        return Unchanged(url)
+    if not outcome.text:
+        return None
+    return Document(
+        uri=url,
+        cluster_id=url,
+        text=outcome.text,
+        source_hash=outcome.source_hash,
+        license=outcome.license or license_id,
+        extractor=outcome.extractor,
+        revision=outcome.etag or outcome.last_modified,
+        robots_ok=True,
+        fetched_at=outcome.fetched_at,
+    )
+
+
+def _clustered(found: Document, depth: int) -> Document:
+    parts = urlsplit(found.uri)
+    folders = [part for part in parts.path.split("/") if part][:depth]
+    return replace(found, cluster_id="/".join([parts.netloc, *folders]))
+
+
+def _within(source: WebSource) -> Callable[[str], bool]:
+    prefixes = tuple(map(normalised, source.within))
+    if prefixes:
+        return lambda url: url.startswith(prefixes)
+    hosts = {urlsplit(normalised(url)).netloc for url in (*source.urls, *source.sitemaps)}
+    return lambda url: urlsplit(url).netloc in hosts

@@ -47,7 +47,7 @@ TO_THE_INTERNET = tuple(
     for each in ("HF_TOKEN", "HF_HOME", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
     for name in ((each, each.lower()) if each.endswith("PROXY") else (each,))
 )
-"""Inherited too by the one worker that fetches from there: it prepares a Hugging Face data set."""
+"""Inherited too by the one worker that fetches from there: it reads a Hugging Face data set."""
 
 MEETING_TASKS = frozenset({"train", "check_sync"})
 """Tasks whose ranks meet over torch's process groups."""
@@ -64,7 +64,7 @@ def worker_environment(
         name: daemon_environment[name] for name in PASSED_ON if name in daemon_environment
     }
     environment |= ALWAYS
-    if task == "prepare" and params.get("kind") == "hugging_face":
+    if _reads_hugging_face(task, params):
         del environment[OFFLINE]
         passed = (name for name in TO_THE_INTERNET if name in daemon_environment)
         environment |= {name: daemon_environment[name] for name in passed}
@@ -74,6 +74,11 @@ def worker_environment(
     if params.get("engine") == "mlx":
         environment |= _mlx_environment(environment["OMP_NUM_THREADS"])
     return environment
+
+
+def _reads_hugging_face(task: str, params: Mapping[str, Any]) -> bool:
+    source = {"prepare": params, "collect": params.get("source", {})}.get(task, {})
+    return source.get("kind") == "hugging_face"
 
 
 def threads(params: Mapping[str, Any], cores: int) -> int:

@@ -22,7 +22,7 @@ def documents(settings: DataSettings) -> Iterator[str]:
         EmptySourceError: there is no such data set, or no row has any text.
     """
     found = 0
-    for row in _rows(settings):
+    for row in rows(settings.path, settings.subset, settings.split):
         if settings.field not in row:
             raise UsageError(
                 f"{settings.path} has no field {settings.field}",
@@ -36,33 +36,73 @@ def documents(settings: DataSettings) -> Iterator[str]:
         raise EmptySourceError(f"{settings.path} has no text in its field {settings.field}")
 
 
-def _rows(settings: DataSettings) -> Iterator[Mapping[str, Any]]:
+def rows(path: str, subset: str, split: str, revision: str = "") -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of a data set as they come over the network.
+
+    Raises:
+        MissingExtraError: the library isn't installed.
+        SourceUnreachableError: there is no way to it just now.
+        UsageError: the subset or the split isn't there.
+        EmptySourceError: there is no such data set.
+    """
     try:
         from datasets import (  # pyright: ignore[reportMissingImports] - an extra of its own
             load_dataset,  # pyright: ignore[reportUnknownVariableType]
         )
     except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "Hugging Face data sets need the package datasets, which isn't installed", INSTALL
-        ) from error
+        raise _missing() from error
     try:
         stream: Any = load_dataset(
-            settings.path, settings.subset or None, split=settings.split, streaming=True
+            path, subset or None, split=split, streaming=True, revision=revision or None
         )
         yield from stream
     except ValueError as error:  # an unknown split or subset; the message lists those there are
-        raise UsageError(
-            f"{settings.path}: {_first_line(error)}", "see --subset, --split"
-        ) from error
+        raise UsageError(f"{path}: {_first_line(error)}", "see --subset, --split") from error
     except FileNotFoundError as error:
-        raise EmptySourceError(
-            f"there is no data set {settings.path}: {_first_line(error)}",
-            "look its name up at huggingface.co/datasets",
-        ) from error
+        raise _no_such(path, error) from error
     except OSError as error:  # no way there just now
-        raise SourceUnreachableError(
-            f"{settings.path} can't be had: {_first_line(error)}"
-        ) from error
+        raise SourceUnreachableError(f"{path} can't be had: {_first_line(error)}") from error
+
+
+def commit_of(path: str, revision: str = "") -> str:
+    """Return the commit that a data set's branch or tag (empty: the default branch) is at.
+
+    Raises:
+        MissingExtraError: the library isn't installed.
+        SourceUnreachableError: there is no way to it just now.
+        EmptySourceError: there is no such data set.
+    """
+    import httpx
+
+    try:
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+    except ModuleNotFoundError as error:
+        raise _missing() from error
+    try:
+        return str(HfApi().dataset_info(path, revision=revision or None).sha)
+    except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+        raise _no_such(path, error) from error
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        httpx.HTTPError,
+    ) as error:  # offline, whichever library says so
+        raise SourceUnreachableError(f"{path} can't be had: {_first_line(error)}") from error
+
+
+def _missing() -> MissingExtraError:
+    return MissingExtraError(
+        "Hugging Face data sets need the package datasets, which isn't installed", INSTALL
+    )
+
+
+def _no_such(path: str, error: Exception) -> EmptySourceError:
+    return EmptySourceError(
+        f"there is no data set {path}: {_first_line(error)}",
+        "look its name up at huggingface.co/datasets",
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -36,9 +36,16 @@ def test_nothing_is_fetched_from_the_internet():
     assert worker_environment("generate", {}, {})["HF_HUB_OFFLINE"] == "1"
 
 
-def test_only_who_prepares_a_hugging_face_data_set_reaches_the_internet():
+@pytest.mark.parametrize(
+    ("task", "params"),
+    [
+        ("prepare", {"kind": "hugging_face"}),
+        ("collect", {"source": {"kind": "hugging_face"}}),
+    ],
+)
+def test_only_who_reads_a_hugging_face_data_set_reaches_the_hub(task, params):
     shell = SHELL | {"HTTPS_PROXY": "http://proxy", "no_proxy": "lan", "HF_HOME": "/hf"}
-    found = worker_environment("prepare", {"kind": "hugging_face"}, shell)
+    found = worker_environment(task, params, shell)
     assert "HF_HUB_OFFLINE" not in found
     names = ("HF_TOKEN", "HF_HOME", "HTTPS_PROXY", "no_proxy")
     assert [found.get(name) for name in names] == ["secret", "/hf", "http://proxy", "lan"]

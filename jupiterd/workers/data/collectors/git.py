@@ -1,0 +1,106 @@
+"""The files of a git repository at one commit; a cluster is the repository, or a folder of it.
+
+Owns what belongs to such a source and how it is named. A repository whose branch or tag is where it
+was in the round before isn't fetched again.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any
+
+from jupiterd.cycle.data_sources import GitSource
+from jupiterd.errors import SourceUnreachableError
+from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
+from jupiterd.workers.data.collectors.files import (
+    Bounds,
+    SourceFile,
+    documents_of,
+    glob_pattern,
+    printable,
+)
+from jupiterd.workers.data.git_program import Blob, BlobReader, Repository
+from jupiterd.workers.data.skips import SkipReason, UnreadableError
+
+_WHOLE_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+class GitRepository:
+    """A repository, cloned without its history."""
+
+    collector = "git@1"
+
+    def __init__(self, source: GitSource) -> None:
+        self._source = source
+        self.name = f"the repository {source.url}"
+        self._state: dict[str, str] = {}
+
+    def documents(self, visit: Visit) -> Iterator[Found]:
+        """Yield every file of the commit that the glob matches, but hidden ones."""
+        before = next(visit.previous.state(), {})
+        source = self._source
+        repository = Repository(
+            visit.scratch / "repository.git",
+            source.url,
+            source.max_bytes,
+            source.timeout_s,
+            source.allow_private_addresses,
+        )
+        try:
+            newest = self._newest(repository)
+            if before.get("newest") == newest:
+                self._state = dict(before)
+                yield from map(Unchanged, visit.previous.uris())
+                return
+            repository.fetch(newest)
+        except SourceUnreachableError:
+            if not visit.previous.count:
+                raise
+            visit.skips.add(self._uri(""), SkipReason.UNREACHABLE)
+            self._state = dict(before)
+            yield from map(Unchanged, visit.previous.uris())
+            return
+        commit = repository.commit_of(newest)
+        self._state = {"newest": newest, "commit": commit}
+        yield from self._files(repository, commit, visit)
+
+    def state(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the commit that was read."""
+        yield self._state
+
+    def _newest(self, repository: Repository) -> str:
+        if _WHOLE_COMMIT.fullmatch(self._source.revision):
+            return self._source.revision
+        return repository.newest(self._source.revision)
+
+    def _files(self, repository: Repository, commit: str, visit: Visit) -> Iterator[Found]:
+        source = self._source
+        wanted = glob_pattern(source.glob)
+        with repository.reader() as reader:
+            files = (
+                self._file(blob, reader)
+                for blob in repository.blobs(commit)
+                if wanted.fullmatch(blob.name) and not _is_hidden(blob.name)
+            )
+            bounds = Bounds(source.max_files, source.max_bytes)
+            yield from documents_of(files, visit, bounds, source.license, commit)
+
+    def _file(self, blob: Blob, reader: BlobReader) -> SourceFile:
+        name = printable(blob.name)
+        folders = PurePosixPath(name).parts[:-1][: self._source.cluster_depth]
+        cluster = "/".join([self._source.url, *folders])
+        return SourceFile(cluster, self._uri(name), name, partial(self._read, blob, reader))
+
+    def _read(self, blob: Blob, reader: BlobReader) -> bytes:
+        if blob.size_bytes > self._source.max_document_bytes:
+            raise UnreadableError(SkipReason.TOO_LARGE)
+        return reader.read(blob.id)
+
+    def _uri(self, name: str) -> str:
+        """Return a name that is no address of the web: what lies there is a repository."""
+        return f"git+{self._source.url}#{name}"
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or "/." in name

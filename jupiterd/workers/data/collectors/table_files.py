@@ -1,0 +1,32 @@
+"""Which files a source of tables means: one file, or those of a folder with certain endings.
+
+Owns that choice. Doesn't know what is in them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from jupiterd.errors import EmptySourceError
+from jupiterd.workers.data.collectors.collector import Visit
+from jupiterd.workers.data.collectors.files import Walk, printable
+from jupiterd.workers.data.skips import SkipReason
+
+
+def files_below(path: Path, endings: tuple[str, ...], visit: Visit) -> Iterator[tuple[str, Path]]:
+    """Yield (name without the path to it, path) of each file.
+
+    Raises:
+        EmptySourceError: there is no such file or folder on this machine.
+    """
+    if path.is_file():
+        yield printable(path.name), path
+        return
+    if not path.is_dir():
+        raise EmptySourceError(f"there is no file or folder {path} on this machine")
+
+    def leave_out(name: str) -> None:
+        visit.skips.add(f"{path.name}/{printable(name)}", SkipReason.LEADS_OUT)
+
+    for name in Walk(path, "**/*", leave_out).names():
+        if name.endswith(endings):
+            yield f"{printable(path.name)}/{printable(name)}", path / name

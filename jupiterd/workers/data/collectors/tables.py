@@ -1,0 +1,75 @@
+"""Rows of tables as documents, whatever the table is kept in.
+
+Owns which field means what. Doesn't know files.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from blake3 import blake3
+
+from jupiterd.cycle.data_sources import HuggingFaceSource, JsonlSource, ParquetSource
+from jupiterd.cycle.licenses import LICENSE_PATTERN
+from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
+from jupiterd.workers.data.skips import SkipReason, UnreadableError
+
+TableSource = HuggingFaceSource | JsonlSource | ParquetSource
+
+Row = tuple[str, Mapping[str, Any] | SkipReason]
+"""Where it lies, and its fields or why it can't be read."""
+
+
+def documents_of_rows(
+    rows: Iterator[Row], source: TableSource, visit: Visit, revision: str = ""
+) -> Iterator[Found]:
+    """Yield a document for each row that has a text, within the bounds; record the others."""
+    read_bytes, number = 0, 0
+    for number, (place, row) in enumerate(rows, 1):
+        visit.progress(number, 0, "rows")
+        if number > source.max_documents:
+            visit.skips.add(place, SkipReason.TOO_MANY)
+            break
+        if read_bytes > source.max_bytes:
+            visit.skips.add(place, SkipReason.OVER_BUDGET)
+            break
+        try:
+            document = _document(place, row, source, revision)
+        except UnreadableError as error:
+            visit.skips.add(place, error.reason)
+            continue
+        read_bytes += len(document.text)
+        is_known = visit.previous.has(document.uri, document.source_hash, "")
+        yield Unchanged(document.uri) if is_known else document
+    visit.progress(number, number, "rows")
+
+
+def _document(
+    place: str, row: Mapping[str, Any] | SkipReason, source: TableSource, revision: str
+) -> Document:
+    if isinstance(row, SkipReason):
+        raise UnreadableError(row)
+    text = row.get(source.field)
+    if not isinstance(text, str) or not text.strip():
+        raise UnreadableError(SkipReason.EMPTY)
+    if len(text) > source.max_document_bytes:
+        raise UnreadableError(SkipReason.TOO_LARGE)
+    uri = _told(row, source.uri_field) or place
+    return Document(
+        uri=uri,
+        cluster_id=_told(row, source.cluster_field) or uri,
+        text=text,
+        source_hash=blake3(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        license=_license(row, source),
+        revision=revision,
+    )
+
+
+def _license(row: Mapping[str, Any], source: TableSource) -> str:
+    stated = _told(row, source.license_field)
+    return stated if re.fullmatch(LICENSE_PATTERN, stated) else source.license
+
+
+def _told(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name) if name else None
+    return value[:2048] if isinstance(value, str) else ""

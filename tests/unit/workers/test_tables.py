@@ -1,0 +1,188 @@
+"""Collecting rows: JSON lines, packed or not, and Parquet where its library is installed."""
+
+import gzip
+import json
+
+import pytest
+import zstandard
+
+from jupiterd.cycle.data_sources import HuggingFaceSource, JsonlSource, ParquetSource
+from jupiterd.cycle.licenses import LicensePolicy
+from jupiterd.errors import EmptySourceError, MissingExtraError
+from jupiterd.workers.data.collect import CollectParams
+from jupiterd.workers.data.collectors.hugging_face import HuggingFace
+from jupiterd.workers.data.collectors.jsonl import Jsonl
+from jupiterd.workers.data.collectors.parquet import Parquet
+from tests.unit.workers.collecting import PARAMS, collect, samples_in, skipped, texts_in
+
+ROWS = [
+    {"text": "one", "license": "MIT", "site": "a.example", "url": "https://a.example/1"},
+    {"text": "two", "license": "CC-BY-4.0", "site": "a.example", "url": "https://a.example/2"},
+    {"text": "three", "site": "b.example"},
+]
+PACK = {"": bytes, ".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}
+
+
+def lines(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def jsonl(path, **changes):
+    fields = {"license": "MIT", **changes}
+    return Jsonl(JsonlSource(kind="jsonl", path=str(path), **fields))
+
+
+@pytest.mark.parametrize("packed", PACK)
+def test_each_line_is_a_document(tmp_path, packed):
+    (tmp_path / f"rows.jsonl{packed}").write_bytes(PACK[packed](lines(*ROWS)))
+    collect(jsonl(tmp_path / f"rows.jsonl{packed}"), tmp_path / "out")
+    assert texts_in(tmp_path / "out") == {
+        f"jsonl:rows.jsonl{packed}#1": "one",
+        f"jsonl:rows.jsonl{packed}#2": "two",
+        f"jsonl:rows.jsonl{packed}#3": "three",
+    }
+
+
+def test_a_row_says_itself_where_it_comes_from_and_under_which_licence(tmp_path):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "a.jsonl").write_bytes(lines(*ROWS))
+    (tmp_path / "rows" / "readme.txt").write_text("no rows")
+    fields = {"license_field": "license", "cluster_field": "site", "uri_field": "url"}
+    collect(jsonl(tmp_path / "rows", license="Apache-2.0", **fields), tmp_path / "out")
+    found = [(s.source_uri, s.license, s.cluster_id) for s in samples_in(tmp_path / "out")]
+    assert found == [
+        ("https://a.example/1", "MIT", "a.example"),
+        ("https://a.example/2", "CC-BY-4.0", "a.example"),
+        ("jsonl:rows/a.jsonl#3", "Apache-2.0", "b.example"),
+    ]
+
+
+def test_rows_that_the_policy_does_not_permit_are_left_out(tmp_path):
+    (tmp_path / "rows.jsonl").write_bytes(lines(*ROWS))
+    policy = LicensePolicy(allow=("MIT",))
+    params = CollectParams(0.5, "salt", "en", "now", "mine", policy)
+    source = jsonl(tmp_path / "rows.jsonl", license="unknown", license_field="license")
+    counts = collect(source, tmp_path / "out", params)
+    assert list(texts_in(tmp_path / "out").values()) == ["one"]
+    assert counts["skipped_license"] == 2
+    warned = CollectParams(0.5, "salt", "en", "now", "mine", LicensePolicy(unknown="warn"))
+    counts = collect(source, tmp_path / "warned", warned)
+    assert (counts["skipped"], counts["unknown_license"]) == (0, 1)
+
+
+def test_rows_that_say_nothing_or_nonsense_are_left_out(tmp_path):
+    text = (
+        b'{"text": 5}\n[1]\n{"text"\n\n' + b"[" * 100_000 + b"\n"
+        b'{"text": "\\ud800 half a character"}\n\xff\xfe{}\n{"text": "good"}\n{"other": "x"}'
+    )
+    (tmp_path / "rows.jsonl").write_bytes(text)
+    collect(jsonl(tmp_path / "rows.jsonl"), tmp_path / "out")
+    assert list(texts_in(tmp_path / "out").values()) == ["good"]
+    reasons = {uri.rpartition("#")[2]: why for uri, why in skipped(tmp_path / "out").items()}
+    assert reasons == {
+        "1": "empty", "2": "broken", "3": "broken", "4": "empty", "5": "broken", "6": "not_text",
+        "7": "not_text", "9": "empty",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("packed", [".gz", ".zst"])
+def test_a_packed_bomb_is_unpacked_no_further_than_the_bound(tmp_path, packed):
+    bomb = b'{"text": "first"}\n' + bytes(300 << 20)
+    (tmp_path / f"bomb.jsonl{packed}").write_bytes(PACK[packed](bomb))
+    source = jsonl(tmp_path / f"bomb.jsonl{packed}", max_bytes=10 << 20, max_document_bytes=1 << 20)
+    collect(source, tmp_path / "out")
+    assert list(texts_in(tmp_path / "out").values()) == ["first"]
+    assert list(skipped(tmp_path / "out").values()) == ["too_large", "over_budget"]
+
+
+def test_a_line_that_is_too_long_costs_the_others_nothing(tmp_path):
+    rows = [{"text": "before"}, {"text": "x" * 5000}, {"text": "after"}]
+    (tmp_path / "rows.jsonl").write_bytes(lines(*rows))
+    collect(jsonl(tmp_path / "rows.jsonl", max_document_bytes=2048), tmp_path / "out")
+    assert list(texts_in(tmp_path / "out").values()) == ["before", "after"]
+    assert list(skipped(tmp_path / "out").values()) == ["too_large"]
+
+
+def test_a_packed_file_that_is_cut_off_gives_what_it_has(tmp_path):
+    noise = [{"text": f"row {number} {number * 7919 % 1000}"} for number in range(5000)]
+    (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(lines(*noise))[:-200])
+    collect(jsonl(tmp_path / "cut.jsonl.gz"), tmp_path / "out")
+    assert 1000 < len(texts_in(tmp_path / "out")) < 5000
+    assert "broken" in skipped(tmp_path / "out").values()
+
+
+def test_rows_are_bounded(tmp_path):
+    (tmp_path / "rows.jsonl").write_bytes(lines(*({"text": f"row {n}"} for n in range(50))))
+    counts = collect(jsonl(tmp_path / "rows.jsonl", max_documents=10), tmp_path / "out")
+    assert len(texts_in(tmp_path / "out")) == 10
+    assert counts["skipped_too_many"] == 1
+
+
+def test_rows_that_did_not_change_keep_their_samples(tmp_path):
+    (tmp_path / "rows.jsonl").write_bytes(lines(*ROWS))
+    collect(jsonl(tmp_path / "rows.jsonl"), tmp_path / "one")
+    (tmp_path / "rows.jsonl").write_bytes(lines(*ROWS, {"text": "four"}))
+    later = CollectParams(**{**vars(PARAMS), "fetched_at": "2027-01-01T00:00:00Z"})
+    collect(jsonl(tmp_path / "rows.jsonl"), tmp_path / "two", later, before=tmp_path / "one")
+    when = {sample.text: sample.fetched_at[:4] for sample in samples_in(tmp_path / "two")}
+    assert when == {"one": "2026", "two": "2026", "three": "2026", "four": "2027"}
+
+
+def test_a_table_that_is_not_there_says_so(tmp_path):
+    with pytest.raises(EmptySourceError, match="there is no file or folder"):
+        collect(jsonl(tmp_path / "gone.jsonl"), tmp_path / "out")
+
+
+def test_parquet_is_read_or_its_library_asked_for(tmp_path):
+    source = ParquetSource(
+        kind="parquet", path=str(tmp_path / "rows.parquet"), license="MIT", uri_field="url"
+    )
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        with pytest.raises(MissingExtraError, match="need the package pyarrow") as caught:
+            collect(Parquet(source), tmp_path / "out")
+        assert "pip install pyarrow" in caught.value.hint
+        return
+    rows = [{name: row.get(name) for name in ("text", "url")} for row in ROWS]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    collect(Parquet(source), tmp_path / "out")
+    assert texts_in(tmp_path / "out") == {
+        "https://a.example/1": "one",
+        "https://a.example/2": "two",
+        "parquet:rows.parquet#3": "three",
+    }
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(EmptySourceError, match="broken 1"):
+        collect(Parquet(source), tmp_path / "broken")
+
+
+def test_a_hugging_face_data_set_needs_its_library_or_a_way_to_it(tmp_path, monkeypatch):
+    from jupiterd.workers.data.collectors import hugging_face as collector
+
+    monkeypatch.setattr(collector, "commit_of", lambda _path, _revision: "c0ffee")
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    source = HuggingFaceSource(kind="hugging_face", path="wikimedia/wikipedia", license="MIT")
+    with pytest.raises(MissingExtraError, match="need the package datasets"):
+        collect(HuggingFace(source), tmp_path / "out")
+
+
+def test_a_data_set_at_the_same_commit_is_not_streamed_again(tmp_path, monkeypatch):
+    from jupiterd.workers.data.collectors import hugging_face as collector
+
+    commits, streams = iter(["one", "one", "two"]), []
+
+    def rows(*arguments):
+        streams.append(arguments)
+        return iter(ROWS)
+
+    monkeypatch.setattr(collector, "commit_of", lambda _path, _revision: next(commits))
+    monkeypatch.setattr(collector, "rows", rows)
+    source = HuggingFaceSource(kind="hugging_face", path="a/b", license="MIT", subset="es")
+    before = None
+    for name in ("one", "two", "three"):
+        collect(HuggingFace(source), tmp_path / name, before=before)
+        before = tmp_path / name
+        assert list(texts_in(before)) == [f"huggingface:a/b#es/train/{n}" for n in (1, 2, 3)]
+    assert streams == [("a/b", "es", "train", "one"), ("a/b", "es", "train", "two")]

@@ -135,9 +135,18 @@ def _collect(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[W
                 "license_policy": domain.license_policy.model_dump(mode="json"),
                 "fetched_at": view.started_at,
             },
+            _collected_before(view, number),
         )
         for number, source in enumerate(domain.data_sources)
     )
+
+
+def _collected_before(view: RoundView, number: int) -> dict[str, ArtifactId]:
+    """Return what the round before has of a source: what hasn't changed isn't fetched again."""
+    before = view.completed.get(item_id(view.round - 1, Phase.COLLECT, number))
+    outputs = {} if before is None else before.outputs
+    names = ("train", "holdout", "state")
+    return {f"previous_{name}": outputs[name] for name in names if "state" in outputs}
 
 
 def _training_text(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:

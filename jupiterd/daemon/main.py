@@ -73,6 +73,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     from jupiterd.daemon.logs import start_logging
     from jupiterd.daemon.node import Node
     from jupiterd.daemon.open_files import allow_many_open_files
+    from jupiterd.daemon.scratch import remove_stale
     from jupiterd.daemon.serving import serve
     from jupiterd.daemon.settings import environment, load_settings
     from jupiterd.daemon.state_dir import StateDir
@@ -86,6 +87,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     state_dir = StateDir.open(settings.state_dir)
     reap(state_dir.logs)
     state_dir.empty_spool()
+    remove_stale(state_dir.scratch)
 
     def stop_on_signals(node: Node) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -26,6 +26,7 @@ class StateDir:
         self.ledger = root / "ledger.db"
         self.store = root / "store"
         self.spool = root / "spool"
+        self.scratch = root / "scratch"
         self.runs = root / "runs"
         self.logs = root / "logs"
         self.curves = root / CURVES
@@ -46,7 +47,7 @@ class StateDir:
             try:
                 state._take_lock()
                 state._check_version()
-                for folder in (state.store, state.spool, state.runs, state.logs):
+                for folder in (state.store, state.spool, state.scratch, state.runs, state.logs):
                     folder.mkdir(exist_ok=True, mode=0o700)
             except BaseException:
                 state.close()

@@ -23,6 +23,7 @@ from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
 from jupiterd.daemon.library import Library
+from jupiterd.daemon.scratch import remove_scratch, scratch_of
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.work_events import (
@@ -127,6 +128,7 @@ class WorkRunner:
             async with aclosing(self._run_worker(order, inputs, spool)) as events:
                 async for event in events:
                     yield event
+            await asyncio.to_thread(remove_scratch, self._state_dir.scratch, order)
         except OSError as error:  # a worker's log and pid may find no room either
             if is_no_room(error):
                 raise DiskFullError(NO_ROOM) from error
@@ -163,7 +165,8 @@ class WorkRunner:
             params["listen_fd"] = listener.fileno()
         fetching: list[asyncio.Task[None]] = []
         try:
-            task = RunTask(order.task, params, inputs, str(spool))
+            scratch = str(scratch_of(self._state_dir.scratch, order))
+            task = RunTask(order.task, params, inputs, str(spool), scratch)
             environment = worker_environment(order.task, params)
             async with (
                 self._device_lock(order) as lock_fd,

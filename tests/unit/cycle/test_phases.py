@@ -62,7 +62,7 @@ def finish(step: Step, completed: dict[str, WorkResult]) -> None:
     """Pretend that every open item was done."""
     assert isinstance(step, RunItems)
     outputs = {
-        "collect": ("train", "holdout"),
+        "collect": ("train", "holdout", "state", "skipped"),
         "generate": ("samples",),
         "clean": ("clean", "dropped"),
         "unite": ("kept", "dropped"),
@@ -123,7 +123,26 @@ def test_every_source_is_collected_and_only_what_is_open_is_asked_for(domain: Do
     assert reason == "1 of 2 items are open"
 
 
-def test_the_holdout_reaches_nobody_but_the_filter_and_the_evaluation(domain: Domain) -> None:
+def test_a_source_is_shown_what_the_round_before_has_of_it(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    step, _ = next_step(view(completed, round=2), domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert step.items[1].inputs == {
+        f"previous_{name}": artifact(f"r1/collect/1-{name}")
+        for name in ("train", "holdout", "state")
+    }
+    old = {
+        name: WorkResult({"train": artifact("t"), "holdout": artifact("h")}) for name in completed
+    }
+    step, _ = next_step(view(old, round=2), domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert step.items[1].inputs == {}  # collected before states were kept
+
+
+def test_the_holdout_reaches_nobody_but_its_maker_the_filter_and_the_evaluation(
+    domain: Domain,
+) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
     seen_by: set[Phase] = set()
@@ -142,7 +161,8 @@ def test_the_holdout_reaches_nobody_but_the_filter_and_the_evaluation(domain: Do
                 if any("holdout" in value for value in item.inputs.values()):
                     seen_by.add(item.phase)
             finish(step, mine)
-    assert seen_by <= {Phase.FILTER, Phase.EVALUATE}
+    # Who collects splits: it takes over what it held out in the round before.
+    assert seen_by <= {Phase.COLLECT, Phase.FILTER, Phase.EVALUATE}
 
 
 def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> None:

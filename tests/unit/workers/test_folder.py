@@ -1,0 +1,243 @@
+"""Collecting a folder: which files, what becomes of those that mean harm, and a worker's death."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import PurePath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jupiterd.cycle.data_sources import FolderSource
+from jupiterd.errors import DiskFullError
+from jupiterd.frames import LINK_FD_VARIABLE, FrameReader, RunTask, TaskFinished, encode
+from jupiterd.workers.__main__ import translate
+from jupiterd.workers.data import sample_file
+from jupiterd.workers.data.collectors.files import glob_pattern
+from jupiterd.workers.data.collectors.folder import Folder
+from jupiterd.workers.data.extraction import Extractor
+from tests.unit.workers.collecting import collect, samples_in, skipped, texts_in, visit_of
+from tests.unit.workers.data_material import files_of
+from tests.unit.workers.local_site import page
+from tests.unit.workers.test_extraction import HELLO, pdf
+
+
+def source(root, **changes):
+    return FolderSource(kind="folder", path=str(root), license="MIT", **changes)
+
+
+def gather(root, output, before=None, **changes):
+    return collect(Folder(source(root, **changes)), output, before=before)
+
+
+@pytest.fixture
+def notes(tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    return root
+
+
+def test_text_pages_and_pdfs_are_read_by_their_endings(notes, tmp_path):
+    (notes / "a.md").write_text("# A note")
+    (notes / "b.HTML").write_text(page("A page"))
+    (notes / "c.pdf").write_bytes(pdf())
+    gather(notes, tmp_path / "out")
+    texts = {uri.rpartition("/")[2]: text for uri, text in texts_in(tmp_path / "out").items()}
+    assert texts["a.md"] == "# A note"
+    assert texts["b.HTML"].startswith("# A page\n")
+    assert texts["c.pdf"] == "Hello from a page"
+    extractors = [sample.extractor.partition("@")[0] for sample in samples_in(tmp_path / "out")]
+    assert extractors == ["", "trafilatura", "pypdf"]
+
+
+def test_the_bad_ones_are_left_out_and_the_rest_goes_on(notes, tmp_path):
+    (tmp_path / "secret.md").write_text("secret")
+    (notes / "good.md").write_text("good")
+    (notes / "good.pdf").write_bytes(pdf())
+    (notes / "latin.md").write_bytes("caf\u00e9".encode("latin-1"))
+    (notes / "out.md").symlink_to(tmp_path / "secret.md")
+    (notes / "outside").symlink_to(tmp_path)
+    (notes / "circle").symlink_to(notes)
+    (notes / "gone.md").symlink_to(notes / "nowhere")
+    (notes / "broken.pdf").write_bytes(pdf(HELLO)[:200])
+    with (notes / "huge.html").open("wb") as file:
+        file.truncate(2 << 30)  # two GiB, most of it a hole
+    os.mkfifo(notes / "pipe.md")
+    (notes / "odd.md").write_text("odd")
+    (notes / "odd.md").rename(notes / os.fsdecode(b"\xff\xfe.md"))
+    counts = gather(notes, tmp_path / "out")
+    names = {uri.removeprefix("folder:notes/") for uri in texts_in(tmp_path / "out")}
+    assert names == {"good.md", "good.pdf", "\\xff\\xfe.md"}
+    reasons = {uri.removeprefix("folder:notes/"): why for uri, why in
+               skipped(tmp_path / "out").items()}  # fmt: skip
+    assert reasons == {
+        "latin.md": "not_text",
+        "out.md": "leads_out",
+        "outside": "leads_out",
+        "broken.pdf": "broken",
+        "huge.html": "too_large",
+    }
+    assert counts["skipped"] == 5
+    assert "secret" not in texts_in(tmp_path / "out").values()
+
+
+def test_a_great_many_files_are_bounded(notes, tmp_path):
+    for number in range(300):
+        (notes / f"{number:03}.md").write_text(f"note {number}")
+    counts = gather(notes, tmp_path / "out", max_files=100)
+    assert counts["documents"] + counts["holdout_documents"] == 100
+    assert skipped(tmp_path / "out") == {"folder:notes/100.md": "too_many"}
+    counts = gather(notes, tmp_path / "bytes", max_bytes=1024)
+    assert 100 < counts["documents"] + counts["holdout_documents"] < 140
+    assert counts["skipped_over_budget"] > 160
+
+
+def test_a_folder_deeper_than_pythons_stack_is_walked(notes, tmp_path):
+    deep = notes
+    for _ in range(1200):
+        deep = deep / "d"
+        deep.mkdir()
+    (deep / "x.md").write_text("deep")
+    gather(notes, tmp_path / "out")
+    subprocess.run(["rm", "-rf", str(notes)], check=True)  # Python's own way isn't so deep
+    assert list(texts_in(tmp_path / "out").values()) == ["deep"]
+
+
+def test_a_folder_that_vanishes_half_way_gives_what_was_read(notes, tmp_path):
+    for number in range(20):
+        (notes / f"{number:02}.md").write_text(f"note {number}")
+
+    def vanish(number, _total, _unit):
+        if number == 6:
+            notes.rename(tmp_path / "moved")
+
+    counts = collect(Folder(source(notes)), tmp_path / "out", progress=vanish)
+    assert counts["documents"] + counts["holdout_documents"] == 5
+    assert counts["skipped_vanished"] == 15
+
+
+def test_the_order_is_that_of_the_names_whatever_the_disk_says(notes, tmp_path):
+    names = ["b.md", "a.md", "a/z.md", "a-b.md", "B/c.md", "a/b/c.md", "a0.md"]
+    for name in names:
+        (notes / name).parent.mkdir(parents=True, exist_ok=True)
+        (notes / name).write_text(name)
+    with visit_of(tmp_path) as visit:
+        seen = [found.text for found in Folder(source(notes)).documents(visit)]
+    assert seen == sorted(names)
+
+
+PIECES = st.lists(
+    st.sampled_from(["a", "b", ".", "*", "?", "[ab]", "[!a]", "a*", "[", "]", "^"]), max_size=4
+).map("".join)
+
+
+@given(
+    parts=st.lists(PIECES.filter(lambda p: p.strip(".")), min_size=1, max_size=3),
+    name=st.lists(st.text("ab.c", min_size=1, max_size=4), min_size=1, max_size=3),
+)
+def test_a_glob_means_what_it_means_to_pathlib(parts, name):
+    if "[]" in "".join(parts) or any("[!]" in part or part.count("[") > 1 for part in parts):
+        return
+    path = "/".join(name)
+    if not all(part.strip(".") for part in name):
+        return
+    expected = len(parts) == len(name) and PurePath(path).match("/".join(parts))
+    assert bool(glob_pattern("/".join(parts)).fullmatch(path)) == bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        ("**/*.py", ["a.py", "x/a.py", "x/y/a.py"], ["a.pyc", "x/a.md"]),
+        ("src/**/*.md", ["src/a.md", "src/x/y/a.md"], ["a.md", "lib/src/a.md"]),
+        ("**/*", ["a", "x/y/z"], []),
+        ("docs/**", ["docs/a", "docs/x/y"], ["docs", "other/docs/a"]),
+        ("*.{md}", ["a.{md}"], ["a.md"]),
+    ],
+)
+def test_two_stars_stand_for_any_folders(glob, yes, no):
+    pattern = glob_pattern(glob)
+    assert [name for name in yes if not pattern.fullmatch(name)] == []
+    assert [name for name in no if pattern.fullmatch(name)] == []
+
+
+def test_an_unchanged_file_keeps_its_sample_and_is_not_parsed_again(notes, tmp_path, monkeypatch):
+    (notes / "a.pdf").write_bytes(pdf())
+    (notes / "b.md").write_text("note")
+    gather(notes, tmp_path / "one")
+    (notes / "b.md").write_text("note, changed")
+    monkeypatch.setattr(Extractor, "_asked", None)
+    gather(notes, tmp_path / "two", before=tmp_path / "one")
+    before, after = samples_in(tmp_path / "one"), samples_in(tmp_path / "two")
+    assert after[0] == before[0]
+    assert [sample.text for sample in after] == ["Hello from a page", "note, changed"]
+
+
+def test_a_second_run_of_the_same_gives_the_same_bytes(notes, tmp_path):
+    for number in range(30):
+        (notes / f"{number}.md").write_text(f"note {number}")
+    gather(notes, tmp_path / "one")
+    gather(notes, tmp_path / "two", before=tmp_path / "one")
+    for name in ("train", "holdout", "state", "skipped"):
+        assert files_of(tmp_path / "one" / name) == files_of(tmp_path / "two" / name)
+
+
+def test_a_full_disk_is_told_as_such(notes, tmp_path, monkeypatch):
+    (notes / "a.md").write_text("note")
+
+    def full(_writer, _line):
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(sample_file.SampleWriter, "write", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        gather(notes, tmp_path / "out")
+    assert isinstance(translate(caught.value, "collect"), DiskFullError)
+
+
+def start_worker(order):
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupiterd.workers"],
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, LINK_FD_VARIABLE: str(theirs.fileno())},
+            stderr=subprocess.DEVNULL,
+        )
+    ours.sendall(encode(order))
+    return process, ours
+
+
+def test_a_worker_that_is_killed_and_started_again_goes_on_and_ends_the_same(notes, tmp_path):
+    for number in range(40):
+        (notes / f"{number:02}.html").write_text(page(f"Page {number}"))
+    gather(notes, tmp_path / "undisturbed")
+    params = {
+        "source": source(notes, name="mine").model_dump(mode="json"),
+        "holdout": {"fraction": 0.5, "salt": "salt"},
+        "language": "en",
+        "fetched_at": "2026-01-02T03:04:05Z",
+    }
+    scratch = tmp_path / "scratch"
+    last = None
+    for number in range(6):
+        output = tmp_path / f"try{number}"
+        output.mkdir()
+        process, link = start_worker(
+            RunTask("collect", params, {}, str(output), scratch_dir=str(scratch))
+        )
+        reader, frames = FrameReader(), []
+        with link:
+            while data := link.recv(1 << 16):
+                frames += reader.feed(data)
+                if number < 5 and re.search("files", str(frames[-1:])):
+                    process.send_signal(signal.SIGKILL)  # in mid work: it has told of a file
+                    break
+        process.wait()
+        last = frames[-1]
+    assert isinstance(last, TaskFinished)
+    for name in ("train", "holdout"):
+        assert files_of(tmp_path / "try5" / name) == files_of(tmp_path / "undisturbed" / name)

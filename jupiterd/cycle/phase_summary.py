@@ -67,6 +67,8 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
     told = "" if template is None else template.format_map(whole)
     if replaced := _listed(counts, "removed."):
         told += f"; replaced in the text: {replaced}"
+    if reasons := _listed(counts, "skipped."):
+        return f"{told}; left out {whole['skipped']} ({reasons})"
     return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
 
 

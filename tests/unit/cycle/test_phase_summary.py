@@ -56,3 +56,10 @@ def test_what_was_replaced_in_collected_text_is_told():
     counts = {"documents": 3, "bytes": 9, "removed.email": 4, "removed.token": 7}
     _, _, detail = summarise(Phase.COLLECT, counts)
     assert detail.endswith("; replaced in the text: token 7, email 4")
+
+
+def test_why_documents_were_left_out_is_told_the_commonest_reason_first():
+    reasons = {"too_large": 3, "robots": 7, "empty": 3, "broken": 1, "crashed": 2}
+    counts = {"documents": 5, "skipped": 16} | {f"skipped.{k}": n for k, n in reasons.items()}
+    _, _, detail = summarise(Phase.COLLECT, counts)
+    assert detail.endswith("; left out 16 (robots 7, empty 3, too_large 3, crashed 2, broken 1)")

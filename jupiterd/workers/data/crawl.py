@@ -138,12 +138,11 @@ class Crawl:
         """Fetch until nothing is left within the bounds."""
         self.queue.release()  # who held leases here has been killed
         self.pages = sum(key.startswith(_PAGE) for key, _ in self.queue.results())
-        while items := self.queue.lease(_BATCH):
-            places = [(Place.of(item), item.tries) for item in items]
+        while items := self.queue.lease(_BATCH, is_begun=False):
             # Hosts whose turn has come are asked first, so that none waits for another's pause.
-            places.sort(key=lambda found: self.fetcher.wait_s(found[0].url))
-            for place, tries in places:
-                outcome = self._outcome(place, tries)
+            places = sorted(map(Place.of, items), key=lambda place: self.fetcher.wait_s(place.url))
+            for place in places:
+                outcome = self._outcome(place, self.queue.take(place.key).tries)
                 self.queue.finish([(place.key, outcome.packed())], self._further(place, outcome))
                 total, done = self.queue.counts()
                 self.visit.progress(done, max(done + 1, total), "pages")

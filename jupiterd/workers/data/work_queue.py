@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS results (
 
 # A lease from a time to come is one from before the machine was started: its clock began anew.
 _LEASE = """
-UPDATE items SET leased_s = :now, tries = tries + 1 WHERE number IN (
+UPDATE items SET leased_s = :now, tries = tries + :begun WHERE number IN (
     SELECT number FROM items
     WHERE is_done = 0 AND (leased_s < 0 OR leased_s <= :now - :lease OR leased_s > :now)
     ORDER BY number LIMIT :count
@@ -63,7 +63,7 @@ class Item:
     key: str
     payload: bytes
     tries: int
-    """How often it has been leased, this time included."""
+    """How often it has been begun, this time included."""
 
 
 class WorkQueue:
@@ -92,15 +92,23 @@ class WorkQueue:
         with self._writing():
             self._insert(items)
 
-    def lease(self, count: int) -> list[Item]:
-        """Take up to so many items, oldest first; none where all are done or leased."""
-        settings = {"now": self._clock(), "lease": self._lease_s, "count": count}
+    def lease(self, count: int, *, is_begun: bool = True) -> list[Item]:
+        """Take up to so many items, oldest first; none where all are done or leased.
+
+        Args:
+            count: how many at the most.
+            is_begun: it counts as a try. Where a worker begins them one after the other, it is
+                `take` that counts: else those it never came to are tried whenever it is killed.
+        """
+        settings = {
+            "now": self._clock(), "lease": self._lease_s, "count": count, "begun": is_begun
+        }  # fmt: skip
         with self._writing():
             rows = self._database.execute(_LEASE, settings).fetchall()
         return [Item(key, payload, tries) for _, key, payload, tries in sorted(rows)]
 
     def take(self, key: str) -> Item:
-        """Put and lease one item by its key, whoever had it; it mustn't be done already."""
+        """Put and begin one item by its key, whoever had it; it mustn't be done already."""
         settings = {"now": self._clock(), "key": key}
         with self._writing():
             self._insert([(key, b"")])

@@ -166,6 +166,7 @@ def test_parsing_raises_the_first_mistake_and_counts_the_others():
         "a: 1\n---\nb: 2\n",
         "? [a]: 3",
         "a: *b",
+        "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: [*b,*b,*b,*b,*b]\n",
         "x" * (MAX_TEXT_BYTES + 1),
     ],
 )

@@ -1,9 +1,22 @@
 """Collections for the tests: run as a worker runs them, or looked into one document at a time."""
 
 import json
+import os
+import socket
+import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from jupiterd.frames import (
+    LINK_FD_VARIABLE,
+    Frame,
+    FrameReader,
+    Progressed,
+    RunTask,
+    TaskFinished,
+    encode,
+)
 from jupiterd.workers.data import collect as collecting
 from jupiterd.workers.data.collect import CollectParams, Places
 from jupiterd.workers.data.collectors.collector import Visit
@@ -55,3 +68,44 @@ def visit_of(tmp_path: Path, limits: Limits | None = None):
             scratch, previous, extractor, skips, silent, lambda _seconds: None, lambda: "now"
         )
         previous.close()
+
+
+def killed_again_and_again(params, folder: Path, strike) -> Path:
+    """Let workers do the task until one finishes; return its output folder.
+
+    Args:
+        params: of the task `collect`.
+        folder: where outputs and the scratch folder lie.
+        strike: told the number of the try and what its worker has said; yes: it is killed now.
+    """
+    for number in range(50):
+        output = folder / f"try-{number}"
+        output.mkdir()
+        order = RunTask("collect", params, {}, str(output), str(folder / "scratch"))
+        frames: list[Frame] = []
+        process, link = _started(order)
+        with link:
+            reader = FrameReader()
+            while data := link.recv(1 << 16):
+                frames += reader.feed(data)
+                if strike(number, frames):
+                    process.kill()
+                    break
+        process.wait()
+        if isinstance(frames[-1], TaskFinished):
+            return output
+        assert isinstance(frames[-1], Progressed), frames[-1]
+    raise AssertionError("it never finishes")
+
+
+def _started(order: RunTask):
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jupiterd.workers"],
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, LINK_FD_VARIABLE: str(theirs.fileno())},
+            stderr=subprocess.DEVNULL,
+        )
+    ours.sendall(encode(order))
+    return process, ours

@@ -1,11 +1,7 @@
 """Collecting a folder: which files, what becomes of those that mean harm, and a worker's death."""
 
 import os
-import re
-import signal
-import socket
 import subprocess
-import sys
 from pathlib import PurePath
 
 import pytest
@@ -14,13 +10,20 @@ from hypothesis import strategies as st
 
 from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.errors import DiskFullError
-from jupiterd.frames import LINK_FD_VARIABLE, FrameReader, RunTask, TaskFinished, encode
+from jupiterd.frames import Progressed
 from jupiterd.workers.__main__ import translate
 from jupiterd.workers.data import sample_file
 from jupiterd.workers.data.collectors.files import glob_pattern
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.extraction import Extractor
-from tests.unit.workers.collecting import collect, samples_in, skipped, texts_in, visit_of
+from tests.unit.workers.collecting import (
+    collect,
+    killed_again_and_again,
+    samples_in,
+    skipped,
+    texts_in,
+    visit_of,
+)
 from tests.unit.workers.data_material import files_of
 from tests.unit.workers.local_site import page
 from tests.unit.workers.test_extraction import HELLO, pdf
@@ -199,19 +202,6 @@ def test_a_full_disk_is_told_as_such(notes, tmp_path, monkeypatch):
     assert isinstance(translate(caught.value, "collect"), DiskFullError)
 
 
-def start_worker(order):
-    ours, theirs = socket.socketpair()
-    with theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "jupiterd.workers"],
-            pass_fds=[theirs.fileno()],
-            env={**os.environ, LINK_FD_VARIABLE: str(theirs.fileno())},
-            stderr=subprocess.DEVNULL,
-        )
-    ours.sendall(encode(order))
-    return process, ours
-
-
 def test_a_worker_that_is_killed_and_started_again_goes_on_and_ends_the_same(notes, tmp_path):
     for number in range(40):
         (notes / f"{number:02}.html").write_text(page(f"Page {number}"))
@@ -222,23 +212,10 @@ def test_a_worker_that_is_killed_and_started_again_goes_on_and_ends_the_same(not
         "language": "en",
         "fetched_at": "2026-01-02T03:04:05Z",
     }
-    scratch = tmp_path / "scratch"
-    last = None
-    for number in range(6):
-        output = tmp_path / f"try{number}"
-        output.mkdir()
-        process, link = start_worker(
-            RunTask("collect", params, {}, str(output), scratch_dir=str(scratch))
-        )
-        reader, frames = FrameReader(), []
-        with link:
-            while data := link.recv(1 << 16):
-                frames += reader.feed(data)
-                if number < 5 and re.search("files", str(frames[-1:])):
-                    process.send_signal(signal.SIGKILL)  # in mid work: it has told of a file
-                    break
-        process.wait()
-        last = frames[-1]
-    assert isinstance(last, TaskFinished)
+
+    def strike(number, frames):
+        return number < 5 and isinstance(frames[-1], Progressed)  # in mid work: it told of a file
+
+    last = killed_again_and_again(params, tmp_path, strike)
     for name in ("train", "holdout"):
-        assert files_of(tmp_path / "try5" / name) == files_of(tmp_path / "undisturbed" / name)
+        assert files_of(last / name) == files_of(tmp_path / "undisturbed" / name)

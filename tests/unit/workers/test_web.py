@@ -2,20 +2,30 @@
 
 import contextlib
 import gzip
+import random
 import socket
 import threading
+from collections import Counter
 
 import pytest
 
 from jupiterd.cycle.data_sources import WebSource
 from jupiterd.errors import EmptySourceError, SourceUnreachableError, WorkStoppedError
+from jupiterd.frames import Progressed
 from jupiterd.workers.data import addresses
 from jupiterd.workers.data import collect as collecting
 from jupiterd.workers.data.collect import Places
 from jupiterd.workers.data.collectors.web import Site
 from jupiterd.workers.data.fetching import Fetcher, Manners
 from jupiterd.workers.data.skips import UnreadableError
-from tests.unit.workers.collecting import PARAMS, collect, samples_in, skipped, texts_in
+from tests.unit.workers.collecting import (
+    PARAMS,
+    collect,
+    killed_again_and_again,
+    samples_in,
+    skipped,
+    texts_in,
+)
 from tests.unit.workers.local_site import page, serving
 
 pytestmark = pytest.mark.net
@@ -348,3 +358,33 @@ def test_a_crawl_that_was_ended_goes_on_where_it_was(site, tmp_path):
     collecting.collect(Site(source(site)), places, PARAMS)
     assert len(samples_in(tmp_path)) == 21
     assert first & set(site.asked) == {"/robots.txt"}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_crawl_that_is_killed_at_random_has_every_page_once(site, tmp_path, seed):
+    chance = random.Random(seed)
+    site.put("/", page("Home", *(f"/{number}" for number in range(60))))
+    for number in range(60):
+        site.put(f"/{number}", page(f"Page {number}", f"/{(number * 7) % 60}"))
+    gather(site, tmp_path / "undisturbed")
+    site.forget()
+    params = {
+        "source": source(site).model_copy(update={"name": "mine"}).model_dump(mode="json"),
+        "holdout": {"fraction": 0.5, "salt": "salt"},
+        "language": "en",
+        "fetched_at": "2026-01-02T03:04:05Z",
+    }
+    kills = 5
+    moments = [chance.randint(1, 3) for _ in range(kills)]  # after so many words of progress
+    last = killed_again_and_again(
+        params,
+        tmp_path,
+        lambda number, frames: (
+            number < kills and sum(isinstance(f, Progressed) for f in frames) >= moments[number]
+        ),
+    )
+    assert texts_in(last) == texts_in(tmp_path / "undisturbed")
+    twice = Counter(site.asked)
+    del twice["/robots.txt"]
+    # At most the one page that each killed worker had in hand was asked for again.
+    assert sum(twice.values()) <= 61 + kills, f"seed {seed}"

@@ -124,6 +124,14 @@ def test_an_item_may_be_taken_by_its_key(queue):
     assert keys(queue.lease(9)) == ["a"]
 
 
+def test_items_leased_and_not_begun_are_not_tried(queue):
+    put(queue, "a", "b")
+    assert [item.tries for item in queue.lease(2, is_begun=False)] == [0, 0]
+    assert queue.take("a").tries == 1
+    queue.release()
+    assert [item.tries for item in queue.lease(2)] == [2, 1]
+
+
 def test_a_full_disk_is_told_as_such_and_nothing_is_lost(queue):
     put(queue, "a")
     pages = queue._database.execute("PRAGMA page_count").fetchone()[0]

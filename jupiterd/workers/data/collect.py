@@ -23,6 +23,7 @@ from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.domain import Holdout
 from jupiterd.cycle.licenses import UNKNOWN_LICENSE, LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import in_holdout
 from jupiterd.errors import (
     EmptySourceError,
@@ -131,7 +132,9 @@ def collect(
     ):
         extraction = KeptExtraction(extractor, queue)
         visit = Visit(places.scratch, previous, extraction, skips, progress, pause, _now)
-        counts = _split(_samples(collector, visit, params), places.output, params)
+        removed: Counter[str] = Counter()
+        samples = _samples(collector, visit, params, removed)
+        counts = _split(samples, places.output, params) | removed
         write_state(places.output / "state", collector.state())
     if not counts["documents"] + counts["holdout_documents"]:
         _forget(places.scratch)
@@ -143,8 +146,10 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _samples(collector: Collector, visit: Visit, params: CollectParams) -> Iterator[Sample]:
-    """Yield a sample for each document that the policy permits."""
+def _samples(
+    collector: Collector, visit: Visit, params: CollectParams, removed: Counter[str]
+) -> Iterator[Sample]:
+    """Yield a sample for each document that the policy permits; count what its text loses."""
     for found in collector.documents(visit):
         if isinstance(found, Unchanged):
             kept = visit.previous.sample(found.uri)
@@ -155,7 +160,7 @@ def _samples(collector: Collector, visit: Visit, params: CollectParams) -> Itera
         elif not _can_be_written(found):
             visit.skips.add(found.uri, SkipReason.NOT_TEXT)
         else:
-            yield _sample(collector, found, params)
+            yield _sample(collector, found, params, removed)
 
 
 def _can_be_written(found: Document) -> bool:
@@ -167,11 +172,15 @@ def _can_be_written(found: Document) -> bool:
     return bool(found.text.strip()) and "\0" not in found.text
 
 
-def _sample(collector: Collector, found: Document, params: CollectParams) -> Sample:
-    """Make a sample of a text: everything that is ever stored of it passes here."""
+def _sample(
+    collector: Collector, found: Document, params: CollectParams, removed: Counter[str]
+) -> Sample:
+    """Make a sample of a text: all that outlives this task passes here, without its secrets."""
+    text, secrets = cleaned(found.text)
+    removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
     return Sample(
-        id=text_hash(found.text),
-        text=found.text,
+        id=text_hash(text),
+        text=text,
         kind="real",
         depth=0,
         parents=(),

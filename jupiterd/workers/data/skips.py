@@ -92,8 +92,8 @@ class SkipLog:
             )
 
     def totals(self) -> dict[str, float]:
-        """Return all of them together as `skipped`, and each reason as `skipped_REASON`."""
-        by_reason = {f"skipped_{reason}": float(n) for reason, n in sorted(self.counts.items())}
+        """Return all of them together as `skipped`, and each reason as `skipped.REASON`."""
+        by_reason = {f"skipped.{reason}": float(n) for reason, n in sorted(self.counts.items())}
         return {"skipped": float(self.counts.total()), **by_reason}
 
     def __enter__(self) -> Self:

@@ -58,8 +58,8 @@ def test_whole_clusters_fall_on_one_side_and_nothing_is_lost(tmp_path):
         "clusters": len({s.cluster_id for s in train}),
         "holdout_clusters": len({s.cluster_id for s in holdout}),
         "skipped": 14,
-        "skipped_empty": 12,
-        "skipped_not_text": 2,  # one isn't UTF-8, one is binary
+        "skipped.empty": 12,
+        "skipped.not_text": 2,  # one isn't UTF-8, one is binary
     }
 
 

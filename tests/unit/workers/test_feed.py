@@ -101,4 +101,4 @@ def test_entries_are_bounded_and_nonsense_is_left_out(site, tmp_path):
     site.put("/feed", entities + rss(*items, ("&b;", "")))
     counts = collect(feed(site, max_entries=3), tmp_path)
     assert len(texts_in(tmp_path)) == 3
-    assert counts["skipped_too_many"] == 3
+    assert counts["skipped.too_many"] == 3

@@ -96,7 +96,7 @@ def test_a_great_many_files_are_bounded(notes, tmp_path):
     assert skipped(tmp_path / "out") == {"folder:notes/100.md": "too_many"}
     counts = gather(notes, tmp_path / "bytes", max_bytes=1024)
     assert counts["documents"] + counts["holdout_documents"] == 142
-    assert counts["skipped_over_budget"] == 158
+    assert counts["skipped.over_budget"] == 158
 
 
 def test_a_folder_deeper_than_pythons_stack_is_walked(notes, tmp_path):
@@ -120,7 +120,7 @@ def test_a_folder_that_vanishes_half_way_gives_what_was_read(notes, tmp_path):
 
     counts = collect(Folder(source(notes)), tmp_path / "out", progress=vanish)
     assert counts["documents"] + counts["holdout_documents"] == 5
-    assert counts["skipped_vanished"] == 15
+    assert counts["skipped.vanished"] == 15
 
 
 def test_the_order_is_that_of_the_names_whatever_the_disk_says(notes, tmp_path):

@@ -139,7 +139,7 @@ def test_a_repository_that_has_gone_leaves_what_was_had_before(repository, tmp_p
     gather(repository, tmp_path / "one")
     repository.rename(tmp_path / "moved")
     counts = gather(repository, tmp_path / "two", before=tmp_path / "one")
-    assert counts["skipped_unreachable"] == 1
+    assert counts["skipped.unreachable"] == 1
     assert samples_in(tmp_path / "two") == samples_in(tmp_path / "one")
     with pytest.raises(SourceUnreachableError, match="can't be fetched: fatal:"):
         gather(repository, tmp_path / "three")
@@ -183,9 +183,9 @@ def test_files_and_bytes_are_bounded(repository, tmp_path):
     commit(repository, {"big.md": "x" * 5000, "latin.md": "caf\u00e9".encode("latin-1")})
     counts = gather(repository, tmp_path / "files", max_files=50)
     assert counts["documents"] + counts["holdout_documents"] == 49
-    assert counts["skipped_too_many"] == 1
+    assert counts["skipped.too_many"] == 1
     counts = gather(repository, tmp_path / "bytes", max_document_bytes=1024)
-    assert (counts["skipped_too_large"], counts["skipped_not_text"]) == (1, 1)
+    assert (counts["skipped.too_large"], counts["skipped.not_text"]) == (1, 1)
     commit(repository, {"noise": os.urandom(200_000)})
     with pytest.raises(SourceUnreachableError):
         gather(repository, tmp_path / "small", max_bytes=100_000)

@@ -64,7 +64,7 @@ def test_rows_that_the_policy_does_not_permit_are_left_out(tmp_path):
     source = jsonl(tmp_path / "rows.jsonl", license="unknown", license_field="license")
     counts = collect(source, tmp_path / "out", params)
     assert list(texts_in(tmp_path / "out").values()) == ["one"]
-    assert counts["skipped_license"] == 2
+    assert counts["skipped.license"] == 2
     warned = CollectParams(0.5, "salt", "en", "now", "mine", LicensePolicy(unknown="warn"))
     counts = collect(source, tmp_path / "warned", warned)
     assert (counts["skipped"], counts["unknown_license"]) == (0, 1)
@@ -115,7 +115,7 @@ def test_rows_are_bounded(tmp_path):
     (tmp_path / "rows.jsonl").write_bytes(lines(*({"text": f"row {n}"} for n in range(50))))
     counts = collect(jsonl(tmp_path / "rows.jsonl", max_documents=10), tmp_path / "out")
     assert len(texts_in(tmp_path / "out")) == 10
-    assert counts["skipped_too_many"] == 1
+    assert counts["skipped.too_many"] == 1
 
 
 def test_rows_that_did_not_change_keep_their_samples(tmp_path):

@@ -321,9 +321,9 @@ def test_pages_and_bytes_are_bounded(site, tmp_path):
         site.put(f"/{number}", page(f"Page {number}"))
     counts = gather(site, tmp_path / "pages", max_pages=5)
     assert len(samples_in(tmp_path / "pages")) == 5
-    assert counts["skipped_too_many"] == 16
+    assert counts["skipped.too_many"] == 16
     counts = gather(site, tmp_path / "bytes", max_bytes=4096)
-    assert counts["skipped_over_budget"] > 10
+    assert counts["skipped.over_budget"] > 10
 
 
 def test_pictures_and_text_that_is_none_are_left_out(site, tmp_path):

@@ -6,12 +6,13 @@ python -m tests.bench.data [--only TEXT] [--trials N] [--size N]
 import argparse
 
 from tests.bench.data.filters import filters
+from tests.bench.data.leases import print_leases
 from tests.bench.figure import machine
 
 TRIALS = 3
 SIZE = 3000
 
-FIGURES = {"filters": filters}
+FIGURES = {"filters": filters, "leases": lambda _trials, _size: print_leases()}
 """Name -> what measures and prints it, told how often and with how many documents."""
 
 

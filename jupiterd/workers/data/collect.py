@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -24,7 +24,7 @@ from jupiterd.cycle.domain import Holdout
 from jupiterd.cycle.licenses import UNKNOWN_LICENSE, LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.secrets import cleaned
-from jupiterd.cycle.split import in_holdout
+from jupiterd.cycle.split import TRAIN, part_of
 from jupiterd.errors import (
     EmptySourceError,
     InvalidDomainError,
@@ -60,6 +60,10 @@ class CollectParams:
     source: str = ""
     """The source's name in the domain file."""
     policy: LicensePolicy = field(default_factory=LicensePolicy)
+    dev: float = 0.0
+    """Share of the holdout for the validation loss."""
+    vault: float = 0.0
+    """Share of the holdout that is kept for later."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ def run(task: Task) -> TaskFinished:
         str(task.params["fetched_at"]),
         source.name,
         policy,
+        holdout.dev,
+        holdout.vault,
     )
 
     def pause(seconds: float) -> None:
@@ -206,8 +212,11 @@ def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> di
     clusters: dict[str, set[str]] = {"": set(), "holdout_": set()}
     with SampleWriter(output / "train") as train, SampleWriter(output / "holdout") as holdout:
         for sample in samples:
-            held_out = in_holdout(sample.cluster_id, params.salt, params.fraction)
-            (holdout if held_out else train).add(sample)
+            split = part_of(
+                sample.cluster_id, params.salt, params.fraction, params.dev, params.vault
+            )
+            held_out = split != TRAIN
+            (holdout if held_out else train).add(replace(sample, split=split))
             part = "holdout_" if held_out else ""
             counts[f"{part}documents"] += 1
             counts[f"{part}bytes"] += len(sample.text.encode())
@@ -226,7 +235,7 @@ def _nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreac
             f"{name} can't be reached", "check the address, and this machine's way to it"
         )
     if not skips.counts:
-        return EmptySourceError(f"{name} has nothing in it that the source asks for")
+        return EmptySourceError(f"{name} has no file, page or row that the source asks for")
     reasons = ", ".join(f"{reason} {number}" for reason, number in skips.counts.most_common(4))
     return EmptySourceError(f"{name} has no text that can be used: {reasons}")
 

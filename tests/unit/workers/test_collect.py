@@ -139,7 +139,7 @@ def test_hidden_files_and_links_that_lead_out_are_left_out(tmp_path):
     [
         ({"a.md": " \n"}, "has no text that can be used: empty 1"),
         ({"a.md": "\0", "b.md": ""}, "has no text that can be used: not_text 1, empty 1"),
-        ({}, "has nothing in it that the source asks for"),
+        ({}, "has no file, page or row that the source asks for"),
     ],
 )
 def test_a_source_with_nothing_in_it_is_named_and_says_why(tmp_path, files, reason):

@@ -8,6 +8,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from jupiterd.cycle.domain import Holdout
 from jupiterd.frames import (
     LINK_FD_VARIABLE,
     Frame,
@@ -26,7 +27,16 @@ from jupiterd.workers.data.progress import silent
 from jupiterd.workers.data.sample_file import read_lines, read_samples
 from jupiterd.workers.data.skips import SkipLog
 
-PARAMS = CollectParams(0.5, "salt", "en", "2026-01-02T03:04:05Z", "mine")
+_HOLDOUT = Holdout(fraction=0.5, salt="salt")
+PARAMS = CollectParams(
+    _HOLDOUT.fraction,
+    _HOLDOUT.salt,
+    "en",
+    "2026-01-02T03:04:05Z",
+    "mine",
+    dev=_HOLDOUT.dev,
+    vault=_HOLDOUT.vault,
+)
 
 
 def collect(collector, output: Path, params=PARAMS, progress=silent, before: Path | None = None):

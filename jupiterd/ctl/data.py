@@ -183,10 +183,11 @@ def export(invocation: Invocation, run: str, form: str, to: Path) -> None:
 def purge(invocation: Invocation, source: str, domain: str | None, cycle: str | None) -> None:
     """Leave a source out of all training from now on, and everything that was made from it.
 
-    NAME is that of a source in the domain file; ADDRESS, such as https://example.org/docs, stands
-    for everything below it too. What is collected later is left out as well. Models that were
-    trained on it stay as they are. `jupiterctl data audit` shows that the next round has none of
-    it.
+    NAME is that of a source in the domain file, which isn't read any more; ADDRESS, such as
+    https://example.org/docs, stands for everything below it too: that of a repository or a table
+    for all its files or rows. What earlier rounds made of it stays as it is: their samples,
+    tokenizers and models. `jupiterctl data audit` shows what the next round left out, and that it
+    has none of it.
 
     \b
     Examples:

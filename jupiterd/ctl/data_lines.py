@@ -97,8 +97,17 @@ def _purged_lines(proof: Row) -> Iterator[str]:
     if not proof["rounds"]:
         yield f"source {source}: purged; no round was packed since"
     for part in proof["rounds"]:
-        left = _counted(part["samples"], "sample")
-        yield f"source {source}: purged, {left} in round {part['round']}"
+        held = _counted(part["samples"], "sample")
+        yield f"source {source}: purged, {held} in round {part['round']}; {_left_out(part)}"
+
+
+def _left_out(part: Row) -> str:
+    """Return what a round left out of a source: a mistyped address would look well otherwise."""
+    if part["left_out"] or part["samples"]:
+        return f"{part['left_out']:,} left out"
+    if not part["collected"]:
+        return "not collected any more"
+    return "there was nothing of it to leave out: look how its address is written"
 
 
 def purged_lines(purged: Row) -> list[str]:
@@ -109,7 +118,7 @@ def purged_lines(purged: Row) -> list[str]:
     return [
         f"{what}: {scope} on {plain(purged['domain'])} packs nothing of it any more",
         "what was made from it is left out too, and so is what is collected later",
-        "models and tokenizers that were trained on it stay as they are",
+        "what earlier rounds made of it stays: their samples, tokenizers and models",
         "jupiterctl data audit shows the proof once a round was packed",
     ]
 

@@ -134,6 +134,7 @@ def _collect(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[W
                 "language": domain.language,
                 "license_policy": domain.license_policy.model_dump(mode="json"),
                 "fetched_at": view.started_at,
+                "purged": sorted(view.purged),
             },
             _collected_before(view, number),
         )

@@ -4,25 +4,47 @@ Owns that decision. Doesn't know files, or who asked for the purge.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.web_addresses import normalised
 
 PURGED_COUNT = "in_shards:"
 """Before a source's name in the counts of packing: its samples among those that were packed."""
 
 LEFT_OUT_COUNT = "left_out:"
-"""Before a source's name in the counts of packing: its samples that were left out there."""
+"""Before a source's name in the counts of packing: its samples that were left out there.
+
+Uniting counts what it leaves out in the same way."""
+
+NOT_COLLECTED_COUNT = "not_collected:"
+"""Before a source's name in the counts of collecting: it was purged, and nothing fetched of it."""
+
+_PARTING = "/:#?"
+"""What parts the names in an address."""
 
 
 def is_of(sample: Sample, source: str) -> bool:
     """Say whether a sample comes from a source: its name in the domain file, or an address.
 
-    An address, such as https://example.org/docs, stands for everything below it too.
+    An address, such as https://example.org/docs, stands for everything below it too: that of a
+    repository or a table for all its files or rows.
     """
-    if sample.source == source:
-        return True
-    below = source if source.endswith(("/", ":")) else f"{source}/"
-    return ":" in source and (sample.source_uri == source or sample.source_uri.startswith(below))
+    return sample.source == source or (":" in source and _lies_at(sample.source_uri, source))
+
+
+def _lies_at(uri: str, address: str) -> bool:
+    uri, at = _written(uri), _written(address)
+    if "#" in at and "#" not in uri:  # a place on a page: that page is meant, nothing below it
+        return uri == at.partition("#")[0]
+    return uri == at or (uri.startswith(at) and (at[-1] in _PARTING or uri[len(at)] in _PARTING))
+
+
+@lru_cache(maxsize=4096)
+def _written(address: str) -> str:
+    """Return an address as all are compared; a repository is written as in the domain file."""
+    place, mark, rest = address.strip().removeprefix("git+").partition("#")
+    return f"{normalised(place) or place}{mark}{rest}"
 
 
 class Purge:

@@ -23,8 +23,9 @@ INDEX_FILE = "samples.index"
 FRAME_BYTES = 256 << 10
 """A frame is closed once it holds so much text: unpacked in a millisecond, and small enough."""
 
-MAX_FRAME_BYTES = 64 << 20
-"""A frame holds one sample at least; no sample is nearly as large."""
+MAX_FRAME_BYTES = 2 << 30
+"""A frame holds one sample at least: up to `data_sources.MAX_DOCUMENT_BYTES` characters, of which
+JSON makes six bytes each at the worst."""
 
 ID_BYTES = 32
 

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import CycleStarted, SourcePurged
+from jupiterd.cluster.facts import CycleStarted, SourcePurged, WorkCompleted
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
 from jupiterd.cycle.work import Phase
@@ -62,13 +62,26 @@ def purge_proofs(run: CycleState, state: State) -> list[dict[str, Any]]:
         {
             "source": source,
             "rounds": [
-                {"round": fact.round, "samples": int(fact.counts[PURGED_COUNT + source])}
+                _proof_of(source, fact, run)
                 for fact in packed
                 if PURGED_COUNT + source in fact.counts
             ],
         }
         for source in sorted(state.purged(run.started.domain, run.started.cycle))
     ]
+
+
+def _proof_of(source: str, packed: WorkCompleted, run: CycleState) -> dict[str, Any]:
+    """Return what a packed round holds of a source, and whether there was anything to leave out."""
+    from jupiterd.cycle.purge import LEFT_OUT_COUNT, NOT_COLLECTED_COUNT, PURGED_COUNT
+
+    of_round = [fact for fact in run.completed.values() if fact.round == packed.round]
+    return {
+        "round": packed.round,
+        "samples": int(packed.counts[PURGED_COUNT + source]),
+        "left_out": sum(int(fact.counts.get(LEFT_OUT_COUNT + source, 0)) for fact in of_round),
+        "collected": all(NOT_COLLECTED_COUNT + source not in fact.counts for fact in of_round),
+    }
 
 
 def _cycles(state: State) -> list[CycleState]:

@@ -12,14 +12,11 @@ from typing import Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.state import State
+from jupiterd.cycle.contents_file import CONTENTS_FILE, MAX_CONTENTS_BYTES
 from jupiterd.cycle.work import Phase
 from jupiterd.ids import ArtifactId
 from jupiterd.store.artifacts import ArtifactStore
 
-CONTENTS_FILE = "contents.json"
-"""Beside the shards: what they are made of. Packing writes it."""
-
-MAX_CONTENTS_BYTES = 1 << 20
 MAX_ROUNDS = 100
 """The newest ones; so that a list stays a list."""
 

@@ -4,7 +4,8 @@ Owns the split, which happens as each document is read, before anything else see
 licence policy, and what is kept for the next round. Doesn't know kinds of sources (`collectors`),
 judge quality (`filter` does), nor know what either half is used for.
 
-params: source and holdout (as in the domain file), language, license_policy, fetched_at
+params: source and holdout (as in the domain file), language, license_policy, fetched_at,
+purged (a source that is named there isn't read: all outputs are empty)
 inputs: previous_train, previous_holdout, previous_state (of the round before; absent in the first)
 outputs: train, holdout (sample folders), state (for the next round), skipped (what was left out)
 """
@@ -36,6 +37,7 @@ from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.collectors.collector import Collector, Document, Unchanged, Visit
 from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.kept_extraction import KeptExtraction
+from jupiterd.workers.data.not_collected import not_collected
 from jupiterd.workers.data.previous import Previous, write_state
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
@@ -79,6 +81,8 @@ class Places:
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     source: DataSource = TypeAdapter[DataSource](DataSource).validate_python(task.params["source"])
+    if source.name in task.params.get("purged", ()):
+        return not_collected(source.name, task.output_dir)
     policy = LicensePolicy.model_validate(task.params.get("license_policy", {}))
     if not source.may_be_permitted(policy):
         raise InvalidDomainError(

@@ -1,6 +1,7 @@
 """What a round's shards are made of: `contents.json` beside them.
 
-Owns that file. Doesn't know tokens, or why a source was purged. Equal samples give equal bytes.
+Owns what stands in that file. Doesn't know tokens, or why a source was purged. Equal samples give
+equal bytes.
 """
 
 import json
@@ -9,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cycle.contents_file import CONTENTS_FILE
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.purge import Purge
 
-CONTENTS_FILE = "contents.json"
 MAX_NAMES = 1000
 """So many different sources, licences and so on are told apart; the rest are counted together."""
 

@@ -8,7 +8,7 @@ the same one in whatever order and on however many machines the work was done.
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -38,12 +38,17 @@ class Drops:
 
     def add(self, sample: Sample, reason: DropReason) -> None:
         """Count one sample, and keep it if it is among the first of its reason."""
-        self.counts.update(("dropped", f"dropped.{reason}"))
+        self.count(reason)
         self._keep(sample, reason)
 
-    def add_kept(self, folder: Path) -> None:
-        """Keep what another one kept; it has been counted there."""
-        for sample, reason in read_drops(folder):
+    def count(self, reason: DropReason) -> None:
+        """Count one sample of which nothing may be kept."""
+        self.counts.update(("dropped", f"dropped.{reason}"))
+        self._entries.setdefault(reason, [])
+
+    def add_kept(self, found: Iterable[tuple[Sample, DropReason]]) -> None:
+        """Keep of what another one kept; it has been counted there."""
+        for sample, reason in found:
             self._keep(sample, reason)
 
     def reasons(self) -> str:

@@ -15,10 +15,11 @@ from email.message import Message
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from jupiterd.cycle.web_addresses import normalised as normalised  # noqa: PLC0414 - for collectors
 from jupiterd.workers.data.addresses import checked_addresses
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
@@ -236,21 +237,6 @@ class Fetcher:
     ) -> None:
         for host in list(self._transports):
             self._drop(host)
-
-
-def normalised(url: str) -> str:
-    """Return the one way in which an address is written here; empty where it is none of the web."""
-    try:
-        parts = urlsplit(url.strip())
-        port = parts.port
-    except ValueError:
-        return ""
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
-        return ""
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    if port is not None and port != {"http": 80, "https": 443}[parts.scheme]:
-        host = f"{host}:{port}"
-    return urlunsplit((parts.scheme, host, parts.path or "/", parts.query, ""))
 
 
 def gunzipped(data: bytes, most: int) -> bytes:

@@ -13,6 +13,7 @@ import json
 import mmap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ class ShardSet:
         """Tokens that one sequence trains on; it holds one more."""
         self._maps = [_map_file(folder, file) for file in self.index.files]
         self._starts = np.cumsum([0, *(len(tokens) for tokens in self._maps)])
-        self._documents = _map_documents(folder) if self.index.document_offsets else None
+        self._folder = folder
 
     @property
     def sequences(self) -> int:
@@ -161,10 +162,15 @@ class ShardSet:
         All are 0 where nobody noted the documents.
         """
         first = number * self.seq_len
-        if self._documents is None:
+        if not self.index.document_offsets:
             return np.zeros(self.seq_len + 1, dtype=np.int64)
         positions = np.arange(first, first + self.seq_len + 1)
         return np.searchsorted(self._documents, positions, side="right") - 1
+
+    @cached_property
+    def _documents(self) -> NDArray[np.uint64]:
+        """Return where each document begins, read once somebody asks: most never do."""
+        return _map_documents(self._folder)
 
     def _slice(self, start: int, stop: int) -> NDArray[np.int64]:
         first = int(np.searchsorted(self._starts, start, side="right")) - 1

@@ -8,7 +8,8 @@ Which one of a group is kept depends on nothing but the group: real before synth
 smallest id. So the same samples give the same bytes, however the work was cut and ordered.
 
 inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders) · params: language, purged
-outputs: kept (sample folder, by id), dropped (some of what was dropped here and in `clean`)
+outputs: kept (sample folder, by id), dropped (some of what was dropped here and in `clean`, but
+nothing that was purged)
 """
 
 from collections import Counter
@@ -22,10 +23,10 @@ from jupiterd.cycle.decontamination import Holdout
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.purge import Purge
+from jupiterd.cycle.purge import LEFT_OUT_COUNT, Purge
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
-from jupiterd.workers.data.drops import Drops
+from jupiterd.workers.data.drops import Drops, read_drops
 from jupiterd.workers.data.near_duplicates import NearDuplicates
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
@@ -58,15 +59,17 @@ def run(task: Task) -> TaskFinished:
 def unite(
     batches: Batches, output_dir: Path, language: str, progress: Progress = silent
 ) -> dict[str, float]:
-    """Write `kept` and `dropped` below `output_dir`; return counts, `dropped.<reason>` too.
+    """Write `kept` and `dropped` below `output_dir`; return counts.
+
+    Also how many were dropped for each reason, and left out of each purged source.
 
     Raises:
         EmptySourceError: nothing real is left.
     """
     drops = Drops()
+    left_out = _purge(batches, drops)
     for folder in batches.dropped:
-        drops.add_kept(folder)
-    _purge(batches, drops)
+        drops.add_kept(each for each in read_drops(folder) if not batches.purge.hit(each[0]))
     choice = _choose(batches, language, progress)
     kept: Counter[str] = Counter({"kept": 0, "kept_real": 0, "kept_synthetic": 0})
     with SampleWriter(output_dir / "kept") as writer:
@@ -86,17 +89,21 @@ def unite(
             "look at the data sources, and at `language` in the domain file",
         )
     drops.write(output_dir / "dropped")
-    return {**kept, **drops.counts}
+    return {**kept, **drops.counts, **left_out}
 
 
-def _purge(batches: Batches, drops: Drops) -> None:
-    """Find out what is purged, before it could hide another source's copy."""
-    if not batches.purge.sources:
-        return
-    batches.purge.learn(read_all(batches.clean))
+def _purge(batches: Batches, drops: Drops) -> dict[str, float]:
+    """Find out what is purged, before it could hide another source's copy; count it by source."""
+    purge = batches.purge
+    if not purge.sources:
+        return {}
+    purge.learn(read_all(batches.clean))
+    hits: Counter[str] = Counter()
     for sample in read_all(batches.clean):
-        if batches.purge.hit(sample):
-            drops.add(sample, DropReason.PURGED)
+        if source := purge.hit(sample):
+            hits[source] += 1
+            drops.count(DropReason.PURGED)  # none is kept: its text would be written anew
+    return {f"{LEFT_OUT_COUNT}{source}": hits[source] for source in purge.sources}
 
 
 def _by_text(batches: Batches) -> Iterator[list[Sample]]:

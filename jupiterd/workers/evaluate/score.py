@@ -101,7 +101,8 @@ def score(
     documents = choose_documents(shown, params.limits, params.piece, params.pieces)
     if not documents:
         raise EmptySourceError(f"piece {params.piece} of the evaluation has no held-out document")
-    training = [sample.text for sample in read_all(inputs.kept) if sample.kind == "real"]
+    kept = inputs.purge.left(read_all(inputs.kept))
+    training = [sample.text for sample in kept if sample.kind == "real"]
     if not training:
         raise EmptySourceError("there is no real training text to count the baselines on")
     texts = [document.text for document in documents]

@@ -143,7 +143,7 @@ def test_a_purge_says_what_it_means_and_insists_on_yes(daemon, ctl):
     assert ran.out.splitlines() == [
         "source docs is purged: every cycle on python packs nothing of it any more",
         "what was made from it is left out too, and so is what is collected later",
-        "models and tokenizers that were trained on it stay as they are",
+        "what earlier rounds made of it stays: their samples, tokenizers and models",
         "jupiterctl data audit shows the proof once a round was packed",
     ]
 
@@ -154,12 +154,19 @@ def test_a_purge_is_of_a_domain_or_of_a_cycle(daemon, ctl):
     assert daemon.executed == []
 
 
+def proof(round_number: int, left_out: int = 0, *, collected: bool = True) -> dict[str, object]:
+    return {"round": round_number, "samples": 0, "left_out": left_out, "collected": collected}
+
+
 def test_the_proof_of_a_purge_stands_in_the_audit(daemon, ctl):
     proofs = [
-        {"source": "docs", "rounds": [{"round": 2, "samples": 0}]},
+        {"source": "docs", "rounds": [proof(2, left_out=1200), proof(3, collected=False)]},
         {"source": "forum", "rounds": []},
+        {"source": "https://a.og", "rounds": [proof(2)]},
     ]
     daemon.documents["audit"] = {"audit": [audit() | {"purged": proofs}]}
     out = ctl("data", "audit").out
-    assert "  source docs: purged, 0 samples in round 2\n" in out
+    assert "  source docs: purged, 0 samples in round 2; 1,200 left out\n" in out
+    assert "  source docs: purged, 0 samples in round 3; not collected any more\n" in out
+    assert "0 samples in round 2; there was nothing of it to leave out: look how" in out
     assert "  source forum: purged; no round was packed since\n" in out

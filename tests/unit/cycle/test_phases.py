@@ -272,7 +272,7 @@ def test_what_was_purged_is_told_to_whoever_reads_samples(domain: Domain) -> Non
         assert isinstance(step, RunItems)
         told |= {step.phase for item in step.items if item.params.get("purged") == ["a", "docs"]}
         finish(step, again)
-    assert told == {Phase.GENERATE, Phase.FILTER, Phase.PACK, Phase.EVALUATE}
+    assert told == {Phase.COLLECT, Phase.GENERATE, Phase.FILTER, Phase.PACK, Phase.EVALUATE}
 
 
 def test_the_gate_is_told_which_held_out_text_it_judges_on(domain: Domain) -> None:

@@ -1,6 +1,7 @@
 """Purging a source: what is recorded, what is refused, and where the proof stands."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,13 @@ def on(domain: str, cycle: CycleId) -> CycleStarted:
     return replace(BEGUN, domain=domain, cycle=cycle, started_at="2026-02-01T00:00:00Z")
 
 
-def packed(round_number: int, **counts: float) -> WorkCompleted:
-    item = f"r{round_number}/pack/0"
+def done(phase: str, round_number: int, **counts: float) -> WorkCompleted:
+    item = f"r{round_number}/{phase}/0"
     named = {name.replace("_of_", ":"): value for name, value in counts.items()}
-    return WorkCompleted(CYCLE, round_number, "pack", item, NODES[0], {}, named)
+    return WorkCompleted(CYCLE, round_number, phase, item, NODES[0], {}, named)
+
+
+packed = partial(done, "pack")
 
 
 async def purge(node: Node, **arguments: str) -> dict[str, Any]:
@@ -113,7 +117,8 @@ async def test_the_audit_shows_what_each_round_packed_since_holds_of_it(tmp_path
     async with serving(tmp_path, "one") as one:
         await found(one, facts=facts)
         (only,) = (await audit_document(one, ""))["audit"]
-        assert only["purged"] == [{"source": "docs", "rounds": [{"round": 2, "samples": 0}]}]
+        proof = {"round": 2, "samples": 0, "left_out": 0, "collected": True}
+        assert only["purged"] == [{"source": "docs", "rounds": [proof]}]
 
 
 async def test_a_round_that_holds_some_of_it_is_wrong(tmp_path: Path) -> None:
@@ -130,3 +135,27 @@ def test_a_run_without_a_purge_has_nothing_to_prove() -> None:
     state = State()
     state.apply(BEGUN, (1, "a", "u", 1))
     assert purge_proofs(state.cycles[CYCLE], state) == []
+
+
+def proofs(*facts: Fact) -> list[dict[str, Any]]:
+    state = State()
+    for number, fact in enumerate((BEGUN, SourcePurged("python", "docs"), *facts), 1):
+        state.apply(fact, (1, "a", "u", number))
+    (only,) = purge_proofs(state.cycles[CYCLE], state)
+    return only["rounds"]
+
+
+def test_the_proof_tells_what_a_round_left_out_wherever_it_did() -> None:
+    (only,) = proofs(
+        done("filter", 1, left_out_of_docs=7.0),
+        done("filter", 2, left_out_of_docs=4.0),
+        packed(2, in_shards_of_docs=0.0, left_out_of_docs=1.0),
+    )
+    assert only == {"round": 2, "samples": 0, "left_out": 5, "collected": True}
+
+
+def test_the_proof_tells_that_a_source_isn_t_read_any_more() -> None:
+    (only,) = proofs(
+        done("collect", 2, not_collected_of_docs=1.0), packed(2, in_shards_of_docs=0.0)
+    )
+    assert only == {"round": 2, "samples": 0, "left_out": 0, "collected": False}

@@ -36,7 +36,7 @@ def test_the_same_are_kept_in_any_order_and_however_the_work_is_cut(tmp_path):
     parts = Drops()
     for number in range(3):
         dropped(SAMPLES[number::3]).write(tmp_path / f"{number}")
-        parts.add_kept(tmp_path / f"{number}")
+        parts.add_kept(read_drops(tmp_path / f"{number}"))
     assert written(tmp_path / "parts", parts) == whole
     assert parts.counts["dropped"] == 0  # they have been counted already
 
@@ -46,3 +46,11 @@ def test_a_long_text_is_cut_and_keeps_its_name(tmp_path):
     dropped([sample]).write(tmp_path)
     ((found, _),) = read_drops(tmp_path)
     assert (found.id, len(found.text)) == (sample.id, KEPT_CHARS)
+
+
+def test_of_what_is_only_counted_nothing_is_kept(tmp_path):
+    drops = Drops()
+    drops.count(DropReason.PURGED)
+    drops.write(tmp_path)
+    assert drops.counts == {"dropped": 1, "dropped.purged": 1}
+    assert (drops.reasons(), list(read_drops(tmp_path))) == ("purged", [])

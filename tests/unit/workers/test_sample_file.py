@@ -1,8 +1,16 @@
 import pytest
 
+from jupiterd.cycle.data_sources import MAX_DOCUMENT_BYTES
 from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.sample_index import INDEX_FILE, SampleIndex, line_in
+from jupiterd.cycle.sample_index import (
+    FRAME_BYTES,
+    INDEX_FILE,
+    MAX_FRAME_BYTES,
+    SampleIndex,
+    line_in,
+)
 from jupiterd.errors import CorruptArtifactError
+from jupiterd.store.sample_lookup import find_samples, read_sample
 from jupiterd.workers.data.sample_file import FILE_NAME, read_all, read_samples
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
 from tests.unit.workers.data_material import files_of, real, synthetic, write
@@ -67,3 +75,12 @@ def test_samples_that_were_sorted_are_found_too(tmp_path):
             writer.add(sample)
     index = SampleIndex(memoryview((tmp_path / "a" / INDEX_FILE).read_bytes()))
     assert [place.id for place in index.find("")] == sorted(sample.id for sample in SAMPLES)
+
+
+def test_a_sample_of_the_largest_document_is_found_again(tmp_path):
+    """JSON makes six bytes of each of these characters."""
+    sample = real("\x01" * (12 << 20))
+    folder = write(tmp_path / "a", [sample])
+    (place,) = find_samples(folder, sample.id)
+    assert read_sample(folder, place).text == sample.text
+    assert FRAME_BYTES + 6 * MAX_DOCUMENT_BYTES < MAX_FRAME_BYTES

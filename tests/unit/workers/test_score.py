@@ -168,3 +168,12 @@ def test_held_out_text_of_a_purged_source_is_scored_no_more(tmp_path):
     inputs = ScoreInputs(tmp_path, None, [], [folder], Purge(["docs"]))
     with pytest.raises(EmptySourceError, match="no held-out document"):
         score(inputs, ScoreParams(0, 1, LIMITS))
+
+
+def test_the_baselines_count_nothing_that_was_purged_since(tmp_path):
+    docs = [dataclasses.replace(real(function(n)), source="docs") for n in range(5)]
+    kept = write(tmp_path / "k", docs)
+    folder = write(tmp_path / "h", held_out())
+    inputs = ScoreInputs(tmp_path, None, [kept], [folder], Purge(["docs"]))
+    with pytest.raises(EmptySourceError, match="no real training text"):
+        score(inputs, ScoreParams(0, 1, LIMITS))

@@ -114,4 +114,9 @@ def test_the_index_has_the_hash_of_each_file_and_of_the_stream(tmp_path):
 def test_a_missing_index_of_documents_is_named_corrupt(tmp_path):
     (with_documents(tmp_path) / "documents.index").unlink()
     with pytest.raises(CorruptArtifactError, match=r"documents\.index"):
-        ShardSet(tmp_path)
+        ShardSet(tmp_path).documents(0)
+
+
+def test_who_asks_for_tokens_alone_never_reads_the_index_of_documents(tmp_path):
+    (with_documents(tmp_path) / "documents.index").unlink()
+    assert ShardSet(tmp_path).sequence(1).tolist() == STREAM[10:21]

@@ -179,3 +179,17 @@ def test_what_was_purged_is_dropped_before_it_can_hide_another_source_s_copy(tmp
     kept = {(sample.source, sample.text) for sample in read_samples(tmp_path / "out" / "kept")}
     assert kept == {("code", texts[0]), ("code", texts[1])}
     assert counts["dropped.purged"] == counts["dropped"] == 4
+    assert counts["left_out:docs"] == 4
+
+
+def test_nothing_purged_is_written_anew(tmp_path):
+    docs = [replace(real(text), source_uri="https://a.org/x") for text in (function(1), "x = 1")]
+    counts = do(tmp_path, [[*docs, real(function(2)), real("y = 2")]], purged=["https://a.org"])
+    assert (counts["dropped.purged"], counts["left_out:https://a.org"]) == (1, 1)
+    shown = list(read_drops(tmp_path / "out" / "dropped"))
+    assert [(sample.text, reason) for sample, reason in shown] == [("y = 2", "too-short")]
+
+
+def test_what_was_purged_is_counted_where_nothing_of_it_is_found_too(tmp_path):
+    counts = do(tmp_path, [[real(function(1))]], purged=["https://a.org"])
+    assert (counts["dropped"], counts["left_out:https://a.org"]) == (0, 0)

@@ -4,17 +4,22 @@ Owns the index of the held-out words and the bound. Doesn't know files, or what 
 
 A run of 13 words that also stands in a held-out text is a hit. A text is contaminated where hits
 cover at least half of it, or half of a held-out text: a book that quotes a whole held-out page
-gives the page away, however small a part of the book it is. Memory: about 100 bytes for each
-held-out word.
+gives the page away, however small a part of the book it is. The order of the held-out texts plays
+no part. Memory: about 100 bytes for each held-out word.
+
+A run that stands in more than MAX_OWNERS held-out texts is a notice, such as a licence: whoever has
+it, too, gives none of them away. It is a hit all the same.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 WORDS_IN_RUN = 13
 """As in GPT-3 (Brown et al. 2020, appendix C)."""
 MAX_COVERAGE = 0.5
+MAX_OWNERS = 16
+"""It also bounds what a look at a text with such a notice costs."""
 
 _WORD = re.compile(r"\w+")
 _UNKNOWN = -1
@@ -25,26 +30,53 @@ class Holdout:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._vocabulary: dict[str, int] = {}
-        self._document_of: dict[int, int] = {}
-        self._runs: list[int] = []
-        """For each held-out text, how many runs are counted as its own."""
-        for number, text in enumerate(texts):
-            self._add(number, text)
+        self._first_owner: dict[int, int] = {}
+        """Run -> the first held-out text with it."""
+        self._further_owners: dict[int, list[int]] = {}
+        """Run -> the others, few of which there are; one too many where it is a notice."""
+        self._own: list[int] = []
+        """For each held-out text, how many different runs are counted as its own."""
+        seen: set[int] = set()
+        for words in map(self._numbered, texts):
+            if (text := hash(words)) not in seen:
+                seen.add(text)
+                self._add(words)
 
-    def _add(self, number: int, text: str) -> None:
+    def _numbered(self, text: str) -> tuple[int, ...]:
         vocabulary = self._vocabulary
-        words = [vocabulary.setdefault(word, len(vocabulary)) for word in _words(text)]
-        own = 0
-        for run in map(hash, _runs(words)):
-            own += self._document_of.setdefault(run, number) == number
-        self._runs.append(own)
+        return tuple(vocabulary.setdefault(word, len(vocabulary)) for word in _words(text))
+
+    def _add(self, words: tuple[int, ...]) -> None:
+        number = len(self._own)
+        self._own.append(0)
+        for run in set(map(hash, _runs(words))):
+            if self._first_owner.setdefault(run, number) == number:
+                self._own[number] += 1
+            else:
+                self._share(run, number)
+
+    def _share(self, run: int, number: int) -> None:
+        """Count the run for one more text, or for none any more."""
+        others = self._further_owners.setdefault(run, [])
+        if len(others) == MAX_OWNERS:
+            return
+        others.append(number)
+        if len(others) < MAX_OWNERS:
+            self._own[number] += 1
+        else:
+            for owner in (self._first_owner[run], *others[:-1]):
+                self._own[owner] -= 1
+
+    def _owners(self, run: int) -> Sequence[int]:
+        others = self._further_owners.get(run, ())
+        return () if len(others) == MAX_OWNERS else (self._first_owner[run], *others)
 
     def contaminates(self, text: str) -> bool:
         """Say whether the text shares so much with the holdout that it mustn't be trained on."""
         words = [self._vocabulary.get(word, _UNKNOWN) for word in _words(text)]
         # Hashes of numbers: unlike those of text they are the same in every process.
         runs = list(map(hash, _runs(words)))
-        hits = [start for start, run in enumerate(runs) if run in self._document_of]
+        hits = [start for start, run in enumerate(runs) if run in self._first_owner]
         if not hits:
             return False
         return _covered(hits) >= MAX_COVERAGE * len(words) or self._gives_away(
@@ -52,15 +84,15 @@ class Holdout:
         )
 
     def _gives_away(self, found: set[int]) -> bool:
-        shared = Counter(self._document_of[run] for run in found)
-        return any(times >= MAX_COVERAGE * self._runs[number] for number, times in shared.items())
+        shared = Counter(owner for run in found for owner in self._owners(run))
+        return any(times >= MAX_COVERAGE * self._own[number] for number, times in shared.items())
 
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _runs(words: list[int]) -> Iterator[tuple[int, ...]]:
+def _runs(words: Sequence[int]) -> Iterator[tuple[int, ...]]:
     return zip(*(words[start:] for start in range(WORDS_IN_RUN)), strict=False)
 
 

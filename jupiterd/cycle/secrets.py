@@ -111,11 +111,16 @@ def _ip_address(match: re.Match[str]) -> str:
 
 
 _KEY_PIECE = re.compile(r"(?<!\\)[A-Za-z0-9+/=]{4,}")
-# In source code a key stands between quotes, its line ends as escapes; it may lack its end.
+_DASHES = "-{1,2}(?!-)"
+"""None of those around the words BEGIN and END."""
+# In source code a key stands between quotes, its line ends as escapes, or in a comment, indented as
+# deep as you like; in a mail it is quoted, in a patch added; it may lack its end.
+_KEY_MARKS = r"\s\"'`\\#*/;,+>|%"
 _PRIVATE_KEY = re.compile(
     r"(?P<head>-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
-    r"(?P<body>(?:[\s\"'\\nr]|[A-Z][A-Za-z-]{1,20}: [^\n]{1,80}\n){1,40}+"
-    r"[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\s\\\"']{0,8192}+)"
+    rf"(?P<body>(?:(?:[nrt{_KEY_MARKS}]|{_DASHES}){{1,400}}+"
+    r"(?:[A-Z][A-Za-z-]{1,20}: [^\n\\]{1,80}+)?+){1,10}+"
+    rf"[A-Za-z0-9+/=]{{16}}(?:[A-Za-z0-9={_KEY_MARKS}]|{_DASHES}){{0,8192}}+)"
 )
 _TOKENS = re.compile(
     r"(?<![\w-])(?:"

@@ -1,8 +1,8 @@
 """The task `prepare`: text becomes a data set, once: a tokenizer, shards of tokens, held-out text.
 
-Owns what is held out, what the tokenizer is trained on, and where the data set ends. Text passes
-through as a stream; no more than SAMPLE_BYTES of it is held in memory. The shards aren't cut into
-sequences: training does that, at whatever length.
+Owns what is held out, what the tokenizer is trained on, where the data set ends, and that no text
+gets into it with its secrets. Text passes through as a stream; no more than SAMPLE_BYTES of it is
+held in memory. The shards aren't cut into sequences: training does that, at whatever length.
 
 inputs: tokenizer (optional) · params: see `cycle.run_settings.DataSettings`
 outputs: tokenizer, shards, holdout (a sample folder; absent where nothing is held out)
@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.run_settings import DataSettings
+from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import DEV, in_holdout
 from jupiterd.errors import InvalidSettingError
 from jupiterd.frames import TaskFinished
@@ -97,7 +98,9 @@ def prepare(
         EmptySourceError: there is no text.
         InvalidSettingError: the tokenizer can't be used.
     """
-    documents, skipped = _open(settings)
+    found, skipped = _open(settings)
+    removed: Counter[str] = Counter()
+    documents = _without_secrets(found, removed)
     sample = _first(documents, sample_bytes)
     if len(sample) == 1 and settings.holdout:
         sample = _cut_in_two(sample[0])
@@ -119,6 +122,7 @@ def prepare(
         "holdout_bytes": split.held_bytes,
         "skipped": skipped.files,
         "skipped_lines": skipped.lines,
+        **removed,
     }
 
 
@@ -127,6 +131,14 @@ def _open(settings: DataSettings) -> tuple[Iterator[str], Skipped]:
         return hugging_face.documents(settings), Skipped()
     files = TextFiles(Path(settings.path), settings.field)
     return files.documents(), files.skipped
+
+
+def _without_secrets(texts: Iterator[str], removed: Counter[str]) -> Iterator[str]:
+    """Yield the texts as documents; count what they lose."""
+    for text in texts:
+        document, secrets = cleaned(text)
+        removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
+        yield document
 
 
 def _first(documents: Iterator[str], most_bytes: int) -> list[str]:

@@ -1,6 +1,8 @@
+import random
+
 import pytest
 
-from jupiterd.cycle.decontamination import Holdout
+from jupiterd.cycle.decontamination import MAX_OWNERS, Holdout
 
 
 def words(count, start=0):
@@ -36,10 +38,43 @@ def test_case_and_marks_play_no_part():
     assert Holdout([HELD_OUT]).contaminates(HELD_OUT.upper().replace(" ", ", "))
 
 
-def test_runs_that_several_held_out_texts_share_count_for_one_of_them():
-    notice = words(40, 100)
-    holdout = Holdout([f"{notice} {words(100, 1000)}", f"{notice} {words(100, 2000)}"])
-    assert not holdout.contaminates(f"{notice} {words(100, 3000)}")
+NOTICE = words(40, 100)
+
+
+def test_what_several_held_out_texts_share_is_a_part_of_each():
+    holdout = Holdout([f"{NOTICE} {words(100, 1000)}", f"{NOTICE} {words(100, 2000)}"])
+    assert not holdout.contaminates(f"{NOTICE} {words(100, 3000)}")
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_page_within_a_longer_held_out_text_is_given_away_in_whatever_order(step):
+    held_out = [f"{words(900, 2000)} {HELD_OUT} {words(900, 4000)}", HELD_OUT]
+    quoting = f"{words(900, 6000)} {HELD_OUT} {words(900, 8000)}"
+    assert Holdout(held_out[::step]).contaminates(quoting)
+
+
+@pytest.mark.parametrize(("texts", "leaks"), [(MAX_OWNERS, True), (MAX_OWNERS + 1, False)])
+def test_what_stands_in_many_held_out_texts_is_a_notice_and_gives_none_away(texts, leaks):
+    held_out = [f"{NOTICE} {words(20, 1000 * number)}" for number in range(1, texts + 1)]
+    holdout = Holdout(held_out)
+    assert holdout.contaminates(f"{NOTICE} {words(100, 90_000)}") is leaks
+    assert holdout.contaminates(f"{words(100, 90_000)} {held_out[-1]}")
+    assert holdout.contaminates(NOTICE)  # it is in the holdout from end to end
+
+
+def test_a_page_that_is_held_out_many_times_is_no_notice():
+    quoting = f"{words(900, 6000)} {HELD_OUT} {words(900, 8000)}"
+    assert Holdout([HELD_OUT] * 3 * MAX_OWNERS).contaminates(quoting)
+
+
+def test_no_order_changes_what_is_found(seed):
+    chance = random.Random(seed)
+    pieces = [words(chance.randrange(15, 60), 100 * number) for number in range(12)]
+    held_out = [" ".join(chance.sample(pieces, chance.randrange(1, 6))) for _ in range(60)]
+    asked = [" ".join(chance.sample(pieces, 2)) + f" {words(300, 9000)}" for _ in range(40)]
+    shuffled = chance.sample(held_out, len(held_out))
+    one, other = Holdout(held_out), Holdout(shuffled)
+    assert [one.contaminates(text) for text in asked] == [other.contaminates(text) for text in asked]
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["short"]])

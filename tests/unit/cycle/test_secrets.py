@@ -12,6 +12,10 @@ AMAZON = "AKIA" + "QYLPMN5HHHFPZAM2"
 GITHUB = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 BEGIN, END = (f"-----{word} RSA {'PRIVATE'} KEY-----" for word in ("BEGIN", "END"))
 KEY = f"{BEGIN}\nMIIEpAIBAAKCAQEAx4fm0q\nJ7kQ+/b3/zZ2Lw==\n{END}"
+LINES = ("MIIEpAIBAAKCAQ", "J7kQ")
+MARKS = ("# ", " * ", "// ", "-- ", ";; ", "% ", "> ", "| ", "+", " " * 40, "\t" * 9 + "# ")
+LOCKED = KEY.replace("\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\n", 1)
+"""Behind a passphrase."""
 
 
 @pytest.mark.parametrize(
@@ -21,6 +25,10 @@ KEY = f"{BEGIN}\nMIIEpAIBAAKCAQEAx4fm0q\nJ7kQ+/b3/zZ2Lw==\n{END}"
         (KEY.replace("\n", "\\n"), "private-key", "J7kQ"),
         (KEY.replace("\n", '\\n"\n"'), "private-key", "J7kQ"),
         (KEY.partition("\n-----END")[0], "private-key", "J7kQ"),
+        *((KEY.replace("\n", f"\n{mark}"), "private-key", lost) for mark in MARKS for lost in LINES),
+        (LOCKED, "private-key", "J7kQ"),
+        (LOCKED.replace("\n", "\n# "), "private-key", "J7kQ"),
+        (LOCKED.replace("\n", "\\n"), "private-key", "J7kQ"),
         (f"key: {AMAZON}", "token", AMAZON),
         (f"git clone https://x:{GITHUB}@host/repo", "token", GITHUB),
         ("use sk-" + "proj-aB3dE5gH7jK9mN1pQ3sT5", "token", "aB3dE5gH7jK9mN1pQ3sT5"),
@@ -82,9 +90,17 @@ def test_the_parts_around_a_key_stay_as_they_are():
     assert cleaned(f"before\n{KEY}\nafter").text.endswith("KEY-----\nafter")
 
 
+@pytest.mark.parametrize("mark", MARKS)
+def test_the_marks_of_a_comment_and_the_end_of_its_key_stay(mark):
+    lines = cleaned(f"{mark}{KEY}\nafter".replace("\n", f"\n{mark}")).text.split("\n")
+    assert [line.removeprefix(mark) for line in lines][-2:] == [END, "after"]
+    # A plus is a digit of keys, too.
+    assert all(line.startswith(mark) for line in lines if REMOVED not in line or mark != "+")
+
+
 _SECRETS = (KEY, AMAZON, GITHUB, "a@b.org", "8.8.8.8", "+1 212 736 5000", "password='aB3dE5gH7'")
 _PIECES = st.sampled_from(
-    (*_SECRETS, BEGIN, "https://u:p@h.org/", "\n", " ", "x", "'", ".", "@", "-", "=")
+    (*_SECRETS, BEGIN, END, "# ", "-- ", "https://u:p@h.org/", "\n", " ", "x", "'", ".", "@", "-", "=")
 )
 
 
@@ -98,6 +114,10 @@ def test_cleaning_again_changes_nothing(text):
     "piece",
     [
         "-----BEGIN PRIVATE KEY-----",
+        "-----BEGIN PRIVATE KEY-----" + "\n# " * 100,
+        "A: -----BEGIN PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----" + "\nAb: c" * 20,
+        "-----BEGIN PRIVATE KEY-----\n" + "A" * 17 + " -" * 400,
         "a@",
         "a.",
         "1.",
@@ -108,6 +128,7 @@ def test_cleaning_again_changes_nothing(text):
         "eyJ-",
         "sk-",
     ],
+    ids=lambda piece: piece[:30],
 )
 def test_no_text_takes_longer_than_its_length(piece):
     began_s = time.process_time()

@@ -6,6 +6,7 @@ import random
 import pytest
 
 from jupiterd.cycle.run_settings import DataSettings
+from jupiterd.cycle.secrets import EMAIL, REMOVED
 from jupiterd.errors import (
     CorruptArtifactError,
     EmptySourceError,
@@ -60,6 +61,18 @@ def test_every_document_is_either_trained_on_or_held_out(tmp_path):
         len(trained), len(given) - len(trained),
     )  # fmt: skip
     assert counts["bytes"] == sum(len(text) for text in trained)
+
+
+def test_no_document_keeps_its_secrets_on_either_side(tmp_path):
+    source = letters(tmp_path / "letters")
+    for number, path in enumerate(sorted(source.iterdir())):
+        path.write_text(f"{path.read_text()}queen.{number}@hills.org\npassword = 'tr0ub4dor&3x9'\n")
+    counts = prepare(settings(source, holdout=0.2), None, tmp_path / "out")
+    texts = [*text_of(tmp_path / "out").split(END_OF_TEXT)[:-1], *held_out(tmp_path / "out")]
+    assert len(texts) == counts["documents"] + counts["holdout_documents"]
+    assert all(EMAIL in text and REMOVED in text for text in texts)
+    assert not any("hills.org" in text or "tr0ub4dor" in text for text in texts)
+    assert (counts["removed.email"], counts["removed.password"]) == (60, 60)
 
 
 def test_the_same_text_gives_the_same_bytes(tmp_path):

@@ -12,7 +12,7 @@ from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.prose_rules import judge_prose
 
-FILTERS = "filters@2"
+FILTERS = "filters@3"
 """Name@version of everything that decides on a sample; another one where a verdict may differ."""
 
 _CODE = "code:"
@@ -50,7 +50,7 @@ def judge_text(text: str, language: str) -> Judgement:
     """Return why a text in `language` is dropped, or what was measured of it."""
     if is_code(language):
         return Judgement(*judge_code(text, language.removeprefix(_CODE)))
-    return Judgement(*judge_prose(text, is_english=language == "en"))
+    return Judgement(*judge_prose(text, language))
 
 
 def passed(sample: Sample, scores: Mapping[str, float]) -> Sample:

@@ -64,6 +64,15 @@ def repeated_phrases(words: Sequence[str], text_chars: int) -> DropReason | None
     return DropReason.REPEATED_PHRASES if is_repetitive else None
 
 
+def repeated_letters(letters: str, letters_per_word: int) -> DropReason | None:
+    """Return the reason where repeated runs make up too much, in a text without cut words."""
+    is_repetitive = any(
+        repeated_n_gram_chars(letters, n * letters_per_word) > limit * len(letters)
+        for n, limit in MAX_REPEATED_N_GRAM_CHARS.items()
+    )
+    return DropReason.REPEATED_PHRASES if is_repetitive else None
+
+
 def _has_frequent_phrase(words: Sequence[str], text_chars: int) -> bool:
     longest = max(map(len, words), default=0)
     times = len(words)

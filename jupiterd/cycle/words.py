@@ -12,7 +12,10 @@ import re
 
 _ADDRESS = r"[a-z]+://[^\s<>\"')\]]*[^\s<>\"')\].,;:!?]"
 _ABBREVIATION = r"(?<!\w)(?:[^\W\d_]\.)+|(?:Co|Corp|Dr|Inc|Jr|Ltd|Mr|Mrs|Ms|Prof|St)\."
-_MARKS = "\u0300-\u036f\u0590-\u05c7\u0610-\u065f\u0900-\u0dff\u0e31-\u0e4e"
+_MARKS = (
+    "\u0300-\u036f\u0590-\u05c7\u0610-\u065f\u0900-\u0dff\u0e31-\u0e4e\u0eb1-\u0ece"
+    "\u102b-\u103e\u17b4-\u17d3"
+)
 """Combining marks: parts of words that `\\w` leaves out."""
 _PART = rf"\w[\w{_MARKS}]*"
 _WORD = (

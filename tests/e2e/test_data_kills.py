@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.daemon.item_runner import MAX_FAILURES
 from jupiterd.gang.orphans import SUFFIX
-from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.ids import CycleId
 from tests.e2e.cluster import Cluster, Daemon, running, three_daemons
+from tests.e2e.frozen_data import FREEZE_TIMEOUT_S, LOOK_S, Frozen, frozen, known, start, stop
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain
 from tests.e2e.wholeness import left_over
@@ -33,18 +34,12 @@ pytestmark = [
     pytest.mark.xdist_group("e2e"),
 ]
 
-FREEZE_TIMEOUT_S = 120.0
-STOP_TIMEOUT_S = 60.0
-LOOK_S = 0.02
 PAUSE_S = (0.0, 0.8)
 """Between two kills: the phases of so little text take a second or two each."""
 
 KILLS_OF_A_CYCLE = 4
 WORKERS_SHARE = 0.6
 """Of the kills; the others hit daemons, which come back at once."""
-
-Frozen = tuple[ArtifactId, tuple[ArtifactId, ...]]
-"""The tokenizer and the shards of a round."""
 
 
 async def test_random_kills_change_no_shard(tmp_path: Path, seed: int) -> None:
@@ -71,22 +66,19 @@ async def undisturbed(folder: Path, domain: Path) -> Frozen:
             return await frozen(cluster, start(cluster, domain))
 
 
-def start(cluster: Cluster, domain: Path) -> CycleId:
-    options = ("--domain", str(domain), "--seed", "7", "-o", "json")
-    started = cluster.ctl("cycle", "start", *options)
-    assert started.returncode == 0, started.stderr
-    return CycleId(json.loads(started.stdout)["cycle"])
-
-
 async def strike(cluster: Cluster, cycle: CycleId, kills: int, chance: random.Random) -> int:
-    """Kill so many times, or fewer where the data is frozen before; return how often."""
-    killed = 0
+    """Kill so many times, or fewer where the data is frozen before; return how often.
+
+    No more workers than one item may lose: all might be of the same.
+    """
+    killed = workers = 0
     while killed < kills:
         await asyncio.sleep(chance.uniform(*PAUSE_S))
         if is_frozen(cluster, cycle):
             break
-        if chance.random() < WORKERS_SHARE:
-            killed += await kill_worker(cluster, cycle)
+        if chance.random() < WORKERS_SHARE and workers < MAX_FAILURES - 1:
+            is_dead = await kill_worker(cluster, cycle)
+            killed, workers = killed + is_dead, workers + is_dead
         else:
             victim = chance.choice(cluster.daemons)
             victim.kill()
@@ -122,31 +114,3 @@ async def worker(cluster: Cluster, cycle: CycleId) -> int:
 
 def is_frozen(cluster: Cluster, cycle: CycleId) -> bool:
     return any(1 in of.manifests for of in known(cluster, cycle))
-
-
-def known(cluster: Cluster, cycle: CycleId) -> list[CycleState]:
-    """Return what each daemon that knows the cycle has on its disk of it."""
-    states = [daemon.state() for daemon in cluster.daemons]
-    return [state.cycles[cycle] for state in states if cycle in state.cycles]
-
-
-async def frozen(cluster: Cluster, cycle: CycleId) -> Frozen:
-    """Wait until the round's data is frozen; return what it is."""
-    deadline_s = time.monotonic() + FREEZE_TIMEOUT_S
-    while True:
-        for of in known(cluster, cycle):
-            if (manifest := of.manifests.get(1)) is not None:
-                return manifest.tokenizer, manifest.shards
-        assert time.monotonic() < deadline_s, cluster.told("the data wasn't frozen")
-        await asyncio.sleep(LOOK_S)
-
-
-async def stop(cluster: Cluster, cycle: CycleId) -> None:
-    """Stop the cycle, once there is a leader again to be asked."""
-    deadline_s = time.monotonic() + STOP_TIMEOUT_S
-    while True:
-        stopped = cluster.ctl("cycle", "stop", cycle, "--yes")
-        if stopped.returncode == 0:
-            return
-        assert time.monotonic() < deadline_s, cluster.told(stopped.stderr)
-        await asyncio.sleep(LOOK_S)

@@ -1,9 +1,10 @@
-"""A domain small enough for a test: a folder of Python files that a seed decides, and its file.
+"""A domain small enough for a test: folders of Python files that a seed decides, and its file.
 
 Owns the text. It resembles real code just enough to pass the filters and to be learned from.
 """
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 CLUSTERS = 30
@@ -42,7 +43,7 @@ domain: tiny
 title: Python files made for a test
 language: code:python
 data_sources:
-  - {{kind: folder, path: {folder}, license: MIT, glob: "**/*.py"}}
+{sources}
 generation:
   templates: [{{kind: complete_function, samples: 32}}]
   max_tokens: 16
@@ -50,18 +51,24 @@ holdout: {{fraction: 0.4, salt: tiny, dev: 0.0, vault: 0.0, min_documents: 10, m
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
 training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
 """
+_SOURCE = '  - {{kind: folder, path: {path}, license: MIT, glob: "**/*.py"}}'
 
 
-def write_domain(folder: Path, steps: int = 30) -> Path:
-    """Write the files and the domain below `folder`; return the domain file."""
+def write_domain(folder: Path, steps: int = 30, sources: Sequence[str] = ("code",)) -> Path:
+    """Write the files and the domain below `folder`; return the domain file.
+
+    The packages go to the sources in turn, each of which is a folder of that name.
+    """
     chance = random.Random(20)
     for cluster in range(CLUSTERS):
-        package = folder / "code" / f"package_{cluster:02}"
+        source = sources[cluster % len(sources)]
+        package = folder / source / f"package_{cluster:02}"
         package.mkdir(parents=True)
         for number in range(FILES_PER_CLUSTER):
             (package / f"module_{number}.py").write_text(_module(chance))
     domain = folder / "tiny.yaml"
-    domain.write_text(_DOMAIN.format(folder=folder / "code", steps=steps))
+    listed = "\n".join(_SOURCE.format(path=folder / source) for source in sources)
+    domain.write_text(_DOMAIN.format(sources=listed, steps=steps))
     return domain
 
 

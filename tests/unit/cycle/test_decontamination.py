@@ -74,7 +74,9 @@ def test_no_order_changes_what_is_found(seed):
     asked = [" ".join(chance.sample(pieces, 2)) + f" {words(300, 9000)}" for _ in range(40)]
     shuffled = chance.sample(held_out, len(held_out))
     one, other = Holdout(held_out), Holdout(shuffled)
-    assert [one.contaminates(text) for text in asked] == [other.contaminates(text) for text in asked]
+    assert [one.contaminates(text) for text in asked] == [
+        other.contaminates(text) for text in asked
+    ]
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["short"]])

@@ -6,11 +6,11 @@ from tests.unit.cycle.prose import GOOD, page, sentence, word
 
 
 def verdict(text, *, is_english=True):
-    return judge_prose(text, is_english=is_english)[0]
+    return judge_prose(text, "en" if is_english else "de")[0]
 
 
 def test_good_prose_is_kept_with_what_was_measured():
-    reason, scores = judge_prose(GOOD, is_english=True)
+    reason, scores = judge_prose(GOOD, "en")
     assert reason is None
     assert scores["sentence_lines"] == 1.0
     assert 95 < scores["words"] < 110

@@ -25,7 +25,11 @@ LOCKED = KEY.replace("\n", "\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B
         (KEY.replace("\n", "\\n"), "private-key", "J7kQ"),
         (KEY.replace("\n", '\\n"\n"'), "private-key", "J7kQ"),
         (KEY.partition("\n-----END")[0], "private-key", "J7kQ"),
-        *((KEY.replace("\n", f"\n{mark}"), "private-key", lost) for mark in MARKS for lost in LINES),
+        *(
+            (KEY.replace("\n", f"\n{mark}"), "private-key", lost)
+            for mark in MARKS
+            for lost in LINES
+        ),
         (LOCKED, "private-key", "J7kQ"),
         (LOCKED.replace("\n", "\n# "), "private-key", "J7kQ"),
         (LOCKED.replace("\n", "\\n"), "private-key", "J7kQ"),
@@ -100,7 +104,22 @@ def test_the_marks_of_a_comment_and_the_end_of_its_key_stay(mark):
 
 _SECRETS = (KEY, AMAZON, GITHUB, "a@b.org", "8.8.8.8", "+1 212 736 5000", "password='aB3dE5gH7'")
 _PIECES = st.sampled_from(
-    (*_SECRETS, BEGIN, END, "# ", "-- ", "https://u:p@h.org/", "\n", " ", "x", "'", ".", "@", "-", "=")
+    (
+        *_SECRETS,
+        BEGIN,
+        END,
+        "# ",
+        "-- ",
+        "https://u:p@h.org/",
+        "\n",
+        " ",
+        "x",
+        "'",
+        ".",
+        "@",
+        "-",
+        "=",
+    )
 )
 
 

@@ -146,7 +146,7 @@ async def test_a_newcomer_killed_before_its_state_came_costs_no_step_and_gives_a
         os.kill(first.pid, signal.SIGKILL)
     assert kept(of_newcomer) == [StateKept()], "it has no weights of its own yet"
     (state,) = kept(heard)
-    assert state.step in (steps(heard)[-1], steps(heard)[-1] + 1), "the last one finished"
+    assert state.step >= steps(heard)[-1], "none that was finished is lost"
     assert load(tmp_path / "rank-0" / state.path), "it is all there"
 
 

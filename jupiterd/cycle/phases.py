@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from jupiterd.cycle.split import GATE
-from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, CycleId, short
 
@@ -147,7 +147,7 @@ def _collected_before(view: RoundView, number: int) -> dict[str, ArtifactId]:
     before = view.completed.get(item_id(view.round - 1, Phase.COLLECT, number))
     outputs = {} if before is None else before.outputs
     names = ("train", "holdout", "state")
-    return {f"previous_{name}": outputs[name] for name in names if "state" in outputs}
+    return {f"{PREVIOUS}{name}": outputs[name] for name in names if "state" in outputs}
 
 
 def _training_text(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:

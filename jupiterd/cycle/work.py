@@ -12,6 +12,9 @@ from typing import Any
 from jupiterd.frames import Scalar
 from jupiterd.ids import ArtifactId
 
+PREVIOUS = "previous_"
+"""So the names of inputs begin that only save work: an item is done without them, too."""
+
 
 class Phase(StrEnum):
     """The phases of a round, in their order."""

@@ -17,8 +17,12 @@ KEPT_S = 7 * 86_400.0
 
 
 def scratch_of(folder: Path, order: WorkOrder) -> Path:
-    """Return the folder of an order's item, the same whoever orders it, and how often."""
-    return folder / blake3(order.id.encode()).hexdigest()[:32]
+    """Return the folder of an order's item, the same whoever orders it, and how often.
+
+    With other inputs it is another one: what was begun with them is of no use here.
+    """
+    named = "\0".join([order.id, *(f"{n}={order.inputs[n]}" for n in sorted(order.inputs))])
+    return folder / blake3(named.encode()).hexdigest()[:32]
 
 
 def remove_scratch(folder: Path, order: WorkOrder) -> None:

@@ -23,6 +23,7 @@ from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
 from jupiterd.daemon.library import Library
+from jupiterd.daemon.previous_inputs import without_lost
 from jupiterd.daemon.scratch import remove_scratch, scratch_of
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
@@ -117,6 +118,7 @@ class WorkRunner:
         Raises:
             JupiterError: the worker failed, or an input can't be had.
         """
+        order = await without_lost(self._library, order)
         at_once = late_inputs.without(order)
         inputs = await self._library.ensure_all(at_once)
         inputs |= await whole_start(self._library, at_once)

@@ -1,11 +1,13 @@
 """The folders in which work is found again after its worker was killed."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from jupiterd.daemon.scratch import KEPT_S, remove_scratch, remove_stale, scratch_of
 from jupiterd.daemon.work_events import Finished, WorkOrder
 from jupiterd.errors import JupiterError, SourceUnreachableError
+from jupiterd.ids import ArtifactId
 from tests.unit.daemon.two_nodes import serving
 
 
@@ -26,6 +28,15 @@ def test_an_item_has_one_folder_whoever_orders_it(tmp_path: Path) -> None:
     assert scratch_of(tmp_path, order()) == scratch_of(tmp_path, order(term=9))
     assert scratch_of(tmp_path, order()) != scratch_of(tmp_path, order("r1/collect/1"))
     assert scratch_of(tmp_path, order("../../../etc")).parent == tmp_path
+
+
+def test_an_item_with_other_inputs_begins_anew(tmp_path: Path) -> None:
+    one = {"previous_state": ArtifactId("a" * 64), "previous_train": ArtifactId("b" * 64)}
+    other = one | {"previous_state": ArtifactId("c" * 64)}
+    folders = [scratch_of(tmp_path, replace(order(), inputs=inputs)) for inputs in (one, other)]
+    assert len({scratch_of(tmp_path, order()), *folders}) == 3
+    turned = dict(reversed(one.items()))
+    assert scratch_of(tmp_path, replace(order(), inputs=turned)) == folders[0]
 
 
 def test_a_finished_item_leaves_nothing(tmp_path: Path) -> None:

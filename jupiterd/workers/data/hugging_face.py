@@ -4,6 +4,8 @@ Owns the way to the library and what its errors mean. Doesn't know tokens, or wh
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 from jupiterd.cycle.run_settings import DataSettings
@@ -60,7 +62,7 @@ def rows(path: str, subset: str, split: str, revision: str = "") -> Iterator[Map
         raise UsageError(f"{path}: {_first_line(error)}", "see --subset, --split") from error
     except FileNotFoundError as error:
         raise _no_such(path, error) from error
-    except OSError as error:  # no way there just now
+    except _no_way() as error:
         raise SourceUnreachableError(f"{path} can't be had: {_first_line(error)}") from error
 
 
@@ -72,8 +74,6 @@ def commit_of(path: str, revision: str = "") -> str:
         SourceUnreachableError: there is no way to it just now.
         EmptySourceError: there is no such data set.
     """
-    import httpx
-
     try:
         from huggingface_hub import HfApi
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
@@ -83,13 +83,17 @@ def commit_of(path: str, revision: str = "") -> str:
         return str(HfApi().dataset_info(path, revision=revision or None).sha)
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         raise _no_such(path, error) from error
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-        httpx.HTTPError,
-    ) as error:  # offline, whichever library says so
+    except (*_no_way(), RuntimeError, ValueError) as error:  # or what answers isn't the hub
         raise SourceUnreachableError(f"{path} can't be had: {_first_line(error)}") from error
+
+
+def _no_way() -> tuple[type[Exception], ...]:
+    """Return the errors that mean there is no way there: the hub's library changed its client."""
+    found: list[type[Exception]] = [OSError]
+    for client in ("httpx", "httpx2"):
+        with suppress(ModuleNotFoundError):
+            found.append(import_module(client).HTTPError)
+    return tuple(found)
 
 
 def _missing() -> MissingExtraError:

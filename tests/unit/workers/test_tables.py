@@ -2,13 +2,17 @@
 
 import gzip
 import json
+import socket
+import sys
+from types import SimpleNamespace
 
 import pytest
 import zstandard
 
 from jupiterd.cycle.data_sources import HuggingFaceSource, JsonlSource, ParquetSource
 from jupiterd.cycle.licenses import LicensePolicy
-from jupiterd.errors import EmptySourceError, MissingExtraError
+from jupiterd.errors import EmptySourceError, MissingExtraError, SourceUnreachableError
+from jupiterd.workers.data import hugging_face
 from jupiterd.workers.data.collect import CollectParams
 from jupiterd.workers.data.collectors.hugging_face import HuggingFace
 from jupiterd.workers.data.collectors.jsonl import Jsonl
@@ -51,8 +55,8 @@ def test_a_row_says_itself_where_it_comes_from_and_under_which_licence(tmp_path)
     collect(jsonl(tmp_path / "rows", license="Apache-2.0", **fields), tmp_path / "out")
     found = [(s.source_uri, s.license, s.cluster_id) for s in samples_in(tmp_path / "out")]
     assert found == [
-        ("https://a.example/1", "MIT", "a.example"),
-        ("https://a.example/2", "CC-BY-4.0", "a.example"),
+        ("https://a.example/1#1", "MIT", "a.example"),
+        ("https://a.example/2#2", "CC-BY-4.0", "a.example"),
         ("jsonl:rows/a.jsonl#3", "Apache-2.0", "b.example"),
     ]
 
@@ -93,6 +97,16 @@ def test_a_packed_bomb_is_unpacked_no_further_than_the_bound(tmp_path, packed):
     collect(source, tmp_path / "out")
     assert list(texts_in(tmp_path / "out").values()) == ["first"]
     assert list(skipped(tmp_path / "out").values()) == ["too_large", "over_budget"]
+
+
+def test_the_bytes_of_all_files_are_bounded_together(tmp_path):
+    (tmp_path / "rows").mkdir()
+    for name in "abcd":
+        rows = lines(*({"text": f"{name} {number}", "rest": "x" * 600} for number in range(2)))
+        (tmp_path / "rows" / f"{name}.jsonl").write_bytes(rows)
+    collect(jsonl(tmp_path / "rows", max_bytes=1500), tmp_path / "out")
+    assert list(texts_in(tmp_path / "out").values()) == ["a 0", "a 1", "b 0"]
+    assert skipped(tmp_path / "out") == {"jsonl:rows/b.jsonl#2": "over_budget"}
 
 
 def test_a_line_that_is_too_long_costs_the_others_nothing(tmp_path):
@@ -149,13 +163,30 @@ def test_parquet_is_read_or_its_library_asked_for(tmp_path):
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
     collect(Parquet(source), tmp_path / "out")
     assert texts_in(tmp_path / "out") == {
-        "https://a.example/1": "one",
-        "https://a.example/2": "two",
+        "https://a.example/1#1": "one",
+        "https://a.example/2#2": "two",
         "parquet:rows.parquet#3": "three",
     }
     (tmp_path / "rows.parquet").write_bytes(b"PAR1 nonsense")
     with pytest.raises(EmptySourceError, match="broken 1"):
         collect(Parquet(source), tmp_path / "broken")
+
+
+def test_a_table_in_a_form_that_its_library_does_not_know_is_left_out(tmp_path, monkeypatch):
+    class ArrowNotImplementedError(NotImplementedError):
+        """As it is in pyarrow: no OSError, and no ValueError."""
+
+    def unknown(_path):
+        raise ArrowNotImplementedError("an unknown codec")
+
+    table = SimpleNamespace(ParquetFile=unknown)
+    library = SimpleNamespace(parquet=table, ArrowException=ArrowNotImplementedError)
+    monkeypatch.setitem(sys.modules, "pyarrow", library)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", table)
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
+    source = ParquetSource(kind="parquet", path=str(tmp_path / "rows.parquet"), license="MIT")
+    with pytest.raises(EmptySourceError, match="broken 1"):
+        collect(Parquet(source), tmp_path / "out")
 
 
 def test_a_hugging_face_data_set_needs_its_library_or_a_way_to_it(tmp_path, monkeypatch):
@@ -166,6 +197,40 @@ def test_a_hugging_face_data_set_needs_its_library_or_a_way_to_it(tmp_path, monk
     source = HuggingFaceSource(kind="hugging_face", path="wikimedia/wikipedia", license="MIT")
     with pytest.raises(MissingExtraError, match="need the package datasets"):
         collect(HuggingFace(source), tmp_path / "out")
+
+
+@pytest.fixture
+def no_hub(monkeypatch):
+    """Let nobody answer in the hub's place."""
+    from huggingface_hub import constants
+
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    monkeypatch.setattr(constants, "ENDPOINT", address)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+
+
+@pytest.mark.net
+def test_a_hub_that_does_not_answer_is_waited_for(no_hub, tmp_path):
+    source = HuggingFaceSource(kind="hugging_face", path="a/b", license="MIT")
+    with pytest.raises(SourceUnreachableError, match="a/b can't be had"):
+        collect(HuggingFace(source), tmp_path / "out")
+
+
+@pytest.mark.parametrize("client", ["httpx", "httpx2"])
+def test_a_stream_that_breaks_off_is_waited_for(monkeypatch, client):
+    library = pytest.importorskip(client)
+
+    def broken(*_arguments, **_named):
+        yield {"text": "one"}
+        raise library.ReadError("the connection was lost")
+
+    datasets = SimpleNamespace(load_dataset=broken)
+    monkeypatch.setitem(sys.modules, "datasets", datasets)
+    found = hugging_face.rows("a/b", "", "train")
+    assert next(found) == {"text": "one"}
+    with pytest.raises(SourceUnreachableError, match="the connection was lost"):
+        next(found)
 
 
 def test_a_data_set_at_the_same_commit_is_not_streamed_again(tmp_path, monkeypatch):
@@ -186,3 +251,17 @@ def test_a_data_set_at_the_same_commit_is_not_streamed_again(tmp_path, monkeypat
         before = tmp_path / name
         assert list(texts_in(before)) == [f"huggingface:a/b#es/train/{n}" for n in (1, 2, 3)]
     assert streams == [("a/b", "es", "train", "one"), ("a/b", "es", "train", "two")]
+
+
+def test_rows_of_one_page_are_all_kept_by_the_next_round_and_stay_together(tmp_path, monkeypatch):
+    from jupiterd.workers.data.collectors import hugging_face as collector
+
+    parts = [{"text": f"part {number}", "url": "https://a.example/long"} for number in range(5)]
+    monkeypatch.setattr(collector, "commit_of", lambda _path, _revision: "one")
+    monkeypatch.setattr(collector, "rows", lambda *_arguments: iter(parts))
+    source = HuggingFaceSource(kind="hugging_face", path="a/b", license="MIT", uri_field="url")
+    collect(HuggingFace(source), tmp_path / "one")
+    collect(HuggingFace(source), tmp_path / "two", before=tmp_path / "one")
+    samples = samples_in(tmp_path / "two")
+    assert [sample.text for sample in samples] == [row["text"] for row in parts]
+    assert {sample.cluster_id for sample in samples} == {"https://a.example/long"}

@@ -8,6 +8,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,12 +36,15 @@ class Jsonl:
         self._source = source
         self._path = Path(source.path).expanduser()
         self.name = f"the table {self._path}"
+        self._left_bytes = source.max_bytes
+        """Of all files together."""
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every row that has a text."""
         endings = tuple(suffix + packed for suffix in SUFFIXES for packed in PACKED)
         files = files_below(self._path, endings, visit)
-        rows = (row for name, path in files for row in self._rows(name, path))
+        within = takewhile(lambda _file: self._left_bytes > 0, files)
+        rows = (row for name, path in within for row in self._rows(name, path))
         yield from documents_of_rows(rows, self._source, visit)
 
     def state(self) -> Iterator[Mapping[str, Any]]:
@@ -61,17 +65,16 @@ class Jsonl:
 
     def _lines(self, place: str, stream: IO[bytes]) -> Iterator[Row]:
         most = self._source.max_document_bytes
-        budget = self._source.max_bytes
         number = 0
         while line := stream.readline(most + 1):
             number += 1
-            budget -= len(line)
+            self._left_bytes -= len(line)
             is_whole = line.endswith(b"\n") or len(line) <= most
             yield f"{place}#{number}", _parsed(line) if is_whole else SkipReason.TOO_LARGE
-            while not is_whole and budget > 0 and (rest := stream.readline(1 << 20)):
-                budget -= len(rest)
+            while not is_whole and self._left_bytes > 0 and (rest := stream.readline(1 << 20)):
+                self._left_bytes -= len(rest)
                 is_whole = rest.endswith(b"\n")
-            if budget <= 0:
+            if self._left_bytes <= 0:
                 yield f"{place}#{number + 1}", SkipReason.OVER_BUDGET
                 return
 

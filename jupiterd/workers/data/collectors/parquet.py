@@ -47,7 +47,7 @@ class Parquet:
         source = self._source
         wanted = {source.field, source.license_field, source.cluster_field, source.uri_field}
         try:
-            with library.ParquetFile(path) as file:
+            with library.parquet.ParquetFile(path) as file:
                 columns = [column for column in file.schema_arrow.names if column in wanted]
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
                     for row in batch.to_pylist():
@@ -55,7 +55,7 @@ class Parquet:
                         yield f"{place}#{number}", row
         except FileNotFoundError:
             yield place, SkipReason.VANISHED
-        except (OSError, ValueError):  # pyarrow's own errors are one of these
+        except (OSError, ValueError, library.ArrowException):  # the last: what it can't read yet
             yield place, SkipReason.BROKEN
 
 
@@ -64,10 +64,11 @@ _Library = Any
 
 def _library() -> _Library:
     try:
-        from pyarrow import parquet  # pyright: ignore[reportMissingImports] - an extra of its own
+        import pyarrow  # pyright: ignore[reportMissingImports] - an extra of its own
+        import pyarrow.parquet  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             "Parquet files need the package pyarrow, which isn't installed",
             "pip install pyarrow on one of the machines, or give it a .jsonl file",
         ) from error
-    return parquet
+    return pyarrow

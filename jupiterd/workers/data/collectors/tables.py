@@ -34,7 +34,7 @@ def documents_of_rows(
             visit.skips.add(place, SkipReason.OVER_BUDGET)
             break
         try:
-            document = _document(place, row, source, revision)
+            document = _document(place, number, row, source, revision)
         except UnreadableError as error:
             visit.skips.add(place, error.reason)
             continue
@@ -45,7 +45,11 @@ def documents_of_rows(
 
 
 def _document(
-    place: str, row: Mapping[str, Any] | SkipReason, source: TableSource, revision: str
+    place: str,
+    number: int,
+    row: Mapping[str, Any] | SkipReason,
+    source: TableSource,
+    revision: str,
 ) -> Document:
     if isinstance(row, SkipReason):
         raise UnreadableError(row)
@@ -54,10 +58,10 @@ def _document(
         raise UnreadableError(SkipReason.EMPTY)
     if len(text) > source.max_document_bytes:
         raise UnreadableError(SkipReason.TOO_LARGE)
-    uri = _told(row, source.uri_field) or place
+    page = _told(row, source.uri_field)
     return Document(
-        uri=uri,
-        cluster_id=_told(row, source.cluster_field) or uri,
+        uri=f"{page}#{number}" if page else place,  # several rows may be of one page
+        cluster_id=_told(row, source.cluster_field) or page or place,
         text=text,
         source_hash=blake3(text.encode("utf-8", "surrogatepass")).hexdigest(),
         license=_license(row, source),

@@ -6,7 +6,7 @@ their own: bounds, robots.txt and private addresses are looked at for each. Does
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -22,6 +22,9 @@ from jupiterd.workers.data.work_queue import Item, WorkQueue
 
 MAX_TRIES = 3
 """A page over which this worker was ended so often is given up."""
+
+_ASKED_IN_TROUBLE = 2
+"""So often a page is asked for that can't be had just now, the last time after all others."""
 
 MAX_REDIRECTS = 5
 
@@ -92,6 +95,10 @@ class Outcome:
     fetched_at: str = ""
     links: Sequence[str] = ()
     sitemaps: Sequence[str] = ()
+    was_counted: bool = False
+    """As one of the pages that may be fetched."""
+    read_bytes: int = 0
+    """Over the network, until this was known."""
 
     def packed(self) -> bytes:
         """Return it as a result of the queue."""
@@ -132,35 +139,61 @@ class Crawl:
     robots: Robots
     known: Mapping[str, _Known] = field(default_factory=dict[str, _Known])
     pages: int = 0
-    """Fetched so far."""
+    """Begun so far, those before this process included."""
+    done: int = 0
+    """Addresses of which it is known what came of them."""
+    _postponed: set[str] = field(default_factory=set[str])
+    """Keys of what is asked for once more, after all others."""
 
     def run(self) -> None:
         """Fetch until nothing is left within the bounds."""
-        self.queue.release()  # who held leases here has been killed
-        self.pages = sum(key.startswith(_PAGE) for key, _ in self.queue.results())
+        for _, outcome in self.outcomes():
+            self.done += 1
+            self.pages += outcome.was_counted
+            self.fetcher.read_bytes += outcome.read_bytes
+        for _ in range(_ASKED_IN_TROUBLE):
+            self.queue.release()  # held by who has been killed, or by what was postponed
+            self._go_on()
+
+    def _go_on(self) -> None:
         while items := self.queue.lease(_BATCH, is_begun=False):
             # Hosts whose turn has come are asked first, so that none waits for another's pause.
             places = sorted(map(Place.of, items), key=lambda place: self.fetcher.wait_s(place.url))
             for place in places:
-                outcome = self._outcome(place, self.queue.take(place.key).tries)
-                self.queue.finish([(place.key, outcome.packed())], self._further(place, outcome))
-                total, done = self.queue.counts()
-                self.visit.progress(done, max(done + 1, total), "pages")
+                self._do(place)
+                self.visit.progress(self.done, max(self.done + 1, self.queue.size()), "pages")
+
+    def _do(self, place: Place) -> None:
+        pages, read_bytes = self.pages, self.fetcher.read_bytes
+        outcome = self._outcome(place, self.queue.take(place.key).tries)
+        if outcome is None:
+            self._postponed.add(place.key)  # and it stays leased
+            return
+        outcome = replace(
+            outcome,
+            was_counted=self.pages > pages or place.key in self._postponed,
+            read_bytes=self.fetcher.read_bytes - read_bytes,
+        )
+        self.queue.finish([(place.key, outcome.packed())], self._further(place, outcome))
+        self.done += 1
 
     def outcomes(self) -> Iterator[tuple[str, Outcome]]:
         """Yield what came of each key, in their order."""
         for key, value in self.queue.results():
             yield key, Outcome.of(value)
 
-    def _outcome(self, place: Place, tries: int) -> Outcome:
+    def _outcome(self, place: Place, tries: int) -> Outcome | None:
+        """Return what came of it; None where it is to be asked for once more."""
         known = self.known.get(place.key, _Known())
         try:
             self._check(place, tries)
             return self._fetched(place, known)
         except UnreadableError as error:
-            before = self.visit.previous.sample(place.url)
-            if error.reason in _MAY_COME_BACK and before is not None:
-                return self._kept(known, str(error.reason))
+            if error.reason in _MAY_COME_BACK:
+                if tries < _ASKED_IN_TROUBLE:
+                    return None
+                if self.visit.previous.sample(place.url) is not None:
+                    return self._kept(known, str(error.reason))
             return Outcome(reason=str(error.reason))
 
     def _check(self, place: Place, tries: int) -> None:
@@ -172,7 +205,7 @@ class Crawl:
             raise UnreadableError(SkipReason.OUT_OF_BOUNDS)
         if self.fetcher.read_bytes >= self.reach.max_bytes:
             raise UnreadableError(SkipReason.OVER_BUDGET)
-        if place.kind == _PAGE:
+        if place.kind == _PAGE and place.key not in self._postponed:
             if self.pages >= self.reach.max_pages:
                 raise UnreadableError(SkipReason.TOO_MANY)
             self.pages += 1
@@ -240,7 +273,7 @@ class Crawl:
         if outcome.redirect:
             further = Place(place.kind, outcome.redirect, place.depth, place.hops + 1)
             return [further.packed()]
-        if self.queue.counts()[0] > self.reach.max_pages * KNOWN_PER_PAGE + _BATCH:
+        if self.queue.size() > self.reach.max_pages * KNOWN_PER_PAGE + _BATCH:
             return []
         sitemaps = [Place(_SITEMAP, url) for url in _all_normalised(outcome.sitemaps)]
         depth = place.depth + (place.kind == _PAGE)

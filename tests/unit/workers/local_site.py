@@ -34,6 +34,8 @@ class LocalSite:
 
     def __init__(self):
         self.replies: dict[str, Reply] = {}
+        self.afterwards: dict[str, Reply] = {}
+        """What it says at a path from the second time on."""
         self.asked: list[str] = []
         self.statuses: Counter[int] = Counter()
         self.agents: set[str] = set()
@@ -63,6 +65,8 @@ def serving():
             site.agents.add(self.headers["User-Agent"])
             site.hosts.add(self.headers["Host"])
             reply = site.replies.get(self.path) or Reply("not here", 404)
+            if self.path in site.afterwards:
+                site.replies[self.path] = site.afterwards.pop(self.path)
             etag = f'"{hash(reply.body)}"'
             if reply.status == 200 and self.headers.get("If-None-Match") == etag:
                 reply = Reply(b"", 304)

@@ -26,7 +26,7 @@ from tests.unit.workers.collecting import (
     skipped,
     texts_in,
 )
-from tests.unit.workers.local_site import page, serving
+from tests.unit.workers.local_site import LONG, page, serving
 
 pytestmark = pytest.mark.net
 
@@ -234,6 +234,36 @@ def test_a_site_that_vanishes_half_way_keeps_what_was_had_before(site, tmp_path)
     assert paths_in(site, tmp_path / "fresh") == ["/", "/b?x=1"]
 
 
+def in_trouble_once(site, path, status, **headers):
+    """Let the page be had only when it is asked for a second time."""
+    whole = site.replies[path]
+    site.put(path, "later", status=status, **headers)
+    site.afterwards[path] = whole
+
+
+@pytest.mark.parametrize("status", [429, 503, 408])
+def test_a_page_that_cannot_be_had_just_now_is_asked_for_once_more_at_the_end(
+    site, tmp_path, status
+):
+    small_site(site)
+    in_trouble_once(site, "/a", status)
+    gather(site, tmp_path, max_pages=6)
+    assert paths_in(site, tmp_path) == ["/", "/a", "/b?x=1", "/deep", "/deeper"]
+    assert site.asked.count("/a") == 2
+    assert site.asked.index("/missing") < len(site.asked) - 1 - site.asked[::-1].index("/a")
+
+
+def test_a_page_that_never_answers_is_asked_for_twice_and_counts_as_one(site, tmp_path):
+    site.put("/", page("Home", "/bad", "/a", "/b"))
+    for name in "ab":
+        site.put(f"/{name}", page(f"Page {name}"))
+    site.put("/bad", "out of order", status=500)
+    gather(site, tmp_path, max_pages=4)
+    assert paths_in(site, tmp_path) == ["/", "/a", "/b"]
+    assert skipped(tmp_path) == {f"{site.url}/bad": "unreachable"}
+    assert site.asked.count("/bad") == 2
+
+
 def test_a_site_that_is_not_there_is_tried_again_later(tmp_path):
     with serving() as site:
         web = source(site)
@@ -358,6 +388,30 @@ def test_a_crawl_that_was_ended_goes_on_where_it_was(site, tmp_path):
     collecting.collect(Site(source(site)), places, PARAMS)
     assert len(samples_in(tmp_path)) == 21
     assert first & set(site.asked) == {"/robots.txt"}
+
+
+@pytest.mark.parametrize("bound", [{"max_pages": 14}, {"max_bytes": 12 << 10}])
+def test_a_crawl_that_was_ended_has_the_bounds_of_one_that_was_not(site, tmp_path, bound):
+    """Addresses that were out of bounds count as no page, and what was read stays read."""
+    site.put("/", page("Home", *(f"/out/{number}" for number in range(5)), "/list"))
+    site.put("/list", page("List", *(f"/{number}" for number in range(20))))
+    for number in range(20):
+        site.put(f"/{number}", page(f"Page {number}", body=LONG * 10))
+        site.put(f"/out/{number}", status=302, Location=f"http://elsewhere.invalid/{number}")
+    gather(site, tmp_path / "whole", **bound)
+    assert 6 < len(samples_in(tmp_path / "whole")) < 20
+    places = Places(tmp_path / "ended", tmp_path / "ended" / "scratch")
+    places.scratch.mkdir(parents=True)
+    site.forget()
+
+    def stop(_seconds):
+        if len(site.asked) > 10:
+            raise WorkStoppedError("stopped")
+
+    with pytest.raises(WorkStoppedError):
+        collecting.collect(Site(source(site, delay_s=0.5, **bound)), places, PARAMS, pause=stop)
+    collecting.collect(Site(source(site, **bound)), places, PARAMS)
+    assert len(samples_in(tmp_path / "ended")) == len(samples_in(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize("seed", range(2))

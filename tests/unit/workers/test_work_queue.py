@@ -59,6 +59,8 @@ def test_an_item_put_twice_is_done_once(queue):
     put(queue, "a")
     assert queue.lease(1) == []
     assert queue.counts() == (1, 1)
+    put(queue, "a", "b", "b", "c")
+    assert queue.size() == queue.counts()[0] == 3
 
 
 def test_a_lease_that_has_run_out_is_somebody_elses_and_counts_as_a_try(queue, clock):

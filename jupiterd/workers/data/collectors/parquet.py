@@ -5,7 +5,7 @@ Owns the way to that library.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jupiterd.cycle.data_sources import ParquetSource
 from jupiterd.errors import MissingExtraError
@@ -15,6 +15,13 @@ from jupiterd.workers.data.collectors.tables import Row, documents_of_rows
 from jupiterd.workers.data.skips import SkipReason
 
 _BATCH_ROWS = 256
+
+
+class _Library(NamedTuple):
+    """What is used of pyarrow."""
+
+    ParquetFile: Any
+    ArrowException: type[Exception]
 
 
 class Parquet:
@@ -42,12 +49,12 @@ class Parquet:
         """Yield nothing: files are read again, and rows compared by their text."""
         return iter(())
 
-    def _rows(self, library: "_Library", name: str, path: Path) -> Iterator[Row]:
+    def _rows(self, library: _Library, name: str, path: Path) -> Iterator[Row]:
         place, number = f"parquet:{name}", 0
         source = self._source
         wanted = {source.field, source.license_field, source.cluster_field, source.uri_field}
         try:
-            with library.parquet.ParquetFile(path) as file:
+            with library.ParquetFile(path) as file:
                 columns = [column for column in file.schema_arrow.names if column in wanted]
                 for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
                     for row in batch.to_pylist():
@@ -59,16 +66,15 @@ class Parquet:
             yield place, SkipReason.BROKEN
 
 
-_Library = Any
-
-
 def _library() -> _Library:
     try:
-        import pyarrow  # pyright: ignore[reportMissingImports] - an extra of its own
-        import pyarrow.parquet  # pyright: ignore[reportMissingImports]
+        from pyarrow import (  # pyright: ignore[reportMissingImports] - an extra of its own
+            ArrowException,
+            parquet,
+        )
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             "Parquet files need the package pyarrow, which isn't installed",
             "pip install pyarrow on one of the machines, or give it a .jsonl file",
         ) from error
-    return pyarrow
+    return _Library(parquet.ParquetFile, ArrowException)

@@ -2,7 +2,7 @@
 
 Owns the split, which happens as each document is read, before anything else sees its text, the
 licence policy, and what is kept for the next round. Doesn't know kinds of sources (`collectors`),
-judge quality (`filter` does), nor know what either half is used for.
+judge quality (`clean` does), nor know what either half is used for.
 
 params: source and holdout (as in the domain file), language, license_policy, fetched_at,
 purged (a source that is named there isn't read: all outputs are empty)

@@ -42,7 +42,11 @@ class Copy:
 
 
 def of_record(cycles: Collection[CycleState]) -> frozenset[ArtifactId]:
-    """Return every checkpoint that is kept, and what rounds train on: tokenizers and shards."""
+    """Return every checkpoint that is kept, what rounds train on, and what work goes on from.
+
+    Later rounds need what earlier ones made: the text held out in the first, samples, what was
+    collected and in which state its source was. Once a run is over, its data set is what counts.
+    """
     return frozenset(each for cycle in cycles for each in _made(cycle) if each) - unneeded(cycles)
 
 
@@ -53,6 +57,9 @@ def _made(cycle: CycleState) -> Iterator[ArtifactId]:
     for manifest in cycle.manifests.values():
         yield manifest.tokenizer
         yield from manifest.shards
+    if not cycle.finished:
+        for done in cycle.completed.values():
+            yield from done.outputs.values()
     if cycle.prepared is not None:
         yield from cycle.prepared.outputs.values()
 

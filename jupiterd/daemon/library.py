@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from jupiterd.cluster.pace import Pace
+from jupiterd.daemon.artifact_service import MAX_IDS
 from jupiterd.daemon.clock import now_s, wall_s
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.errors import JupiterError, NotFoundError
@@ -36,6 +37,7 @@ OTHERS_TIMEOUT_S = 0.1
 SOON_S = 0.5
 
 COPY_TIMEOUT_S = 120.0
+"""What came of a copy by then isn't lost: whoever asks again has it go on from there."""
 
 
 class Library:
@@ -83,6 +85,10 @@ class Library:
         self.store.note_use(artifact, wall_s())
         return self.store.path(artifact)
 
+    def part_bytes(self, most_bytes: int) -> int:
+        """Return how much to send at once before giving way."""
+        return self._pace.part_bytes(most_bytes)
+
     async def give_way(self, size_bytes: int, took_s: float) -> None:
         """Wait as long as is due after a part of an artifact was sent."""
         pause_s = self._pace.pause_s(now_s(), size_bytes, took_s, trains=self._trains())
@@ -100,7 +106,8 @@ class Library:
     async def mend(self, artifact: ArtifactId) -> None:
         """Fetch what is damaged of an artifact from somebody who has it.
 
-        Where nobody in reach does, all stays as it is: the rest of it is better than nothing.
+        Where nobody in reach does, all is as it was: the rest of it is better than nothing, and may
+        be just what another one's damaged copy lacks.
         """
         if artifact in self._in_repair or not self.store.holds(artifact):
             return
@@ -111,13 +118,21 @@ class Library:
                 return
             self.known_whole.discard(artifact)
             await asyncio.to_thread(self.store.set_aside, artifact)
-            await self.ensure(artifact)
+            await self._mended(artifact)
             log.warning("artifact_mended", extra={"artifact": short(artifact)})
         except JupiterError as error:
             extra = {"artifact": short(artifact), "reason": error.message}
             log.warning("artifact_not_mended", extra=extra)
         finally:
             self._in_repair.discard(artifact)
+
+    async def _mended(self, artifact: ArtifactId) -> None:
+        try:
+            await self.ensure(artifact)
+        except JupiterError:
+            async with self.store.arrival(artifact):
+                await asyncio.to_thread(self.store.put_back, artifact)
+            raise
 
     async def is_in_reach(self, artifact: ArtifactId) -> bool:
         """Say whether this node or one that can be reached holds an artifact."""
@@ -137,16 +152,24 @@ class Library:
     async def held_by(
         self, node: NodeId, artifacts: Sequence[ArtifactId]
     ) -> tuple[NodeId, frozenset[ArtifactId], int] | None:
-        """Return a node, what it has of these, and its free bytes; None where it doesn't say."""
+        """Return a node, what it has of these, and its free bytes; None where it doesn't say.
+
+        It is asked as often as it takes to ask for all of them.
+        """
         if node == self._peers.own:
             held = await asyncio.to_thread(lambda: frozenset(filter(self.store.holds, artifacts)))
             return node, held, self.store.free_bytes()
         if (peer := self._peers.get(node)) is None:
             return None
-        request = artifact_pb2.HaveRequest(ids=artifacts)
+        found: set[ArtifactId] = set()
+        free_bytes = 0
         with contextlib.suppress(grpc.aio.AioRpcError):
-            reply = await peer.channels.bulk.Have(request, timeout=ASK_TIMEOUT_S)
-            return node, frozenset(map(ArtifactId, reply.ids)), reply.free_bytes
+            for start in range(0, len(artifacts), MAX_IDS):
+                request = artifact_pb2.HaveRequest(ids=artifacts[start : start + MAX_IDS])
+                reply = await peer.channels.bulk.Have(request, timeout=ASK_TIMEOUT_S)
+                found.update(map(ArtifactId, reply.ids))
+                free_bytes = reply.free_bytes
+            return node, frozenset(found), free_bytes
         return None
 
     async def ensure_all(self, inputs: Mapping[str, ArtifactId]) -> dict[str, str]:
@@ -161,18 +184,21 @@ class Library:
         chosen = list(nodes)
         made = 0
         for artifact in artifacts:
-            copies = await asyncio.gather(*(self._copy_to(node, artifact) for node in chosen))
-            made += sum(copies)
+            copies = await asyncio.gather(*(self.copy_to(node, artifact) for node in chosen))
+            made += copies.count(True)
         return made
 
-    async def _copy_to(self, node: NodeId, artifact: ArtifactId) -> bool:
+    async def copy_to(self, node: NodeId, artifact: ArtifactId) -> bool | None:
+        """Have a node fetch an artifact; None where it hasn't refused, but isn't done in time."""
         peer = self._peers.get(node)
         if peer is None:
             return False
         request = artifact_pb2.ReplicateRequest(id=artifact)
-        with contextlib.suppress(grpc.aio.AioRpcError), peer.channels.in_use() as channels:
-            return (await channels.bulk.Replicate(request, timeout=COPY_TIMEOUT_S)).held
-        return False
+        try:
+            with peer.channels.in_use() as channels:
+                return (await channels.bulk.Replicate(request, timeout=COPY_TIMEOUT_S)).held
+        except grpc.aio.AioRpcError as error:
+            return None if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED else False
 
     async def _holders(self, artifact: ArtifactId) -> list[Peer]:
         """Return who has it, or some of it; whoever doesn't answer holds nobody up once one has."""

@@ -13,9 +13,9 @@ from jupiterd.cluster.copies import (
     copies_to_make,
     of_record,
 )
-from jupiterd.cluster.facts import ManifestFrozen
+from jupiterd.cluster.facts import CycleFailed, ManifestFrozen
 from jupiterd.ids import ArtifactId
-from tests.unit.cluster.building import CYCLE, NODES, checkpoint
+from tests.unit.cluster.building import CYCLE, NODES, checkpoint, training, work_done
 from tests.unit.cluster.test_retention import line, run_of
 
 ROOM_BYTES = 10 * LITTLE_BYTES
@@ -35,6 +35,16 @@ def test_checkpoints_that_are_kept_and_what_rounds_train_on_are_of_record() -> N
     other = run_of(checkpoint("k1", "", tokens=7))
     assert "k1" in of_record([run_of(*line(5)), other])
     assert of_record([]) == frozenset()
+
+
+def test_what_work_of_a_run_that_goes_on_has_made_is_of_record_until_it_is_over() -> None:
+    collected = replace(
+        work_done("collect"), outputs={"holdout": ArtifactId("h"), "state": ArtifactId("s")}
+    )
+    run = run_of(training(), collected)
+    assert of_record([run]) == {"h", "s"}
+    run.apply(CycleFailed(CYCLE, "full", "no room", ""), (1, NODES[0], "u", 9))
+    assert of_record([run]) == frozenset()
 
 
 def test_what_one_node_alone_has_goes_to_another() -> None:

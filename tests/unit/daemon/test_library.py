@@ -84,6 +84,24 @@ async def test_a_damaged_copy_that_is_the_only_one_stays_for_what_is_whole_of_it
         assert not two.library.store.holds(artifact)
 
 
+async def test_two_copies_with_the_same_damage_both_go_on_serving_what_is_whole_of_them(
+    tmp_path: Path,
+) -> None:
+    async with three(tmp_path) as (one, two, third):
+        artifact, content = taken_in(one, tmp_path)
+        await two.library.ensure(artifact)
+        for node in (one, two):
+            flip(node, artifact, 4 * CHUNK_BYTES + 17)
+        await one.library.mend(artifact)
+        assert one.library.store.holds(artifact)
+        assert two.library.store.holds(artifact)
+        peer = third.peers.require(one.identity.node_id)
+        source = PeerArtifactSource("it", peer.channels.bulk)
+        first = [(0, CHUNK_BYTES)]
+        pieces = [bytes(piece.data) async for piece in source.fetch(artifact, first)]
+        assert b"".join(pieces) == content[:CHUNK_BYTES]
+
+
 async def test_two_who_want_the_same_at_once_get_it(tmp_path: Path) -> None:
     async with three(tmp_path) as (one, two, third):
         artifact, content = taken_in(one, tmp_path)

@@ -1,11 +1,19 @@
 """Second copies, when a holder has gone."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from jupiterd.cluster import copies
-from jupiterd.daemon.upkeep import Upkeep
+from jupiterd.daemon import artifact_service, library
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.upkeep import REFUSED_S, Upkeep
+from jupiterd.errors import DiskFullError
+from jupiterd.ids import ArtifactId, NodeId
 from tests.unit.cluster.building import checkpoint, data_asked, training
 from tests.unit.daemon.test_library import taken_in, three
 from tests.unit.daemon.two_nodes import lead
@@ -30,19 +38,124 @@ async def test_what_one_node_alone_has_is_copied_to_another_and_then_nobody_is_a
         await one.journal.append(1, [data_asked(), training(), checkpoint(artifact)])
         upkeep = Upkeep(one)
         upkeep._alive = one.library._alive()
-        await upkeep.look(leading)
+        await upkeep.look(leading, 0.0)
         (second,) = [node for node in others if node.library.store.holds(artifact)]
         assert not any(node.library.store.holds(unnamed) for node in others)
-        await upkeep.look(leading)  # all is well
+        await upkeep.look(leading, 0.0)  # all is well
         asked: list[object] = []
         monkeypatch.setattr(one.library, "held_by", asked.append)
-        await upkeep.look(leading)
+        await upkeep.look(leading, 0.0)
         assert asked == []
         monkeypatch.undo()
         monkeypatch.setattr(copies, "LITTLE_BYTES", 1)
         one.library.store.remove(artifact)  # as if its machine had gone
         upkeep._alive = frozenset(node.identity.node_id for node in (one, *others[:1], *others[1:]))
         upkeep._seen = None
-        await upkeep.look(leading)
+        await upkeep.look(leading, 0.0)
         assert sum(node.library.store.holds(artifact) for node in nodes) == 2
         assert second.library.store.holds(artifact)
+
+
+@asynccontextmanager
+async def led_by_the_first_with_a_checkpoint(
+    folder: Path,
+) -> AsyncGenerator[tuple[tuple[Node, Node, Node], Leading, ArtifactId]]:
+    async with three(folder) as nodes:
+        one = nodes[0]
+        artifact, _ = taken_in(one, folder)
+        await lead(one)
+        leading = one.leading
+        assert leading is not None
+        leading.answering = one.library._alive
+        await one.journal.append(1, [data_asked(), training(), checkpoint(artifact)])
+        yield nodes, leading, artifact
+
+
+def holders(nodes: tuple[Node, ...], artifact: ArtifactId) -> int:
+    return sum(node.library.store.holds(artifact) for node in nodes)
+
+
+class Full:
+    """A node's wish to fetch nothing, for as long as its disk is full."""
+
+    def __init__(self, nodes: tuple[Node, ...]) -> None:
+        self.is_full, self.asked = True, 0
+        for node in nodes:
+            self._fill(node)
+
+    def _fill(self, node: Node) -> None:
+        ensure = node.library.ensure
+
+        async def ensure_unless_full(artifact: ArtifactId) -> Path:
+            self.asked += 1
+            if self.is_full:
+                raise DiskFullError("no room left")
+            return await ensure(artifact)
+
+        node.library.ensure = ensure_unless_full
+
+
+async def test_who_refused_is_asked_again_after_an_hour_and_not_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "LITTLE_BYTES", 1)
+    async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
+        upkeep, others = Upkeep(nodes[0]), Full(nodes[1:])
+        upkeep._alive = nodes[0].library._alive()
+        for _ in range(4):
+            await upkeep.look(leading, 0.0)
+        assert (others.asked, holders(nodes, artifact)) == (2, 1)
+        others.is_full = False
+        await upkeep.look(leading, REFUSED_S - 1)
+        assert others.asked == 2
+        await upkeep.look(leading, REFUSED_S)
+        assert holders(nodes, artifact) == 2
+
+
+async def test_who_refused_is_asked_again_once_others_are_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "LITTLE_BYTES", 1)
+    async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
+        upkeep, others = Upkeep(nodes[0]), Full(nodes[1:])
+        upkeep._alive = nodes[0].library._alive()
+        await upkeep.look(leading, 0.0)
+        others.is_full = False
+        upkeep._refused = dict.fromkeys(
+            (copies.Copy(artifact, node.identity.node_id) for node in nodes[1:]), 0.0
+        )
+        upkeep._alive |= {NodeId("somebody who came")}
+        await upkeep.look(leading, 1.0)
+        assert holders(nodes, artifact) == 2
+
+
+async def test_a_copy_that_takes_longer_than_one_call_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "LITTLE_BYTES", 1)
+    async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
+        upkeep = Upkeep(nodes[0])
+        upkeep._alive = nodes[0].library._alive()
+        store = nodes[0].library.store
+        monkeypatch.setattr(library, "COPY_TIMEOUT_S", 0.2)
+        for node in nodes[1:]:
+            monkeypatch.setattr(node.library, "replicate", never)
+        await upkeep.look(leading, 0.0)
+        monkeypatch.undo()
+        monkeypatch.setattr(copies, "LITTLE_BYTES", 1)
+        await upkeep.look(leading, 1.0)
+        assert holders(nodes, artifact) == 2
+        assert store.holds(artifact)
+
+
+async def never(_artifact: ArtifactId, _asker: NodeId) -> None:
+    await asyncio.Event().wait()
+
+
+async def test_a_node_says_what_it_has_of_more_than_one_call_can_ask_for(tmp_path: Path) -> None:
+    async with three(tmp_path) as (one, two, _):
+        held = taken_in(two, tmp_path)[0]
+        unknown = [ArtifactId(f"{number:064x}") for number in range(artifact_service.MAX_IDS)]
+        told = await one.library.held_by(two.identity.node_id, [*unknown, held])
+        assert told is not None
+        assert told[1] == {held}

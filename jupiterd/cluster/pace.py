@@ -11,6 +11,11 @@ from typing import Final
 BURST_S: Final = 0.1
 """Whoever sent nothing may be so far ahead of the rate."""
 
+PARTS_A_SECOND: Final = 8
+"""At the rate that people set: whoever else waits for a part hears from us soon."""
+
+LEAST_PART_BYTES: Final = 16 << 10
+
 MAX_PAUSE_S: Final = 1.0
 """A link that was stuck for long isn't left alone for as long again."""
 
@@ -23,6 +28,12 @@ class Pace:
         self._bytes_per_s = bytes_per_s
         self._training_share = training_share
         self._due_s = float("-inf")
+
+    def part_bytes(self, most_bytes: int) -> int:
+        """Return how much to send at once before waiting; all transfers share the rate."""
+        if not self._bytes_per_s:
+            return most_bytes
+        return min(most_bytes, max(LEAST_PART_BYTES, int(self._bytes_per_s / PARTS_A_SECOND)))
 
     def pause_s(self, now_s: float, size_bytes: int, took_s: float, *, trains: bool) -> float:
         """Return how long to wait after a part of that size, which took so long to send."""

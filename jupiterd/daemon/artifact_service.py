@@ -32,6 +32,9 @@ PIECE_BYTES: Final = 1024 << 10
 """Of what is read at once, so much is in one message."""
 
 FETCHES_PER_PEER: Final = 4
+TURN_TOLD_S: Final = 5.0
+"""Whoever waits for its turn hears that we are there so often: silence would count as a stall."""
+
 MAX_RANGES: Final = 4096
 MAX_IDS: Final = 4096
 
@@ -45,6 +48,10 @@ class Shelf(Protocol):
 
     async def replicate(self, artifact: ArtifactId, asker: NodeId, /) -> None:
         """Bring an artifact here on a member's wish."""
+        ...
+
+    def part_bytes(self, most_bytes: int, /) -> int:
+        """Return how much to send at once before giving way."""
         ...
 
     async def give_way(self, size_bytes: int, took_s: float) -> None:
@@ -74,10 +81,12 @@ class ArtifactService(ArtifactsServicer):
     ) -> artifact_pb2.HaveReply:
         """Say which of these artifacts are complete here."""
         await self._member(context)
-        held = [one for one in request.ids[:MAX_IDS] if self._store.holds(ArtifactId(one))]
-        growing = [one for one in request.ids[:MAX_IDS] if self._store.growing(ArtifactId(one))]
+        asked = [ArtifactId(one) for one in request.ids[:MAX_IDS]]
+        held = await asyncio.to_thread(lambda: [*filter(self._store.holds, asked)])
         return artifact_pb2.HaveReply(
-            ids=held, growing=growing, free_bytes=self._store.free_bytes()
+            ids=held,
+            growing=filter(self._store.growing, asked),
+            free_bytes=self._store.free_bytes(),
         )
 
     async def GetManifest(
@@ -113,31 +122,45 @@ class ArtifactService(ArtifactsServicer):
     async def Fetch(  # pyright: ignore[reportIncompatibleMethodOverride] - see `artifact_wire`
         self, request: artifact_pb2.FetchRequest, context: _Context
     ) -> AsyncIterator[Piece]:
-        """Send the byte ranges in their order; a fifth call of one peer waits for its turn."""
+        """Send the byte ranges in their order; a fifth call of one peer waits for its turn.
+
+        It gets pieces of nothing meanwhile.
+        """
         peer = await self._member(context)
         if len(request.ranges) > MAX_RANGES:
             await _refuse(context, UsageError(f"more than {MAX_RANGES} ranges were asked for"))
-        async with self._fetches[peer]:
-            try:
-                reading = await asyncio.to_thread(Reading, self._store, ArtifactId(request.id))
-                ranges = [(wanted.offset, wanted.length) for wanted in request.ranges]
-                await asyncio.to_thread(reading.check, ranges)
-            except JupiterError as error:
-                await _refuse(context, error)
-            async for piece in self._pieces(reading, ranges, context):
+        turn = self._fetches[peer]
+        while not await _has_come(turn):
+            yield Piece(0, b"")
+        try:
+            async for piece in self._asked_for(request, context):
                 yield piece
+        finally:
+            turn.release()
+
+    async def _asked_for(
+        self, request: artifact_pb2.FetchRequest, context: _Context
+    ) -> AsyncIterator[Piece]:
+        try:
+            reading = await asyncio.to_thread(Reading, self._store, ArtifactId(request.id))
+            ranges = [(wanted.offset, wanted.length) for wanted in request.ranges]
+            await asyncio.to_thread(reading.check, ranges)
+        except JupiterError as error:
+            await _refuse(context, error)
+        async for piece in self._pieces(reading, ranges, context):
+            yield piece
 
     async def _pieces(
         self, reading: Reading, ranges: list[tuple[int, int]], context: _Context
     ) -> AsyncIterator[Piece]:
-        clock = asyncio.get_running_loop().time
+        clock, part_bytes = asyncio.get_running_loop().time, self._shelf.part_bytes(PIECE_BYTES)
         try:
             async for offset, data in read_ahead(reading, ranges):
                 view = memoryview(data)
-                began_s = clock()
-                for start in range(0, len(view), PIECE_BYTES):
-                    yield Piece(offset + start, view[start : start + PIECE_BYTES])
-                await self._shelf.give_way(len(view), clock() - began_s)
+                for start in range(0, len(view), part_bytes):
+                    part, began_s = view[start : start + part_bytes], clock()
+                    yield Piece(offset + start, part)
+                    await self._shelf.give_way(len(part), clock() - began_s)
         except JupiterError as error:
             if isinstance(error, CorruptArtifactError):
                 self._shelf.note_damage(reading.artifact)
@@ -160,6 +183,14 @@ class ArtifactService(ArtifactsServicer):
         if not self._is_member(peer):
             await _refuse(context, RefusedError(f"node {peer[:8]} is no member of this cluster"))
         return peer
+
+
+async def _has_come(turn: asyncio.Semaphore) -> bool:
+    try:
+        async with asyncio.timeout(TURN_TOLD_S):
+            return await turn.acquire()
+    except TimeoutError:
+        return False
 
 
 async def _refuse(context: _Context, error: JupiterError) -> Never:

@@ -184,7 +184,7 @@ class Gathering:
         assembly = Assembly(self._partial.manifest, chunks)
         async with _closing(source.fetch(self._artifact, assembly.ranges)) as pieces:
             while piece := await self._next_piece(source, pieces):
-                if complete := assembly.feed(*piece):
+                if piece[1] and (complete := assembly.feed(*piece)):  # nothing: wait for our turn
                     await self._write(complete)
         if assembly.is_waiting:
             raise PeerUnreachableError(f"{source.name} ended the transfer before all of it came")

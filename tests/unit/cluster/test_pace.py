@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cluster.pace import BURST_S, MAX_PAUSE_S, Pace
+from jupiterd.cluster.pace import BURST_S, LEAST_PART_BYTES, MAX_PAUSE_S, Pace
 
 
 def test_without_a_rate_and_a_gang_nothing_waits() -> None:
@@ -34,3 +34,17 @@ def test_while_a_gang_runs_artifacts_have_their_share_of_the_time(share: float) 
 
 def test_a_link_that_was_stuck_is_not_left_alone_for_as_long_again() -> None:
     assert Pace(0, 0.1).pause_s(0.0, 1, 60.0, trains=True) == MAX_PAUSE_S
+
+
+@pytest.mark.parametrize("mbit_per_s", [1, 10, 100])
+def test_of_many_transfers_at_a_rate_none_waits_for_long(mbit_per_s: int) -> None:
+    pace = Pace(mbit_per_s * 125_000, 1.0)
+    part_bytes = pace.part_bytes(1 << 20)
+    pauses_s = [pace.pause_s(0.0, part_bytes, 0.0, trains=False) for _ in range(12)]
+    assert max(pauses_s) < 2.0
+
+
+def test_parts_are_as_large_as_asked_where_no_rate_is_set_and_never_tiny() -> None:
+    assert Pace(0, 1.0).part_bytes(1 << 20) == 1 << 20
+    assert Pace(1e12, 1.0).part_bytes(1 << 20) == 1 << 20
+    assert Pace(1.0, 1.0).part_bytes(1 << 20) == LEAST_PART_BYTES

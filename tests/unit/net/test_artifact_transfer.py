@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.daemon import artifact_service
 from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.errors import (
     CorruptArtifactError,
@@ -42,6 +43,8 @@ class Machine:
         self.members: set[NodeId] = set()
         self.damaged: list[ArtifactId] = []
         self.wishes: list[tuple[ArtifactId, NodeId]] = []
+        self.given_way: list[int] = []
+        self.most_bytes = 1 << 30
         self.service = ArtifactService(self, self.members.__contains__)
         self.server = self.new_server()
         self.port = 0
@@ -55,8 +58,11 @@ class Machine:
     def note_damage(self, artifact: ArtifactId) -> None:
         self.damaged.append(artifact)
 
+    def part_bytes(self, most_bytes: int) -> int:
+        return min(most_bytes, self.most_bytes)
+
     async def give_way(self, size_bytes: int, took_s: float) -> None:
-        pass
+        self.given_way.append(size_bytes)
 
     async def replicate(self, artifact: ArtifactId, peer: NodeId) -> None:
         self.wishes.append((artifact, peer))
@@ -297,3 +303,36 @@ async def test_a_fifth_transfer_of_one_peer_waits_for_its_turn(
     assert (await anext(aiter(bulk.Fetch(request, timeout=10)))).offset == 0
     for call in calls:
         call.cancel()
+
+
+async def test_who_waits_for_its_turn_does_not_give_its_source_up(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artifact_service, "TURN_TOLD_S", 0.05)
+    one, two, _ = three
+    artifact, large = fill(one, tmp_path), fill_large(one, tmp_path)
+    bulk, (everything,) = two.to(one).bulk, [artifact_pb2.ByteRange(length=48 * CHUNK_BYTES)]
+    request = artifact_pb2.FetchRequest(id=large, ranges=[everything] * 10)
+    calls = [bulk.Fetch(request) for _ in range(4)]
+    for call in calls:
+        await anext(aiter(call))
+    fetching = asyncio.ensure_future(
+        fetch(two.store, artifact, [two.source(one, "one")], stall_s=0.5)
+    )
+    await asyncio.wait([fetching], timeout=1.5)
+    assert not fetching.done()
+    for call in calls:
+        call.cancel()
+    await fetching
+    assert whole(two, artifact) == whole(one, artifact)
+
+
+async def test_way_is_given_after_each_part_of_the_size_that_the_rate_allows(
+    three: tuple[Machine, Machine, Machine], tmp_path: Path
+) -> None:
+    one, two, _ = three
+    one.most_bytes = 64 << 10
+    artifact = fill(one, tmp_path)
+    await fetch(two.store, artifact, [two.source(one, "one")])
+    assert max(one.given_way) <= one.most_bytes
+    assert sum(one.given_way) == len(whole(one, artifact))

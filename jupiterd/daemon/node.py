@@ -164,7 +164,7 @@ class Node:
             ("compaction", self.journal.keep_compact()),
             ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
             ("upkeep", Upkeep(self).run()),
-            ("retention", Retention(self.journal, self.library.store, self.state_dir.curves).run()),
+            ("retention", Retention(self.journal, self.library.store, self.state_dir).run()),
         ):
             self._group.create_task(task, name=name)
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})

@@ -1,6 +1,7 @@
 """Giving up what nobody needs on this node, so that disks don't fill for ever.
 
-That is old checkpoints, what no fact names, fetches that were broken off, and old curves.
+That is old checkpoints, what no fact names, fetches that were broken off, old curves, and what
+workers left that nobody came back for.
 
 Owns the pace and the grace. Doesn't know which are needed (`cluster.retention`, `old_curves`), or
 how one goes.
@@ -8,12 +9,16 @@ how one goes.
 
 import asyncio
 import logging
-from pathlib import Path
+import math
+from collections.abc import Iterable
 
+from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.retention import strays, unneeded
 from jupiterd.daemon.clock import now_s, wall_s
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.old_curves import remove_old
+from jupiterd.daemon.scratch import remove_stale
+from jupiterd.daemon.state_dir import StateDir
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, short
 from jupiterd.store.artifacts import ArtifactStore
@@ -32,10 +37,10 @@ GRACE_S = 600.0
 class Retention:
     """Removes what has been unneeded for the whole grace."""
 
-    def __init__(self, journal: Journal, store: ArtifactStore, curves: Path) -> None:
+    def __init__(self, journal: Journal, store: ArtifactStore, state_dir: StateDir) -> None:
         """Take what is agreed on, and what goes by it."""
         self._journal = journal
-        self._curves = curves
+        self._state_dir = state_dir
         self._store = store
         self._since_s: dict[ArtifactId, float] = {}
         self._strays: frozenset[ArtifactId] = frozenset()
@@ -50,6 +55,7 @@ class Retention:
             if now_s() >= strays_at_s:
                 strays_at_s = now_s() + STRAYS_PERIOD_S
                 await self.look_at_strays(wall_s())
+                await asyncio.to_thread(remove_stale, self._state_dir.scratch)
 
     async def look(self, at_s: float) -> None:
         """Remove what was unneeded at every look for as long as the grace."""
@@ -65,27 +71,46 @@ class Retention:
         Nothing goes while this node is in no cluster that has ever worked: its ledger may be the
         wrong one. What was fetched in part and isn't any more goes after the same time.
         """
-        await asyncio.to_thread(self._store.remove_partial, at_s - STRAY_S)
-        state = self._journal.state
-        if not state.has_worked:
+        before_s = at_s - STRAY_S
+        await self._remove_partial(before_s)
+        if not self._journal.state.has_worked:
             return
-        held = await asyncio.to_thread(self._store.unused_since, at_s - STRAY_S)
-        found = strays(held, (fact for _, fact in state.placed()))
+        held = await asyncio.to_thread(self._store.unused_since, before_s)
+        version = self._journal.version
+        found = await self._unnamed(held)
         for artifact in found & self._strays:
-            await self._remove(artifact)
+            if self._journal.version != version:
+                version, found = self._journal.version, await self._unnamed(found)
+            if artifact in found:
+                await self._remove(artifact, before_s)
         self._strays = found
+
+    async def _remove_partial(self, before_s: float) -> None:
+        """Remove fetches that were broken off, of what isn't named or isn't needed any more.
+
+        What is named may have been set aside to be mended when this node went down.
+        """
+        partial = await asyncio.to_thread(self._store.partial_ids)
+        going = await self._unnamed(partial) | unneeded(self._journal.state.cycles.values())
+        await asyncio.to_thread(self._store.remove_partial, before_s, going)
+
+    async def _unnamed(self, artifacts: Iterable[ArtifactId]) -> frozenset[ArtifactId]:
+        """Return which of these no fact names; thousands of facts are read beside the loop."""
+        facts: list[Fact] = [fact for _, fact in self._journal.state.placed()]
+        return await asyncio.to_thread(strays, artifacts, facts)
 
     async def look_at_curves(self) -> None:
         """Remove those of runs that are over, but for the newest."""
         cycles = self._journal.state.cycles.items()
         running = {short(cycle) for cycle, state in cycles if not state.finished}
-        if gone := await asyncio.to_thread(remove_old, self._curves, running):
+        if gone := await asyncio.to_thread(remove_old, self._state_dir.curves, running):
             log.info("curves_removed", extra={"runs": ",".join(gone)})
 
-    async def _remove(self, artifact: ArtifactId) -> None:
+    async def _remove(self, artifact: ArtifactId, unused_since_s: float = math.inf) -> None:
         try:
-            await asyncio.to_thread(self._store.remove, artifact)
+            is_gone = await asyncio.to_thread(self._store.remove, artifact, unused_since_s)
         except JupiterError as error:
             log.warning("artifact_not_removed", extra={"reason": error.message})
             return
-        log.info("artifact_removed", extra={"artifact": short(artifact)})
+        if is_gone:
+            log.info("artifact_removed", extra={"artifact": short(artifact)})

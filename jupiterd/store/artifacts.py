@@ -10,10 +10,12 @@ never changed. Doesn't know where artifacts come from, or which are still needed
 
 import asyncio
 import contextlib
+import math
 import os
 import shutil
 import stat
-from collections.abc import Generator, Iterator
+import threading
+from collections.abc import Container, Generator, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -57,6 +59,8 @@ class ArtifactStore:
         self._room = room
         self._arrivals: WeakValueDictionary[ArtifactId, asyncio.Lock] = WeakValueDictionary()
         self._growing: dict[ArtifactId, Growth] = {}
+        self._going = threading.Lock()
+        """Held while it is decided that an artifact goes, and while one is found to be here."""
         self.manifest = lru_cache(maxsize=32)(self._read_manifest)
         """Return the decoded manifest; raises NotFoundError where it isn't held."""
         with written():
@@ -126,7 +130,7 @@ class ArtifactStore:
             if len(manifest_bytes) > MAX_MANIFEST_BYTES:
                 raise CorruptArtifactError(f"{source} is too large to be one artifact")
             artifact = artifact_id(manifest_bytes)
-            if not self.holds(artifact):
+            if not self._is_used_again(artifact):
                 draft = self._draft(artifact, source)
                 try:
                     (draft / _MANIFEST).write_bytes(manifest_bytes)
@@ -150,6 +154,13 @@ class ArtifactStore:
             sync_folder(draft.parent)
         self.manifest.cache_clear()
 
+    def put_back(self, artifact: ArtifactId) -> None:
+        """Hold a copy again that was set aside and couldn't be mended: most of it is whole."""
+        draft = self._root / "partial" / artifact
+        with written():
+            if not self.holds(artifact) and (draft / _MANIFEST).exists():
+                self._publish(draft, artifact)
+
     def free_bytes(self) -> int:
         """Return how much room is left on the disk."""
         return shutil.disk_usage(self._root).free
@@ -164,9 +175,9 @@ class ArtifactStore:
         manifest = decode(manifest_bytes)
         artifact = artifact_id(manifest_bytes)
         draft = self._root / "partial" / artifact
-        if not draft.exists():
-            self._room.check(self._root, manifest.size_bytes)
         with written():
+            if not draft.exists():
+                self._room.check(self._root, manifest.size_bytes)
             (draft / _FILES).mkdir(parents=True, exist_ok=True)
             os.utime(draft)
             (draft / _MANIFEST).write_bytes(manifest_bytes)
@@ -184,27 +195,47 @@ class ArtifactStore:
         """Return what was taken in, and last used, before that."""
         return [one for one in self.ids() if _is_older(self._place(one), wall_s)]
 
-    def remove_partial(self, wall_s: float) -> None:
-        """Throw away fetches that nobody has gone on with since then."""
-        for draft in (self._root / "partial").iterdir():
-            if draft.name not in self._growing and _is_older(draft, wall_s):
+    def partial_ids(self) -> list[ArtifactId]:
+        """Return what was begun and isn't all here."""
+        return [ArtifactId(draft.name) for draft in (self._root / "partial").iterdir()]
+
+    def remove_partial(self, wall_s: float, going: Container[ArtifactId]) -> None:
+        """Throw away fetches of these that nobody has gone on with since then."""
+        for artifact in self.partial_ids():
+            draft = self._root / "partial" / artifact
+            if artifact in going and artifact not in self._growing and _is_older(draft, wall_s):
                 shutil.rmtree(draft, ignore_errors=True)
 
-    def remove(self, artifact: ArtifactId) -> None:
-        """Give an artifact up; a crash leaves it whole or gone. What isn't held is left alone."""
+    def remove(self, artifact: ArtifactId, unused_since_s: float = math.inf) -> bool:
+        """Give an artifact up and say so, unless it isn't held or was used since then (wall time).
+
+        A crash leaves it whole or gone.
+        """
         if not self.holds(artifact):
-            return
+            return False
         place = self._place(artifact)
         with written():
             waste = exclusively(self._root / "incoming", artifact)  # emptied at the next start
-            place.rename(waste / _GONE)
-            sync_folder(place.parent)
+            with self._going:
+                is_going = self.holds(artifact) and _is_older(place, unused_since_s)
+                if is_going:
+                    place.rename(waste / _GONE)
+            if is_going:
+                sync_folder(place.parent)
         self.manifest.cache_clear()
         shutil.rmtree(waste, ignore_errors=True)
+        return is_going
 
     def arrival(self, artifact: ArtifactId) -> asyncio.Lock:
         """Return the lock that a fetch holds, so that two of one artifact don't mix."""
         return self._arrivals.setdefault(artifact, asyncio.Lock())
+
+    def _is_used_again(self, artifact: ArtifactId) -> bool:
+        """Say whether it is held, and take note that somebody has just made it anew."""
+        with self._going:
+            if is_held := self.holds(artifact):
+                os.utime(self._place(artifact))
+        return is_held
 
     def _draft(self, artifact: ArtifactId, source: Path) -> Path:
         draft = exclusively(self._root / "incoming", artifact)

@@ -4,7 +4,10 @@ Owns the two limits: how much the store may hold, and what of the disk stays fre
 owner. Doesn't know what is worth its room.
 """
 
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -43,4 +46,12 @@ NO_LIMITS: Final = Room()
 
 def _size_bytes(root: Path) -> int:
     """Return what the files below a folder take; those with holes no more than what is written."""
-    return sum(path.lstat().st_blocks * 512 for path in root.rglob("*") if path.is_file())
+    return sum(_blocks(root)) * 512
+
+
+def _blocks(root: Path) -> Iterator[int]:
+    """Yield what each file takes; one that is put in place or removed meanwhile counts or not."""
+    for base, _, names in os.walk(root):
+        for name in names:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                yield os.lstat(os.path.join(base, name)).st_blocks  # noqa: PTH118 - many

@@ -4,6 +4,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from jupiterd.cluster.facts import UnknownFact
 from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.node import Node
@@ -33,7 +35,7 @@ async def test_old_checkpoints_go_after_the_grace_and_nothing_else(tmp_path: Pat
         ]
         await found(one, facts=(data_asked(), training(), *facts))
         store = one.library.store
-        retention = Retention(one.journal, store, one.state_dir.curves)
+        retention = Retention(one.journal, store, one.state_dir)
         await retention.look(0.0)
         await retention.look(GRACE_S - 1)
         assert set(store.ids()) == {*line, other}
@@ -48,7 +50,7 @@ async def test_what_no_fact_names_goes_a_day_after_its_last_use_and_nothing_name
     async with serving(tmp_path, "one") as one:
         store, at_s = one.library.store, wall_s()
         shard, weights, model, stray, used, young = taken_in(one, tmp_path, 6)
-        retention = Retention(one.journal, store, one.state_dir.curves)
+        retention = Retention(one.journal, store, one.state_dir)
         everything = set(store.ids())
         for artifact in everything - {young}:
             os.utime(store.path(artifact).parent, (at_s - STRAY_S - 9,) * 2)
@@ -72,7 +74,7 @@ async def test_nothing_is_stray_while_some_fact_cannot_be_read_here(tmp_path: Pa
         (artifact,) = taken_in(one, tmp_path, 1)
         os.utime(one.library.store.path(artifact).parent, (0, 0))
         await found(one, facts=(data_asked(), training(), UnknownFact("Later", 9, {})))
-        retention = Retention(one.journal, one.library.store, one.state_dir.curves)
+        retention = Retention(one.journal, one.library.store, one.state_dir)
         for _ in range(3):
             await retention.look_at_strays(wall_s())
         assert one.library.store.holds(artifact)
@@ -85,7 +87,7 @@ async def test_a_fetch_that_nobody_goes_on_with_goes_after_a_day(tmp_path: Path)
         manifest_bytes = store.manifest_bytes(artifact)
         store.remove(artifact)
         partial = store.begin(manifest_bytes)
-        retention = Retention(one.journal, store, one.state_dir.curves)
+        retention = Retention(one.journal, store, one.state_dir)
         await retention.look_at_strays(wall_s())
         assert list((one.state_dir.store / "partial").iterdir())
         with store.grown(partial, manifest_bytes):
@@ -93,6 +95,45 @@ async def test_a_fetch_that_nobody_goes_on_with_goes_after_a_day(tmp_path: Path)
             assert list((one.state_dir.store / "partial").iterdir())
         await retention.look_at_strays(wall_s() + 2 * STRAY_S)
         assert not list((one.state_dir.store / "partial").iterdir())
+
+
+async def test_what_is_set_aside_of_something_named_stays_however_old(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        store = one.library.store
+        named, unnamed = taken_in(one, tmp_path, 2)
+        await found(one, facts=(data_asked(), training(), checkpoint(named)))
+        for artifact in (named, unnamed):
+            store.set_aside(artifact)
+        retention = Retention(one.journal, store, one.state_dir)
+        await retention.look_at_strays(wall_s() + 2 * STRAY_S)
+        assert store.partial_ids() == [named]
+
+
+async def test_what_is_named_or_made_anew_while_strays_go_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        store, at_s = one.library.store, wall_s()
+        strays = sorted(taken_in(one, tmp_path, 4))
+        for artifact in strays:
+            os.utime(store.path(artifact).parent, (at_s - STRAY_S - 9,) * 2)
+        await found(one, facts=(data_asked(), training()))
+        retention = Retention(one.journal, store, one.state_dir)
+        await retention.look_at_strays(at_s)
+        remove = retention._remove
+        spared: set[ArtifactId] = set()
+
+        async def remove_and_name_others(artifact: ArtifactId, before_s: float) -> None:
+            await remove(artifact, before_s)
+            if not spared:
+                left = store.ids()
+                await one.journal.append(1, [checkpoint(left[0])])
+                os.utime(store.path(left[1]).parent)
+                spared.update(left[:2])
+
+        monkeypatch.setattr(retention, "_remove", remove_and_name_others)
+        await retention.look_at_strays(at_s)
+        assert set(store.ids()) == spared
 
 
 def curve(curves: Path, name: str, age_s: int) -> Path:
@@ -128,6 +169,6 @@ async def test_curves_of_a_run_that_goes_on_are_kept_however_old(tmp_path: Path)
         curves = one.state_dir.curves
         curve(curves, short(run), age_s=10_000)
         others = [curve(curves, f"other{age}", age) for age in range(KEPT_RUNS + 2)]
-        await Retention(one.journal, one.library.store, curves).look_at_curves()
+        await Retention(one.journal, one.library.store, one.state_dir).look_at_curves()
         assert (curves / short(run)).exists()
         assert [path.exists() for path in others] == [True] * KEPT_RUNS + [False] * 2

@@ -265,3 +265,35 @@ def test_what_is_given_up_is_gone_for_good(store: ArtifactStore, tmp_path: Path)
     (source / "a.txt").write_text("a")
     assert store.ingest(source) == artifact
     assert store.holds(artifact)
+
+
+def test_what_is_made_anew_or_used_meanwhile_does_not_go(
+    store: ArtifactStore, tmp_path: Path
+) -> None:
+    artifact = store.ingest(folder(tmp_path))
+    place = store.path(artifact).parent
+    os.utime(place, (1000, 1000))
+    assert store.unused_since(2000.0) == [artifact]
+    assert store.ingest(folder(tmp_path, name="again")) == artifact
+    assert store.unused_since(2000.0) == []
+    assert not store.remove(artifact, unused_since_s=2000.0)
+    assert store.holds(artifact)
+    os.utime(place, (1000, 1000))
+    assert store.remove(artifact, unused_since_s=2000.0)
+    assert not store.holds(artifact)
+    assert not list((tmp_path / "store" / "incoming").iterdir())
+
+
+def test_what_was_set_aside_and_begun_to_be_mended_is_held_again_once_it_is_put_back(
+    store: ArtifactStore, tmp_path: Path
+) -> None:
+    artifact = store.ingest(folder(tmp_path))
+    manifest_bytes = store.manifest_bytes(artifact)
+    store.set_aside(artifact)
+    store.begin(manifest_bytes)
+    store.put_back(artifact)
+    store.put_back(artifact)
+    assert contents(store.path(artifact)) == FILES
+    modes = {stat.S_IMODE(each.stat().st_mode) for each in store.path(artifact).iterdir()}
+    assert 0o644 not in modes
+    assert store.partial_ids() == []

@@ -1,10 +1,12 @@
 """How much of a disk artifacts may take."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from jupiterd.errors import DiskFullError
+from jupiterd.errors import DiskFullError, StateDirError
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.manifest import CHUNK_BYTES
 from jupiterd.store.room import Room
@@ -30,3 +32,40 @@ def test_what_people_want_free_of_the_disk_stays_free(tmp_path: Path) -> None:
     Room().check(tmp_path, 1 << 60)
     with pytest.raises(DiskFullError, match="free on the disk"):
         Room(floor_bytes=1 << 50).check(tmp_path, 1 << 60)
+
+
+def test_what_comes_and_goes_while_it_is_counted_troubles_nobody(tmp_path: Path) -> None:
+    place, elsewhere, is_over = tmp_path / "store" / "ab", tmp_path / "elsewhere", Event()
+    for number in range(40):
+        (place / str(number)).mkdir(parents=True)
+        (place / str(number) / "file").write_bytes(b"some")
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            place.rename(elsewhere)
+            elsewhere.rename(place)
+
+    with ThreadPoolExecutor() as pool:
+        coming = pool.submit(come_and_go)
+        try:
+            for _ in range(200):
+                Room(quota_bytes=1 << 30).check(tmp_path / "store", 1)
+        finally:
+            is_over.set()
+        coming.result()
+
+
+def test_a_folder_that_cannot_be_counted_is_told_as_the_state_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"some")
+    holder = ArtifactStore(tmp_path / "holder")
+    manifest_bytes = holder.manifest_bytes(holder.ingest(tmp_path / "file"))
+    store = ArtifactStore(tmp_path / "store", Room(quota_bytes=1 << 30))
+
+    def broken(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("shutil.disk_usage", broken)
+    with pytest.raises(StateDirError, match="Input/output error"):
+        store.begin(manifest_bytes)

@@ -10,6 +10,7 @@ import time
 from asyncio.subprocess import PIPE
 from dataclasses import dataclass
 
+from tests.bench.artifacts.rivals import told_of_rivals
 from tests.bench.artifacts.stations import Remote, introduce, on_links, on_loopback
 from tests.bench.figure import Figure, Goal
 from tests.network.lab import Host
@@ -48,7 +49,7 @@ async def to_four(scale: Scale) -> float:
             f"  {took_s:.2f} s to {RECEIVERS} nodes, the seed sent {from_seed:.2f} times its size; "
             f"one link's limit {scale.limit_s:.2f} s; plain sockets to one after another "
             f"{sum(sockets_s):.2f} s ({sum(sockets_s) / scale.limit_s:.2f}x); "
-            "scp and rsync: not run"
+            f"{await told_of_rivals(hosts, scale.size_bytes, scale.limit_s, scale.folder)}"
         )
         return took_s / scale.limit_s
 

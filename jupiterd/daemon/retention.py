@@ -55,7 +55,7 @@ class Retention:
             if now_s() >= strays_at_s:
                 strays_at_s = now_s() + STRAYS_PERIOD_S
                 await self.look_at_strays(wall_s())
-                await asyncio.to_thread(remove_stale, self._state_dir.scratch)
+                await self.look_at_scratch()
 
     async def look(self, at_s: float) -> None:
         """Remove what was unneeded at every look for as long as the grace."""
@@ -105,6 +105,13 @@ class Retention:
         running = {short(cycle) for cycle, state in cycles if not state.finished}
         if gone := await asyncio.to_thread(remove_old, self._state_dir.curves, running):
             log.info("curves_removed", extra={"runs": ",".join(gone)})
+
+    async def look_at_scratch(self) -> None:
+        """Remove what workers left that nobody came back for within a week."""
+        try:
+            await asyncio.to_thread(remove_stale, self._state_dir.scratch)
+        except OSError as error:
+            log.warning("scratch_not_removed", extra={"reason": str(error)})
 
     async def _remove(self, artifact: ArtifactId, unused_since_s: float = math.inf) -> None:
         try:

@@ -6,6 +6,7 @@ any: a worker makes its folder itself.
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from blake3 import blake3
@@ -40,8 +41,13 @@ def remove_stale(folder: Path) -> None:
 
 
 def _touched_s(folder: Path) -> float:
-    """Return when anything in it was last written; files in it change without the folder."""
-    try:
-        return max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
-    except OSError:
-        return 0.0
+    """Return when anything in it was last written; files in it change without the folder.
+
+    What a worker removes meanwhile doesn't count.
+    """
+    times_s = [0.0]
+    with suppress(OSError):
+        for path in (folder, *folder.iterdir()):
+            with suppress(FileNotFoundError):
+                times_s.append(path.stat().st_mtime)
+    return max(times_s)

@@ -1,12 +1,15 @@
 """When old checkpoints go from a node's disk."""
 
 import os
+import threading
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import UnknownFact
+from jupiterd.cluster.facts import Fact, UnknownFact
+from jupiterd.cluster.retention import strays
 from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.old_curves import KEPT_RUNS, remove_old
@@ -114,8 +117,8 @@ async def test_what_is_named_or_made_anew_while_strays_go_stays(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         store, at_s = one.library.store, wall_s()
-        strays = sorted(taken_in(one, tmp_path, 4))
-        for artifact in strays:
+        left_over = sorted(taken_in(one, tmp_path, 4))
+        for artifact in left_over:
             os.utime(store.path(artifact).parent, (at_s - STRAY_S - 9,) * 2)
         await found(one, facts=(data_asked(), training()))
         retention = Retention(one.journal, store, one.state_dir)
@@ -134,6 +137,37 @@ async def test_what_is_named_or_made_anew_while_strays_go_stays(
         monkeypatch.setattr(retention, "_remove", remove_and_name_others)
         await retention.look_at_strays(at_s)
         assert set(store.ids()) == spared
+
+
+async def test_facts_are_searched_for_names_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(data_asked(), training()))
+        searching: set[threading.Thread] = set()
+
+        def noting(held: Iterable[ArtifactId], facts: Iterable[Fact]) -> frozenset[ArtifactId]:
+            searching.add(threading.current_thread())
+            return strays(held, facts)
+
+        monkeypatch.setattr("jupiterd.daemon.retention.strays", noting)
+        await Retention(one.journal, one.library.store, one.state_dir).look_at_strays(wall_s())
+        assert searching
+        assert threading.main_thread() not in searching
+
+
+async def test_what_workers_left_goes_while_the_daemon_runs(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        scratch = one.state_dir.scratch
+        retention = Retention(one.journal, one.library.store, one.state_dir)
+        for name in ("old", "new"):
+            (scratch / name).mkdir(parents=True)
+        os.utime(scratch / "old", (0, 0))
+        await retention.look_at_scratch()
+        assert [left.name for left in scratch.iterdir()] == ["new"]
+        (scratch / "new").rmdir()
+        scratch.rmdir()
+        await retention.look_at_scratch()  # which somebody has removed: no reason to end
 
 
 def curve(curves: Path, name: str, age_s: int) -> Path:

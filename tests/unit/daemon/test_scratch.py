@@ -85,3 +85,10 @@ async def test_a_worker_finds_its_folder_again_until_the_item_is_finished(tmp_pa
         assert isinstance(said[-1], Finished)
         assert set(said[-1].result.outputs) == {"train", "holdout", "state", "skipped"}
         assert not folder.exists()
+
+
+def test_a_file_that_goes_while_it_is_looked_at_takes_nothing_with_it(tmp_path: Path) -> None:
+    (tmp_path / "busy").mkdir()
+    (tmp_path / "busy" / "gone").symlink_to(tmp_path / "nothing")  # found, and then not there
+    remove_stale(tmp_path)
+    assert (tmp_path / "busy").exists()

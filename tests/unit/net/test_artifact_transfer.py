@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -222,7 +223,8 @@ async def test_a_corrupt_source_and_a_dead_one_fall_through_to_the_next(
     one, two, third = three
     artifact = fill(one, tmp_path)
     assert fill(two, tmp_path) == artifact
-    damage(two, artifact, "shards/3.bin")
+    for number in range(5):  # whatever it is asked for first
+        damage(two, artifact, f"shards/{number}.bin")
     gone = third.source(one, "gone")
     await one.server.stop(0)
     one.server = one.new_server()
@@ -254,12 +256,21 @@ async def test_somebody_who_is_no_member_gets_nothing(
 
 
 async def test_members_learn_what_is_here(
-    three: tuple[Machine, Machine, Machine], tmp_path: Path
+    three: tuple[Machine, Machine, Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two, _ = three
     artifact = fill(one, tmp_path)
     request = artifact_pb2.HaveRequest(ids=["0" * 64, artifact, "../../etc"])
+    looking: set[threading.Thread] = set()
+    holds = one.store.holds
+
+    def noting(asked: ArtifactId) -> bool:
+        looking.add(threading.current_thread())
+        return holds(asked)
+
+    monkeypatch.setattr(one.store, "holds", noting)
     assert list((await two.to(one).bulk.Have(request, timeout=5)).ids) == [artifact]
+    assert threading.main_thread() not in looking  # thousands of files are looked up beside it
     assert await two.source(one, "one").manifest(ArtifactId("../../etc/passwd")) is None
 
 

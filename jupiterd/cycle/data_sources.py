@@ -5,6 +5,7 @@ them is read: `workers/data/collectors` has a file for each.
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -66,7 +67,7 @@ _DocumentBytes = Annotated[int, Field(ge=1024, le=MAX_DOCUMENT_BYTES)]
 _ClusterDepth = Annotated[int, Field(ge=0, le=8)]
 
 
-class _Source(Part):
+class _Source(Part, ABC):
     """What every kind of source has."""
 
     name: _Name = ""
@@ -77,13 +78,13 @@ class _Source(Part):
     """A larger document is a table or a dump, and would sit in memory whole: it is left out."""
 
     @property
+    @abstractmethod
     def stem(self) -> str:
         """Return what a name is derived from."""
-        raise NotImplementedError
 
+    @abstractmethod
     def may_be_permitted(self, policy: LicensePolicy) -> bool:
         """Say whether the policy could permit anything of it."""
-        raise NotImplementedError
 
 
 class _Licensed(_Source):

@@ -108,7 +108,7 @@ class Station:
         pass
 
     async def replicate(self, artifact: ArtifactId, _peer: NodeId) -> None:
-        raise NotImplementedError
+        raise AssertionError(f"nobody asks a station to fetch {artifact} for itself")
 
     async def do(self, told: Told) -> Told:
         return await getattr(self, "do_" + told.pop("do"))(**told)

@@ -11,8 +11,6 @@ from urllib.parse import urljoin
 from jupiterd.workers.data.extractors.element import Element
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
-NAME = "trafilatura"
-
 MAX_LINKS = 20_000
 _MAX_URL_CHARS = 2048
 _WISHES = frozenset({"noindex", "none", "noai"})

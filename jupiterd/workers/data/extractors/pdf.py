@@ -9,8 +9,6 @@ from typing import Any
 
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
-NAME = "pypdf"
-
 MAX_PAGES = 5000
 
 

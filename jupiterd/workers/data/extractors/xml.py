@@ -11,8 +11,6 @@ from jupiterd.workers.data.extractors.element import Element
 from jupiterd.workers.data.extractors.html import spdx_of, text_of_fragment
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
-NAME = "lxml"
-
 MAX_LISTED = 50_000
 """What one sitemap may list, by the protocol's own rule."""
 

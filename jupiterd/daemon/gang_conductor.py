@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 
 from jupiterd.cluster.backends import NCCL
-from jupiterd.cluster.engines import MLX
+from jupiterd.cluster.engines import MLX, EngineChoice
 from jupiterd.cluster.facts import EpochAdopted
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
@@ -301,13 +301,12 @@ class GangConductor:
     ) -> AbstractAsyncContextManager[None]:
         """Let whoever may join end the epoch after a step, so that the next is formed with it."""
 
-        def eligible() -> AbstractSet[NodeId]:
+        def best() -> EngineChoice:
             ranks, without = self._plan.batch_sequences, self._preparation.left_out
             try:
-                choice = choose(self._leading, self._cycle, max_ranks=ranks, without=without)
+                return choose(self._leading, self._cycle, max_ranks=ranks, without=without)
             except JupiterError:
-                return frozenset()
-            return frozenset(choice.gang if choice.engine == launch.choice.engine else ())
+                return launch.choice
 
         def stops(newcomers: AbstractSet[NodeId]) -> None:
             self._reason = f"{', '.join(sorted(map(self._name, newcomers)))} joins"
@@ -317,11 +316,13 @@ class GangConductor:
         self._growth.begin(frozenset(launch.gang), now_s())
 
         async def bring(newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
-            ready = await self._preparation.ready(launch.choice.engine, newcomers)
+            ready = await self._preparation.ready(best().engine, newcomers)
             await self._leading.library.spread(inputs, ready)
             return ready
 
-        joining = Joining(self._cycle, eligible, bring, stops, self._commits.hold)
+        joining = Joining(
+            self._cycle, lambda: frozenset(best().gang), bring, stops, self._commits.hold
+        )
         return growing(self._leading, launch, self._reach, joining)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:

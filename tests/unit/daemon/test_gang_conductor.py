@@ -20,6 +20,8 @@ from jupiterd.daemon import gang_conductor
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_clock import watching
 from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.gang_joining import Joining
+from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.launch import Launch, nccl_failure
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.micro_batches import MicroBatches
@@ -47,6 +49,7 @@ from jupiterd.ids import ArtifactId, CycleId, NodeId
 from tests.unit.daemon.one_rank import CRASH, CYCLE, LAUNCH, PLAN, A, B, OneRank
 from tests.unit.daemon.shapes import tiny_shape
 
+C = NodeId("c")
 TIMEOUT_S = 5.0
 
 
@@ -118,7 +121,7 @@ class Recording:
         self.kept: list[CheckpointMade] = []
         """What survivors hand over when their epoch is ended."""
 
-    async def spread(self, _artifacts: object) -> int:
+    async def spread(self, _artifacts: object, _nodes: object = ()) -> int:
         return 0
 
     async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
@@ -422,3 +425,28 @@ async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
             await asyncio.Event().wait()
     assert looked.is_set()
     assert ended.group_contains(PeerUnreachableError)
+
+
+async def test_whoever_lets_all_train_on_another_engine_may_join(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two Macs go on as an MLX ring where a Linux machine was left out; with it, it is torch."""
+    conductor = epoch_on(Recording(), "")
+    conductor._plan = PLAN.model_copy(update={"batch_sequences": 8})
+    all_three = EngineChoice(TORCH, (A, B, C), "not all are Macs")
+    asked: list[tuple[str, frozenset[NodeId]]] = []
+
+    async def ready(engine: str, newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
+        asked.append((engine, newcomers))
+        return newcomers
+
+    def take_in(_leading: Leading, _launch: Launch, _reach: GangReach, joining: Joining) -> Joining:
+        return joining
+
+    monkeypatch.setattr(gang_conductor, "choose", lambda *_, **__: all_three)
+    monkeypatch.setattr(gang_conductor, "growing", take_in)
+    monkeypatch.setattr(conductor._preparation, "ready", ready)
+    joining = cast("Joining", conductor._growing(LAUNCH, ()))
+    assert joining.eligible() == {A, B, C}
+    await joining.bring(frozenset({C}))
+    assert asked == [(TORCH, {C})]

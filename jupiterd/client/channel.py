@@ -18,7 +18,6 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 import grpc
 import grpc.aio
 
-from jupiterd.client.reachability import unreachable
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import JupiterError
 from jupiterd.failures import CODE_KEY, from_rpc
@@ -118,6 +117,8 @@ class ControlChannel:
     def _translate(self, error: grpc.aio.AioRpcError) -> JupiterError:
         has_code = any(key == CODE_KEY for key, _ in error.trailing_metadata() or ())
         if not has_code and error.code() is grpc.StatusCode.UNAVAILABLE:
+            from jupiterd.client.reachability import unreachable
+
             return unreachable(self.state_dir)
         if not has_code and error.code() in {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL}:
             return JupiterError(

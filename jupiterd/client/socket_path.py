@@ -4,7 +4,6 @@ Owns the way round the limit on unix socket paths. Doesn't know who talks over t
 """
 
 import contextlib
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -35,6 +34,8 @@ class SocketPath:
         """Make the link where the path needs one."""
         self.short = self.socket
         if len(bytes(self.socket)) > MAX_PATH_BYTES:
+            import tempfile  # slow to import, and seldom needed
+
             folder = self._cleanup.enter_context(
                 tempfile.TemporaryDirectory(prefix="jupiter-", dir=SHORT_FOLDER)
             )

@@ -6,7 +6,6 @@ Data goes to standard output, everything else to standard error. Doesn't know an
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
@@ -60,7 +59,7 @@ class Console:
         if not _is_terminal(sys.stdout):
             self.line(text)
             return
-        width = shutil.get_terminal_size().columns - 1
+        width = _terminal_columns() - 1
         sys.stdout.write(_CLEAR_LINE + text[:width])
         sys.stdout.flush()
         self._has_passing_line = True
@@ -103,6 +102,12 @@ def write_error(error: JupiterError) -> None:
 
 def _can_ask() -> bool:
     return sys.stdin.isatty() and _is_terminal(sys.stderr)
+
+
+def _terminal_columns() -> int:
+    import shutil  # slow to import
+
+    return shutil.get_terminal_size().columns
 
 
 def _is_terminal(stream: TextIO) -> bool:

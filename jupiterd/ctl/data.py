@@ -8,8 +8,6 @@ import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
-from jupiterd.ctl.data_lines import audit_lines, data_table, purged_lines, ready_lines
-from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import UnhealthyError, UsageError
@@ -67,6 +65,7 @@ def prepare(
     elif tokenizer is not None:
         named["tokenizer"] = tokenizer
     from jupiterd.ctl.calls import order
+    from jupiterd.ctl.data_source import source_arguments
 
     console = Console.of(invocation)
     arguments = {**source_arguments(invocation, text, options, name), **named}
@@ -91,6 +90,7 @@ def list_data(invocation: Invocation) -> None:
       jupiterctl data list -o json | jq -r '.data[].name'
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.data_lines import data_table
 
     document = ask(invocation.state_dir, NOUN)
     Console.of(invocation).show(document, lambda: data_table(document))
@@ -113,6 +113,7 @@ def audit(invocation: Invocation, run: str | None) -> None:
       jupiterctl data audit 3f2a91bc -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.data_lines import audit_lines
 
     document = ask(invocation.state_dir, f"audit/{run}" if run else "audit")
     Console.of(invocation).show(document, lambda: audit_lines(document))
@@ -197,6 +198,7 @@ def purge(invocation: Invocation, source: str, domain: str | None, cycle: str | 
     if domain is not None and cycle is not None:
         raise UsageError("--domain and --cycle exclude each other", "jupiterctl data purge --help")
     from jupiterd.ctl.calls import order
+    from jupiterd.ctl.data_lines import purged_lines
 
     console = Console.of(invocation)
     scope = f" of {domain}" if domain else f" of cycle {cycle}" if cycle else ""
@@ -209,6 +211,7 @@ def purge(invocation: Invocation, source: str, domain: str | None, cycle: str | 
 
 def _follow_to_the_end(invocation: Invocation, run_id: str, timeout_s: float | None) -> None:
     from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.data_lines import ready_lines
     from jupiterd.ctl.follow import conclude, follow
 
     console = Console.of(invocation)

@@ -4,9 +4,9 @@ Owns the list of commands, the exit status, and how anything that goes wrong is 
 Doesn't know what any command does, and imports a command only when it runs.
 """
 
+import gc
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -39,6 +39,10 @@ Exit codes:
   5 refused, 6 not found, 7 conflict, 8 unhealthy (status --check), 130 interrupted"""
 
 
+COLLECT_AFTER = 100_000
+"""So many new objects before Python looks for garbage; there is none among what is imported."""
+
+
 @click.group(
     cls=LazyGroup,
     lazy=COMMANDS,
@@ -63,6 +67,8 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001 - the border of the program: nothing gets past it
         if "--debug" in arguments and not isinstance(error, click.ClickException):
+            import traceback
+
             traceback.print_exc()
         return _report(error)
     return result if isinstance(result, int) else ExitCode.OK
@@ -112,10 +118,13 @@ def _sentence(message: str) -> str:
 
 def main() -> NoReturn:
     """Run as a program."""
+    gc.set_threshold(COLLECT_AFTER)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # pyright: ignore[reportAttributeAccessIssue]
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    gc.freeze()  # what is left goes with the process: nobody need look through it first
+    sys.exit(status)
 
 
 if __name__ == "__main__":

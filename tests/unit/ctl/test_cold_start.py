@@ -2,10 +2,21 @@ import subprocess
 import sys
 import time
 
+import pytest
+
+from tests.unit.ctl.conftest import ScriptedDaemon
+
 LIMIT_S = 0.150
 TRIES = 20
 
 HEAVY = ("grpc", "google", "pydantic", "msgpack", "ruamel", "asyncio", "textual", "torch", "numpy")
+
+NEEDLESS = (
+    "bz2", "lzma", "random", "shlex", "shutil", "tempfile",
+    "cryptography", "msgpack", "numpy", "pydantic", "ruamel", "textual", "torch", "zeroconf",
+    "jupiterd.client.reachability", "jupiterd.ctl.data_lines", "jupiterd.ctl.data_source",
+)  # fmt: skip
+"""What a question that is answered has no use for. gRPC itself imports asyncio and logging."""
 
 
 def _seconds(*arguments: str) -> float:
@@ -23,6 +34,36 @@ def test_help_imports_nothing_heavy():
         (sys.executable, "-c", program), capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("question", [("data", "why", "2667"), ("status",)])
+def test_a_question_imports_nothing_that_it_has_no_use_for(
+    daemon: ScriptedDaemon, question: tuple[str, ...]
+) -> None:
+    daemon.documents["why"] = {"schema": "jupiter/v1", "why": {"sample": {"id": "2667"}}}
+    arguments = ["--state-dir", str(daemon.state_dir), *question]
+    program = (
+        f"import sys; from jupiterd.ctl.main import run; failed = run({arguments}); "
+        f"sys.exit(','.join(name for name in {NEEDLESS} if name in sys.modules) or failed)"
+    )
+    done = subprocess.run(
+        (sys.executable, "-c", program), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+def test_nobody_looks_for_garbage_in_what_a_short_program_imports():
+    program = (
+        "import atexit, gc, sys; from jupiterd.ctl.main import main; looks = []; "
+        "gc.callbacks.append(lambda *told: looks.append(told)); "
+        "atexit.register(lambda: print(len(looks))); "
+        "sys.argv[1:] = ['--state-dir', '/nowhere', 'status']; main()"
+    )
+    done = subprocess.run(
+        (sys.executable, "-c", program), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (3, "0\n")
 
 
 def test_help_starts_within_150_ms_of_bare_python():

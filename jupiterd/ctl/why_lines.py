@@ -58,7 +58,7 @@ def _chain(record: Record, indent: str) -> Iterator[str]:
 def _record(record: Record) -> Iterator[str]:
     sample = record["sample"]
     if record.get("missing"):
-        yield f"sample {short(sample['id'])}, whose record isn't on this node"
+        yield f"sample {short(sample['id'])}, whose record is on no node in reach"
         return
     kind, size = sample.get("kind", ""), sample.get("text_bytes")
     yield f"sample {sample['id']}" + (f"  {kind}, {size:,} bytes" if size is not None else "")

@@ -231,6 +231,15 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         except JupiterError as error:
             return peer_pb2.MeasureWaysReply(failure=_failure(error))
 
+    async def TraceSamples(
+        self, request: peer_pb2.TraceRequest, context: Context
+    ) -> peer_pb2.TraceReply:
+        """Tell what lies here of some samples, or of a token of shards."""
+        await self._member(context)
+        from jupiterd.daemon.sample_trace import trace_for_member  # memory that idle ones need not
+
+        return await trace_for_member(self._node, request)
+
     async def AskPreVote(
         self, request: peer_pb2.PreVoteRequest, context: Context
     ) -> peer_pb2.PreVoteReply:

@@ -103,18 +103,19 @@ def shards_meant(outputs: list[Output], wanted: str) -> Output:
 
 
 class Samples:
-    """The samples that lie on this node; every method reads the disk."""
+    """The samples that lie on this node; `find` and `read` look on the disk."""
 
     def __init__(self, store: ArtifactStore, outputs: list[Output]) -> None:
         self._store = store
-        self._by_artifact: dict[ArtifactId, list[Output]] = {}
+        self.by_artifact: dict[ArtifactId, list[Output]] = {}
+        """What the filters kept first."""
         for output in sorted(outputs, key=lambda each: _KEPT_FIRST.get(each.name, 2)):
-            self._by_artifact.setdefault(output.artifact, []).append(output)
+            self.by_artifact.setdefault(output.artifact, []).append(output)
 
     def find(self, prefix: str) -> dict[str, list[tuple[Place, list[Output]]]]:
         """Return the places of each sample whose id begins so; what the filters kept first."""
         found: dict[str, list[tuple[Place, list[Output]]]] = {}
-        for artifact, outputs in self._by_artifact.items():
+        for artifact, outputs in self.by_artifact.items():
             if self._store.holds(artifact):
                 for place in find_samples(self._store.path(artifact), prefix):
                     found.setdefault(place.id, []).append((place, outputs))
@@ -123,13 +124,3 @@ class Samples:
     def read(self, place: Place, outputs: list[Output]) -> Sample:
         """Return the sample that was found there."""
         return read_sample(self._store.path(outputs[0].artifact), place)
-
-    def elsewhere(self) -> list[str]:
-        """Return the names of nodes that made something which isn't here."""
-        away = {
-            each.node_name
-            for artifact, outputs in self._by_artifact.items()
-            if not self._store.holds(artifact)
-            for each in outputs
-        }
-        return sorted(away)

@@ -280,6 +280,60 @@ class MeasuredWay(_message.Message):
     note: str
     def __init__(self, target: _Optional[str] = ..., source: _Optional[str] = ..., interface: _Optional[str] = ..., kind: _Optional[str] = ..., active: _Optional[bool] = ..., answers: _Optional[bool] = ..., rtt_ms: _Optional[float] = ..., out_mbit_per_s: _Optional[float] = ..., in_mbit_per_s: _Optional[float] = ..., note: _Optional[str] = ...) -> None: ...
 
+class TraceRequest(_message.Message):
+    __slots__ = ("samples", "shards", "offset")
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    samples: _containers.RepeatedScalarFieldContainer[str]
+    shards: str
+    offset: int
+    def __init__(self, samples: _Optional[_Iterable[str]] = ..., shards: _Optional[str] = ..., offset: _Optional[int] = ...) -> None: ...
+
+class TraceReply(_message.Message):
+    __slots__ = ("samples", "token")
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    samples: _containers.RepeatedCompositeFieldContainer[TracedSample]
+    token: TracedToken
+    def __init__(self, samples: _Optional[_Iterable[_Union[TracedSample, _Mapping]]] = ..., token: _Optional[_Union[TracedToken, _Mapping]] = ...) -> None: ...
+
+class TracedSample(_message.Message):
+    __slots__ = ("id", "record", "text_bytes", "batches", "packed")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    RECORD_FIELD_NUMBER: _ClassVar[int]
+    TEXT_BYTES_FIELD_NUMBER: _ClassVar[int]
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    PACKED_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    record: bytes
+    text_bytes: int
+    batches: _containers.RepeatedScalarFieldContainer[str]
+    packed: _containers.RepeatedCompositeFieldContainer[TracedDocument]
+    def __init__(self, id: _Optional[str] = ..., record: _Optional[bytes] = ..., text_bytes: _Optional[int] = ..., batches: _Optional[_Iterable[str]] = ..., packed: _Optional[_Iterable[_Union[TracedDocument, _Mapping]]] = ...) -> None: ...
+
+class TracedToken(_message.Message):
+    __slots__ = ("tokens", "document")
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    tokens: int
+    document: TracedDocument
+    def __init__(self, tokens: _Optional[int] = ..., document: _Optional[_Union[TracedDocument, _Mapping]] = ...) -> None: ...
+
+class TracedDocument(_message.Message):
+    __slots__ = ("shards", "sample", "number", "first", "end")
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    END_FIELD_NUMBER: _ClassVar[int]
+    shards: str
+    sample: str
+    number: int
+    first: int
+    end: int
+    def __init__(self, shards: _Optional[str] = ..., sample: _Optional[str] = ..., number: _Optional[int] = ..., first: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
+
 class PreVoteRequest(_message.Message):
     __slots__ = ("term", "stability", "cluster")
     TERM_FIELD_NUMBER: _ClassVar[int]

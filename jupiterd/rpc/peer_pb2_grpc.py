@@ -89,6 +89,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.FromString,
                 _registered_method=True)
+        self.TraceSamples = channel.unary_unary(
+                '/jupiter.v1.Peer/TraceSamples',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.TraceRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.TraceReply.FromString,
+                _registered_method=True)
         self.AskPreVote = channel.unary_unary(
                 '/jupiter.v1.Peer/AskPreVote',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.PreVoteRequest.SerializeToString,
@@ -223,6 +228,13 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def TraceSamples(self, request, context):
+        """What the callee itself holds of some samples, or of the sample that a token of shards belongs to.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AskPreVote(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -349,6 +361,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.MeasureWays,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.SerializeToString,
+            ),
+            'TraceSamples': grpc.unary_unary_rpc_method_handler(
+                    servicer.TraceSamples,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.TraceRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.TraceReply.SerializeToString,
             ),
             'AskPreVote': grpc.unary_unary_rpc_method_handler(
                     servicer.AskPreVote,
@@ -698,6 +715,33 @@ class Peer:
             '/jupiter.v1.Peer/MeasureWays',
             jupiter_dot_v1_dot_peer__pb2.MeasureWaysRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.MeasureWaysReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TraceSamples(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/TraceSamples',
+            jupiter_dot_v1_dot_peer__pb2.TraceRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.TraceReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -58,6 +58,7 @@ CALLS: dict[str, Any] = {
     "EndEpoch": peer_pb2.EndEpochRequest(term=9, epoch=9),
     "NotePath": peer_pb2.NotePathRequest(address="127.0.0.1:1", bits_per_s=1.0),
     "PrepareRanks": peer_pb2.PrepareRanksRequest(engine="torch"),
+    "TraceSamples": peer_pb2.TraceRequest(samples=["0" * 64]),
     "ProbeRoutes": peer_pb2.ProbeRoutesRequest(targets=["127.0.0.1:1"]),
 }
 

@@ -124,7 +124,7 @@ async def test_every_token_leads_to_the_sample_that_it_was_packed_from(
 async def test_what_is_not_there_is_told_with_a_way_on(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await prepared(one, tmp_path / "made")
-        with pytest.raises(NotFoundError, match="no sample on this node") as caught:
+        with pytest.raises(NotFoundError, match="no sample in reach") as caught:
             await why_document(one, "abcd" * 16)
         assert "bbbbbbbb" in caught.value.hint  # who made what isn't here: it has no name here
         with pytest.raises(NotFoundError, match="and none is number 999,999"):

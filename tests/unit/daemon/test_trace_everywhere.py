@@ -1,0 +1,168 @@
+"""Where samples come from, asked of a node that lacks what is needed, while others have it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.daemon import trace_everywhere
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.why_document import why_document
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.ids import ArtifactId
+from jupiterd.rpc import peer_pb2
+from jupiterd.workers.data.pack import PackParams, pack
+from tests.unit.cluster.building import checkpoint, started
+from tests.unit.daemon.test_why_document import (
+    CHILD,
+    GRANDCHILD,
+    MODEL,
+    REAL,
+    SCORED,
+    done,
+)
+from tests.unit.daemon.two_nodes import found, link, serving, whole_ledger
+from tests.unit.workers.data_material import write
+
+KEPT = [*SCORED, CHILD, GRANDCHILD]
+NAMES = ("train", "samples", "kept", "shards")
+
+
+def written(folder: Path) -> dict[str, Path]:
+    """Write what a cycle makes: name of an output -> its folder."""
+    pack([write(folder / "k", KEPT)], None, folder, PackParams(400, 16, 0.5, 1))
+    return {
+        "train": write(folder / "train", REAL),
+        "samples": write(folder / "samples", [CHILD, GRANDCHILD]),
+        "kept": write(folder / "kept", KEPT),
+        "shards": folder / "shards",
+    }
+
+
+@asynccontextmanager
+async def two_holders(
+    folder: Path, on_other: str
+) -> AsyncGenerator[tuple[Node, Node, dict[str, ArtifactId]]]:
+    """Run two members; the other holds the outputs of these names, and the one all the rest."""
+    async with serving(folder, "one") as one, serving(folder, "other") as other:
+        held = {name: other if name in on_other.split() else one for name in NAMES}
+        made = {
+            name: held[name].library.store.ingest(path)
+            for name, path in written(folder / "made").items()
+        }
+        facts = (
+            started(),
+            done("collect", train=made["train"]),
+            checkpoint(MODEL, is_final=True),
+            done("generate", 2, samples=made["samples"]),
+            done("filter", 2, kept=made["kept"], dropped="0" * 64),
+            done("pack", 2, shards=made["shards"], tokenizer="7" * 64),
+        )
+        await found(one, other, facts=facts)
+        await other.journal.move_to(whole_ledger(one.journal))
+        await link(one, other)
+        await link(other, one)
+        both = frozenset({one.identity.node_id, other.identity.node_id})
+        for node in (one, other):
+            node.alive = lambda: both
+        yield one, other, made
+
+
+async def why(node: Node, wanted: str) -> Mapping[str, Any]:
+    """Return the answer, without how long it took."""
+    answer = (await why_document(node, wanted))["why"]
+    return {key: value for key, value in answer.items() if key != "elapsed_ms"}
+
+
+def sources(record: Mapping[str, Any]) -> Iterator[str]:
+    yield record["sample"]["id"]
+    for parent in record["parents"]:
+        yield from sources(parent)
+
+
+def others_tell(monkeypatch: pytest.MonkeyPatch, *samples: peer_pb2.TracedSample) -> None:
+    """Let every member that is asked tell this, whatever it holds."""
+
+    async def tell(*_: object) -> peer_pb2.TraceReply:
+        return peer_pb2.TraceReply(samples=samples)
+
+    monkeypatch.setattr("jupiterd.daemon.sample_trace.trace_for_member", tell)
+
+
+@pytest.mark.parametrize("on_other", ["", "train", "kept shards", "samples kept", " ".join(NAMES)])
+@pytest.mark.parametrize("wanted", [GRANDCHILD.id, GRANDCHILD.id[:9], REAL[5].id, "python:77"])
+async def test_every_member_answers_the_same_whoever_holds_what(
+    tmp_path: Path, on_other: str, wanted: str
+) -> None:
+    async with two_holders(tmp_path, on_other) as (one, other, _):
+        answer = await why(one, wanted)
+        assert answer == await why(other, wanted)
+    assert answer["sample"]["filters"] == ("" if answer["parents"] else "filter@1")
+    assert {each["output"] for each in answer["seen"]} >= {"kept"}
+    assert [each["round"] for each in answer["packed"]] == [2]
+
+
+async def test_a_chain_is_followed_over_the_nodes_that_hold_its_parts(tmp_path: Path) -> None:
+    async with two_holders(tmp_path, "kept train shards") as (one, other, made):
+        other.library.store.remove(made["kept"])
+        for node in (one, other):
+            assert [*sources(await why(node, GRANDCHILD.id))] == [
+                GRANDCHILD.id, CHILD.id, REAL[3].id,
+            ]  # fmt: skip
+
+
+async def test_two_samples_on_two_nodes_that_begin_alike_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alike = peer_pb2.TracedSample(id=REAL[5].id[:4] + "0" * 60)
+    others_tell(monkeypatch, alike)
+    async with two_holders(tmp_path, "") as (one, _, _):
+        with pytest.raises(UsageError, match="could be any of"):
+            await why(one, REAL[5].id[:4])
+        assert (await why(one, REAL[5].id))["sample"]["id"] == REAL[5].id
+
+
+async def test_what_nobody_in_reach_holds_is_told_with_whom_to_start(tmp_path: Path) -> None:
+    async with two_holders(tmp_path, "kept shards") as (one, _, made):
+        one.alive = lambda: frozenset({one.identity.node_id})
+        with pytest.raises(NotFoundError, match="of python are on no node in reach") as caught:
+            await why(one, "python:0")
+        assert caught.value.hint == "start bbbbbbbb, which made them"
+        assert [*sources(await why(one, CHILD.id))] == [CHILD.id, REAL[3].id]
+        one.library.store.remove(made["train"])
+        with pytest.raises(NotFoundError, match="no sample in reach is called") as caught:
+            await why(one, REAL[3].id)
+        assert caught.value.hint == "what bbbbbbbb made isn't all in reach: start it"
+
+
+async def test_a_member_that_does_not_answer_holds_nobody_up_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(trace_everywhere, "ANSWER_TIMEOUT_S", 0.2)
+    async with two_holders(tmp_path, "kept shards") as (one, _, _):
+        monkeypatch.setattr("jupiterd.daemon.sample_trace.trace_for_member", never)
+        assert (await why(one, REAL[5].id))["sample"]["license"] == "PSF-2.0"
+        with pytest.raises(NotFoundError, match="of python are on no node in reach"):
+            await why(one, "python:0")
+
+
+BROKEN = (b"", b"{", b"[]", b"\xff", b'{"parents": 3}', REAL[6].to_json().encode())
+
+
+@pytest.mark.parametrize("record", BROKEN)
+async def test_a_record_that_is_none_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: bytes
+) -> None:
+    told = peer_pb2.TracedSample(id=REAL[5].id, record=record, batches=["../../etc", "0" * 64])
+    others_tell(monkeypatch, told)
+    async with two_holders(tmp_path, "train") as (one, _, made):
+        assert (await why(one, REAL[5].id))["sample"]["filter_scores"] == {"quality": 0.5}
+        one.library.store.remove(made["kept"])
+        with pytest.raises(NotFoundError):
+            await why(one, REAL[5].id)

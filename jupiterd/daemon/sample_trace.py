@@ -83,8 +83,8 @@ class _Held:
         if places := self._samples.find(sample_id).get(sample_id):
             sample = self._samples.read(*places[0])
             shown = replace(sample, text=sample.text[:SHOWN_CHARACTERS])
-            traced.record = shown.to_json().encode("utf-8", "surrogatepass")
-            traced.text_bytes = len(sample.text.encode("utf-8", "surrogatepass"))
+            traced.record = shown.to_json().encode()
+            traced.text_bytes = len(sample.text.encode())
             traced.batches.extend(batch[0].artifact for _, batch in places)
         return traced
 

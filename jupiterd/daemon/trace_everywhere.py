@@ -139,7 +139,7 @@ class Trace:
 def _record_of(part: peer_pb2.TracedSample) -> Sample | None:
     """Return a node's record of a sample; None where it told none that can be one."""
     try:
-        sample = Sample.from_json(part.record.decode("utf-8", "surrogatepass"))
+        sample = Sample.from_json(part.record.decode())
     except (Bug, JupiterError, UnicodeDecodeError):
         return None
     texts = [getattr(sample, each.name) for each in fields(Sample) if each.type is str]

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cycle.work import Phase
-from tests.e2e.cluster import Cluster, Daemon, running
+from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.surroundings import own_network
+from tests.e2e.test_training_run import write_letters
 from tests.e2e.tiny_domain import write_domain
 
 pytestmark = [
@@ -27,8 +28,8 @@ def packed(cluster: Cluster, round_number: int) -> str:
     return next((str(fact.outputs["shards"]) for fact in done if fact.phase == Phase.PACK), "")
 
 
-def asked(cluster: Cluster, *arguments: str) -> dict:
-    done = cluster.ctl("data", *arguments, "-o", "json")
+def asked(cluster: Cluster, *arguments: str, daemon: Daemon | None = None) -> dict:
+    done = cluster.ctl("data", *arguments, "-o", "json", daemon=daemon)
     assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
     return json.loads(done.stdout)
 
@@ -69,3 +70,21 @@ async def test_every_token_has_a_source_and_a_purged_one_is_gone_in_the_next_rou
             assert (proof["round"], proof["samples"], proof["collected"]) == (2, 0, True)
             assert proof["left_out"] > 0
             assert audit["ok"] is True
+
+
+async def test_every_node_tells_where_a_token_comes_from_though_it_lacks_the_shards(
+    tmp_path: Path,
+) -> None:
+    letters = write_letters(tmp_path)
+    with own_network() as prefix:
+        async with running([Daemon(tmp_path, name, prefix) for name in NAMES]) as cluster:
+            await cluster.meet()
+            done = cluster.ctl("data", "prepare", str(letters), "--wait", "--timeout", "60")
+            assert done.returncode == 0, cluster.told(done.stderr)
+            told = [asked(cluster, "why", "letters:99", daemon=each) for each in cluster.daemons]
+            for document in told:
+                document["why"].pop("elapsed_ms")
+            shards = told[0]["why"]["position"]["shards"]
+            assert not all(daemon.holds(shards) for daemon in cluster.daemons)
+            assert told[0]["why"]["data_set"]["path"] == str(letters)
+            assert told[0] == told[1] == told[2]

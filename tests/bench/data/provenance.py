@@ -1,4 +1,5 @@
-"""How soon `data why` answers among a million samples: in the daemon, and through jupiterctl.
+"""How soon `data why` answers among a million samples: in the daemon that holds them, in one that
+must ask it, and through jupiterctl.
 
 python -m tests.bench.data.provenance [--samples N] [--trials N]
 """
@@ -23,13 +24,17 @@ from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.shards import ShardWriter
 from tests.bench.figure import Figure, Goal, line, machine
 from tests.unit.cluster.building import CYCLE, NODES, started
-from tests.unit.daemon.two_nodes import found, serving
+from tests.unit.daemon.two_nodes import found, link, serving, take_for_alive, whole_ledger
 
 SEED = 11
 TOKENS = 300
 """Of each document; what they are plays no part."""
 
 LIMIT_MS = 100
+MAX_REMOTE = 100
+"""Of each kind; a member that asks more than 200 times a second for long is refused."""
+
+MESSAGES = "jupiterd.rpc.control_pb2_grpc"
 SYNTHETIC_EVERY = 4
 
 Ask = Callable[[str], Awaitable[None]]
@@ -60,8 +65,8 @@ def _real(text: str) -> Sample:
     )  # fmt: skip
 
 
-async def prepare(node: Node, folder: Path, count: int) -> list[str]:
-    """Let the node have a round of so many samples; return the ids of some."""
+async def prepare(node: Node, other: Node, folder: Path, count: int) -> list[str]:
+    """Let one of two members have a round of so many samples; return the ids of some."""
     ids: list[str] = []
     shards = ShardWriter(folder / "shards")
     with SampleWriter(folder / "kept") as kept, SampleWriter(folder / "train") as train:
@@ -77,6 +82,7 @@ async def prepare(node: Node, folder: Path, count: int) -> list[str]:
     made = {name: node.library.store.ingest(folder / name) for name in ("kept", "train", "shards")}
     await found(
         node,
+        other,
         facts=(
             started(),
             *(
@@ -86,6 +92,9 @@ async def prepare(node: Node, folder: Path, count: int) -> list[str]:
             WorkCompleted(CYCLE, 2, "gate", "r2/gate/0", NODES[0], {"x": ArtifactId("0" * 64)}),
         ),
     )
+    await other.journal.move_to(whole_ledger(node.journal))
+    await link(other, node)
+    take_for_alive(other, node)
     return random.Random(SEED).sample(ids, min(count, 10_000))
 
 
@@ -103,34 +112,66 @@ async def measure(count: int, trials: int) -> dict[str, list[float]]:
     """Return the milliseconds of each kind of question."""
     with tempfile.TemporaryDirectory(prefix="jb-", dir="/tmp") as name:
         folder = Path(name)
-        async with serving(folder, "one") as node:
-            ids = await prepare(node, folder / "made", count)
+        async with serving(folder, "one") as node, serving(folder, "other") as other:
+            ids = await prepare(node, other, folder / "made", count)
             choice = random.Random(SEED)
             tokens = [f"python:{choice.randrange(TOKENS * count)}" for _ in range(trials)]
-
-            async def in_daemon(question: str) -> None:
-                assert (await why_document(node, question))["why"]["sample"]["license"] == "MIT"
-
-            async def by_command(question: str) -> None:
-                command = ("-m", "jupiterd.ctl.main", "--state-dir", str(folder / "one"))
-                process = await asyncio.create_subprocess_exec(
-                    sys.executable, *command, "data", "why", question,
-                    stdout=asyncio.subprocess.PIPE,
-                )  # fmt: skip
-                out, _ = await process.communicate()
-                assert b"MIT" in out, out
-
+            few = min(trials, MAX_REMOTE)
             server = await serve_control(node)
             try:
                 return {
-                    "data why SAMPLE": await timed(in_daemon, choice.sample(ids, trials)),
-                    "data why SHARDS:OFFSET": await timed(in_daemon, tokens),
-                    "jupiterctl data why SAMPLE, the program's start and end with it": await timed(
-                        by_command, choice.sample(ids, max(1, trials // 10))
+                    "data why SAMPLE": await timed(in_daemon(node), choice.sample(ids, trials)),
+                    "data why SHARDS:OFFSET": await timed(in_daemon(node), tokens),
+                    "data why SAMPLE, of a member that holds nothing": await timed(
+                        in_daemon(other), choice.sample(ids, few)
                     ),
+                    "data why SHARDS:OFFSET, of a member that holds nothing": await timed(
+                        in_daemon(other), tokens[:few]
+                    ),
+                    **await programs(folder / "one", choice.sample(ids, max(1, trials // 10))),
                 }
             finally:
                 await server.stop(0)
+
+
+def in_daemon(node: Node) -> Ask:
+    """Ask a node's own code."""
+
+    async def ask(question: str) -> None:
+        assert (await why_document(node, question))["why"]["sample"]["license"] == "MIT"
+
+    return ask
+
+
+async def programs(state_dir: Path, questions: list[str]) -> dict[str, list[float]]:
+    """Return how long jupiterctl takes from its start to its end, and what it can't do without.
+
+    They run in turns, so that what else the machine does falls on all of them.
+    """
+    why = ("-m", "jupiterd.ctl.main", "--state-dir", str(state_dir), "data", "why")
+    commands = {
+        "jupiterctl data why SAMPLE, the program's start and end with it": why,
+        "a program that only imports gRPC and the messages": ("-c", f"import {MESSAGES}"),
+        "a program that does nothing": ("-c", "pass"),
+    }
+    values: dict[str, list[float]] = {name: [] for name in commands}
+    for question in questions:
+        for name, command in commands.items():
+            values[name] += await timed(by_program(command), [question])
+    return values
+
+
+def by_program(command: tuple[str, ...]) -> Ask:
+    """Ask by a program of its own, its last argument being the question."""
+
+    async def ask(question: str) -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, question, stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await process.communicate()
+        assert b"MIT" in out or command[0] == "-c", out
+
+    return ask
 
 
 async def nothing() -> float:

@@ -24,7 +24,7 @@ from tests.unit.daemon.test_why_document import (
     SCORED,
     done,
 )
-from tests.unit.daemon.two_nodes import found, link, serving, whole_ledger
+from tests.unit.daemon.two_nodes import found, link, serving, take_for_alive, whole_ledger
 from tests.unit.workers.data_material import write
 
 KEPT = [*SCORED, CHILD, GRANDCHILD]
@@ -63,11 +63,9 @@ async def two_holders(
         )
         await found(one, other, facts=facts)
         await other.journal.move_to(whole_ledger(one.journal))
-        await link(one, other)
-        await link(other, one)
-        both = frozenset({one.identity.node_id, other.identity.node_id})
-        for node in (one, other):
-            node.alive = lambda: both
+        for node, peer in ((one, other), (other, one)):
+            await link(node, peer)
+            take_for_alive(node, peer)
         yield one, other, made
 
 
@@ -127,7 +125,7 @@ async def test_two_samples_on_two_nodes_that_begin_alike_are_told_apart(
 
 async def test_what_nobody_in_reach_holds_is_told_with_whom_to_start(tmp_path: Path) -> None:
     async with two_holders(tmp_path, "kept shards") as (one, _, made):
-        one.alive = lambda: frozenset({one.identity.node_id})
+        take_for_alive(one)
         with pytest.raises(NotFoundError, match="of python are on no node in reach") as caught:
             await why(one, "python:0")
         assert caught.value.hint == "start bbbbbbbb, which made them"

@@ -82,7 +82,7 @@ def _value(value: object) -> str:
 
 def _numbers(name: str, values: Record | None) -> Iterator[str]:
     if values:
-        shown = ", ".join(f"{plain(key)} {value}" for key, value in sorted(values.items()))
+        shown = ", ".join(f"{plain(key)} {plain(value)}" for key, value in sorted(values.items()))
         yield f"  {name:<15}{shown}"
 
 

@@ -16,7 +16,7 @@ from jupiterd.cycle.lineage import Sample
 from jupiterd.daemon.peers import Peer
 from jupiterd.daemon.sample_places import Output, Samples, outputs_of
 from jupiterd.daemon.sample_trace import IS_WHOLE, MAX_ASKED, trace_here
-from jupiterd.errors import Bug, JupiterError
+from jupiterd.errors import Bug
 from jupiterd.failures import from_rpc
 from jupiterd.ids import ArtifactId, NodeId, short
 from jupiterd.rpc import peer_pb2
@@ -140,7 +140,7 @@ def _record_of(part: peer_pb2.TracedSample) -> Sample | None:
     """Return a node's record of a sample; None where it told none that can be one."""
     try:
         sample = Sample.from_json(part.record.decode())
-    except (Bug, JupiterError, UnicodeDecodeError):
+    except (Bug, UnicodeDecodeError, RecursionError):
         return None
     texts = [getattr(sample, each.name) for each in fields(Sample) if each.type is str]
     is_one = all(isinstance(text, str) for text in (*texts, *sample.parents))

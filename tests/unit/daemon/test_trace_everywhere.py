@@ -150,7 +150,7 @@ async def test_a_member_that_does_not_answer_holds_nobody_up_for_long(
             await why(one, "python:0")
 
 
-BROKEN = (b"", b"{", b"[]", b"\xff", b'{"parents": 3}', REAL[6].to_json().encode())
+BROKEN = (b"", b"{", b"[]", b"[" * 100_000, b"\xff", b'{"parents": 3}', REAL[6].to_json().encode())
 
 
 @pytest.mark.parametrize("record", BROKEN)

@@ -65,6 +65,22 @@ class MixRatio(Part):
     generator is our own student, and near the published best for rephrased text."""
 
 
+class Quality(Part):
+    """Texts of the other sources that read least like those of chosen ones are left out."""
+
+    like: Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=63)]
+    """Names of the sources whose texts are the reference; of them none is left out."""
+    keep_share: Annotated[float, Field(ge=0.05, le=0.99)] = 0.8
+    """Share of the other sources' texts that is kept, those that read most like the reference."""
+
+
+class Filters(Part):
+    """What is asked of a text beside the rules that every text meets."""
+
+    quality: Quality | None = None
+    """Absent: it isn't judged."""
+
+
 class Holdout(Part):
     """Real text that nothing but the evaluation ever sees."""
 
@@ -139,6 +155,8 @@ class Domain(Part):
         tuple[DataSource, ...], Field(strict=False, min_length=1, max_length=64)
     ]
     """Where real text comes from; each becomes one collecting task."""
+    # After the sources, so that its validator can look at them.
+    filters: Filters = Filters()
     generation: Generation = Generation()
     mix_ratio: MixRatio = MixRatio()
     holdout: Holdout
@@ -159,6 +177,18 @@ class Domain(Part):
                     f"got {source.license} in number {number}"
                 )
         return named(sources)
+
+    @field_validator("filters")
+    @classmethod
+    def _judged_by_some(cls, filters: Filters, info: ValidationInfo) -> Filters:
+        sources = info.data.get("data_sources")
+        if filters.quality is None or sources is None:
+            return filters
+        names, like = {source.name for source in sources}, set(filters.quality.like)
+        if not like < names:
+            known = ", ".join(sorted(names))
+            raise ValueError(f"expected quality.like to name some, not all, of {known}")
+        return filters
 
     def gate_settings(self) -> GateSettings:
         """Return what the gate needs to know of this domain."""

@@ -52,3 +52,5 @@ class DropReason(StrEnum):
     """Equal to a text that is kept."""
     NEAR_DUPLICATE = "near-duplicate"
     """Nearly equal to a text that is kept."""
+    QUALITY = "quality"
+    """Reads less like the domain's reference than the texts that are kept."""

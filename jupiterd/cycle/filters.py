@@ -16,7 +16,7 @@ FILTERS = "filters@3"
 """Name@version of everything that decides on a sample; another one where a verdict may differ."""
 
 _CODE = "code:"
-_SCORE_DIGITS = 4
+SCORE_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -55,5 +55,5 @@ def judge_text(text: str, language: str) -> Judgement:
 
 def passed(sample: Sample, scores: Mapping[str, float]) -> Sample:
     """Return the sample with what the filters measured of it."""
-    rounded = {name: round(value, _SCORE_DIGITS) for name, value in scores.items()}
+    rounded = {name: round(value, SCORE_DIGITS) for name, value in scores.items()}
     return replace(sample, filters=FILTERS, filter_scores=rounded)

@@ -33,6 +33,9 @@ _DATA_SET = (
 )
 """Of text that was made into a data set."""
 
+UNJUDGED_COUNT = "quality_unjudged"
+"""In the counts of filtering: texts were to be judged by quality, and the reference has none."""
+
 _SKIPPED = "; files skipped (not UTF-8, unreadable, empty, or over 8 MiB): {skipped}"
 
 
@@ -97,7 +100,9 @@ def _filter_detail(counts: Mapping[str, float]) -> str:
     return (
         f"kept {counts.get('kept_real', 0):.0f} real and "
         f"{counts.get('kept_synthetic', 0):.0f} synthetic, "
-        f"dropped {counts.get('dropped', 0):.0f}" + (f" ({told})" if told else "")
+        f"dropped {counts.get('dropped', 0):.0f}"
+        + (f" ({told})" if told else "")
+        + ("; quality isn't judged: its reference has no text" * (UNJUDGED_COUNT in counts))
     )
 
 

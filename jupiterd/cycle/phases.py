@@ -7,7 +7,7 @@ so killing anything at any time and asking again leads to the same data.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
@@ -250,7 +250,9 @@ def _unite(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]) ->
         outputs = view.completed[item.id].outputs
         inputs |= {f"{name}.{number}": outputs[name] for name in ("clean", "dropped")}
     name = item_id(view.round, Phase.FILTER, 0)
-    params = {"language": domain.language, "purged": sorted(view.purged)}
+    params: dict[str, Any] = {"language": domain.language, "purged": sorted(view.purged)}
+    if domain.filters.quality is not None:
+        params["quality"] = domain.filters.quality.model_dump(mode="json")
     return WorkItem(name, Phase.FILTER, "unite", params, inputs)
 
 

@@ -2,12 +2,13 @@
 
 Owns the comparisons between texts: equal ones, nearly equal ones, those that share too much with
 held-out text. The held-out text is compared with and looked at no further. Two streams over the
-batches; no text is held in memory.
+batches, three where quality is judged (`quality_cut`); no text is held in memory.
 
-Which one of a group is kept depends on nothing but the group: real before synthetic, then the
-smallest id. So the same samples give the same bytes, however the work was cut and ordered.
+Which one of a group is kept depends on nothing but the group: real before synthetic, the reference
+of quality before others, then the smallest id. So the same samples give the same bytes, however the work was cut and ordered.
 
-inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders) · params: language, purged
+inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders) · params: language, purged,
+quality (as in the domain file; absent: it isn't judged)
 outputs: kept (sample folder, by id), dropped (some of what was dropped here and in `clean`, but
 nothing that was purged)
 """
@@ -20,6 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from jupiterd.cycle.decontamination import Holdout
+from jupiterd.cycle.domain import Quality
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample
@@ -29,6 +31,7 @@ from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.drops import Drops, read_drops
 from jupiterd.workers.data.near_duplicates import NearDuplicates
 from jupiterd.workers.data.progress import Progress, silent
+from jupiterd.workers.data.quality_cut import QualityCut
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.data.sorted_samples import merged
 from jupiterd.workers.link import Task
@@ -52,12 +55,19 @@ def run(task: Task) -> TaskFinished:
         task.inputs_named("holdout"),
         Purge(map(str, task.params.get("purged", ()))),
     )
-    counts = unite(batches, task.output_dir, str(task.params["language"]), task.progress)
+    wanted = task.params.get("quality")
+    quality = None if wanted is None else Quality.model_validate(wanted)
+    language = str(task.params["language"])
+    counts = unite(batches, task.output_dir, language, task.progress, quality)
     return TaskFinished({"kept": "kept", "dropped": "dropped"}, counts)
 
 
 def unite(
-    batches: Batches, output_dir: Path, language: str, progress: Progress = silent
+    batches: Batches,
+    output_dir: Path,
+    language: str,
+    progress: Progress = silent,
+    quality: Quality | None = None,
 ) -> dict[str, float]:
     """Write `kept` and `dropped` below `output_dir`; return counts.
 
@@ -70,11 +80,14 @@ def unite(
     left_out = _purge(batches, drops)
     for folder in batches.dropped:
         drops.add_kept(each for each in read_drops(folder) if not batches.purge.hit(each[0]))
-    choice = _choose(batches, language, progress)
+    cut = QualityCut(quality, language)
+    choice = _choose(batches, language, cut, progress)
+    _judge(batches, choice, cut, progress)
     kept: Counter[str] = Counter({"kept": 0, "kept_real": 0, "kept_synthetic": 0})
     with SampleWriter(output_dir / "kept") as writer:
         for number, twins in enumerate(_by_text(batches)):
-            sample, reason = twins[0], choice.reason(number)
+            sample = cut.marked(number, twins[0])
+            reason = choice.reason(number) or cut.reason(number)
             for twin in twins[1:]:
                 drops.add(twin, DropReason.DUPLICATE)
             if reason is None:
@@ -89,7 +102,7 @@ def unite(
             "look at the data sources, and at `language` in the domain file",
         )
     drops.write(output_dir / "dropped")
-    return {**kept, **drops.counts, **left_out}
+    return {**kept, **drops.counts, **left_out, **cut.counts()}
 
 
 def _purge(batches: Batches, drops: Drops) -> dict[str, float]:
@@ -121,13 +134,13 @@ def _rank(sample: Sample) -> tuple[bool, int, str]:
 class _Choice:
     """Which of the texts, numbered by id, are kept."""
 
-    def __init__(self, roots: Sequence[int], is_real: bytearray, is_held_out: bytearray) -> None:
+    def __init__(self, roots: Sequence[int], ranks: bytearray, is_held_out: bytearray) -> None:
         self.texts = len(roots)
         self._roots = roots
         self._is_held_out = is_held_out
         self._size = Counter(roots)
         self._first: dict[int, int] = {}
-        for number in sorted(range(self.texts), key=lambda number: not is_real[number]):
+        for number in sorted(range(self.texts), key=ranks.__getitem__):
             self._first.setdefault(roots[number], number)
 
     def reason(self, number: int) -> DropReason | None:
@@ -142,16 +155,34 @@ class _Choice:
         return sample if is_alone else replace(sample, duplicate_cluster=sample.id)
 
 
-def _choose(batches: Batches, language: str, progress: Progress) -> _Choice:
+_REFERENCE, _REAL, _SYNTHETIC = range(3)
+"""Which of nearly equal texts is kept rather."""
+
+
+def _choose(batches: Batches, language: str, cut: QualityCut, progress: Progress) -> _Choice:
     held_out_ids = {sample.id for sample in read_all(batches.holdout)}
     holdout = Holdout(sample.text for sample in read_all(batches.holdout))
     near = NearDuplicates(is_code=is_code(language))
-    is_real, is_held_out = bytearray(), bytearray()
-    for number, (sample, *_) in enumerate(_by_text(batches), 1):
+    ranks, is_held_out = bytearray(), bytearray()
+    for number, twins in enumerate(_by_text(batches), 1):
+        sample = twins[0]
         leaks = sample.id in held_out_ids or holdout.contaminates(sample.text)
         # What leaks is near to nobody: a good text mustn't be dropped in favour of it.
         near.add("" if leaks else sample.text)
-        is_real.append(sample.kind == "real")
+        if not leaks:
+            cut.count(twins)
+        is_other = _REAL if sample.kind == "real" else _SYNTHETIC
+        ranks.append(_REFERENCE if cut.is_reference(twins) else is_other)
         is_held_out.append(leaks)
         progress(number, 0, "samples")
-    return _Choice(near.groups(), is_real, is_held_out)
+    return _Choice(near.groups(), ranks, is_held_out)
+
+
+def _judge(batches: Batches, choice: _Choice, cut: QualityCut, progress: Progress) -> None:
+    """Score the texts that are kept so far, where the domain asks for that."""
+    if not cut.begin_scoring():
+        return
+    for number, twins in enumerate(_by_text(batches)):
+        cut.score(twins, is_kept=choice.reason(number) is None)
+        progress(choice.texts, 2 * choice.texts, "samples")
+    cut.end_scoring()

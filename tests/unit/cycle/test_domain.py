@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cycle.data_sources import FolderSource
-from jupiterd.cycle.domain import domain_mistakes, parse_domain
+from jupiterd.cycle.domain import Quality, domain_mistakes, parse_domain
 from jupiterd.cycle.gate import GateSettings
 from jupiterd.cycle.yaml_text import MAX_TEXT_BYTES
 from jupiterd.errors import InvalidDomainError
@@ -55,6 +55,17 @@ def test_a_short_file_gets_the_defaults():
         ),
     )
     assert domain.gate_settings() == GateSettings(0.05, 0.005, 0.02, 400, 40)
+
+
+def test_quality_is_judged_where_the_domain_names_what_is_good():
+    second = "holdout:", "  - {kind: python_stdlib}\nfilters: {quality: {like: [notes]}}\nholdout:"
+    permitted = SMALL.replace("data_sources:", "license_policy: {allow: []}\ndata_sources:")
+    domain = parse_domain(permitted.replace(*second), "notes.yaml")
+    assert domain.filters.quality == Quality(like=("notes",), keep_share=0.8)
+    assert parse_domain(SMALL, "notes.yaml").filters.quality is None
+    everything = permitted.replace(*second).replace("[notes]", "[notes, python_stdlib]")
+    (mistake,) = domain_mistakes(everything, "notes.yaml")
+    assert "expected quality.like to name some, not all, of notes, python_stdlib" in mistake
 
 
 def test_a_part_sent_as_a_worker_parameter_reads_back():
@@ -129,6 +140,16 @@ def test_a_part_sent_as_a_worker_parameter_reads_back():
                 "notes.yaml:5: data_sources: expected sources that license_policy permits, "
                 "got unknown in number 0"
             ),
+        ),
+        (
+            "holdout:\n",
+            "filters: {quality: {like: [nots]}}\nholdout:\n",
+            "notes.yaml:9: filters: expected quality.like to name some, not all, of notes",
+        ),
+        (
+            "holdout:\n",
+            "filters: {quality: {like: []}}\nholdout:\n",
+            "notes.yaml:9: filters.quality.like: expected a list of 1 to 63, got a list of 0",
         ),
         ("title: Som", "version: 1\ntitle: Som", "notes.yaml:3: version: expected each key once"),
         ("salt: notes-1", "salt: &a notes-1", "notes.yaml:11: expected plain values, got an anch"),

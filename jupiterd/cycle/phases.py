@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from blake3 import blake3
 
 from jupiterd.cycle.split import GATE
+from jupiterd.cycle.uniting import knew_of, united, uniting_id
 from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
 from jupiterd.ids import ArtifactId, CycleId, short
@@ -249,15 +250,24 @@ def _unite(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]) ->
     for number, item in enumerate(cleaning):
         outputs = view.completed[item.id].outputs
         inputs |= {f"{name}.{number}": outputs[name] for name in ("clean", "dropped")}
-    name = item_id(view.round, Phase.FILTER, 0)
     params: dict[str, Any] = {"language": domain.language, "purged": sorted(view.purged)}
     if domain.filters.quality is not None:
         params["quality"] = domain.filters.quality.model_dump(mode="json")
-    return WorkItem(name, Phase.FILTER, "unite", params, inputs)
+    return WorkItem(_uniting(view), Phase.FILTER, "unite", params, inputs)
+
+
+def _uniting(view: RoundView) -> str:
+    """Return the id of the uniting that counts; a purge asks for another, until it is packed."""
+    done = {name: result.counts for name, result in view.completed.items()}
+    last = united(view.round, done)
+    is_packed = item_id(view.round, Phase.PACK, 0) in done
+    if last and (is_packed or knew_of(done[last], view.purged)):
+        return last
+    return uniting_id(view.round, view.purged)
 
 
 def _pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkItem, ...]:
-    inputs = {"kept": _result(view, Phase.FILTER).outputs["kept"]}
+    inputs = {"kept": view.completed[_uniting(view)].outputs["kept"]}
     if view.round > 1:
         inputs["tokenizer"] = _tokenizer(view)
     params = {
@@ -275,7 +285,7 @@ def _evaluate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[
         raise Bug("a round is evaluated before it is trained")
     inputs = {
         "model": view.trained,
-        "kept": _result(view, Phase.FILTER).outputs["kept"],
+        "kept": view.completed[_uniting(view)].outputs["kept"],
         **_holdout(view, domain),
     }
     if view.generator:

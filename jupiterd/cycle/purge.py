@@ -9,17 +9,6 @@ from functools import lru_cache
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.web_addresses import normalised
 
-PURGED_COUNT = "in_shards:"
-"""Before a source's name in the counts of packing: its samples among those that were packed."""
-
-LEFT_OUT_COUNT = "left_out:"
-"""Before a source's name in the counts of packing: its samples that were left out there.
-
-Uniting counts what it leaves out in the same way."""
-
-NOT_COLLECTED_COUNT = "not_collected:"
-"""Before a source's name in the counts of collecting: it was purged, and nothing fetched of it."""
-
 _PARTING = "/:#?"
 """What parts the names in an address."""
 

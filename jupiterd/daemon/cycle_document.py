@@ -13,6 +13,7 @@ from jupiterd.cycle.phase_summary import summarise, total_counts
 from jupiterd.cycle.phases import item_id, skip_reason
 from jupiterd.cycle.run_phases import HELD_OUT, evaluation_id
 from jupiterd.cycle.work import Phase
+from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.errors import Bug
 
 Live = Mapping[str, Any]
@@ -156,7 +157,9 @@ def _phase(cycle: CycleState, number: int, phase: Phase, live: Live | None) -> d
         return document | {"state": "running"} | {key: live[key] for key in keys}
     if phase is Phase.TRAIN:
         return document | _trained(cycle, number)
-    done = [f for f in cycle.completed.values() if f.round == number and f.phase == phase]
+    done = work_that_counts(
+        f for f in cycle.completed.values() if f.round == number and f.phase == phase
+    )
     if done:
         return document | _finished(phase, done)
     if cycle.training is not None and phase is Phase.EVALUATE and cycle.rounds_committed:

@@ -12,7 +12,9 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStarted, SourcePurged, WorkCompleted
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
+from jupiterd.cycle.purge_counts import LEFT_OUT_COUNT, NOT_COLLECTED_COUNT, PURGED_COUNT
 from jupiterd.cycle.work import Phase
+from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.errors import InvalidDomainError, NotFoundError, UsageError
 from jupiterd.ids import CycleId
 
@@ -50,8 +52,6 @@ async def purge_source(leading: "Leading", arguments: "Mapping[str, Any]") -> di
 
 def purge_proofs(run: CycleState, state: State) -> list[dict[str, Any]]:
     """Return for each purged source of a cycle what every round packed since holds of it."""
-    from jupiterd.cycle.purge import PURGED_COUNT  # what it imports takes memory, idle or not
-
     if run.started is None:
         return []
     packed = sorted(
@@ -73,9 +73,9 @@ def purge_proofs(run: CycleState, state: State) -> list[dict[str, Any]]:
 
 def _proof_of(source: str, packed: WorkCompleted, run: CycleState) -> dict[str, Any]:
     """Return what a packed round holds of a source, and whether there was anything to leave out."""
-    from jupiterd.cycle.purge import LEFT_OUT_COUNT, NOT_COLLECTED_COUNT, PURGED_COUNT
-
-    of_round = [fact for fact in run.completed.values() if fact.round == packed.round]
+    of_round = work_that_counts(
+        fact for fact in run.completed.values() if fact.round == packed.round
+    )
     return {
         "round": packed.round,
         "samples": int(packed.counts[PURGED_COUNT + source]),

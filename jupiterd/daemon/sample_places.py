@@ -15,6 +15,7 @@ from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.sample_index import Place
+from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.store.artifacts import ArtifactStore
@@ -64,7 +65,7 @@ def outputs_of(state: State) -> list[Output]:
 def _of_run(run: CycleState, names: Mapping[NodeId, str]) -> Iterator[Output]:
     if run.begun is None:
         return
-    done = sorted(run.completed.values(), key=_newest_first)
+    done = sorted(work_that_counts(run.completed.values()), key=_newest_first)
     for fact in done:
         for name, artifact in sorted(fact.outputs.items()):
             node_name = names.get(fact.node, fact.node[:8])

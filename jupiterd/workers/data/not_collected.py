@@ -5,7 +5,7 @@ Owns that, and the count that says so in the ledger. Doesn't know sources; nothi
 
 from pathlib import Path
 
-from jupiterd.cycle.purge import NOT_COLLECTED_COUNT
+from jupiterd.cycle.purge_counts import NOT_COLLECTED_COUNT
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.previous import write_state
 from jupiterd.workers.data.sample_file import SampleWriter

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import shuffle_key, take_synthetic
-from jupiterd.cycle.purge import LEFT_OUT_COUNT, PURGED_COUNT, Purge
+from jupiterd.cycle.purge import Purge
+from jupiterd.cycle.purge_counts import LEFT_OUT_COUNT, PURGED_COUNT
 from jupiterd.errors import EmptySourceError, InvalidSettingError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.contents import contents, write_contents

@@ -25,7 +25,8 @@ from jupiterd.cycle.domain import Quality
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.purge import LEFT_OUT_COUNT, Purge
+from jupiterd.cycle.purge import Purge
+from jupiterd.cycle.purge_counts import LEFT_OUT_COUNT
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.drops import Drops, read_drops

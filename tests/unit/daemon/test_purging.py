@@ -159,3 +159,14 @@ def test_the_proof_tells_that_a_source_isn_t_read_any_more() -> None:
         done("collect", 2, not_collected_of_docs=1.0), packed(2, in_shards_of_docs=0.0)
     )
     assert only == {"round": 2, "samples": 0, "left_out": 0, "collected": False}
+
+
+def test_what_was_united_anew_counts_once() -> None:
+    before = done("filter", 2, left_out_of_forum=4.0)
+    anew = replace(before, item=f"{before.item}/1a2b3c4d",
+                   counts={"left_out:forum": 4.0, "left_out:docs": 3.0})  # fmt: skip
+    (only,) = proofs(before, anew, packed(2, in_shards_of_docs=0.0, left_out_of_docs=0.0))
+    assert only["left_out"] == 3
+    repeated = replace(anew, item=f"{before.item}/ffffffff", counts={"left_out:docs": 2.0})
+    (only,) = proofs(before, repeated, anew, packed(2, in_shards_of_docs=0.0))
+    assert only["left_out"] == 3

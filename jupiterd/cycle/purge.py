@@ -19,7 +19,12 @@ def is_of(sample: Sample, source: str) -> bool:
     An address, such as https://example.org/docs, stands for everything below it too: that of a
     repository or a table for all its files or rows.
     """
-    return sample.source == source or (":" in source and _lies_at(sample.source_uri, source))
+    return sample.source == source or bool(purged_at(sample.source_uri, (source,)))
+
+
+def purged_at(uri: str, sources: Iterable[str]) -> str:
+    """Return the first of these sources that is an address at which that lies; empty: none is."""
+    return next((each for each in sources if ":" in each and _lies_at(uri, each)), "")
 
 
 def _lies_at(uri: str, address: str) -> bool:

@@ -2,6 +2,7 @@
 
 Clusters of one, two and four daemons collect, filter and pack the same sources. In each another
 source is held up, so that it is the last one collected. Who did what is taken from the ledger.
+Quality is judged, too: its scores depend on every text.
 """
 
 import asyncio
@@ -25,6 +26,7 @@ from tests.e2e.tiny_domain import write_domain
 
 SIZES = (1, 2, 4)
 SOURCES = ("alpha", "beta", "gamma", "delta")
+QUALITY = "filters: {quality: {like: [beta], keep_share: 0.7}}\n"
 
 pytestmark = [
     pytest.mark.net,
@@ -35,7 +37,7 @@ pytestmark = [
 
 
 async def test_one_two_and_four_nodes_make_the_same_data(tmp_path: Path) -> None:
-    domain = write_domain(tmp_path, sources=SOURCES)
+    domain = write_domain(tmp_path, sources=SOURCES, more=QUALITY)
     made: dict[int, Frozen] = {}
     for last, size in enumerate(SIZES):
         with own_network() as prefix:
@@ -55,6 +57,8 @@ async def made_by(cluster: Cluster, domain: Path, last: int) -> Frozen:
     nodes = {fact.node for fact in completed(cluster).values()}
     # Whoever has least to do comes first, and four sources are collected at once.
     assert len(nodes) == len(cluster.daemons), cluster.told(f"{nodes} did the work")
+    united = completed(cluster)[item_id(1, Phase.FILTER, 0)]
+    assert united.counts["dropped.quality"] > 0
     return found
 
 

@@ -44,7 +44,7 @@ title: Python files made for a test
 language: code:python
 data_sources:
 {sources}
-generation:
+{more}generation:
   templates: [{{kind: complete_function, samples: 32}}]
   max_tokens: 16
 holdout: {{fraction: 0.4, salt: tiny, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
@@ -54,10 +54,13 @@ training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
 _SOURCE = '  - {{kind: folder, path: {path}, license: MIT, glob: "**/*.py"}}'
 
 
-def write_domain(folder: Path, steps: int = 30, sources: Sequence[str] = ("code",)) -> Path:
+def write_domain(
+    folder: Path, steps: int = 30, sources: Sequence[str] = ("code",), more: str = ""
+) -> Path:
     """Write the files and the domain below `folder`; return the domain file.
 
-    The packages go to the sources in turn, each of which is a folder of that name.
+    The packages go to the sources in turn, each of which is a folder of that name; `more` is a line
+    of the domain file.
     """
     chance = random.Random(20)
     for cluster in range(CLUSTERS):
@@ -68,7 +71,7 @@ def write_domain(folder: Path, steps: int = 30, sources: Sequence[str] = ("code"
             (package / f"module_{number}.py").write_text(_module(chance))
     domain = folder / "tiny.yaml"
     listed = "\n".join(_SOURCE.format(path=folder / source) for source in sources)
-    domain.write_text(_DOMAIN.format(sources=listed, steps=steps))
+    domain.write_text(_DOMAIN.format(sources=listed, steps=steps, more=more))
     return domain
 
 

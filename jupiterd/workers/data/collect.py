@@ -5,7 +5,8 @@ licence policy, and what is kept for the next round. Doesn't know kinds of sourc
 judge quality (`clean` does), nor know what either half is used for.
 
 params: source and holdout (as in the domain file), language, license_policy, fetched_at,
-purged (a source that is named there isn't read: all outputs are empty)
+purged (a source that is named there isn't read: all outputs are empty; nor is what lies at an
+address that is)
 inputs: previous_train, previous_holdout, previous_state (of the round before; absent in the first)
 outputs: train, holdout (sample folders), state (for the next round), skipped (what was left out)
 """
@@ -40,6 +41,7 @@ from jupiterd.workers.data.kept_extraction import KeptExtraction
 from jupiterd.workers.data.not_collected import not_collected
 from jupiterd.workers.data.previous import Previous, write_state
 from jupiterd.workers.data.progress import Progress, silent
+from jupiterd.workers.data.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.scratch import own_scratch
 from jupiterd.workers.data.skips import SkipLog, SkipReason
@@ -66,6 +68,8 @@ class CollectParams:
     """Share of the holdout for the validation loss."""
     vault: float = 0.0
     """Share of the holdout that is kept for later."""
+    purged: tuple[str, ...] = ()
+    """Addresses at which nothing is read any more; names of sources don't matter here."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,7 @@ def run(task: Task) -> TaskFinished:
         policy,
         holdout.dev,
         holdout.vault,
+        tuple(map(str, task.params.get("purged", ()))),
     )
 
     def pause(seconds: float) -> None:
@@ -141,15 +146,16 @@ def collect(
         SkipLog(places.output / "skipped") as skips,
     ):
         extraction = KeptExtraction(extractor, queue)
-        visit = Visit(places.scratch, previous, extraction, skips, progress, pause, _now)
+        purged = PurgedAddresses(params.purged)
+        visit = Visit(places.scratch, previous, extraction, skips, progress, pause, _now, purged)
         removed: Counter[str] = Counter()
         samples = _samples(collector, visit, params, removed)
         counts = _split(samples, places.output, params) | removed
         write_state(places.output / "state", collector.state())
-    if not counts["documents"] + counts["holdout_documents"]:
+    if not (counts["documents"] + counts["holdout_documents"] or purged.counts()):
         _forget(places.scratch)
         raise _nothing_found(collector.name, skips)
-    return {**counts, **skips.totals()}
+    return {**counts, **skips.totals(), **purged.counts()}
 
 
 def _now() -> str:
@@ -161,6 +167,8 @@ def _samples(
 ) -> Iterator[Sample]:
     """Yield a sample for each document that the policy permits; count what its text loses."""
     for found in collector.documents(visit):
+        if visit.purged.leaves_out(found.uri, visit.skips):
+            continue
         if isinstance(found, Unchanged):
             kept = visit.previous.sample(found.uri)
             if kept is not None:

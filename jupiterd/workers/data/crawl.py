@@ -1,6 +1,7 @@
 """A bounded crawl: pages are fetched, read and followed until none is left within the bounds.
 
-Owns the frontier, a queue that survives this process (`work_queue`), and what came of each address.
+Owns the frontier, a queue that survives this process (`work_queue`), and what came of each address:
+both lie on disk, so that the number of links is no trouble.
 What is fetched again is asked for on condition that it has changed. Redirects are addresses of
 their own: bounds, robots.txt and private addresses are looked at for each. Doesn't know domains.
 """
@@ -32,6 +33,8 @@ KNOWN_PER_PAGE = 50
 """So many addresses for each page that may be fetched are remembered; more links are no use."""
 
 _BATCH = 16
+
+_QUEUE_FILE = "crawl.db"
 
 _MAY_COME_BACK = frozenset({SkipReason.UNREACHABLE, SkipReason.TIMED_OUT})
 
@@ -137,7 +140,6 @@ class Crawl:
     visit: Visit
     fetcher: Fetcher
     robots: Robots
-    known: Mapping[str, _Known] = field(default_factory=dict[str, _Known])
     pages: int = 0
     """Begun so far, those before this process included."""
     done: int = 0
@@ -184,7 +186,7 @@ class Crawl:
 
     def _outcome(self, place: Place, tries: int) -> Outcome | None:
         """Return what came of it; None where it is to be asked for once more."""
-        known = self.known.get(place.key, _Known())
+        known = _known(self.visit.previous.state_of(place.key))
         try:
             self._check(place, tries)
             return self._fetched(place, known)
@@ -197,6 +199,8 @@ class Crawl:
             return Outcome(reason=str(error.reason))
 
     def _check(self, place: Place, tries: int) -> None:
+        if self.visit.purged.has(place.url):
+            raise UnreadableError(SkipReason.PURGED)
         if tries > MAX_TRIES:
             raise UnreadableError(SkipReason.GAVE_UP)
         # A sitemap only lists: it may lie elsewhere than the pages that are wanted.
@@ -294,17 +298,26 @@ def crawled(
 
     They come in the order of their keys, `page URL` and `sitemap URL`.
     """
-    known = {line["key"]: _known(line) for line in visit.previous.state()}
-    path: Path = visit.scratch / "crawl.db"
-    with WorkQueue(path) as queue, Fetcher(manners, visit.pause) as fetcher:
+    with WorkQueue(visit.scratch / _QUEUE_FILE) as queue, Fetcher(manners, visit.pause) as fetcher:
         queue.put(Place(_SITEMAP, url).packed() for url in _all_normalised(sitemaps))
         queue.put(Place(_PAGE, url).packed() for url in _all_normalised(pages))
-        crawl = Crawl(queue, reach, visit, fetcher, Robots(fetcher), known)
+        crawl = Crawl(queue, reach, visit, fetcher, Robots(fetcher))
         crawl.run()
         yield from crawl.outcomes()
 
 
-def _known(line: Mapping[str, Any]) -> _Known:
+def to_ask_again(scratch: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield what the next round needs to ask what was crawled there whether it has changed."""
+    with WorkQueue(scratch / _QUEUE_FILE) as queue:
+        for key, value in queue.results():
+            outcome = Outcome.of(value)
+            if outcome.etag or outcome.last_modified:
+                yield outcome.state(key)
+
+
+def _known(line: Mapping[str, Any] | None) -> _Known:
+    if line is None:
+        return _Known()
     return _Known(**{name: line[name] for name in vars(_Known())})
 
 

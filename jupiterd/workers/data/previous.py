@@ -1,7 +1,7 @@
 """What the round before found of a source, looked up by where it came from.
 
-Owns an index of those samples on disk, so that their number is no trouble, and the lines that the
-collector left for itself. Doesn't know what has changed since.
+Owns an index on disk of those samples, and of the lines that the collector left for itself, so that
+their number is no trouble. Doesn't know what has changed since.
 """
 
 import json
@@ -39,15 +39,25 @@ class Previous:
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("PRAGMA synchronous = OFF")
         self._database.execute("CREATE TABLE samples (uri TEXT PRIMARY KEY, line TEXT NOT NULL)")
+        self._database.execute("CREATE TABLE state (key TEXT PRIMARY KEY, line TEXT NOT NULL)")
         self._state = state
         self._fill(sample for sample in read_all(samples) if sample.collector == collector)
         self.count: int = self._database.execute("SELECT count(*) FROM samples").fetchone()[0]
+        self._fill_state()
 
     def _fill(self, samples: Iterable[Sample]) -> None:
         self._database.execute("BEGIN")
         self._database.executemany(
             "INSERT OR IGNORE INTO samples VALUES (?, ?)",
             ((sample.source_uri, sample.to_json()) for sample in samples),
+        )
+        self._database.execute("COMMIT")
+
+    def _fill_state(self) -> None:
+        self._database.execute("BEGIN")
+        self._database.executemany(
+            "INSERT OR IGNORE INTO state VALUES (?, ?)",
+            ((json.loads(line).get("key", ""), line) for line in self._state_lines()),
         )
         self._database.execute("COMMIT")
 
@@ -71,8 +81,16 @@ class Previous:
 
     def state(self) -> Iterator[Mapping[str, Any]]:
         """Yield the lines that the collector left for itself; none where there are no samples."""
+        yield from map(json.loads, self._state_lines())
+
+    def state_of(self, key: str) -> Mapping[str, Any] | None:
+        """Return the line of that key which the collector left, if there is one."""
+        row = self._database.execute("SELECT line FROM state WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def _state_lines(self) -> Iterator[str]:
         if self._state is not None and self.count:
-            yield from map(json.loads, read_lines(self._state / STATE_FILE))
+            yield from read_lines(self._state / STATE_FILE)
 
     def close(self) -> None:
         """Let go of the index."""

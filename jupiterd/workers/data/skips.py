@@ -65,6 +65,8 @@ class SkipReason(StrEnum):
     """The server didn't answer, or broke off."""
     LICENSE = "license"
     """The domain's license_policy doesn't permit it."""
+    PURGED = "purged"
+    """People have purged its address."""
 
 
 class UnreadableError(Exception):

@@ -1,10 +1,12 @@
 """Collecting feeds: RSS, Atom as arXiv writes it, and the pages that entries link to."""
 
+from dataclasses import replace
+
 import pytest
 
 from jupiterd.cycle.data_sources import FeedSource
 from jupiterd.workers.data.collectors.feed import Feeds
-from tests.unit.workers.collecting import collect, samples_in, skipped, texts_in
+from tests.unit.workers.collecting import PARAMS, collect, samples_in, skipped, texts_in
 from tests.unit.workers.local_site import page, serving
 
 pytestmark = pytest.mark.net
@@ -93,6 +95,15 @@ def test_the_pages_that_entries_link_to_may_be_followed(site, tmp_path):
     assert len(texts_in(tmp_path / "two")) == 3
     assert "/1" not in site.asked
     assert "/elsewhere" not in site.asked
+
+
+def test_a_purged_entry_goes_and_so_does_what_was_kept_of_it(site, tmp_path):
+    site.put("/feed", rss(("Cats", "http://a.example/cats"), ("Dogs", "http://b.example/dogs")))
+    collect(feed(site), tmp_path / "one")
+    site.put("/feed", rss(("Birds", "http://a.example/birds"), ("Fish", "http://b.example/fish")))
+    params = replace(PARAMS, purged=("http://a.example",))
+    collect(feed(site), tmp_path / "two", params, before=tmp_path / "one")
+    assert list(texts_in(tmp_path / "two")) == ["http://b.example/dogs", "http://b.example/fish"]
 
 
 def test_entries_are_bounded_and_nonsense_is_left_out(site, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import PurePath
 
 import pytest
@@ -17,6 +18,7 @@ from jupiterd.workers.data.collectors.files import glob_pattern
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.extraction import Extractor
 from tests.unit.workers.collecting import (
+    PARAMS,
     collect,
     killed_again_and_again,
     samples_in,
@@ -86,6 +88,19 @@ def test_the_bad_ones_are_left_out_and_the_rest_goes_on(notes, tmp_path):
     }
     assert counts["skipped"] == 5
     assert "secret" not in texts_in(tmp_path / "out").values()
+
+
+def test_what_lies_at_a_purged_address_isn_t_read(notes, tmp_path):
+    (notes / "old").mkdir()
+    (notes / "old" / "a.md").symlink_to(notes / "b.md")
+    (notes / "b.md").write_text("b")
+    gather(notes, tmp_path / "before")
+    (notes / "old" / "broken.pdf").write_bytes(pdf(HELLO)[:200])
+    params = replace(PARAMS, purged=("folder:notes/old", "folder:notes/b"))
+    counts = collect(Folder(source(notes)), tmp_path / "out", params, before=tmp_path / "before")
+    assert texts_in(tmp_path / "out") == {"folder:notes/b.md": "b"}
+    assert (counts["skipped.purged"], counts["left_out:folder:notes/old"]) == (2, 2)
+    assert "skipped.broken" not in counts  # nobody has tried
 
 
 def test_a_great_many_files_are_bounded(notes, tmp_path):

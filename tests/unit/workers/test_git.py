@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -12,7 +13,7 @@ from jupiterd.cycle.data_sources import GitSource
 from jupiterd.errors import EmptySourceError, SourceUnreachableError
 from jupiterd.workers.data import addresses
 from jupiterd.workers.data.collectors.git import GitRepository
-from tests.unit.workers.collecting import collect, samples_in, skipped, texts_in
+from tests.unit.workers.collecting import PARAMS, collect, samples_in, skipped, texts_in
 
 WHO = {
     **os.environ,
@@ -122,6 +123,21 @@ def test_a_pinned_commit_asks_nobody(repository, tmp_path, calls):
     gather(repository, tmp_path / "one", revision=pinned)
     calls()
     gather(repository, tmp_path / "two", before=tmp_path / "one", revision=pinned)
+    assert calls() == []
+
+
+def test_a_purged_repository_isn_t_cloned_and_purged_files_are_not_taken_over(
+    repository, tmp_path, calls
+):
+    collector = GitRepository(source(repository))
+    gather(repository, tmp_path / "one")
+    params = replace(PARAMS, purged=(f"file://{repository}#src",))
+    collect(collector, tmp_path / "two", params, before=tmp_path / "one")
+    assert names_in(tmp_path / "two") == ["README.md"]
+    calls()
+    params = replace(PARAMS, purged=(f"file://{repository}",))
+    counts = collect(collector, tmp_path / "three", params)
+    assert (counts["documents"], counts[f"left_out:file://{repository}"]) == (0, 1)
     assert calls() == []
 
 

@@ -4,13 +4,14 @@ Owns these forms. Doesn't know any kind of source, nor what becomes of a documen
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from jupiterd.workers.data.extraction import Extracted
 from jupiterd.workers.data.previous import Previous
 from jupiterd.workers.data.progress import Progress
+from jupiterd.workers.data.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.skips import SkipLog
 
 
@@ -66,6 +67,8 @@ class Visit:
     """Waits for so many seconds; raises WorkStoppedError where this worker is to stop."""
     now: Callable[[], str]
     """The time, in ISO 8601."""
+    purged: PurgedAddresses = field(default_factory=PurgedAddresses)
+    """What isn't asked for any more."""
 
 
 class Collector(Protocol):

@@ -5,6 +5,7 @@ is kept; a feed that hasn't changed costs one conditional request.
 """
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from blake3 import blake3
@@ -12,7 +13,7 @@ from blake3 import blake3
 from jupiterd.cycle.data_sources import FeedSource
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.web import found_in, manners_of
-from jupiterd.workers.data.crawl import Reach, crawled
+from jupiterd.workers.data.crawl import Reach, crawled, to_ask_again
 from jupiterd.workers.data.extraction import extractor_of
 from jupiterd.workers.data.fetching import Answer, Fetcher, normalised
 from jupiterd.workers.data.robots import MAX_REDIRECTS, Robots
@@ -28,11 +29,11 @@ class Feeds:
         self._source = source
         self.name = f"the feed {source.urls[0]}"
         self._state: list[Mapping[str, Any]] = []
+        self._scratch: Path | None = None
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every entry with a text, those of earlier rounds included."""
-        known = {line["key"]: line for line in visit.previous.state()}
-        entries = self._entries(visit, known)
+        entries = self._entries(visit)
         found = self._followed(entries, visit) if self._source.follow else self._own(entries, visit)
         seen: set[str] = set()
         for one in found:
@@ -43,17 +44,17 @@ class Feeds:
 
     def state(self) -> Iterator[Mapping[str, Any]]:
         """Yield for each feed, and each page fetched, how to ask whether it has changed."""
-        return iter(self._state)
+        yield from self._state
+        if self._scratch is not None:
+            yield from to_ask_again(self._scratch)
 
-    def _entries(
-        self, visit: Visit, known: Mapping[str, Mapping[str, Any]]
-    ) -> list[Mapping[str, str]]:
+    def _entries(self, visit: Visit) -> list[Mapping[str, str]]:
         entries: list[Mapping[str, str]] = []
         with Fetcher(manners_of(self._source), visit.pause) as fetcher:
             robots = Robots(fetcher)
             for url in map(normalised, self._source.urls):
                 key = f"feed {url}"
-                before = known.get(key, _BLANK)
+                before = visit.previous.state_of(key) or _BLANK
                 try:
                     answer = _fetched(url, before, fetcher, robots)
                     if not answer.is_unchanged:
@@ -93,12 +94,10 @@ class Feeds:
                 )
 
     def _followed(self, entries: list[Mapping[str, str]], visit: Visit) -> Iterator[Found]:
-        source = self._source
+        source, self._scratch = self._source, visit.scratch
         links = sorted({entry["link"] for entry in entries if entry["link"]})
         reach = Reach(lambda _url: True, source.max_entries, 0, source.max_bytes)
         for key, outcome in crawled(visit, reach, manners_of(source), links):
-            if outcome.etag or outcome.last_modified:
-                self._state.append(outcome.state(key))
             found = found_in(key.partition(" ")[2], outcome, visit, source.license)
             if found is not None:
                 yield found

@@ -60,6 +60,8 @@ def documents_of(
         if read_bytes >= bounds.max_bytes:
             visit.skips.add(file.uri, SkipReason.OVER_BUDGET)
             continue
+        if visit.purged.leaves_out(file.uri, visit.skips):
+            continue
         try:
             data = _bytes_of(file)
             read_bytes += len(data)

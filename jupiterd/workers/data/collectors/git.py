@@ -38,6 +38,8 @@ class GitRepository:
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every file of the commit that the glob matches, but hidden ones."""
+        if visit.purged.leaves_out(self._uri(""), visit.skips):
+            return  # the whole repository
         before = next(visit.previous.state(), {})
         source = self._source
         repository = Repository(

@@ -5,12 +5,13 @@ Owns the bounds of a site and what becomes of an outcome of its crawl.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from jupiterd.cycle.data_sources import FeedSource, WebSource
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
-from jupiterd.workers.data.crawl import Outcome, Reach, crawled
+from jupiterd.workers.data.crawl import Outcome, Reach, crawled, to_ask_again
 from jupiterd.workers.data.fetching import Manners, normalised
 from jupiterd.workers.data.skips import SkipReason
 
@@ -23,17 +24,15 @@ class Site:
     def __init__(self, source: WebSource) -> None:
         self._source = source
         self.name = f"the site {source.urls[0]}"
-        self._state: list[Mapping[str, Any]] = []
+        self._scratch: Path | None = None
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every page that has text, in the order of their addresses."""
-        source = self._source
+        source, self._scratch = self._source, visit.scratch
         reach = Reach(_within(source), source.max_pages, source.max_depth, source.max_bytes)
         outcomes = crawled(visit, reach, manners_of(source), source.urls, source.sitemaps)
         for key, outcome in outcomes:
             url = key.partition(" ")[2]
-            if outcome.etag or outcome.last_modified:
-                self._state.append(outcome.state(key))
             found = found_in(url, outcome, visit, source.license)
             if isinstance(found, Document):
                 yield _clustered(found, source.cluster_depth)
@@ -42,7 +41,7 @@ class Site:
 
     def state(self) -> Iterator[Mapping[str, Any]]:
         """Yield for each address how to ask whether it has changed, and its links."""
-        return iter(self._state)
+        return iter(()) if self._scratch is None else to_ask_again(self._scratch)
 
 
 def manners_of(source: WebSource | FeedSource) -> Manners:
@@ -57,6 +56,8 @@ def manners_of(source: WebSource | FeedSource) -> Manners:
 
 def found_in(url: str, outcome: Outcome, visit: Visit, license_id: str) -> Found | None:
     """Return the document of an outcome; record why there is none."""
+    if visit.purged.leaves_out(url, visit.skips):
+        return None
     for reason in filter(None, (outcome.reason, outcome.trouble)):
         visit.skips.add(url, SkipReason(reason))
     if outcome.is_unchanged or visit.previous.has(url, outcome.source_hash, outcome.extractor):

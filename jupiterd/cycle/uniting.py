@@ -55,6 +55,4 @@ def _first_of(item: str) -> str:
 
 
 def _known(counts: Counts) -> set[str]:
-    return {
-        name.removeprefix(LEFT_OUT_COUNT) for name in counts if name.startswith(LEFT_OUT_COUNT)
-    }
+    return {name.removeprefix(LEFT_OUT_COUNT) for name in counts if name.startswith(LEFT_OUT_COUNT)}

@@ -5,7 +5,8 @@ held-out text. The held-out text is compared with and looked at no further. Two 
 batches, three where quality is judged (`quality_cut`); no text is held in memory.
 
 Which one of a group is kept depends on nothing but the group: real before synthetic, the reference
-of quality before others, then the smallest id. So the same samples give the same bytes, however the work was cut and ordered.
+of quality before others, then the smallest id. So the same samples give the same bytes, however the
+work was cut and ordered.
 
 inputs: clean.N, dropped.N (from `clean`), holdout.N (sample folders) · params: language, purged,
 quality (as in the domain file; absent: it isn't judged)

@@ -7,6 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from jupiterd.ctl import pinned_asking
 from jupiterd.ctl.source_reach import reach
 from jupiterd.cycle.data_sources import (
     FeedSource,
@@ -17,6 +18,7 @@ from jupiterd.cycle.data_sources import (
     PythonStdlibSource,
     WebSource,
 )
+from tests.unit.workers.test_git import Smart
 
 pytestmark = pytest.mark.net
 TIMEOUT_S = 5.0
@@ -84,6 +86,7 @@ class Site(BaseHTTPRequestHandler):
             "/round": (302, "/round"),
             "/away": (302, "file:///etc/passwd"),
             "/picky": (405, ""),
+            "/inside": (302, "http://169.254.169.254/latest/"),
         }.get(self.path, (404, ""))
         self._say(status, location)
 
@@ -142,6 +145,56 @@ def test_every_address_of_a_source_is_asked(site):
 def test_a_private_address_is_refused_unless_the_source_allows_it(site):
     assert "is in a private network" in problem(web(site, allow=False))
     assert "is in a private network" in problem(git("http://localhost/a.git"))
+
+
+@pytest.fixture
+def rebound(monkeypatch):
+    """Let a name lead to this machine, which counts as public, and elsewhere the second time."""
+    real = pinned_asking.socket.getaddrinfo
+    answers = ["127.0.0.1"]
+
+    def resolve(host, *arguments, **named):
+        if host == "site.example":
+            host = answers.pop() if answers else "127.66.66.66"
+        return real(host, *arguments, **named)
+
+    monkeypatch.setattr(pinned_asking.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(pinned_asking, "is_public", lambda address: address == "127.0.0.1")
+
+
+def test_what_is_connected_to_is_the_address_that_was_looked_at(site, rebound):
+    named = site.replace("127.0.0.1", "site.example")
+    assert problem(web(f"{named}/", allow=False)) == ""
+
+
+def test_a_redirect_to_a_private_address_is_refused(site, rebound):
+    named = site.replace("127.0.0.1", "site.example")
+    assert "is in a private network" in problem(web(f"{named}/inside", allow=False))
+
+
+def test_git_connects_to_the_address_that_was_looked_at(repository, tmp_path, rebound):
+    """The name is known to nobody but this process: git could find it by no other way."""
+    handler = type("Here", (Smart,), {"root": str(tmp_path)})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        assert problem(git(f"http://site.example:{server.server_port}/repository")) == ""
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_no_proxy_of_the_environment_is_asked(site, monkeypatch):
+    """It would connect to whatever it likes; collecting uses none either."""
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+        monkeypatch.setenv(name.upper(), "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    assert problem(web(f"{site}/")) == ""
+    assert "error: 500" in problem(git(f"{site}/a.git", allow_private_addresses=True))
 
 
 def test_who_is_silent_is_given_up(site):

@@ -54,7 +54,7 @@ def test_a_text_that_reads_like_the_reference_scores_above_one_that_does_not():
 
 
 def test_words_that_every_text_has_say_nothing_however_small_the_reference_is():
-    """Without a prior the rest's commonest word, which is rare beside all buckets, is a bad sign."""
+    """Else the commonest word of a large rest, rare beside all buckets, would be a bad sign."""
     chance = random.Random(7)
 
     def text(name):

@@ -18,29 +18,23 @@ from tests.unit.workers.data_material import files_of, real, run_worker, synthet
 
 BOOKS = Quality(like=("books",), keep_share=0.5)
 
-_PROSE = (
-    "the old miller|a tired traveller|the schoolmaster|her younger brother|the ferryman".split("|"),
-    "walked slowly along|looked back across|had never crossed|remembered|used to live near".split(
-        "|"
-    ),
-    "the river|the stone bridge|a field of barley|the empty market square|those low hills".split(
-        "|"
-    ),
-    "before the rain came|while the bells were ringing|as he had every autumn|and said nothing"
-    "|because the winter had been long".split("|"),
-)
-_SPAM = (
-    "buy cheap|order discount|get free|download the best|claim exclusive".split("|"),
-    "watches online|pills without prescription|casino bonus|followers|loans today".split("|"),
-    "click here now|limited offer|act fast|best price guaranteed|100% satisfaction".split("|"),
-    "subscribe to our newsletter|no credit card required|add to cart|free shipping"
-    "|unsubscribe any time".split("|"),
-)
-_BOILERPLATE = (
-    "all rights reserved|terms of service apply|we use cookies|privacy policy".split("|"),
-    "accept all cookies|manage preferences|contact us|site map|log in to continue".split("|"),
-    "copyright notice|powered by our platform|share this page|back to top".split("|"),
-)
+_PROSE = [
+    ["the old miller", "a tired traveller", "the schoolmaster", "her brother", "the ferryman"],
+    ["walked slowly along", "looked back across", "had never crossed", "used to live near"],
+    ["the river", "the stone bridge", "a field of barley", "the market square", "low hills"],
+    ["before the rain came", "as he had every autumn", "because the winter had been long"],
+]
+_SPAM = [
+    ["buy cheap", "order discount", "get free", "download the best", "claim exclusive"],
+    ["watches online", "pills without prescription", "casino bonus", "followers", "loans today"],
+    ["click here now", "limited offer", "act fast", "best price guaranteed", "100% sure"],
+    ["subscribe to our newsletter", "no credit card required", "add to cart", "free shipping"],
+]
+_BOILERPLATE = [
+    ["all rights reserved", "terms of service apply", "we use cookies", "privacy policy"],
+    ["accept all cookies", "manage preferences", "contact us", "site map", "log in to continue"],
+    ["copyright notice", "powered by our platform", "share this page", "back to top"],
+]
 
 
 def text(parts, chance, sentences=14):
@@ -52,7 +46,7 @@ def text(parts, chance, sentences=14):
 
 
 def material(seed):
-    """Return a reference, other good texts, and as many bad ones; `cluster_id` says what each is."""
+    """Return a reference, good texts and as many bad ones; `cluster_id` says what each is."""
     chance = random.Random(seed)
     books = [real(text(_PROSE, chance), "book", source="books") for _ in range(60)]
     good = [real(text(_PROSE, chance), "good", source="web") for _ in range(40)]

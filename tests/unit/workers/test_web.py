@@ -403,7 +403,9 @@ def test_links_lie_on_disk_however_many_there_are(tmp_path):
     """A hundred thousand are known from the round before, and as many were found just now."""
     root = "http://site.example"
     pages = [Place("page", f"{root}/{number}") for number in range(200)]
-    links = [[f"{root}/a-page-far-away/{place.url[-3:]}/{n}" for n in range(500)] for place in pages]
+    links = [
+        [f"{root}/a-page-far-away/{place.url[-3:]}/{n}" for n in range(500)] for place in pages
+    ]
     found = [
         Outcome(text=f"Page {place.url}", etag='"1"', links=known, source_hash="1")
         for place, known in zip(pages, links, strict=True)

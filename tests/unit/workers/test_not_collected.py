@@ -44,7 +44,9 @@ def test_the_next_round_can_begin_from_there(tmp_path: Path) -> None:
     previous.close()
 
 
-def test_a_source_whose_addresses_are_purged_is_read(tmp_path: Path) -> None:
-    end = collected(tmp_path, "docs", ["folder:texts", "other"])
-    assert isinstance(end, TaskFinished), end
-    assert end.counts["documents"] + end.counts["holdout_documents"] == 1
+def test_a_source_of_which_addresses_are_purged_is_read_but_for_those(tmp_path: Path) -> None:
+    for place, expected in (("folder:texts/old", 1), ("folder:texts", 0)):
+        end = collected(tmp_path / str(expected), "docs", [place, "other"])
+        assert isinstance(end, TaskFinished), end
+        assert end.counts["documents"] + end.counts["holdout_documents"] == expected
+        assert end.counts.get(f"left_out:{place}", 0) == 1 - expected

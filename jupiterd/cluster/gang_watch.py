@@ -20,7 +20,13 @@ ALSO_SILENT_S = 1.0
 """Once one rank is lost, so is whoever hasn't been heard for that long: machines fail together."""
 
 BEAT_S = 0.2
-"""How often a node says that it is there, on the stream of each rank."""
+"""How often a node tells of a rank's steps, and how often its leader looks at the clocks."""
+
+ALIVE_S = 0.3
+"""After so long without a step to tell of, a node says on each rank's stream that it is there.
+
+Longer than BEAT_S: else it would say so just before most steps.
+"""
 
 LATE_S = 0.5
 """A look that comes so much later than the one before tells of our own sleep or load."""

@@ -5,7 +5,7 @@ a gang from which nothing comes is looked into.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 
 from jupiterd.cluster.gang_watch import BEAT_S, GangWatch, Silent, Stuck
@@ -27,28 +27,29 @@ def as_error(verdict: Verdict, who: str) -> JupiterError:
 async def watching(
     watch: GangWatch,
     error_of: Callable[[Verdict], JupiterError],
-    look_into: Callable[[], Awaitable[None]],
+    look_into: Callable[[], Coroutine[None, None, None]],
 ) -> AsyncGenerator[None]:
     """Let a verdict end what is done meanwhile, with its error; `look_into` may raise its own."""
     async with asyncio.TaskGroup() as group:
-        tasks = [
-            group.create_task(_look(watch, error_of)),
-            group.create_task(_doubt(watch, look_into)),
-        ]
+        looks = group.create_task(_look(watch, error_of, look_into, group))
         yield
-        for task in tasks:
-            task.cancel()
+        looks.cancel()
 
 
-async def _look(watch: GangWatch, error_of: Callable[[Verdict], JupiterError]) -> None:
-    while True:
-        await asyncio.sleep(BEAT_S)
-        if (verdict := watch.look(now_s())) is not None:
-            raise error_of(verdict)
-
-
-async def _doubt(watch: GangWatch, look_into: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        await asyncio.sleep(BEAT_S)
-        if watch.is_in_doubt(now_s()):
-            await look_into()
+async def _look(
+    watch: GangWatch,
+    error_of: Callable[[Verdict], JupiterError],
+    look_into: Callable[[], Coroutine[None, None, None]],
+    group: asyncio.TaskGroup,
+) -> None:
+    into: asyncio.Task[None] | None = None
+    try:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            if (verdict := watch.look(now_s())) is not None:
+                raise error_of(verdict)
+            if (into is None or into.done()) and watch.is_in_doubt(now_s()):
+                into = group.create_task(look_into())
+    finally:
+        if into is not None:
+            into.cancel()

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from jupiterd.cluster.gang_watch import BEAT_S
+from jupiterd.cluster.gang_watch import ALIVE_S, BEAT_S
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.work_events import (
     Advanced,
@@ -149,7 +149,7 @@ class HeldWork:
                     raise RefusedError("another leader follows this work", "nothing needs doing")
                 if is_over:
                     break
-                if not await _within(news, BEAT_S):
+                if not await _within(news, ALIVE_S):
                     yield Alive()
             if self._error is not None:
                 raise self._error

@@ -82,8 +82,15 @@ def item_id(round_number: int, phase: Phase, number: int, model: str = "") -> st
 
 
 def next_step(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[Step, str]:
-    """Return what the round needs next, with the reason."""
+    """Return what the round needs next, with the reason.
+
+    A round that is packed has its data, also where an earlier one is trained again and another
+    generator came of it: what it was made of may be gone.
+    """
+    is_packed = item_id(view.round, Phase.PACK, 0) in view.completed
     for phase, items_of in _ITEMS.items():
+        if is_packed and phase in _OF_DATA:
+            continue
         if phase is Phase.EVALUATE and view.trained is None:
             return _train(view), "the round's sequences are packed"
         items = items_of(view, domain, shape)
@@ -339,3 +346,5 @@ _ITEMS: Mapping[Phase, "Callable[[RoundView, Domain, ModelShape], tuple[WorkItem
     Phase.GATE: _gate,
 }
 """The items of every phase but training, which is a gang's work; in the order of a round."""
+
+_OF_DATA = frozenset({Phase.COLLECT, Phase.GENERATE, Phase.FILTER, Phase.PACK})

@@ -63,7 +63,7 @@ def finish(step: Step, completed: dict[str, WorkResult]) -> None:
     assert isinstance(step, RunItems)
     outputs = {
         "collect": ("train", "holdout", "state", "skipped"),
-        "generate": ("samples",),
+        "generate": ("samples", "parents"),
         "clean": ("clean", "dropped"),
         "unite": ("kept", "dropped"),
         "pack": ("shards", "tokenizer"),
@@ -102,6 +102,16 @@ def test_a_later_round_generates_once_a_generator_was_promoted(domain: Domain) -
     walk(domain, completed)
     phases = walk(domain, completed, round=2, generator=artifact("student"))
     assert phases[:3] == [Phase.COLLECT, Phase.GENERATE, Phase.FILTER]
+
+
+def test_a_round_that_is_packed_generates_no_more_whoever_was_promoted_since(
+    domain: Domain,
+) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    walk(domain, completed, round=2)
+    again = walk(domain, completed, round=2, generator=artifact("other"))
+    assert again == [Phase.TRAIN, "close"]
 
 
 def test_without_a_promoted_generator_a_later_round_uses_real_data_alone(domain: Domain) -> None:

@@ -6,7 +6,7 @@ sample it began from as its parent. Doesn't judge them: they pass the same filte
 inputs: model, train.N (sample folders)
 params: template {kind, samples}, seed, max_tokens, temperature, top_p, batch, generator,
 fetched_at, purged
-outputs: samples
+outputs: samples, parents (the real ones they began from: what was collected goes some day)
 """
 
 import random
@@ -136,6 +136,7 @@ def _complete_all(
 ) -> TaskFinished:
     draw = torch.Generator().manual_seed(params.seed)
     kept: dict[str, Sample] = {}
+    parents: dict[str, Sample] = {}
     tokens, began_s = 0, time.monotonic()
     for start in range(0, len(prompts), params.batch):
         if task.stop_requested:
@@ -148,13 +149,15 @@ def _complete_all(
             if text is not None:
                 sample = _sample(prompt.parent, text, params)
                 kept[sample.id] = sample
+                parents[prompt.parent.id] = prompt.parent
         rate = tokens / max(time.monotonic() - began_s, 1e-9)
         task.progress(start + len(batch), len(prompts), "samples", tokens_per_s=rate)
-    with SampleWriter(task.output_dir / "samples") as writer:
-        for name in sorted(kept):
-            writer.add(kept[name])
+    for name, samples in (("samples", kept), ("parents", parents)):
+        with SampleWriter(task.output_dir / name) as writer:
+            for id_ in sorted(samples):
+                writer.add(samples[id_])
     counts = {"prompts": len(prompts), "samples": len(kept), "tokens": tokens}
-    return TaskFinished({"samples": "samples"}, counts)
+    return TaskFinished({"samples": "samples", "parents": "parents"}, counts)
 
 
 def _write_batch(

@@ -162,7 +162,10 @@ def test_samples_name_their_parent_template_generator_and_sampler(
     finished, task = generate(model, documents, tmp_path / "out")
     samples = list(read_samples(tmp_path / "out" / "samples"))
     by_id = {sample.id: sample for sample in read_samples(documents)}
-    assert finished.outputs == {"samples": "samples"}
+    assert finished.outputs == {"samples": "samples", "parents": "parents"}
+    parents = list(read_samples(tmp_path / "out" / "parents"))
+    assert {each.id for each in parents} == {each.parents[0] for each in samples}
+    assert all(by_id[each.id] == each for each in parents)
     assert finished.counts["prompts"] == 8
     assert finished.counts["samples"] == len(samples) > 3, "it has learnt to write functions"
     for sample in samples:

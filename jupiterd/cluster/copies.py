@@ -9,6 +9,7 @@ from typing import Final
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.old_rounds import FEWEST_KEPT, outlived
 from jupiterd.cluster.retention import unneeded
 from jupiterd.ids import ArtifactId, NodeId
 
@@ -46,8 +47,10 @@ def of_record(cycles: Collection[CycleState]) -> frozenset[ArtifactId]:
 
     Later rounds need what earlier ones made: the text held out in the first, samples, what was
     collected and in which state its source was. Once a run is over, its data set is what counts.
+    What any node may have let go, however few rounds it keeps, isn't copied again.
     """
-    return frozenset(each for cycle in cycles for each in _made(cycle) if each) - unneeded(cycles)
+    made = frozenset(each for cycle in cycles for each in _made(cycle) if each)
+    return made - unneeded(cycles) - outlived(cycles, FEWEST_KEPT)
 
 
 def _made(cycle: CycleState) -> Iterator[ArtifactId]:

@@ -83,10 +83,10 @@ def _needed(cycle: CycleState, superseded: AbstractSet[ArtifactId]) -> Iterator[
     for _, fact in cycle.placed():
         is_over = isinstance(fact, EpochOpened) and fact.epoch in over
         if not isinstance(fact, CheckpointCommitted | EpochClosed) and not is_over:
-            yield from _texts(fact)
+            yield from texts(fact)
 
 
-def _texts(fact: CycleFact) -> Iterator[str]:
+def texts(fact: CycleFact) -> Iterator[str]:
     """Yield every text in a fact: what names an artifact is among them, whatever it is called."""
     for field in fields(fact):
         value: object = getattr(fact, field.name)

@@ -190,6 +190,11 @@ class State:
             self.cycles or self._roster.has_removals or any(register.facts for register in decided)
         )
 
+    @property
+    def is_understood(self) -> bool:
+        """No fact is of a newer version."""
+        return not self._unknown.facts
+
     def placed(self) -> Iterator[tuple[Order, Fact]]:
         """Return the facts in force with the order of their entries: they make an equal state.
 

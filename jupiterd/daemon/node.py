@@ -38,7 +38,7 @@ from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.pulse import Pulse
-from jupiterd.daemon.retention import Retention
+from jupiterd.daemon.retention import retention_of
 from jupiterd.daemon.script_service import add_scripts
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
@@ -164,7 +164,7 @@ class Node:
             ("compaction", self.journal.keep_compact()),
             ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
             ("upkeep", Upkeep(self).run()),
-            ("retention", Retention(self.journal, self.library.store, self.state_dir).run()),
+            ("retention", retention_of(self).run()),
         ):
             self._group.create_task(task, name=name)
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})

@@ -111,7 +111,7 @@ def _check_that_it_is_known(source: str, started: Iterable[CycleStarted]) -> Non
     """Raise NotFoundError for a name that no domain file has: most likely it is mistyped."""
     if ":" in source:
         return
-    known = sorted({name for each in started for name in _names(each)})
+    known = sorted({name for each in started for name in source_names(each)})
     if source not in known:
         raise NotFoundError(
             f"no source of that domain is called {source}",
@@ -119,7 +119,8 @@ def _check_that_it_is_known(source: str, started: Iterable[CycleStarted]) -> Non
         )
 
 
-def _names(started: CycleStarted) -> list[str]:
+def source_names(started: CycleStarted) -> list[str]:
+    """Return the names of a cycle's sources in the order of its domain file."""
     from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
 
     try:

@@ -1,18 +1,20 @@
 """Giving up what nobody needs on this node, so that disks don't fill for ever.
 
-That is old checkpoints, what no fact names, fetches that were broken off, old curves, and what
-workers left that nobody came back for.
+That is old checkpoints, what lay on the way to the shards of old rounds, what no fact names,
+fetches that were broken off, old curves, and what workers left that nobody came back for.
 
-Owns the pace and the grace. Doesn't know which are needed (`cluster.retention`, `old_curves`), or
-how one goes.
+Owns the pace and the grace. Doesn't know which are needed (`cluster.retention`,
+`cluster.old_rounds`, `old_curves`), or how one goes.
 """
 
 import asyncio
 import logging
 import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.old_rounds import outlived
 from jupiterd.cluster.retention import strays, unneeded
 from jupiterd.daemon.clock import now_s, wall_s
 from jupiterd.daemon.journal import Journal
@@ -22,6 +24,9 @@ from jupiterd.daemon.state_dir import StateDir
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, short
 from jupiterd.store.artifacts import ArtifactStore
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +42,12 @@ GRACE_S = 600.0
 class Retention:
     """Removes what has been unneeded for the whole grace."""
 
-    def __init__(self, journal: Journal, store: ArtifactStore, state_dir: StateDir) -> None:
-        """Take what is agreed on, and what goes by it."""
+    def __init__(
+        self, journal: Journal, store: ArtifactStore, state_dir: StateDir, rounds_kept: int = 2
+    ) -> None:
+        """Take what is agreed on, what goes by it, and how many rounds of a cycle stay whole."""
         self._journal = journal
+        self._rounds_kept = rounds_kept
         self._state_dir = state_dir
         self._store = store
         self._since_s: dict[ArtifactId, float] = {}
@@ -59,7 +67,7 @@ class Retention:
 
     async def look(self, at_s: float) -> None:
         """Remove what was unneeded at every look for as long as the grace."""
-        found = unneeded(self._journal.state.cycles.values())
+        found = self._unneeded()
         self._since_s = {each: self._since_s.get(each, at_s) for each in found}
         for artifact, since_s in list(self._since_s.items()):
             if at_s - since_s >= GRACE_S and self._store.holds(artifact):
@@ -91,8 +99,16 @@ class Retention:
         What is named may have been set aside to be mended when this node went down.
         """
         partial = await asyncio.to_thread(self._store.partial_ids)
-        going = await self._unnamed(partial) | unneeded(self._journal.state.cycles.values())
+        going = await self._unnamed(partial) | self._unneeded()
         await asyncio.to_thread(self._store.remove_partial, before_s, going)
+
+    def _unneeded(self) -> frozenset[ArtifactId]:
+        """Return what nobody needs any more; a newer version may read again what ours doesn't."""
+        state = self._journal.state
+        found = unneeded(state.cycles.values())
+        if not state.is_understood:
+            return found
+        return found | outlived(state.cycles.values(), self._rounds_kept)
 
     async def _unnamed(self, artifacts: Iterable[ArtifactId]) -> frozenset[ArtifactId]:
         """Return which of these no fact names; thousands of facts are read beside the loop."""
@@ -121,3 +137,9 @@ class Retention:
             return
         if is_gone:
             log.info("artifact_removed", extra={"artifact": short(artifact)})
+
+
+def retention_of(node: "Node") -> Retention:
+    """Put a node's retention together, by its settings."""
+    kept = node.settings.rounds_kept
+    return Retention(node.journal, node.library.store, node.state_dir, kept)

@@ -11,6 +11,7 @@ from typing import Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.old_rounds import Passing
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
 from jupiterd.cycle.lineage import Sample
@@ -36,10 +37,13 @@ class Output:
     label: str
     round: int
     phase: str
+    item: str
     name: str
     artifact: ArtifactId
     node: NodeId
     node_name: str
+    is_passing: bool
+    """Nodes may have let it go: what counts of it lies in other outputs."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return what people and scripts are told of it."""
@@ -66,12 +70,14 @@ def _of_run(run: CycleState, names: Mapping[NodeId, str]) -> Iterator[Output]:
     if run.begun is None:
         return
     done = sorted(work_that_counts(run.completed.values()), key=_newest_first)
+    passing = Passing(run)
     for fact in done:
+        going = passing.names(fact)
         for name, artifact in sorted(fact.outputs.items()):
             node_name = names.get(fact.node, fact.node[:8])
             yield Output(
-                fact.cycle, run.kind, run.label, fact.round, fact.phase, name, artifact,
-                fact.node, node_name,
+                fact.cycle, run.kind, run.label, fact.round, fact.phase, fact.item, name, artifact,
+                fact.node, node_name, name in going,
             )  # fmt: skip
 
 

@@ -155,6 +155,9 @@ class Settings:
     free_disk_mib: int = _read_by(_whole(0, 1 << 30), default=1024)
     """Of the disk stays free when artifacts are fetched, in MiB, or 5 % of it if that is less."""
 
+    rounds_kept: int = _read_by(_whole(1, 1 << 20), default=2)
+    """Of each cycle so many rounds stay whole; of older ones goes what lay on the way to shards."""
+
     local: bool = _read_by(_yes_or_no, default=False)
     """Use the loopback interface only, for several daemons on one machine."""
 

@@ -51,6 +51,7 @@ class Trace:
         self.outputs = outputs_of(node.journal.state)
         self._batches = Samples(self._store, self.outputs).by_artifact
         self._ranks = {artifact: rank for rank, artifact in enumerate(self._batches)}
+        self._lasting = frozenset(each.artifact for each in self.outputs if not each.is_passing)
         self._answered: set[NodeId] = {node.identity.node_id}
 
     async def token(self, shards: ArtifactId, offset: int) -> peer_pb2.TracedToken | None:
@@ -86,14 +87,15 @@ class Trace:
         silent = {
             each.node_name
             for each in self.outputs
+            if each.artifact in self._lasting
             if each.node not in self._answered and not self._store.holds(each.artifact)
         }
         return sorted(silent)
 
     async def _everywhere(self, request: peer_pb2.TraceRequest) -> list[peer_pb2.TraceReply]:
-        """Ask this node, and where it doesn't hold everything, the others too."""
+        """Ask this node, and where it doesn't hold everything that lasts, the others too."""
         own = await self._here(request)
-        if await asyncio.to_thread(lambda: all(map(self._store.holds, self._ranks))):
+        if await asyncio.to_thread(lambda: all(map(self._store.holds, self._lasting))):
             return [own]
         return [own, *await self._of_members(request)]
 

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts import CheckpointCommitted, CycleStarted
 from jupiterd.cluster.state import State
 from jupiterd.cycle.lineage import MAX_DEPTH
+from jupiterd.cycle.phases import item_id
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.purging import source_names
 from jupiterd.daemon.sample_places import Output, shards_meant
 from jupiterd.daemon.sample_trace import IS_SAMPLE, IS_WHOLE, MIN_DIGITS
 from jupiterd.daemon.trace_everywhere import Trace, Traced
@@ -53,6 +56,11 @@ class _Asked:
         state = node.journal.state
         self._trace = Trace(node)
         self._generators = _generators(state)
+        self._started = {
+            run.started.cycle: run.started
+            for run in state.cycles.values()
+            if run.started is not None
+        }
         self._sources = {
             run.requested.cycle: dict(run.requested.source)
             for run in state.cycles.values()
@@ -132,7 +140,7 @@ class _Asked:
         parents = _parents(traced) if depth < MAX_DEPTH else ()
         return {
             "sample": about,
-            "seen": [each.to_plain() for each in self._trace.batches_of(traced)],
+            "seen": [each.to_plain() for each in self._seen(traced)],
             "packed": self._packings(traced),
             "generator": self._generators.get(traced.sample.generator),
             "parents": [
@@ -140,6 +148,22 @@ class _Asked:
                 for parent in parents
             ],
         }
+
+    def _seen(self, traced: Traced) -> list[Output]:
+        """Return where a sample is, and who collected it for old rounds, where that was let go."""
+        found = self._trace.batches_of(traced)
+        kept = {(output.run, output.round) for output in found if output.name == "kept"}
+        gone = [
+            output
+            for output in self._trace.outputs
+            if output.is_passing and output.name == "train" and (output.run, output.round) in kept
+            if traced.sample.kind == "real" and output not in found
+        ]
+        source = traced.sample.source
+        items = {
+            run: _collecting(self._started[run], source) for run in {each.run for each in gone}
+        }
+        return found + [each for each in gone if each.item.partition("/")[2] in items[each.run]]
 
     def _packings(self, traced: Traced) -> list[Plain]:
         documents = {ArtifactId(document.shards): document for document in traced.packed}
@@ -152,6 +176,13 @@ class _Asked:
 
 def _parents(traced: Traced) -> tuple[str, ...]:
     return traced.sample.parents[:MAX_PARENTS]
+
+
+def _collecting(started: CycleStarted, source: str) -> set[str]:
+    """Return the items of any round, without its number, that read the sources of that name."""
+    names = enumerate(source_names(started))
+    items = (item_id(1, Phase.COLLECT, number) for number, name in names if name == source)
+    return {item.partition("/")[2] for item in items}
 
 
 def _nothing_more(shards: Output) -> Plain:

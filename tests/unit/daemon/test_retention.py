@@ -15,7 +15,14 @@ from jupiterd.daemon.node import Node
 from jupiterd.daemon.old_curves import KEPT_RUNS, remove_old
 from jupiterd.daemon.retention import GRACE_S, STRAY_S, Retention
 from jupiterd.ids import ArtifactId, short
-from tests.unit.cluster.building import checkpoint, data_asked, pinned, training, work_done
+from tests.unit.cluster.building import (
+    checkpoint,
+    data_asked,
+    pinned,
+    started,
+    training,
+    work_done,
+)
 from tests.unit.daemon.two_nodes import found, serving
 
 
@@ -206,3 +213,22 @@ async def test_curves_of_a_run_that_goes_on_are_kept_however_old(tmp_path: Path)
         await Retention(one.journal, one.library.store, one.state_dir).look_at_curves()
         assert (curves / short(run)).exists()
         assert [path.exists() for path in others] == [True] * KEPT_RUNS + [False] * 2
+
+
+async def test_nothing_of_old_rounds_goes_while_some_fact_cannot_be_read_here(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        (clean,) = taken_in(one, tmp_path, 1)
+        outputs = {"clean": clean}
+        rounds = [replace(work_done(f"r{n}/pack/0", round_number=n), phase="pack") for n in (1, 2)]
+        facts = (started(), replace(work_done("r1/filter/1"), outputs=outputs), *rounds)
+        await found(one, facts=(*facts, UnknownFact("Later", 9, {})))
+        retention = Retention(one.journal, one.library.store, one.state_dir, rounds_kept=1)
+        await retention.look(0.0)
+        await retention.look(GRACE_S)
+        assert one.library.store.holds(clean)
+        one.journal.state._unknown.facts.clear()  # as if this version understood it
+        await retention.look(0.0)
+        await retention.look(GRACE_S)
+        assert not one.library.store.holds(clean)

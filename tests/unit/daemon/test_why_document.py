@@ -12,6 +12,7 @@ from jupiterd.cluster.facts import Fact, WorkCompleted
 from jupiterd.cycle.lineage import Sample
 from jupiterd.daemon.export_document import export_document
 from jupiterd.daemon.node import Node
+from jupiterd.daemon.retention import GRACE_S, retention_of
 from jupiterd.daemon.run_documents import data_document
 from jupiterd.daemon.why_document import why_document
 from jupiterd.errors import NotFoundError, UsageError
@@ -195,3 +196,68 @@ async def test_the_data_of_rounds_is_listed_with_what_it_is_made_of(tmp_path: Pa
         one.library.store.remove(made["shards"])
         (row,) = data_document(one, "")["rounds"]
         assert (row["held_here"], row["contents"]) == (False, None)
+
+
+PURE = "version: 1\ndomain: python\ntitle: t\nlanguage: code:python\nholdout: {salt: s}\n"
+SOURCES = (
+    "data_sources:\n  - {kind: python_stdlib, name: other}\n  - {kind: python_stdlib, name: it}\n"
+)
+
+
+def round_of(node: Node, folder: Path, number: int, samples: Sequence[Sample]) -> list[Fact]:
+    """Do the work of a round that has two sources, the second of which has all the text."""
+    own = [replace(each, source="it") for each in samples]
+    texts = [*own, replace(made_from(own[0], function(500 + number)), source="it")]
+    pack([write(folder / "k", texts)], None, folder, PackParams(400, 16, 0.5, 1))
+    nothing = stored(node, folder / "nothing", [])
+    clean = stored(node, folder / "clean", [replace(each, filters="clean@1") for each in texts])
+    kept = stored(node, folder / "kept", [replace(each, filters="unite@1") for each in texts])
+    # What the generator was asked with is nothing that the filters have kept.
+    asked = stored(node, folder / "parents", [real(function(900 + number))])
+    facts: list[Fact] = [
+        done("collect", number, train=nothing, state=nothing),
+        replace(
+            done("collect", number, train=stored(node, folder / "train", own), state=nothing),
+            item=f"r{number}/collect/1",
+            node=NODES[2],
+        ),
+        done("generate", number, samples=stored(node, folder / "s", texts[-1:]), parents=asked),
+        replace(done("filter", number, kept=kept), item=f"r{number}/filter/0"),
+        replace(done("filter", number, clean=clean), item=f"r{number}/filter/1"),
+        done("pack", number, shards=node.library.store.ingest(folder / "shards")),
+    ]
+    return facts
+
+
+async def test_all_that_an_old_round_was_trained_on_is_known_once_its_batches_have_gone(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        rounds = [
+            round_of(one, tmp_path / f"r{n}", n, REAL[n * 10 : n * 10 + 10]) for n in (1, 2, 3)
+        ]
+        began = replace(started(), domain_yaml=PURE + SOURCES)
+        await found(one, facts=(began, *(fact for each in rounds for fact in each)))
+        store = one.library.store
+        before = (await why_document(one, REAL[12].id))["why"]
+        held = set(store.ids())
+        retention = retention_of(one)
+        await retention.look(0.0)
+        assert set(store.ids()) == held
+        await retention.look(GRACE_S)
+        outputs = [fact.outputs for fact in rounds[0] if isinstance(fact, WorkCompleted)]
+        gone = {outputs[1]["train"], outputs[4]["clean"]}  # the empty batch is in newer rounds, too
+        assert held - set(store.ids()) == gone
+        after = (await why_document(one, REAL[12].id))["why"]
+        who = [(each["phase"], each["node"]["id"]) for each in after["seen"]]
+        assert who == [("filter", NODES[1]), ("collect", NODES[2])]
+        assert {**after, "seen": []} == {**before, "seen": [], "elapsed_ms": after["elapsed_ms"]}
+        for offset in range(0, after["packed"][0]["end"], 7):
+            assert (await why_document(one, f"python/1:{offset}"))["why"]["sample"]["id"]
+        (made,) = (await why_document(one, real(function(501)).id))["why"]["parents"]
+        assert made["sample"]["id"] == REAL[10].id
+        assert (await why_document(one, real(function(901)).id))["why"]["seen"]
+        assert (await export_document(one, "python/1"))["export"]["samples"]
+        with pytest.raises(NotFoundError) as caught:
+            await why_document(one, "abcd" * 16)
+        assert "ask there" not in caught.value.hint  # what went is nowhere else either

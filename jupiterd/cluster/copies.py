@@ -1,4 +1,4 @@
-"""Which artifacts must lie on two nodes, and who takes the second copy.
+"""Which artifacts must lie on two nodes, who takes the second copy, and who needn't keep one.
 
 Owns the rule. Doesn't know how one finds out who has what, or how a copy is made.
 """
@@ -10,7 +10,7 @@ from typing import Final
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.old_rounds import FEWEST_KEPT, outlived
-from jupiterd.cluster.retention import unneeded
+from jupiterd.cluster.retention import texts, unneeded
 from jupiterd.ids import ArtifactId, NodeId
 
 COPIES: Final = 2
@@ -84,7 +84,7 @@ def copies_to_make(
             holder
             for holder in holders
             if artifact not in holder.held
-            and holder.free_bytes >= LITTLE_BYTES
+            and has_room(holder.free_bytes)
             and Copy(artifact, holder.node) not in refused
         ]
         if 0 < having < COPIES and able:
@@ -92,6 +92,41 @@ def copies_to_make(
             given[best.node] += 1
             found.append(Copy(artifact, best.node))
     return found[:MAX_AT_ONCE]
+
+
+def has_room(free_bytes: int) -> bool:
+    """Say whether a node takes copies for others, as far as its disk goes."""
+    return free_bytes >= LITTLE_BYTES
+
+
+def takers(holders: Iterable[Holder], *, only_with_room: bool) -> list[NodeId]:
+    """Return who should take a copy of what was just made, the best first.
+
+    Those with little room come last, or not at all.
+    """
+
+    def key(one: Holder) -> tuple[bool, int, int, str]:
+        return not has_room(one.free_bytes), _rank(one), -one.free_bytes, one.node
+
+    able = (one for one in holders if has_room(one.free_bytes) or not only_with_room)
+    return [one.node for one in sorted(able, key=key)]
+
+
+def in_work(cycles: Iterable[CycleState]) -> frozenset[str]:
+    """Return whatever the facts of work name that isn't over."""
+    going_on = (cycle for cycle in cycles if not cycle.finished)
+    return frozenset(
+        name for cycle in going_on for _, fact in cycle.placed() for name in texts(fact)
+    )
+
+
+def spare(held: Iterable[ArtifactId], others: Collection[Holder]) -> list[ArtifactId]:
+    """Return what a node with little room needn't keep for others: two that have room have it.
+
+    Whoever has little room itself doesn't count, for it may give up the same at the same time.
+    """
+    able = [holder.held for holder in others if has_room(holder.free_bytes)]
+    return [each for each in held if sum(each in one for one in able) >= COPIES]
 
 
 def _rank(holder: Holder) -> int:

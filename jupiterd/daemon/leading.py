@@ -25,6 +25,7 @@ from jupiterd.daemon.library import Library
 from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.second_copies import keep_two_copies
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish, WorkEvent, WorkOrder
 from jupiterd.errors import (
     DiskFullError,
@@ -230,12 +231,8 @@ class Leading:
         )
 
     async def keep_two_copies(self, artifact: ArtifactId, holder: NodeId) -> None:
-        """Bring what a node holds here; send what this one holds to another that is well."""
-        if holder != self.self_id:
-            await self.fetch(artifact)
-            return
-        others = [node for node in self.fit_nodes() if node != self.self_id]
-        await self.library.spread([artifact], others[:1])
+        """See that two nodes have what was just made, where another has room."""
+        await keep_two_copies(self, artifact, holder)
 
     def _is_troubled(self, node: NodeId) -> bool:
         peer = self.peers.get(node)

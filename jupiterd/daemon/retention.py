@@ -18,6 +18,7 @@ from jupiterd.cluster.old_rounds import outlived
 from jupiterd.cluster.retention import strays, unneeded
 from jupiterd.daemon.clock import now_s, wall_s
 from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.little_room import LittleRoom
 from jupiterd.daemon.old_curves import remove_old
 from jupiterd.daemon.scratch import remove_stale
 from jupiterd.daemon.state_dir import StateDir
@@ -43,9 +44,15 @@ class Retention:
     """Removes what has been unneeded for the whole grace."""
 
     def __init__(
-        self, journal: Journal, store: ArtifactStore, state_dir: StateDir, rounds_kept: int = 2
+        self,
+        journal: Journal,
+        store: ArtifactStore,
+        state_dir: StateDir,
+        rounds_kept: int = 2,
+        little_room: LittleRoom | None = None,
     ) -> None:
         """Take what is agreed on, what goes by it, and how many rounds of a cycle stay whole."""
+        self._little_room = little_room
         self._journal = journal
         self._rounds_kept = rounds_kept
         self._state_dir = state_dir
@@ -64,6 +71,8 @@ class Retention:
                 strays_at_s = now_s() + STRAYS_PERIOD_S
                 await self.look_at_strays(wall_s())
                 await self.look_at_scratch()
+                if self._little_room is not None:
+                    await self._little_room.look(wall_s())
 
     async def look(self, at_s: float) -> None:
         """Remove what was unneeded at every look for as long as the grace."""
@@ -141,5 +150,7 @@ class Retention:
 
 def retention_of(node: "Node") -> Retention:
     """Put a node's retention together, by its settings."""
+    own, library = node.identity.node_id, node.library
+    little_room = LittleRoom(node.journal, library, lambda: node.alive() - {own})
     kept = node.settings.rounds_kept
-    return Retention(node.journal, node.library.store, node.state_dir, kept)
+    return Retention(node.journal, library.store, node.state_dir, kept, little_room)

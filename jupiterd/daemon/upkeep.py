@@ -6,12 +6,12 @@ Owns when the leader looks, and asking. Doesn't know what counts or who takes a 
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.copies import Copy, Holder, copies_to_make, of_record
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.second_copies import holders_among
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, NodeId, short
 
@@ -82,20 +82,7 @@ class Upkeep:
     async def _holders(self, leading: Leading, needed: list[ArtifactId]) -> list[Holder]:
         if not needed:
             return []
-        roles = leading.journal.state.roles
-        told = await asyncio.gather(
-            *(leading.library.held_by(node, needed) for node in sorted(leading.answering()))
-        )
-        return [
-            Holder(node, roles[node].role if node in roles else "idle", held, free_bytes)
-            for node, held, free_bytes in _known(told)
-        ]
-
-
-def _known(
-    told: Iterable[tuple[NodeId, frozenset[ArtifactId], int] | None],
-) -> list[tuple[NodeId, frozenset[ArtifactId], int]]:
-    return [each for each in told if each is not None]
+        return await holders_among(leading, sorted(leading.answering()), needed)
 
 
 async def _is_copied(leading: Leading, copy: Copy) -> bool | None:

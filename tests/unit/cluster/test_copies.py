@@ -11,10 +11,13 @@ from jupiterd.cluster.copies import (
     Copy,
     Holder,
     copies_to_make,
+    in_work,
     of_record,
+    spare,
+    takers,
 )
 from jupiterd.cluster.facts import CycleFailed, ManifestFrozen
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, NodeId
 from tests.unit.cluster.building import CYCLE, NODES, checkpoint, training, work_done
 from tests.unit.cluster.test_retention import line, run_of
 
@@ -91,3 +94,41 @@ def test_once_the_copies_are_made_nothing_more_is_to_do(held: list[set[ArtifactI
     assert copies_to_make(ARTIFACTS, holders) == []
     for artifact in set().union(*held):
         assert sum(artifact in each.held for each in holders) >= 2
+
+
+def test_who_has_little_room_takes_what_was_just_made_last_or_not_at_all() -> None:
+    little = holder(0, free_bytes=LITTLE_BYTES - 1)
+    idle, hybrid = holder(1, role="idle", free_bytes=2 * ROOM_BYTES), holder(2)
+    asked = [little, idle, hybrid]
+    assert takers(asked, only_with_room=True) == [NODES[2], NODES[1]]
+    assert takers(asked, only_with_room=False) == [NODES[2], NODES[1], NODES[0]]
+    assert takers([little], only_with_room=True) == []
+
+
+def test_what_work_that_goes_on_names_is_needed() -> None:
+    going_on, over = run_of(training(), checkpoint("k1")), run_of(training(), checkpoint("k2"))
+    over.apply(CycleFailed(CYCLE, "full", "no room", ""), (1, NODES[0], "u", 9))
+    named = in_work([going_on, over])
+    assert "k1" in named
+    assert "k2" not in named
+
+
+@given(st.lists(st.tuples(st.sets(st.sampled_from(ARTIFACTS)), st.booleans()), max_size=5))
+def test_however_many_give_up_copies_at_once_two_are_left(
+    nodes: list[tuple[set[ArtifactId], bool]],
+) -> None:
+    holders = [
+        Holder(NodeId(str(number)), "", frozenset(held), ROOM_BYTES if roomy else 0)
+        for number, (held, roomy) in enumerate(nodes)
+    ]
+    left = [
+        each.held if each.free_bytes else each.held - {*spare(each.held, others(holders, each))}
+        for each in holders
+    ]
+    for artifact in ARTIFACTS:
+        before = sum(artifact in each.held for each in holders)
+        assert sum(artifact in held for held in left) >= min(2, before)
+
+
+def others(holders: list[Holder], but: Holder) -> list[Holder]:
+    return [each for each in holders if each is not but]

@@ -1,0 +1,64 @@
+"""What a node with little room gives up, and what never."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.copies import LITTLE_BYTES
+from jupiterd.cluster.facts import CycleStateSet
+from jupiterd.daemon.clock import wall_s
+from jupiterd.daemon.little_room import UNUSED_S, LittleRoom
+from jupiterd.daemon.node import Node
+from jupiterd.ids import ArtifactId
+from tests.unit.cluster.building import CYCLE, checkpoint, data_asked, training
+from tests.unit.daemon.test_library import taken_in, three
+from tests.unit.daemon.test_second_copies import have
+
+pytestmark = pytest.mark.net
+
+
+def little_room_of(node: Node) -> LittleRoom:
+    others = node.library._alive() - {node.identity.node_id}
+    return LittleRoom(node.journal, node.library, lambda: others)
+
+
+def unused(node: Node, artifact: ArtifactId) -> None:
+    at_s = wall_s() - UNUSED_S - 60
+    os.utime(node.library.store.path(artifact).parent, (at_s, at_s))
+
+
+async def test_a_node_with_little_room_gives_up_what_two_others_have_and_no_work_needs(
+    tmp_path: Path,
+) -> None:
+    async with three(tmp_path) as nodes:
+        one, *others = nodes
+        everywhere, with_one, young, needed = (taken_in(one, tmp_path)[0] for _ in range(4))
+        for node in others:
+            for artifact in (everywhere, young, needed):
+                await node.library.ensure(artifact)
+        await others[0].library.ensure(with_one)
+        for artifact in (everywhere, with_one, needed):
+            unused(one, artifact)
+        facts = (data_asked(), training(), checkpoint(everywhere), checkpoint(needed))
+        await one.journal.append(1, [*facts])
+        stopped = CycleStateSet(CYCLE, "stopped", "enough", 1)
+        store, little_room = one.library.store, little_room_of(one)
+        for node in nodes:
+            have(node, LITTLE_BYTES)
+        held = set(store.ids())
+        await one.journal.append(1, [stopped])
+        await little_room.look(wall_s())
+        assert set(store.ids()) == held  # there is room
+        have(one, LITTLE_BYTES - 1)
+        await one.journal.append(1, [CycleStateSet(CYCLE, "running", "", 2)])
+        await little_room.look(wall_s())
+        assert set(store.ids()) == held  # the run goes on
+        have(others[0], LITTLE_BYTES - 1)
+        await one.journal.append(1, [CycleStateSet(CYCLE, "stopped", "", 3)])
+        await little_room.look(wall_s())
+        assert set(store.ids()) == held  # one of the others may give it up just now, too
+        have(others[0], LITTLE_BYTES)
+        await little_room.look(wall_s())
+        assert held - set(store.ids()) == {everywhere, needed}
+        assert all(node.library.store.holds(everywhere) for node in others)

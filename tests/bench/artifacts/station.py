@@ -18,6 +18,7 @@ from typing import Any
 
 import grpc.aio
 
+from jupiterd.daemon.allocator import share_one_arena
 from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.net.artifact_source import PeerArtifactSource
@@ -200,4 +201,5 @@ def answer(told: Told) -> None:
 
 
 if __name__ == "__main__":
+    share_one_arena()  # as the daemon does; with an arena each, its threads clear every page anew
     asyncio.run(main(*sys.argv[1:]))

@@ -14,6 +14,7 @@ from jupiterd.daemon.export_document import export_document
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.retention import GRACE_S, retention_of
 from jupiterd.daemon.run_documents import data_document
+from jupiterd.daemon.trace_everywhere import Trace
 from jupiterd.daemon.why_document import why_document
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
@@ -260,4 +261,5 @@ async def test_all_that_an_old_round_was_trained_on_is_known_once_its_batches_ha
         assert (await export_document(one, "python/1"))["export"]["samples"]
         with pytest.raises(NotFoundError) as caught:
             await why_document(one, "abcd" * 16)
-        assert "ask there" not in caught.value.hint  # what went is nowhere else either
+        assert "start it" not in caught.value.hint  # what went is nowhere else either
+        assert Trace(one)._lasting <= set(store.ids())  # so nobody else need be asked

@@ -150,7 +150,7 @@ class Library:
         return None
 
     async def held_by(
-        self, node: NodeId, artifacts: Sequence[ArtifactId]
+        self, node: NodeId, artifacts: Sequence[ArtifactId], timeout_s: float = ASK_TIMEOUT_S
     ) -> tuple[NodeId, frozenset[ArtifactId], int] | None:
         """Return a node, what it has of these, and its free bytes; None where it doesn't say.
 
@@ -166,7 +166,7 @@ class Library:
         with contextlib.suppress(grpc.aio.AioRpcError):
             for start in range(0, len(artifacts), MAX_IDS):
                 request = artifact_pb2.HaveRequest(ids=artifacts[start : start + MAX_IDS])
-                reply = await peer.channels.bulk.Have(request, timeout=ASK_TIMEOUT_S)
+                reply = await peer.channels.bulk.Have(request, timeout=timeout_s)
                 found.update(map(ArtifactId, reply.ids))
                 free_bytes = reply.free_bytes
             return node, frozenset(found), free_bytes

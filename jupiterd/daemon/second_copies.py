@@ -6,13 +6,16 @@ Owns asking who has how much room. Doesn't know what counts or who takes it best
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.copies import Holder, has_room, takers
 from jupiterd.ids import ArtifactId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leading import Leading
+
+ANSWER_S: Final = 2.0
+"""Whoever takes longer isn't asked to take anything: a checkpoint waits to be recorded."""
 
 
 async def keep_two_copies(leading: "Leading", artifact: ArtifactId, holder: NodeId) -> None:
@@ -39,7 +42,9 @@ async def holders_among(
 ) -> list[Holder]:
     """Return what each of these nodes has of these artifacts; not of whom doesn't answer."""
     roles = leading.journal.state.roles
-    told = await asyncio.gather(*(leading.library.held_by(node, artifacts) for node in nodes))
+    told = await asyncio.gather(
+        *(leading.library.held_by(node, artifacts, ANSWER_S) for node in nodes)
+    )
     return [
         Holder(node, roles[node].role if node in roles else "idle", held, free_bytes)
         for node, held, free_bytes in (each for each in told if each is not None)

@@ -45,6 +45,11 @@ def command() -> None:
 @click.option("--precision", type=click.Choice(("auto", "fp32", "fp16", "bf16")))
 @click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off")))
 @click.option("--attention", type=click.Choice(("auto", "sdpa", "flash")))
+@click.option(
+    "--document-masks",
+    type=click.Choice(("on", "off")),
+    help="Let no token see another document of its sequence; off unless told.",
+)
 @click.option("--optimizer", type=click.Choice(("adamw", "muon")))
 @click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told.")
 @click.option("--weight-decay", type=float, help="The size's own unless told.")

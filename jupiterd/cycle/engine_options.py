@@ -31,6 +31,8 @@ class EngineOptions(Plain):
     """torch's own kernels, or the package flash-attn; auto: torch's, which have it built in."""
     compile: Switch = "auto"
     """Let torch.compile write kernels; auto: on CUDA. A CPU gains less than compiling costs."""
+    document_masks: Literal["on", "off"] = "off"
+    """Let no token see another document of its sequence; costs a mask in each layer."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class ResolvedOptions:
     attention: Literal["sdpa", "flash"]
     compile: bool
     reasons: tuple[str, ...]
+    documents_apart: bool = False
+    """No token sees another document of its sequence."""
 
     @property
     def autocast(self) -> bool:
@@ -78,7 +82,7 @@ class ResolvedOptions:
         switches = {False: "OFF", True: "ON"}
         return (
             f"Precision {self.precision} | Autocast={switches[self.autocast]} | "
-            f"GradScaler={switches[self.scaler]}"
+            f"GradScaler={switches[self.scaler]}{' | Documents apart' * self.documents_apart}"
         )
 
 
@@ -105,6 +109,7 @@ def resolve(options: EngineOptions, device: DeviceAbilities, *, fits: bool) -> R
             f"attention {attention}: {why_attention}",
             f"compile {_word(compiled)}: {why_compiled}",
         ),
+        documents_apart=options.document_masks == "on",
     )
 
 

@@ -77,7 +77,8 @@ def memory_need(
         gradients=parameters * (2 if in_bf16 else 4),
         optimizer=_optimizer_bytes(shape, options),
         activations=tokens
-        * _activation_bytes(shape, options, precision, checkpointing=gradient_checkpointing),
+        * _activation_bytes(shape, options, precision, checkpointing=gradient_checkpointing)
+        + _mask_bytes(shape, plan, precision),
         logits=_logit_bytes(shape, tokens),
     )
 
@@ -235,6 +236,14 @@ def _activation_bytes(
     # The hidden states at the end, and their gradient.
     last = 3 * residual * shape.hidden
     return last + (between + layer if checkpointing else shape.layers * layer)
+
+
+def _mask_bytes(shape: ModelShape, plan: TrainPlan, precision: Precision) -> int:
+    """Return what keeping documents apart needs: who sees whom, and the same as numbers to add."""
+    if plan.options.document_masks == "off" or plan.options.attention == "flash":
+        return 0
+    number = 4 if precision == "fp32" else 2
+    return plan.micro_batch_sequences * shape.seq_len**2 * (1 + number)
 
 
 def _layer_bytes(shape: ModelShape, residual: int, wide: int) -> int:

@@ -23,7 +23,7 @@ def permuted(index: int, n: int, key: bytes) -> int:
     """
     if not 0 <= index < n:
         raise Bug(f"index {index} lies outside a permutation of {n}")
-    half_bits = max(1, ((n - 1).bit_length() + 1) // 2)
+    half_bits = half_bits_of(n)
     value = _shuffled(index, half_bits, key)
     while value >= n:
         value = _shuffled(value, half_bits, key)
@@ -37,17 +37,28 @@ def sequences_at(start: int, count: int, n: int, seed: str) -> Iterator[int]:
     """
     for position in range(start, start + count):
         number_of_pass, index = divmod(position, n)
-        yield permuted(index, n, f"{seed}/pass {number_of_pass}".encode())
+        yield permuted(index, n, pass_key(seed, number_of_pass))
+
+
+def pass_key(seed: str, number_of_pass: int) -> bytes:
+    """Return the key of one pass's permutation."""
+    return f"{seed}/pass {number_of_pass}".encode()
+
+
+def half_bits_of(n: int) -> int:
+    """Return how many bits half an index of the permutation of [0, n) has."""
+    return max(1, ((n - 1).bit_length() + 1) // 2)
 
 
 def _shuffled(value: int, half_bits: int, key: bytes) -> int:
     mask = (1 << half_bits) - 1
     left, right = value >> half_bits, value & mask
     for number in range(ROUNDS):
-        left, right = right, left ^ (_mixed(right, number, key) & mask)
+        left, right = right, left ^ (mixed(right, number, key) & mask)
     return left << half_bits | right
 
 
-def _mixed(half: int, number: int, key: bytes) -> int:
+def mixed(half: int, number: int, key: bytes) -> int:
+    """Return what round `number` makes of half an index; its lowest bits are used."""
     message = len(key).to_bytes(4, "big") + key + bytes([number]) + half.to_bytes(8, "big")
     return int.from_bytes(blake3(message).digest(length=8), "big")

@@ -141,6 +141,8 @@ class TrainPlan(Plain):
         ran out of memory goes on with smaller micro batches.
         """
         how = {"gradient_checkpointing", "attention", "compile"}
+        if self.options.document_masks == "off":  # as plans were before there was a choice
+            how.add("document_masks")
         left_out: dict[str, Any] = {"micro_batch_sequences": True, "options": how}
         return self.model_dump(mode="json", exclude=left_out)
 

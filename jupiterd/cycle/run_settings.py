@@ -53,6 +53,8 @@ class RunSettings(_Asked):
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     gradient_checkpointing: Literal["auto", "on", "off"] = "auto"
     attention: Literal["auto", "sdpa", "flash"] = "auto"
+    document_masks: Literal["on", "off"] = "off"
+    """Off whatever the size has: losses are comparable with those of other trainers then."""
     optimizer: Literal["auto", "adamw", "muon"] = "auto"
     """Auto: the size's own."""
     weights: Literal["auto", "fp32", "bf16"] = "auto"
@@ -71,6 +73,7 @@ class RunSettings(_Asked):
             "precision": self.precision,
             "gradient_checkpointing": self.gradient_checkpointing,
             "attention": self.attention,
+            "document_masks": self.document_masks,
             "optimizer": self.optimizer,
             "weights": self.weights,
         }

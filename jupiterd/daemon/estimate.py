@@ -50,12 +50,14 @@ def estimate(
         UsageError: the engine can't load the model, or the device can't do what was asked for.
     """
     from jupiterd.cycle.architectures import check_engine, parameter_count
+    from jupiterd.cycle.documents_apart import check_documents_apart
     from jupiterd.cycle.engine_options import resolve
     from jupiterd.cycle.memory import flops_per_token, plan_that_fits
     from jupiterd.cycle.run_sheet import Accumulation, Gang, run_sheet
     from jupiterd.daemon.model_files import presets
 
     check_engine(choice.engine, shape.architecture)
+    check_documents_apart(shape, plan.options)
     device = _smallest_device(leading, choice)
     wanted = resolve(plan.options, device, fits=True)
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]

@@ -151,35 +151,64 @@ class ShardSet:
         Raises:
             Bug: there is no such sequence.
         """
-        if not 0 <= number < self.sequences:
-            raise Bug(f"there is no sequence {number} among {self.sequences}")
-        start = number * self.seq_len
-        return self._slice(start, start + self.seq_len + 1)
+        return self.sequences_at(np.array([number]))[0]
+
+    def sequences_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the token ids of sequences, [sequences, seq_len + 1], as a copy.
+
+        Raises:
+            Bug: there is no such sequence.
+        """
+        self._check(numbers)
+        found = np.empty((len(numbers), self.seq_len + 1), dtype=np.int64)
+        firsts = numbers * self.seq_len
+        files = np.searchsorted(self._starts, firsts, side="right") - 1
+        places = zip(found, files.tolist(), (firsts - self._starts[files]).tolist(), strict=True)
+        for row, file, place in places:
+            tokens = self._maps[file][place : place + self.seq_len + 1]
+            row[: len(tokens)] = tokens
+            if len(tokens) < len(row):
+                self._fill(row[len(tokens) :], file + 1)
+        return found
 
     def documents(self, number: int) -> NDArray[np.int64]:
         """Return the number of the document that each token of sequence `number` is of.
 
         All are 0 where nobody noted the documents.
         """
-        first = number * self.seq_len
+        return self.documents_at(np.array([number]))[0]
+
+    def documents_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the document of each token of sequences, [sequences, seq_len + 1]."""
+        self._check(numbers)
+        found = np.zeros((len(numbers), self.seq_len + 1), dtype=np.int64)
         if not self.index.document_offsets:
-            return np.zeros(self.seq_len + 1, dtype=np.int64)
-        positions = np.arange(first, first + self.seq_len + 1)
-        return np.searchsorted(self._documents, positions, side="right") - 1
+            return found
+        # Only where documents begin is looked up: each of a sequence's tokens would take long.
+        begins, firsts = self._documents, numbers * self.seq_len
+        following = np.searchsorted(begins, firsts, side="right")
+        ends = np.searchsorted(begins, firsts + self.seq_len, side="right")
+        for row, first, one, end in zip(found, firsts.tolist(), following, ends, strict=True):
+            np.add.at(row, begins[one:end] - first, 1)
+        found[:, 0] = following - 1
+        return np.cumsum(found, axis=1, out=found)
 
     @cached_property
-    def _documents(self) -> NDArray[np.uint64]:
+    def _documents(self) -> NDArray[np.int64]:
         """Return where each document begins, read once somebody asks: most never do."""
         return _map_documents(self._folder)
 
-    def _slice(self, start: int, stop: int) -> NDArray[np.int64]:
-        first = int(np.searchsorted(self._starts, start, side="right")) - 1
-        parts: list[NDArray[np.uint16]] = []
-        for tokens, offset in zip(self._maps[first:], self._starts[first:], strict=False):
-            if offset >= stop:
-                break
-            parts.append(tokens[max(0, start - int(offset)) : stop - int(offset)])
-        return np.concatenate(parts).astype(np.int64)
+    def _check(self, numbers: NDArray[np.int64]) -> None:
+        outside = numbers[(numbers < 0) | (numbers >= self.sequences)]
+        if len(outside):
+            raise Bug(f"there is no sequence {outside[0]} among {self.sequences}")
+
+    def _fill(self, row: NDArray[np.int64], file: int) -> None:
+        """Read a sequence's rest from the beginning of the next files."""
+        while len(row):
+            tokens = self._maps[file][: len(row)]
+            row[: len(tokens)] = tokens
+            row, file = row[len(tokens) :], file + 1
 
 
 def _sequences_in(tokens: int, seq_len: int) -> int:
@@ -200,7 +229,8 @@ def _map_file(folder: Path, file: dict[str, Any]) -> NDArray[np.uint16]:
     if Path(name).name != name:
         raise CorruptArtifactError(f"the shard index names a file outside its folder: {name}")
     try:
-        mapped = np.memmap(folder / name, dtype=TOKEN_TYPE, mode="r")
+        # A memmap's slices are memmaps, which take longer to make than a sequence to read.
+        mapped = np.frombuffer(_mapped(folder / name), dtype=TOKEN_TYPE)
     except (OSError, ValueError) as error:
         raise CorruptArtifactError(f"the shard {name} can't be read") from error
     if len(mapped) != tokens:
@@ -208,14 +238,18 @@ def _map_file(folder: Path, file: dict[str, Any]) -> NDArray[np.uint16]:
     return mapped
 
 
-def _map_documents(folder: Path) -> NDArray[np.uint64]:
+def _mapped(path: Path) -> memoryview:
+    with path.open("rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def _map_documents(folder: Path) -> NDArray[np.int64]:
     """Return where each document begins."""
     try:
-        with (folder / DOCUMENTS_FILE).open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        data = _mapped(folder / DOCUMENTS_FILE)
     except (OSError, ValueError) as error:
         raise CorruptArtifactError(f"{DOCUMENTS_FILE} can't be read") from error
     count = DocumentIndex(data).documents
     entry = np.dtype([("first", "<u8"), ("id", f"V{ENTRY.size - 8}")])
     entries = np.frombuffer(data, dtype=entry, count=count, offset=HEAD.size)
-    return np.ascontiguousarray(entries["first"])
+    return entries["first"].astype(np.int64)

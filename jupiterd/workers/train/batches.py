@@ -7,14 +7,16 @@ ranks.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jupiterd.cycle.permutation import sequences_at
 from jupiterd.cycle.shares import Shares, equal_shares
+from jupiterd.workers.data.document_masks import documents_of_inputs
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.train.engine import MicroBatch
+from jupiterd.workers.train.order import Order
 
 
 @dataclass(frozen=True)
@@ -28,21 +30,30 @@ class Batches:
     micro_batch_sequences: int
     rank: int = 0
     world_size: int = 1
+    documents_apart: bool = False
+    """No token sees another document than its own."""
 
     def at(self, cursor: int, shares: Shares | None = None) -> Iterator[MicroBatch]:
-        """Yield (inputs, targets), each int64[micro batch, seq_len], of this rank's part.
+        """Yield the micro batches of this rank's part.
 
         The global batch begins at position `cursor` of the order; ranks take consecutive slices, as
         long as `shares` says, or equal ones.
         """
         shares = shares or equal_shares(self.batch_sequences, self.world_size)
         first = sum(shares[: self.rank])
-        last = first + shares[self.rank]
-        for start in range(first, last, self.micro_batch_sequences):
-            count = min(self.micro_batch_sequences, last - start)
-            tokens = self._tokens(cursor + start, count)
-            yield tokens[:, :-1], tokens[:, 1:]
+        numbers = self._order.at(cursor + first, shares[self.rank])
+        tokens, documents = self.shards.sequences_at(numbers), self._documents(numbers)
+        for start in range(0, len(numbers), self.micro_batch_sequences):
+            part = slice(start, start + self.micro_batch_sequences)
+            bounds = None if documents is None else documents[part]
+            yield MicroBatch(tokens[part, :-1], tokens[part, 1:], bounds)
 
-    def _tokens(self, start: int, count: int) -> NDArray[np.int64]:
-        numbers = sequences_at(start, count, self.shards.sequences, self.seed)
-        return np.stack([self.shards.sequence(number) for number in numbers])
+    @cached_property
+    def _order(self) -> Order:
+        return Order(self.shards.sequences, self.seed)
+
+    def _documents(self, numbers: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the document of each input, where they are kept apart."""
+        if not self.documents_apart:
+            return None
+        return documents_of_inputs(self.shards.documents_at(numbers))

@@ -8,7 +8,7 @@ continued by the other. What the optimizers have in common stands here, too.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from blake3 import blake3
@@ -26,8 +26,15 @@ Gradients = Mapping[str, Any]
 Rows = Sequence[Sequence[float]]
 """Numbers of each rank, in the order of the ranks."""
 
-MicroBatch = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Inputs and targets, each [sequences, seq_len]."""
+
+class MicroBatch(NamedTuple):
+    """Sequences that pass through a model together; each array is [sequences, tokens]."""
+
+    inputs: NDArray[np.int64]
+    targets: NDArray[np.int64]
+    documents: NDArray[np.int64] | None = None
+    """Which document each input is of: it sees no other. None: it sees all that came before."""
+
 
 BETAS = (0.9, 0.95)
 """Of AdamW, on every engine."""

@@ -148,8 +148,7 @@ class MlxEngine:
         """Return the sum of the cross-entropies, without learning."""
         parameters = tree(self._parameters)
         return sum(
-            float(self._model.loss(parameters, self._ids(inputs), self._ids(targets)))
-            for inputs, targets in micro_batches
+            float(self._model.loss(parameters, *self._arrays(batch))) for batch in micro_batches
         )
 
     def gather(self, values: Sequence[float]) -> Rows:
@@ -159,22 +158,31 @@ class MlxEngine:
     def _accumulate(self, micro_batches: Sequence[MicroBatch]) -> tuple[float, Any]:
         """Return this rank's part of the loss, and its gradients, computed to the end."""
         total, gradients, parameters = 0.0, None, tree(self._parameters)
-        for inputs, targets in micro_batches:
-            ids, wanted = self._ids(inputs), self._ids(targets)
-            loss, more = self._loss_and_gradients(parameters, ids, wanted)
+        for batch in micro_batches:
+            loss, more = self._loss_and_gradients(parameters, *self._arrays(batch))
             gradients = more if gradients is None else tree_map(mx.add, gradients, more)
             mx.eval(loss, gradients)
             total += float(loss) / self.world_size
         return total, gradients
 
-    def _loss(self, parameters: Any, inputs: mx.array, targets: mx.array) -> mx.array:  # noqa: ANN401
+    def _loss(
+        self,
+        parameters: Any,  # noqa: ANN401 - a tree of arrays
+        inputs: mx.array,
+        targets: mx.array,
+        documents: mx.array | None,
+    ) -> mx.array:
         """Return this micro batch's part of the global loss, times the number of ranks.
 
-        parameters: a tree of arrays; inputs, targets: int32[sequences, seq_len]
+        inputs, targets, documents: int32[sequences, seq_len]
         """
         global_tokens = self._plan.batch_sequences * inputs.shape[1]
         factor = self.world_size / global_tokens
-        return self._model.loss(parameters, inputs, targets) * factor
+        return self._model.loss(parameters, inputs, targets, documents) * factor
+
+    def _arrays(self, batch: MicroBatch) -> tuple[mx.array, mx.array, mx.array | None]:
+        documents = None if batch.documents is None else mx.array(batch.documents.astype(np.int32))
+        return self._ids(batch.inputs), self._ids(batch.targets), documents
 
     def _ids(self, tokens: NDArray[np.int64]) -> mx.array:
         """MLX doesn't look whether a token is in the vocabulary; so we do."""

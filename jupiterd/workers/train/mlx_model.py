@@ -22,14 +22,15 @@ Arrays = Mapping[str, mx.array]
 class CheckpointedBlock(TransformerBlock):
     """A layer that computes its insides again for the backward pass, instead of keeping them."""
 
-    def __call__(self, *inputs: Any) -> mx.array:
+    def __call__(self, x: mx.array, *others: Any) -> mx.array:
         """Return what the layer returns."""
 
-        def computed(parameters: Any, *given: Any) -> mx.array:  # noqa: ANN401 - a tree of arrays
+        # A mask is no number to differentiate by, and checkpoint would try.
+        def computed(parameters: Any, x: mx.array) -> mx.array:  # noqa: ANN401 - a tree of arrays
             self.update(parameters)
-            return TransformerBlock.__call__(self, *given)
+            return TransformerBlock.__call__(self, x, *others)
 
-        return mx.checkpoint(computed)(self.trainable_parameters(), *inputs)
+        return mx.checkpoint(computed)(self.trainable_parameters(), x)
 
 
 class MlxModel:
@@ -47,16 +48,22 @@ class MlxModel:
         }
         """Of the parameters, by Hugging Face's names."""
 
-    def loss(self, parameters: Any, inputs: mx.array, targets: mx.array) -> mx.array:  # noqa: ANN401 - a tree
+    def loss(
+        self,
+        parameters: Any,  # noqa: ANN401 - a tree
+        inputs: mx.array,
+        targets: mx.array,
+        documents: mx.array | None = None,
+    ) -> mx.array:
         """Return the sum of the cross-entropies, in nats; parameters: a tree of fp32 arrays.
 
-        inputs, targets: int32[sequences, seq_len]
+        inputs, targets, and the document of each input: int32[sequences, seq_len]
         """
         used = tree_map(_to_bf16, parameters) if self._in_bf16 else parameters
         self._model.update(used)
         body = self._model.model
         layer = body.embed_tokens if self._is_tied else self._model.lm_head
-        hidden = body(inputs).reshape(-1, layer.weight.shape[1])
+        hidden = self._hidden(inputs, documents).reshape(-1, layer.weight.shape[1])
         wanted = targets.reshape(-1)
         if wanted.size <= LOGIT_CHUNK_TOKENS:
             return _loss(layer.weight, hidden, wanted)
@@ -65,6 +72,23 @@ class MlxModel:
         chunks = [slice(start, start + LOGIT_CHUNK_TOKENS) for start in starts]
         losses = [_loss_again(layer.weight, hidden[c], wanted[c]) for c in chunks]
         return mx.stack(losses).sum()
+
+    def _hidden(self, inputs: mx.array, documents: mx.array | None) -> mx.array:
+        """Return the last hidden states, as mlx-lm's model does, which takes no mask."""
+        body = self._model.model
+        if documents is None:
+            return body(inputs)
+        x, mask = body.embed_tokens(inputs), own_documents_mask(documents)
+        for layer in body.layers:
+            x = layer(x, mask, None)
+        return body.norm(x)
+
+
+def own_documents_mask(documents: mx.array) -> mx.array:
+    """Return which tokens each may see, bool[sequences, 1, tokens, tokens]: its document's."""
+    same = documents[:, None, :, None] == documents[:, None, None, :]
+    positions = mx.arange(documents.shape[1])
+    return same & (positions[:, None] >= positions)
 
 
 def flat(tree: Any) -> dict[str, mx.array]:  # noqa: ANN401 - a tree of arrays

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 
 from jupiterd import __version__
 from jupiterd.cycle.agreement import Agreement
+from jupiterd.cycle.documents_apart import check_documents_apart
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import (
     ConflictError,
@@ -81,7 +82,13 @@ def read_job(task: Task, world_size: int) -> Job:
     """
     shape = ModelShape.from_plain(task.params["shape"])
     plan = TrainPlan.from_plain(task.params["plan"])
+    check_documents_apart(shape, plan.options)
     shards = _fitting_shards(task.inputs["shards"], shape)
+    if plan.options.document_masks == "on" and not shards.index.document_offsets:
+        raise UsageError(
+            "the data doesn't say where its documents begin",
+            "prepare it again, or train with document masks: off",
+        )
     if plan.batch_sequences < world_size:
         raise UsageError(
             f"a batch of {plan.batch_sequences} sequences can't be shared by {world_size} ranks",
@@ -124,6 +131,7 @@ class RankTraining:
             shards.seq_len,
             sequences_to_score(job.plan.batch_sequences, shards.sequences),
             self._micro_batch,
+            documents_apart=engine.options.documents_apart,
         )
         self._report = self._new_report()
         keeper = StateKeeper(self._start.step, self._keep)
@@ -143,6 +151,7 @@ class RankTraining:
             micro_batch_sequences=self._micro_batch,
             rank=self._engine.rank,
             world_size=self._engine.world_size,
+            documents_apart=self._engine.options.documents_apart,
         )
         loop = TrainingLoop(
             engine=self._engine,

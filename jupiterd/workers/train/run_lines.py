@@ -29,12 +29,16 @@ class Numerics:
     precision: str
     autocast: bool
     scaler: bool
+    documents_apart: bool
+    """No token sees another document of its sequence."""
 
     def line(self) -> str:
         """Return it in the words that people of the field use."""
         on = {True: "ON", False: "OFF"}
         scaler = on[self.scaler]
-        return f"Precision {self.precision} | Autocast={on[self.autocast]} | GradScaler={scaler}"
+        apart = " | Documents apart" if self.documents_apart else ""
+        autocast = on[self.autocast]
+        return f"Precision {self.precision} | Autocast={autocast} | GradScaler={scaler}{apart}"
 
 
 @dataclass(frozen=True)

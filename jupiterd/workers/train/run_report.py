@@ -53,7 +53,9 @@ class RunReport(AbstractContextManager["RunReport"]):
             self._metrics = opened_metrics(self._curves, self._from_step)
         engine = self._engine
         options = engine.options
-        numerics = Numerics(options.precision, options.autocast, options.scaler)
+        numerics = Numerics(
+            options.precision, options.autocast, options.scaler, options.documents_apart
+        )
         for line in start_lines(self._place, engine.name, engine.gpus, numerics, self._course):
             _say(line)
         return self

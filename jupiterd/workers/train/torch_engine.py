@@ -10,7 +10,7 @@ gradients, which DistributedDataParallel averages, are multiplied by their numbe
 import math
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -54,22 +54,27 @@ class LossModel(nn.Module):
         self._hidden = torch.compile(called.hidden) if options.compile else called.hidden
         self._error_of = torch.compile(softmax_error) if options.compile else softmax_error
 
-    def forward(self, ids: Tensor, targets: Tensor) -> Tensor:
-        """Return the sum of the cross-entropies, in nats; ids, targets: [sequences, tokens]."""
+    def forward(self, ids: Tensor, targets: Tensor, documents: Tensor | None) -> Tensor:
+        """Return the sum of the cross-entropies, in nats.
+
+        ids, targets, and the document of each input: [sequences, tokens]
+        """
         model = cast("LanguageModel", self.model)
+        bounds = None if documents is None else model.bounds(documents)
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
-            hidden = self._hidden(ids).flatten(0, 1)
+            hidden = self._hidden(ids, bounds).flatten(0, 1)
         wanted = targets.flatten()
         if not has_plain_output(model.config):
             return _loss_of_logits(hidden, wanted)
         return cross_entropy(hidden, model.output_weight, wanted, self._compute, self._error_of)
 
     @torch.no_grad()
-    def nats(self, ids: Tensor, targets: Tensor) -> float:
+    def nats(self, ids: Tensor, targets: Tensor, documents: Tensor | None) -> float:
         """Return the same sum, computed as it is written: no kernel is compiled for that."""
         model = cast("LanguageModel", self.model)
+        bounds = None if documents is None else model.bounds(documents)
         with torch.autocast(self._kind, dtype=self._compute, enabled=self._autocast):
-            hidden = model.hidden(ids).flatten(0, 1)
+            hidden = model.hidden(ids, bounds).flatten(0, 1)
         wanted = targets.flatten()
         if not has_plain_output(model.config):
             return float(_loss_of_logits(hidden, wanted))
@@ -205,7 +210,7 @@ class TorchEngine:
         """Return the sum of the cross-entropies, without learning, and without dropout."""
         self._model.eval()
         try:
-            return sum(self._scored.nats(self._ids(i), self._ids(t)) for i, t in micro_batches)
+            return sum(self._scored.nats(*self._tensors(batch)) for batch in micro_batches)
         finally:
             self._model.train()
 
@@ -216,10 +221,10 @@ class TorchEngine:
     def _accumulate(self, micro_batches: Sequence[MicroBatch], *, counts: bool = True) -> Tensor:
         """Leave the batch's gradients in the parameters; return this rank's part of the loss."""
         total = torch.zeros((), device=self.device)
-        for number, (inputs, targets) in enumerate(micro_batches, 1):
-            global_tokens = self._plan.batch_sequences * inputs.shape[1]
+        for number, batch in enumerate(micro_batches, 1):
+            global_tokens = self._plan.batch_sequences * batch.inputs.shape[1]
             with self._group.accumulating(is_last=number == len(micro_batches)):
-                loss = self._loss(self._ids(inputs), self._ids(targets))
+                loss = self._loss(*self._tensors(batch))
                 factor = self.world_size / global_tokens * self._scale.factor
                 with nullcontext() if counts else self._giving_zeros():
                     (loss * factor).backward()
@@ -239,8 +244,12 @@ class TorchEngine:
         for parameter in self._parameters.values():
             _forget_gradient(parameter, is_shared=self.world_size > 1)
 
-    def _ids(self, tokens: Any) -> Tensor:  # noqa: ANN401 - numpy's int64[sequences, tokens]
-        return torch.from_numpy(tokens).to(self.device, non_blocking=True)
+    def _tensors(self, batch: MicroBatch) -> list[Tensor | None]:
+        """Return the arrays of a micro batch on the device."""
+        return [
+            None if array is None else torch.from_numpy(array).to(self.device, non_blocking=True)
+            for array in batch
+        ]
 
     def _length(self) -> float:
         """Return the L2 norm of all gradients together, as they lie.

@@ -16,7 +16,12 @@ from jupiterd.cycle.plan import ModelShape
 from jupiterd.errors import UsageError
 from jupiterd.workers.train.first_weights import first_weights
 from jupiterd.workers.train.model_config import model_config
-from jupiterd.workers.train.torch_qwen3 import Qwen3, can_train, flash_attention, torch_attention
+from jupiterd.workers.train.torch_attention import (
+    FlashAttention,
+    TorchAttention,
+    own_documents_mask,
+)
+from jupiterd.workers.train.torch_qwen3 import Qwen3, can_train
 
 _HUGGING_FACE_NAMES = {"sdpa": "sdpa", "flash": "flash_attention_2"}
 
@@ -29,7 +34,11 @@ class LanguageModel(Protocol):
 
     config: PreTrainedConfig
 
-    def hidden(self, ids: Tensor) -> Tensor:
+    def bounds(self, documents: Tensor) -> Tensor:
+        """Return what `hidden` takes, to keep documents apart; documents: [sequences, tokens]."""
+        ...
+
+    def hidden(self, ids: Tensor, bounds: Tensor | None = None) -> Tensor:
         """Return what the output layer is multiplied with, [sequences, tokens, width]."""
         ...
 
@@ -47,11 +56,16 @@ class HuggingFaceModel(nn.Module):
         self.inner = inner
         self.config: PreTrainedConfig = inner.config
 
-    def hidden(self, ids: Tensor) -> Tensor:
+    def bounds(self, documents: Tensor) -> Tensor:
+        """Return the mask that transformers takes as it is, without making its own."""
+        return own_documents_mask(documents)
+
+    def hidden(self, ids: Tensor, bounds: Tensor | None = None) -> Tensor:
         """Return the last hidden states; where the output is more than a product, the logits."""
+        given = {"input_ids": ids, "attention_mask": bounds, "use_cache": False}
         if self.config.model_type in _PLAIN_OUTPUT:
-            return self.inner.base_model(input_ids=ids, use_cache=False).last_hidden_state
-        return self.inner(input_ids=ids, use_cache=False).logits
+            return self.inner.base_model(**given).last_hidden_state
+        return self.inner(**given).logits
 
     @property
     def output_weight(self) -> Tensor:
@@ -95,8 +109,11 @@ def _empty_model(config: PreTrainedConfig, options: ResolvedOptions | None) -> n
     attention = "sdpa" if options is None else options.attention
     checkpointing = options is not None and options.gradient_checkpointing
     if isinstance(config, Qwen3Config) and can_train(config):
-        kernel = flash_attention if attention == "flash" else torch_attention
+        kernel = FlashAttention() if attention == "flash" else TorchAttention()
         return Qwen3(config, kernel, gradient_checkpointing=checkpointing)
+    if options is not None and options.documents_apart and attention == "flash":
+        reason = f"documents can't be kept apart in this {config.model_type} model with flash-attn"
+        raise UsageError(reason, "choose attention: sdpa")
     return HuggingFaceModel(_of_transformers(config, attention, checkpointing=checkpointing))
 
 

@@ -1,11 +1,11 @@
 """A Qwen3 model in torch, with nothing in it but what training needs.
 
 Owns the forward pass up to the last hidden states. Computes what transformers' Qwen3ForCausalLM
-does and calls its parameters the same, with one kernel for each norm, no masks and no caches.
+does and calls its parameters the same, with one kernel for each norm, no padding and no caches.
 Doesn't know losses, optimizers or files.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,23 +14,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
 
-Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Queries [sequences, tokens, heads, width], keys and values with their own heads -> as queries."""
-
-
-def torch_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Attend to the tokens before, with torch's own kernels."""
-    shares = queries.shape[2] != keys.shape[2]
-    queries, keys, values = (tensor.transpose(1, 2) for tensor in (queries, keys, values))
-    attend = functional.scaled_dot_product_attention
-    return attend(queries, keys, values, is_causal=True, enable_gqa=shares).transpose(1, 2)
-
-
-def flash_attention(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Attend to the tokens before, with the package flash-attn."""
-    from flash_attn import flash_attn_func  # pyright: ignore[reportMissingImports]
-
-    return flash_attn_func(queries, keys, values, causal=True)
+from jupiterd.workers.train.torch_attention import Attention
 
 
 class Norm(nn.Module):
@@ -61,12 +45,14 @@ class SelfAttention(nn.Module):
         self.q_norm = Norm(self._width, config.rms_norm_eps)
         self.k_norm = Norm(self._width, config.rms_norm_eps)
 
-    def forward(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor, cosines: Tensor, sines: Tensor, bounds: Tensor | None = None
+    ) -> Tensor:
         """x: [sequences, tokens, hidden]; cosines and sines: [tokens, 1, width / 2]."""
         heads = (*x.shape[:2], -1, self._width)
         queries = rotated(self.q_norm(self.q_proj(x).view(heads)), cosines, sines)
         keys = rotated(self.k_norm(self.k_proj(x).view(heads)), cosines, sines)
-        found = self._attention(queries, keys, self.v_proj(x).view(heads))
+        found = self._attention(queries, keys, self.v_proj(x).view(heads), bounds)
         return self.o_proj(found.reshape(*x.shape[:2], -1))
 
 
@@ -94,9 +80,11 @@ class Layer(nn.Module):
         self.input_layernorm = Norm(config.hidden_size, config.rms_norm_eps)
         self.post_attention_layernorm = Norm(config.hidden_size, config.rms_norm_eps)
 
-    def forward(self, x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    def forward(
+        self, x: Tensor, cosines: Tensor, sines: Tensor, bounds: Tensor | None = None
+    ) -> Tensor:
         """x: [sequences, tokens, hidden]; what a layer finds is added to it."""
-        x = x + self.self_attn(self.input_layernorm(x), cosines, sines)
+        x = x + self.self_attn(self.input_layernorm(x), cosines, sines, bounds)
         return x + self.mlp(self.post_attention_layernorm(x))
 
 
@@ -119,6 +107,7 @@ class Qwen3(nn.Module):
     ) -> None:
         super().__init__()
         self.config = config
+        self._attention = attention
         self._checkpointing = gradient_checkpointing
         with torch.device("meta"):
             self.model = Body(config, attention)
@@ -132,15 +121,19 @@ class Qwen3(nn.Module):
         self.register_buffer("cosines", cosines, persistent=False)
         self.register_buffer("sines", sines, persistent=False)
 
-    def hidden(self, ids: Tensor) -> Tensor:
+    def bounds(self, documents: Tensor) -> Tensor:
+        """Return what `hidden` takes, to keep documents apart; documents: [sequences, tokens]."""
+        return self._attention.bounds(documents)
+
+    def hidden(self, ids: Tensor, bounds: Tensor | None = None) -> Tensor:
         """Return the last hidden states, [sequences, tokens, hidden]."""
         x = self.model.embed_tokens(ids)
         turns = [turn[: ids.shape[1]] for turn in (self.cosines, self.sines)]
         for layer in self.model.layers:
             x = (
-                checkpoint(layer, x, *turns, use_reentrant=False)
+                checkpoint(layer, x, *turns, bounds, use_reentrant=False)
                 if self._checkpointing
-                else layer(x, *turns)
+                else layer(x, *turns, bounds)
             )
         return self.model.norm(x)
 

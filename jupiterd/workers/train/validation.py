@@ -38,15 +38,28 @@ class Validation:
     """One rank's part of it; every rank asks for the loss after the same steps."""
 
     def __init__(
-        self, held_out: Sequence[Path], tokenizer: Path, seq_len: int, most: int, micro_batch: int
+        self,
+        held_out: Sequence[Path],
+        tokenizer: Path,
+        seq_len: int,
+        most: int,
+        micro_batch: int,
+        *,
+        documents_apart: bool = False,
     ) -> None:
-        """Take the folders of what was held out; none: there is no such loss."""
+        """Take the folders of what was held out; none: there is no such loss.
+
+        documents_apart: no token sees another document than its own, as in training
+        """
         self._held_out = held_out
         self._tokenizer = tokenizer
         self._seq_len = seq_len
         self._most = most
         self._micro_batch = micro_batch
+        self._documents_apart = documents_apart
         self._tokens: NDArray[np.int64] | None = None
+        self._end: int | None = None
+        """The end mark."""
 
     def loss(self, engine: Engine, shares: Shares) -> float | None:
         """Return the mean over the tokens, in nats; None where there is nothing to score."""
@@ -76,7 +89,11 @@ class Validation:
     def _micro_batches(self, sequences: NDArray[np.int64]) -> Iterator[MicroBatch]:
         for start in range(0, len(sequences), self._micro_batch):
             tokens = sequences[start : start + self._micro_batch]
-            yield tokens[:, :-1], tokens[:, 1:]
+            yield MicroBatch(tokens[:, :-1], tokens[:, 1:], self._documents(tokens[:, :-1]))
+
+    def _documents(self, inputs: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Return the document of each input, where they are kept apart; an end mark begins one."""
+        return np.cumsum(inputs == self._end, axis=1) if self._documents_apart else None
 
     def _sequences(self) -> NDArray[np.int64]:
         """Return [sequences, tokens + 1]; shorter than in training where the text is short."""
@@ -91,8 +108,8 @@ class Validation:
     def _stream(self, enough: int) -> list[int]:
         """Return the first tokens of the text, each document with its end mark."""
         tokenizer = load_tokenizer(self._tokenizer)
-        end: int | None = tokenizer.token_to_id(END_OF_TEXT)
-        mark = [] if end is None else [end]
+        self._end = tokenizer.token_to_id(END_OF_TEXT)
+        mark = [] if self._end is None else [self._end]
         stream: list[int] = []
         for text in _shown(self._held_out):
             (ids,) = encode_batch(tokenizer, [text])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from jupiterd.cycle.plan import TrainPlan
+from jupiterd.workers.train.engine import MicroBatch
 from tests.unit.workers.test_mlx_train import checkpoint, losses, said, start, tensors
 from tests.unit.workers.tiny_engine import tiny_plan
 from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
@@ -37,6 +38,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"name": "resumed", "plan": plan(optimizer="muon"), "checkpoint": half},
         {"name": "bf16", "plan": plan(precision="bf16")},
         {"name": "saving", "plan": plan(gradient_checkpointing="on")},
+        {"name": "apart", "plan": plan(document_masks="on")},
+        {
+            "name": "apart, saving",
+            "plan": plan(document_masks="on", gradient_checkpointing="on"),
+        },
         {"name": "fp16", "plan": plan(precision="fp16")},
         {"name": "gpt2", "plan": plan(), "shape": tiny_shape(architecture="gpt2", kv_heads=2)},
     ]
@@ -95,6 +101,13 @@ def test_checkpointing_changes_nothing_but_memory(trained: Path):
     assert largest(losses(said(trained, "saving")), losses(said(trained, "plain"))) < 1e-6
 
 
+def test_documents_are_kept_apart_alike_on_both_engines(trained: Path, tmp_path: Path):
+    ours = losses(said(trained, "apart"))
+    assert largest(ours, torch_losses(tmp_path, "torch", document_masks="on")) < TOLERANCE
+    assert largest(ours, losses(said(trained, "plain"))) > TOLERANCE, "and it makes a difference"
+    assert largest(ours, losses(said(trained, "apart, saving"))) < 1e-6
+
+
 def test_what_mlx_can_t_do_is_refused(trained: Path):
     assert "nothing is trained in fp16" in said(trained, "fp16")["error"]
     assert "MLX can't load a gpt2 model" in said(trained, "gpt2")["error"]
@@ -108,9 +121,9 @@ def test_a_loss_in_chunks_is_the_loss(monkeypatch: pytest.MonkeyPatch):
 
     engine = MlxEngine(tiny_shape(), plan(), 0, Ring(0, 1))
     ids = np.arange(32).reshape(2, 16)
-    whole = engine._accumulate([(ids, ids)])
+    whole = engine._accumulate([MicroBatch(ids, ids)])
     monkeypatch.setattr(mlx_model, "LOGIT_CHUNK_TOKENS", 10)
-    parts = engine._accumulate([(ids, ids)])
+    parts = engine._accumulate([MicroBatch(ids, ids)])
     assert parts[0] == pytest.approx(whole[0], rel=1e-6)
     for name, gradient in mlx_model.flat(whole[1]).items():
         found = np.array(mlx_model.flat(parts[1])[name])

@@ -14,7 +14,7 @@ from jupiterd.workers.train.run_lines import (
 
 PLACE = Place(0, 5, "node0", "cuda:0")
 TAG = "[Rank 0/5 | Node node0 | Device cuda:0]"
-FP16 = Numerics("fp16", autocast=True, scaler=True)
+FP16 = Numerics("fp16", autocast=True, scaler=True, documents_apart=True)
 COURSE = Course(
     model="gpt2-medium",
     d_model=1024,
@@ -31,7 +31,7 @@ COURSE = Course(
 def test_rank_0_says_what_is_trained_on_what() -> None:
     assert start_lines(PLACE, "torch/nccl", ["RTX 4090"], FP16, COURSE) == [
         f"{TAG} Engine torch/nccl | World size 5 | GPUs RTX 4090",
-        f"{TAG} Precision fp16 | Autocast=ON | GradScaler=ON",
+        f"{TAG} Precision fp16 | Autocast=ON | GradScaler=ON | Documents apart",
         f"{TAG} Model gpt2-medium: d_model=1024, layers=24, heads=16, seq_len=1024",
         f"{TAG} Batch per device 1 | Accumulation 32 | Effective batch 160",
         f"{TAG} Total steps 1000 | Steps per epoch 200.0 | Epochs 5",
@@ -40,7 +40,7 @@ def test_rank_0_says_what_is_trained_on_what() -> None:
 
 def test_other_ranks_say_only_where_they_are() -> None:
     place = replace(PLACE, rank=3, device="cpu")
-    fp32 = Numerics("fp32", autocast=False, scaler=False)
+    fp32 = Numerics("fp32", autocast=False, scaler=False, documents_apart=False)
     lines = start_lines(place, "torch/gloo", [], fp32, COURSE)
     assert len(lines) == 2
     assert lines[0].endswith("GPUs none")

@@ -29,6 +29,15 @@ def test_sequences_overlap_by_one_token_across_the_files(tmp_path):
         assert sequence.tolist() == STREAM[number * 10 : number * 10 + 11]
 
 
+def test_many_sequences_are_read_at_once_in_any_order(tmp_path):
+    shards = ShardSet(written(tmp_path, max_file_tokens=4))
+    found = shards.sequences_at(np.array([7, 2, 9, 2]))
+    assert found.dtype == np.int64
+    assert found.tolist() == [STREAM[n * 10 : n * 10 + 11] for n in (7, 2, 9, 2)]
+    with pytest.raises(Bug, match="no sequence 10"):
+        shards.sequences_at(np.array([1, 10]))
+
+
 def test_how_the_tokens_came_plays_no_part(tmp_path):
     one = written(tmp_path / "a")
     other = written(tmp_path / "b", pieces=[(n, n + 1) for n in range(103)])
@@ -97,6 +106,8 @@ def test_each_token_of_a_sequence_is_of_a_document(tmp_path):
     for number in range(shards.sequences):
         wanted = numbers[number * 10 : number * 10 + 11]
         assert shards.documents(number).tolist() == wanted.tolist()
+    rows = [shards.documents(number).tolist() for number in (4, 0, 9)]
+    assert shards.documents_at(np.array([4, 0, 9])).tolist() == rows
 
 
 def test_without_noted_documents_all_is_one(tmp_path):

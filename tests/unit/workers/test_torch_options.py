@@ -20,7 +20,7 @@ from jupiterd.workers.train.checkpoint import (
     load_moments,
     load_weights,
 )
-from jupiterd.workers.train.engine import LOSS_SCALE
+from jupiterd.workers.train.engine import LOSS_SCALE, MicroBatch
 from jupiterd.workers.train.loss_scale import FIRST
 from jupiterd.workers.train.tensor_file import save_tensors
 from jupiterd.workers.train.torch_engine import TorchEngine
@@ -130,7 +130,7 @@ def test_weights_in_bf16_lose_no_small_steps(shards: Path):
     before = engine.weights()
     batch = np.zeros((2, SEQ_LEN), dtype=np.int64)
     for _ in range(200):
-        engine.step([(batch, batch)], 1e-5)
+        engine.step([MicroBatch(batch, batch)], 1e-5)
     moved = [np.abs(v - before[n]).max() for n, v in engine.weights().items() if v.ndim > 1]
     assert min(moved) > 1e-4
 
@@ -151,12 +151,12 @@ def test_a_gradient_that_overflows_fp16_leaves_the_step_out_and_lowers_the_facto
     before = engine.weights()
     engine._scale.factor = 2.0**60
     batch = np.zeros((2, SEQ_LEN), dtype=np.int64)
-    _, norm = engine.step([(batch, batch)], 1e-2)
+    _, norm = engine.step([MicroBatch(batch, batch)], 1e-2)
     assert norm == 0.0
     assert engine._scale.factor == 2.0**59
     assert all(np.array_equal(values, before[n]) for n, values in engine.weights().items())
     engine._scale.factor = FIRST
-    assert engine.step([(batch, batch)], 1e-2)[1] > 0
+    assert engine.step([MicroBatch(batch, batch)], 1e-2)[1] > 0
     assert engine.moments()[LOSS_SCALE].tolist() == [FIRST, 1.0, 1.0]
 
 
@@ -165,7 +165,7 @@ def test_a_gradient_that_is_no_number_changes_no_weight(shards: Path):
     before = engine.weights()
     batch = np.zeros((2, SEQ_LEN), dtype=np.int64)
     engine._length = lambda: float("nan")
-    _, norm = engine.step([(batch, batch)], 1e-2)
+    _, norm = engine.step([MicroBatch(batch, batch)], 1e-2)
     assert np.isnan(norm)
     assert all(np.array_equal(values, before[n]) for n, values in engine.weights().items())
 

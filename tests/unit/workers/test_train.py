@@ -78,14 +78,15 @@ def test_ranks_share_the_global_batch_without_gap_or_overlap(inputs: dict[str, s
     whole = list(Batches(shards, "s", 7, 7).at(14))
     for world_size in (2, 3, 7):
         ranks = [Batches(shards, "s", 7, 2, rank, world_size) for rank in range(world_size)]
-        parts = [inputs for rank in ranks for inputs, _ in rank.at(14)]
+        parts = [inputs for rank in ranks for inputs, _, _ in rank.at(14)]
         assert np.array_equal(np.concatenate(parts), whole[0][0])
 
 
 def test_targets_are_the_inputs_one_token_on(inputs: dict[str, str]):
-    ((given, targets),) = Batches(ShardSet(Path(inputs["shards"])), "s", 4, 4).at(0)
+    ((given, targets, documents),) = Batches(ShardSet(Path(inputs["shards"])), "s", 4, 4).at(0)
     assert given.shape == targets.shape == (4, 16)
     assert np.array_equal(given[:, 1:], targets[:, :-1])
+    assert documents is None
 
 
 def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from jupiterd.workers.data.tokenizer import encode_batch, load_tokenizer
+from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.metrics import JSONL_FILE
 from jupiterd.workers.train.torch_model import LanguageModel, make_model
 from jupiterd.workers.train.validation import Validation, sequences_to_score
@@ -69,6 +70,21 @@ def test_it_is_the_mean_over_the_held_out_tokens(held_out: dict[str, str], tmp_p
     assert found == pytest.approx(expected.item(), abs=1e-5)
 
 
+def test_documents_are_apart_in_it_where_they_are_in_training(
+    held_out: dict[str, str], tmp_path: Path
+):
+    tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
+    folders, engine = [Path(held_out["holdout.0"])], tiny_engine()
+    seen: list[MicroBatch] = []
+    engine.nats = lambda batches: float(seen.extend(batches) or 0)
+    Validation(folders, tokenizer, SEQ_LEN, 5, 2, documents_apart=True).loss(engine, (6,))
+    assert [len(batch.inputs) for batch in seen] == [2, 2, 1]
+    for batch in seen:
+        assert batch.documents is not None
+        begins = np.diff(batch.documents, axis=1).astype(bool)
+        assert np.array_equal(begins, batch.inputs[:, 1:] == 0), "a mark begins the next document"
+
+
 def test_training_is_the_same_to_the_last_bit_with_it_and_without(
     held_out: dict[str, str], tmp_path: Path
 ):
@@ -86,9 +102,9 @@ def test_a_model_with_dropout_is_scored_without_and_trained_with_it(tmp_path: Pa
     engine = tiny_engine()
     engine._model.add_module("dropout", torch.nn.Dropout())
     seen: list[bool] = []
-    engine._scored.nats = lambda _ids, _targets: float(seen.append(engine._model.training) or 0)
+    engine._scored.nats = lambda *_: float(seen.append(engine._model.training) or 0)
     batch = np.zeros((1, 4), dtype=np.int64)
-    engine.nats([(batch, batch)])
+    engine.nats([MicroBatch(batch, batch)])
     assert (seen, engine._model.training) == ([False], True)
 
 

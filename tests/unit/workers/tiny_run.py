@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from jupiterd.cycle.lineage import text_hash
 from jupiterd.cycle.plan import ModelShape, Recipe, TrainPlan, derive
 from jupiterd.frames import Frame
 from jupiterd.workers.data.shards import ShardWriter
@@ -49,13 +50,17 @@ def tiny_shape(**changes: Any) -> ModelShape:
 
 
 def make_inputs(folder: Path) -> dict[str, str]:
-    """Write a tokenizer and 20 sequences of random tokens; return them as a task's inputs."""
+    """Write a tokenizer and 20 sequences of random tokens; return them as a task's inputs.
+
+    Their documents have seven tokens.
+    """
     tokenizer = folder / "tokenizer"
     save_tokenizer(train_tokenizer(["def add(a, b):\n    return a + b\n"] * 3, VOCAB), tokenizer)
     writer = ShardWriter(folder / "shards", max_file_tokens=100)
     # A skewed choice of tokens, so that there is something to learn.
     tokens = np.random.default_rng(0).zipf(1.5, 20 * SEQ_LEN + 1) % 250
-    writer.append(tokens.tolist())
+    documents = [text_hash(str(number)) for number in range(-(-len(tokens) // 7))]
+    writer.append(tokens.tolist(), [(document, 7) for document in documents])
     writer.finish(
         seq_len=SEQ_LEN,
         vocab_size=VOCAB,

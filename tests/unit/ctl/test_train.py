@@ -64,7 +64,7 @@ def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monk
     options = (
         "--engine torch --nodes alpha,beta --max-steps 9 --epochs 2 --seq-len 64 --batch-size 3 "
         "--gradient-accumulation-steps 4 --precision bf16 --gradient-checkpointing on "
-        "--attention sdpa --optimizer muon --lr 0.001 --weight-decay 0 --seed 7"
+        "--attention sdpa --document-masks on --optimizer muon --lr 0.001 --weight-decay 0 --seed 7"
     )
     ran = ctl("train", "start", "--data", "letters", "--model", "25m", *options.split())
     assert (ran.exit_code, ran.err) == (0, "")
@@ -82,6 +82,7 @@ def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monk
             "precision": "bf16",
             "gradient_checkpointing": "on",
             "attention": "sdpa",
+            "document_masks": "on",
             "optimizer": "muon",
             "learning_rate": 0.001,
             "weight_decay": 0.0,

@@ -39,6 +39,8 @@ def test_auto_takes_what_the_device_is_best_at(
 def test_the_line_at_the_start():
     line = resolve(EngineOptions(), T4, fits=True).line()
     assert line == "Precision fp16 | Autocast=ON | GradScaler=ON"
+    apart = resolve(EngineOptions(document_masks="on"), T4, fits=True)
+    assert apart.line() == f"{line} | Documents apart"
 
 
 def test_what_was_asked_for_is_done_where_it_can_be():

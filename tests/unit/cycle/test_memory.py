@@ -60,6 +60,18 @@ def test_checkpointing_keeps_one_layer_and_what_lies_between():
     assert (saving.weights, saving.optimizer) == (whole.weights, whole.optimizer)
 
 
+def test_keeping_documents_apart_takes_a_mask_of_each_sequence_but_with_flash_attn():
+    shape = PRESETS["1b"]
+
+    def activations(**options: Any) -> int:
+        need = memory_need(shape, plan(shape, **options), "bf16", gradient_checkpointing=True)
+        return need.activations
+
+    more = activations(document_masks="on") - activations()
+    assert more == 3 * plan(shape).micro_batch_sequences * shape.seq_len**2
+    assert activations(document_masks="on", attention="flash") == activations()
+
+
 def test_logits_don_t_grow_with_the_batch():
     shape = PRESETS["100m"]
     large = derive(shape, 1).model_copy(update={"micro_batch_sequences": 64})

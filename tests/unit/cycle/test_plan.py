@@ -98,6 +98,18 @@ def test_the_hash_ignores_what_only_decides_memory_and_time():
     assert plan.model_copy(update={"options": by_muon}).hash() != plan.hash()
 
 
+def test_plans_that_keep_documents_apart_are_others_and_those_that_don_t_have_their_old_hash():
+    plan = derive(parse_model(TEXT), 1)
+    apart = plan.options.model_copy(update={"document_masks": "on"})
+    assert plan.model_copy(update={"options": apart}).hash() != plan.hash()
+    assert "document_masks" not in plan.what_counts()["options"]
+
+
+def test_a_size_may_keep_documents_apart():
+    shape = parse_model(TEXT.rstrip() + "\n  options:\n    document_masks: on\n")
+    assert derive(shape, 2).options.document_masks == "on"
+
+
 def test_the_architectures_hash_ignores_how_it_is_trained():
     shape = parse_model(TEXT)
     longer = parse_model(TEXT, {"seq_len": 512})

@@ -35,6 +35,16 @@ def test_steps_and_passes_end_a_run_whichever_comes_first(asked: dict, steps: in
     assert total_steps(settings, 100) == steps
 
 
+@pytest.mark.parametrize("asked", ["on", "off"])
+def test_a_run_keeps_documents_apart_where_it_was_asked_to_whatever_its_size_has(asked: str):
+    recipe = preset().recipe
+    options = recipe.options.model_copy(update={"document_masks": "on"})
+    recipe = recipe.model_copy(update={"options": options})
+    settings = RunSettings.parse({"document_masks": asked})
+    assert derive_run(recipe, 256, settings, 10).options.document_masks == asked
+    assert RunSettings().document_masks == "off"
+
+
 def test_every_run_has_a_step() -> None:
     assert total_steps(RunSettings(), 1) == 1
 

@@ -14,6 +14,7 @@ from typing import cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -244,12 +245,12 @@ class TorchEngine:
         for parameter in self._parameters.values():
             _forget_gradient(parameter, is_shared=self.world_size > 1)
 
-    def _tensors(self, batch: MicroBatch) -> list[Tensor | None]:
-        """Return the arrays of a micro batch on the device."""
-        return [
-            None if array is None else torch.from_numpy(array).to(self.device, non_blocking=True)
-            for array in batch
-        ]
+    def _tensors(self, batch: MicroBatch) -> tuple[Tensor, Tensor, Tensor | None]:
+        documents = None if batch.documents is None else self._ids(batch.documents)
+        return self._ids(batch.inputs), self._ids(batch.targets), documents
+
+    def _ids(self, numbers: NDArray[np.int64]) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device, non_blocking=True)
 
     def _length(self) -> float:
         """Return the L2 norm of all gradients together, as they lie.

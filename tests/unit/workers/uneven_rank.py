@@ -35,7 +35,7 @@ def disturb(spec: dict[str, Any], steps: list[dict[str, float]]) -> None:
     accumulate, tell = engine._accumulate, training._step_done
 
     def slowly(self: Any, micro_batches: Sequence[MicroBatch], **how: Any) -> Any:
-        sequences = sum(len(inputs) for inputs, _ in micro_batches)
+        sequences = sum(len(batch.inputs) for batch in micro_batches)
         time.sleep(sequences * spec["sequence_s"])  # noqa: TID251 - a slow machine
         steps.append({"sequences": sequences})
         return accumulate(self, micro_batches, **how)

@@ -55,7 +55,7 @@ class LossModel(nn.Module):
         self._hidden = torch.compile(called.hidden) if options.compile else called.hidden
         self._error_of = torch.compile(softmax_error) if options.compile else softmax_error
 
-    def forward(self, ids: Tensor, targets: Tensor, documents: Tensor | None) -> Tensor:
+    def forward(self, ids: Tensor, targets: Tensor, documents: Tensor | None = None) -> Tensor:
         """Return the sum of the cross-entropies, in nats.
 
         ids, targets, and the document of each input: [sequences, tokens]
@@ -70,7 +70,7 @@ class LossModel(nn.Module):
         return cross_entropy(hidden, model.output_weight, wanted, self._compute, self._error_of)
 
     @torch.no_grad()
-    def nats(self, ids: Tensor, targets: Tensor, documents: Tensor | None) -> float:
+    def nats(self, ids: Tensor, targets: Tensor, documents: Tensor | None = None) -> float:
         """Return the same sum, computed as it is written: no kernel is compiled for that."""
         model = cast("LanguageModel", self.model)
         bounds = None if documents is None else model.bounds(documents)

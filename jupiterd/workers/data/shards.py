@@ -189,9 +189,9 @@ class ShardSet:
         following = np.searchsorted(begins, firsts, side="right")
         ends = np.searchsorted(begins, firsts + self.seq_len, side="right")
         for row, first, one, end in zip(found, firsts.tolist(), following, ends, strict=True):
-            row[begins[one:end] - first] = np.arange(one, end)
+            np.add.at(row, begins[one:end] - first, 1)
         found[:, 0] = following - 1
-        return np.maximum.accumulate(found, axis=1, out=found)
+        return np.cumsum(found, axis=1, out=found)
 
     @cached_property
     def _documents(self) -> NDArray[np.int64]:

@@ -83,6 +83,13 @@ class InvalidSettingError(UsageError):
     default_hint = "config/jupiter.yaml lists every setting"
 
 
+class InvalidClusterFileError(InvalidSettingError):
+    """A cluster file can't be read or doesn't say what it must."""
+
+    code = "invalid-cluster-file"
+    default_hint = "config/cluster.example.yaml shows every key"
+
+
 class DaemonUnreachableError(JupiterError):
     """No jupiterd answers on the control socket."""
 

@@ -77,6 +77,10 @@ class ClusterView:
     """This node is no longer a member."""
     trusts_lan: bool = False
     """This node lets in whoever is on its network."""
+    contradictions: tuple[str, ...] = ()
+    """Where the cluster file of this machine says something else than is measured."""
+    without_effect: tuple[str, ...] = ()
+    """What in that file has no effect, and why."""
     disk_trouble: str = ""
     """Why this node can't write; empty where it can."""
 
@@ -131,6 +135,11 @@ TABLE: Mapping[str, _Row] = {
         "whoever is on this network may join while this node leads",
         "start it without --trust-lan, and let machines in with: jupiterctl cluster open",
     ),
+    "contradiction": _Row(
+        Severity.WARNING,
+        "{subject}",
+        "what is measured counts: correct the file, or look into that machine or its cable",
+    ),
     "node-gone": _Row(
         Severity.WARNING,
         "{subject} is gone",
@@ -145,6 +154,11 @@ TABLE: Mapping[str, _Row] = {
         Severity.INFO,  # a stranger doesn't make a cluster ill
         "{subject}",
         "if the new machine shows the same words: {command}",
+    ),
+    "no-effect": _Row(
+        Severity.INFO,
+        "{subject}",
+        "leave it, or take it out of the file",
     ),
     "alone": _Row(
         Severity.INFO,
@@ -179,6 +193,8 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
     for node in view.nodes:
         if node.liveness in _OF_LIVENESS:
             yield _Finding(_OF_LIVENESS[node.liveness], node.name or short(node.node))
+    yield from (_Finding("contradiction", line) for line in view.contradictions)
+    yield from (_Finding("no-effect", line) for line in view.without_effect)
     for newcomer in view.waiting:
         subject = f"{newcomer.name} ({short(newcomer.node)}) waits to be let in: {newcomer.words}"
         yield _Finding("node-waits", subject, approve_command(newcomer.name, newcomer.node))

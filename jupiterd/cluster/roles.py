@@ -25,6 +25,10 @@ MIN_TRAINING_SHARE = 0.25
 
 PINNED = "somebody chose it; to leave it to the leader: jupiterctl node role NODE auto"
 
+WRITTEN = (
+    "the cluster file of the leader says so; a command counts more: jupiterctl node role NODE ROLE"
+)
+
 MISSING_ENGINE = "no engine is installed: pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
 
 _ENGINES_OF_GPU = {"cuda": ("torch",), "metal": ("mlx", "torch")}
@@ -65,20 +69,25 @@ def estimated_speed(hardware: Hardware) -> float:
 
 
 def assign(
-    candidates: Iterable[Candidate], pins: Mapping[NodeId, str] | None = None
+    candidates: Iterable[Candidate],
+    pins: Mapping[NodeId, str] | None = None,
+    written: Mapping[NodeId, str] | None = None,
 ) -> dict[NodeId, tuple[Role, str]]:
     """Return each node's role and the reason for it, the same for the same nodes in any order.
 
-    `pins` are the roles that people want; the others take on what those leave undone.
+    `pins` are the roles that people want, empty where they left one to the leader by command;
+    `written` those in a file, for nodes about which nobody gave a command. The others take on what
+    those leave undone.
     """
+    commanded = pins or {}
     found = sorted(candidates, key=lambda candidate: candidate.node)
     here = {candidate.node for candidate in found}
     wanted = {
         node: Role(role)
-        for node, role in (pins or {}).items()
+        for node, role in {**(written or {}), **commanded}.items()
         if node in here and role in list(Role)
     }
-    told = {node: (role, PINNED) for node, role in wanted.items()}
+    told = {node: (role, PINNED if node in commanded else WRITTEN) for node, role in wanted.items()}
     free = [candidate for candidate in found if candidate.node not in wanted]
     idle = {c.node: (Role.IDLE, MISSING_ENGINE) for c in free if not c.hardware.engines}
     return told | idle | _assign_freely([c for c in found if c.hardware.engines], wanted)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from jupiterd.cluster.engines import AUTO, WANTED
+from jupiterd.cluster.engines import WANTED
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.durations import DURATION
@@ -30,9 +30,8 @@ def command() -> None:
 @click.option(
     "--engine",
     type=click.Choice(WANTED),
-    default=AUTO,
-    show_default=True,
-    help="What to train on; auto: MLX where all trainers are Macs, torch elsewhere.",
+    help="What to train on; auto unless told, or written in cluster.yaml: MLX where all trainers "
+    "are Macs, torch elsewhere.",
 )
 @click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
 @click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
@@ -65,7 +64,7 @@ def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given:
 @click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
 @click.option("--size", default="1m", show_default=True, help="Size of the model.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), hidden=True)
-@click.option("--engine", type=click.Choice(WANTED), default=AUTO, show_default=True)
+@click.option("--engine", type=click.Choice(WANTED), help="As of cycle start.")
 @click.pass_obj
 def plan(invocation: Invocation, **given: Any) -> None:
     """Show what a cycle would collect, train and take; start nothing.
@@ -156,7 +155,7 @@ def resume(invocation: Invocation, cycle: str | None) -> None:
 
 
 def start_arguments(
-    domain: str, rounds: int, size: str, engine: str, seed: int | None
+    domain: str, rounds: int, size: str, engine: str | None, seed: int | None
 ) -> dict[str, Any]:
     """Return what the daemon is told; raises NotFoundError or InvalidDomainError."""
     from jupiterd.ctl.domain_files import read_domain_file
@@ -169,9 +168,9 @@ def start_arguments(
         "domain_yaml": file.text,
         "rounds": rounds,
         "size": size,
-        "engine": engine,
     }
-    return arguments if seed is None else {**arguments, "seed": seed}
+    chosen = {"engine": engine, "seed": seed}
+    return arguments | {name: value for name, value in chosen.items() if value is not None}
 
 
 def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:

@@ -8,7 +8,7 @@ import click
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.invocation import Invocation
-from jupiterd.ctl.node_rows import node_table
+from jupiterd.ctl.node_rows import contradiction_lines, node_table
 from jupiterd.formats import plain
 
 
@@ -31,7 +31,8 @@ def list_nodes(invocation: Invocation) -> None:
 
     status = ask(invocation.state_dir, "status")
     document = {"schema": SCHEMA, "nodes": status.get("nodes", [])}
-    Console.of(invocation).show(document, lambda: node_table(status))
+    lines = [*node_table(status), *contradiction_lines(status)]
+    Console.of(invocation).show(document, lambda: lines)
 
 
 @command.command("approve")

@@ -18,6 +18,12 @@ def node_table(status: Mapping[str, Any]) -> list[str]:
     return table(HEADERS, [_row(node, leader) for node in status.get("nodes", [])])
 
 
+def contradiction_lines(status: Mapping[str, Any]) -> list[str]:
+    """Return what the cluster file of this machine says that isn't so."""
+    told = [line for node in status.get("nodes", []) for line in node.get("contradictions", [])]
+    return ["", *(f"warning: {plain(line)}" for line in told)] if told else []
+
+
 def hardware(record: Mapping[str, Any] | None) -> str:
     """Return a machine in a few words, such as `8 cores, 31.3 GiB, 2 x NVIDIA A100`."""
     if not record:

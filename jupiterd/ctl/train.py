@@ -21,6 +21,8 @@ NOUN = "train"
 COPYING_S = 900.0
 """How long the weights of a folder may take into the daemon's store."""
 
+ENGINE_HELP = f"What to train on; {AUTO} unless told, or written in cluster.yaml."
+
 LATEST = ""
 """What --resume without a name means."""
 
@@ -33,7 +35,7 @@ def command() -> None:
 @command.command()
 @click.option("--data", metavar="NAME|FOLDER", help="A prepared data set, or text.")
 @click.option("--model", metavar="SIZE|FOLDER", help="Such as 1m or gpt2-medium, or a folder.")
-@click.option("--engine", type=click.Choice(WANTED), help=f"What to train on; {AUTO} unless told.")
+@click.option("--engine", type=click.Choice(WANTED), help=ENGINE_HELP)
 @click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all unless told.")
 @click.option("--max-steps", type=click.IntRange(1), help="End after so many optimizer steps.")
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the data; one unless told.")

@@ -1,4 +1,4 @@
-"""What every part of a domain file has in common.
+"""What every part of a file that people write has in common.
 
 Owns how strictly a part is read. Doesn't know any part.
 """
@@ -7,6 +7,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Part(BaseModel):
-    """A part of a domain file: read once, never changed, no keys but its own."""
+    """A part of such a file: read once, never changed, no keys but its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

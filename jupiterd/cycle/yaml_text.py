@@ -5,7 +5,7 @@ mistakes. Doesn't know files, or what any model means.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
@@ -63,6 +63,12 @@ def parse_yaml(text: str, file_name: str, model: type[Model]) -> Model:
         raise YamlMistakesError(
             [f"{file_name}:{line}: {sentence}" for line, sentence in sorted(found)]
         ) from error
+
+
+def line_finder(text: str) -> Callable[[Location], int]:
+    """Return what says on which line (from 1) a value of a text stands that `parse_yaml` took."""
+    root = YAML(typ="safe", pure=True).compose(text)
+    return lambda location: _line_of(root, location)
 
 
 def _checked_tree(text: str, file_name: str) -> Node:

@@ -72,6 +72,8 @@ class Leading:
     """Who wants to be let in; it ends with the term."""
     check_awake: Callable[[], None]
     """Ends the term at once where this machine has slept: others may lead by now."""
+    written_roles: Callable[[], Mapping[NodeId, str]]
+    """Those in the cluster file of this machine; a command, whenever it was given, counts more."""
     _running: dict[NodeId, int] = field(default_factory=dict[NodeId, int])
     _no_room_until_s: dict[NodeId, float] = field(default_factory=dict[NodeId, float])
     window: Window = field(default_factory=Window)

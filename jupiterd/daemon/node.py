@@ -20,6 +20,7 @@ from jupiterd.daemon.control_service import serve_control
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.exchange import Exchange
 from jupiterd.daemon.exports import Exports
+from jupiterd.daemon.finding import discovery_of
 from jupiterd.daemon.greeter import Greeter
 from jupiterd.daemon.holder import Holder
 from jupiterd.daemon.journal import Journal
@@ -45,14 +46,13 @@ from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.steadiness import has_wire, watch_steadiness
 from jupiterd.daemon.upkeep import Upkeep
 from jupiterd.daemon.work_runner import WorkRunner
+from jupiterd.daemon.written_word import WrittenWord
 from jupiterd.errors import PeerUnreachableError
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.artifact_wire import add_artifacts
 from jupiterd.net.border import Border
-from jupiterd.net.discoveries import merge
 from jupiterd.net.identity import Identity
-from jupiterd.net.mdns import by_mdns
 from jupiterd.net.refusals import Refusals
 from jupiterd.net.server import PeerServer, listening_host
 from jupiterd.net.static import StaticDiscovery
@@ -95,6 +95,7 @@ class Node:
             self.identity.node_id, self.journal, self.peers, self.exchange, self.file, group
         )
         self.outlook = Outlook(self)
+        self.named, self.written = StaticDiscovery(settings.peer_addresses()), WrittenWord(self)
         self.path_watch = PathWatch(
             self.peers, lambda: self.outlook.port, self.pulse.proved_s, group
         )
@@ -143,14 +144,7 @@ class Node:
             await server.stop(STOP_GRACE_S)
 
     async def _serve(self) -> None:
-        discovery = merge(
-            *by_mdns(
-                loopback_only=self.settings.local,
-                interfaces=self.settings.interface,
-                scope=self.settings.scope,
-            ),
-            StaticDiscovery(self.settings.peer_addresses()),
-        )
+        discovery = discovery_of(self)
         await discovery.start(self.outlook.port)
         self.greeter.addresses.note_kept(load_addresses(self.state_dir.peers))
         for name, task in (
@@ -164,6 +158,7 @@ class Node:
             ("compaction", self.journal.keep_compact()),
             ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
             ("upkeep", Upkeep(self).run()),
+            ("cluster file", self.written.run()),
             ("retention", retention_of(self).run()),
         ):
             self._group.create_task(task, name=name)
@@ -233,6 +228,7 @@ class Node:
             exchange=self.exchange,
             waiting=WaitingList(self.journal.cluster, self.identity.node_id, now_s()),
             check_awake=self.pulse.check_awake,
+            written_roles=self.written.roles,
         )
 
     def _is_wired(self) -> bool:

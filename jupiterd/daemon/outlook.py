@@ -130,6 +130,8 @@ class Outlook:
             clone_at=self._node.journal.clones.seen_at,
             is_removed=self._node.is_removed,
             trusts_lan=self._node.settings.trust_lan,
+            contradictions=self._node.written.all_contradictions(),
+            without_effect=self._node.written.notes(),
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
             pending_command=applying.command if applying.words else OPEN_COMMAND,
             waiting=tuple(

@@ -8,12 +8,13 @@ import ipaddress
 import os
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from jupiterd.cluster.gang_places import CPU
 from jupiterd.cluster.tokens import parse_token
+from jupiterd.cluster.written import Written
 from jupiterd.errors import InvalidSettingError, UsageError
 from jupiterd.locations import default_state_dir
 from jupiterd.ports import Address
@@ -24,6 +25,9 @@ DEFAULT_PORT = 47470
 ENVIRONMENT_PREFIX = "JUPITER_"
 
 LIST_SEPARATOR = ","
+
+CLUSTER_FILE = "cluster.yaml"
+"""In the state folder, where no other one is named."""
 
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
 
@@ -92,6 +96,16 @@ def _folder(told: object) -> Path:
     raise ValueError(f"expected a folder, got {told!r}")
 
 
+def _cluster(told: object) -> Written:
+    if isinstance(told, Written):
+        return told
+    if isinstance(told, str | Path) and str(told):
+        from jupiterd.daemon.cluster_file import read_cluster_file
+
+        return read_cluster_file(Path(told).absolute())
+    raise ValueError(f"expected a file, got {told!r}")
+
+
 def _join_token(told: object) -> str:
     try:
         return str(parse_token(str(told))) if told else ""
@@ -121,6 +135,9 @@ class Settings:
 
     peer: tuple[str, ...] = _read_by(_peers, default=())
     """HOST, HOST:PORT or [IPv6]:PORT of other nodes, where multicast doesn't reach them."""
+
+    cluster: Written = _read_by(_cluster, default_factory=Written)  # noqa: RUF009
+    """What a cluster file says of the machines; default: cluster.yaml in the state folder."""
 
     scope: str = _read_by(_text(0, 64), default="")
     """Find by multicast only daemons of the same scope; default: those without one."""
@@ -162,8 +179,9 @@ class Settings:
     """Use the loopback interface only, for several daemons on one machine."""
 
     def peer_addresses(self) -> tuple[Address, ...]:
-        """Return the static peers."""
-        return tuple(parse_address(text) for text in self.peer)
+        """Return the static peers: those named one by one, and the hosts of the cluster file."""
+        hosts = (entry.address for entry in self.cluster.entries if entry.address)
+        return tuple(dict.fromkeys(parse_address(text) for text in (*self.peer, *hosts)))
 
 
 _READERS: Mapping[str, Reader] = {each.name: each.metadata["read"] for each in fields(Settings)}
@@ -207,6 +225,7 @@ def load_settings(
 
     Raises:
         InvalidSettingError: a value is wrong or a key unknown; the source is named.
+        InvalidClusterFileError: the cluster file is wrong.
     """
     values: dict[str, Any] = {}
     sources = dict.fromkeys(_READERS, "default")
@@ -223,7 +242,20 @@ def load_settings(
         for name, told in found.items():
             values[name] = _checked(name, told, source)
             sources[name] = source
-    return Settings(**values), sources
+    settings = Settings(**values)
+    kept = settings.state_dir / CLUSTER_FILE
+    if "cluster" not in values and _is_there(kept):
+        sources["cluster"] = str(kept)
+        settings = replace(settings, cluster=_cluster(kept))
+    return settings, sources
+
+
+def _is_there(path: Path) -> bool:
+    """Say whether there is a file; whoever takes the state folder tells why nobody may look."""
+    try:
+        return path.exists()
+    except PermissionError:
+        return False
 
 
 def _checked(name: str, told: object, source: str) -> object:
@@ -255,6 +287,7 @@ def _read(config: Path) -> dict[str, Any]:
     }
     model = create_model("Settings", __config__=ConfigDict(extra="forbid"), **rows)
     try:
-        return parse_yaml(text, str(config), model).model_dump(exclude_unset=True)
+        read = parse_yaml(text, str(config), model)
     except YamlMistakesError as error:
         raise InvalidSettingError(error.mistakes[0]) from error
+    return {name: getattr(read, name) for name in read.model_fields_set}

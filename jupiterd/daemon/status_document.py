@@ -123,6 +123,7 @@ def _newcomer(seen: Waiting) -> dict[str, Any]:
         "links": [],
         "last_heard_s": None,
         "hardware": {},
+        "contradictions": [],
         "load": {},
     }
 
@@ -149,6 +150,7 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
         "links": peer.links.to_plain(now_s()) if peer is not None and not is_self else [],
         "last_heard_s": heard_s,
         "hardware": hardware.to_plain() if hardware is not None else {},
+        "contradictions": list(node.written.contradictions(member)),
         "load": node.outlook.load()
         if is_self
         else dict(peer.telemetry.get("load", {}))

@@ -24,6 +24,8 @@ class StaticDiscovery:
         self._addresses = tuple(addresses)
         self._interval_s = interval_s
         self._closed = asyncio.Event()
+        self.meanings: dict[Address, list[Address]] = {}
+        """What each was last found to mean."""
 
     async def start(self, port: int) -> None:
         """Nothing to announce: whoever knows the addresses comes by itself."""
@@ -33,7 +35,8 @@ class StaticDiscovery:
         """Yield each address at once, then all of them every few seconds until closed."""
         while not self._closed.is_set():
             for address in self._addresses:
-                for seen in await _resolved(address):
+                self.meanings[address] = await _resolved(address)
+                for seen in self.meanings[address]:
                     yield seen
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._interval_s):

@@ -37,6 +37,11 @@ def test_a_cluster_that_is_well_has_no_warnings() -> None:
         (replace(WELL, nodes=(replace(ME, engines=()), OTHER)), "no-engine"),
         (replace(WELL, pending_reason="the cluster is closed"), "pending-node"),
         (replace(WELL, sought="aaaaaaaa, and nobody answers yet"), "sought"),
+        (
+            replace(WELL, contradictions=("lap has chip {M2}, and c.yaml:1 says M4",)),
+            "contradiction",
+        ),
+        (replace(WELL, without_effect=("c.yaml:1: ssh_user isn't needed",)), "no-effect"),
     ],
 )
 def test_each_trouble_is_named_alone(view: ClusterView, code: str) -> None:

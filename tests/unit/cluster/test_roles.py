@@ -3,7 +3,16 @@ import random
 import pytest
 
 from jupiterd.cluster.hardware import Gpu, Hardware
-from jupiterd.cluster.roles import GIB, PINNED, Candidate, Role, assign, estimated_speed
+from jupiterd.cluster.roles import (
+    ALONE,
+    GIB,
+    PINNED,
+    WRITTEN,
+    Candidate,
+    Role,
+    assign,
+    estimated_speed,
+)
 from jupiterd.ids import NodeId
 
 
@@ -161,3 +170,16 @@ def test_whoever_is_pinned_somebody_trains_and_somebody_generates() -> None:
             done = {role for role, _ in found.values()}
             assert done & {Role.TRAINER, Role.HYBRID}, (candidates, pins, found)
             assert done & {Role.GENERATOR, Role.HYBRID}, (candidates, pins, found)
+
+
+def test_a_written_role_counts_where_nobody_gave_a_command() -> None:
+    written = {NodeId("a"): "generator", NodeId("c"): "trainer"}
+    found = assign([machine("a"), machine("b"), machine("c")], {NodeId("c"): "idle"}, written)
+    assert found[NodeId("a")] == (Role.GENERATOR, WRITTEN)
+    assert found[NodeId("b")][0] is Role.TRAINER
+    assert found[NodeId("c")] == (Role.IDLE, PINNED)
+
+
+def test_leaving_it_to_the_leader_is_a_command_that_a_written_role_does_not_undo() -> None:
+    me = NodeId("a")
+    assert assign([machine("a")], {me: ""}, {me: "generator"}) == {me: ALONE}

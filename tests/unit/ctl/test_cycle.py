@@ -20,9 +20,14 @@ def test_start_sends_the_text_of_the_domain_and_returns_at_once(daemon, ctl):
         "domain_yaml": shipped_domains()["python"].read_text(),
         "rounds": 2,
         "size": "1m",
-        "engine": "auto",
         "seed": 7,
     }
+
+
+def test_an_engine_is_sent_where_one_is_named_for_else_a_cluster_file_may_name_it(daemon, ctl):
+    for name in ("auto", "mlx"):
+        ctl(*START, "--engine", name)
+    assert [arguments["engine"] for _, arguments in daemon.executed] == ["auto", "mlx"]
 
 
 def test_without_a_seed_the_daemon_draws_one(daemon, ctl):

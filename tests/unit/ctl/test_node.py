@@ -115,3 +115,14 @@ def test_who_does_not_wait_is_not_found(newcomer, ctl):
     assert (ran.exit_code, newcomer.executed) == (6, [])
     assert "no node that waits to be let in is called alpha" in ran.err
     assert "jupiterctl node list" in ran.err
+
+
+def test_the_list_ends_with_what_a_cluster_file_says_that_is_not_so(daemon, ctl):
+    said = "alpha has chip Ryzen 9\x1b[2J, and /c.yaml:3 says M2"
+    alpha, *others = STATUS["nodes"]
+    nodes = [alpha | {"contradictions": [said]}, *others]
+    daemon.documents["status"] = STATUS | {"nodes": nodes}
+    ran = ctl("node", "list")
+    assert ran.out.splitlines()[-2:] == [
+        "", "warning: alpha has chip Ryzen 9?[2J, and /c.yaml:3 says M2"
+    ]  # fmt: skip

@@ -1,0 +1,22 @@
+"""How a daemon finds others: by multicast, and at the addresses that somebody named.
+
+Owns putting the two together. Doesn't know what is said to whoever is found (`greeter`).
+"""
+
+from typing import TYPE_CHECKING
+
+from jupiterd.net.discoveries import merge
+from jupiterd.net.mdns import by_mdns
+from jupiterd.ports import Discovery
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+
+def discovery_of(node: "Node") -> Discovery:
+    """Return every way by which this node finds others."""
+    settings = node.settings
+    multicast = by_mdns(
+        loopback_only=settings.local, interfaces=settings.interface, scope=settings.scope
+    )
+    return merge(*multicast, node.named)

@@ -1,0 +1,194 @@
+"""What a cluster file means where its daemon runs: roles, engines, and what contradicts it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.facts import RoleAssigned
+from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.roles import ALONE, WRITTEN
+from jupiterd.cluster.written import Entry, Written
+from jupiterd.daemon import written_word
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.status_document import status_document
+from jupiterd.daemon.written_word import WrittenWord
+from jupiterd.errors import JupiterError, UsageError
+from jupiterd.net.scopes import without_scope_in
+from jupiterd.ports import Address
+from tests.unit.daemon.two_nodes import address_of, found, lead, serving, unite, until
+
+
+def write(node: Node, *entries: Entry, **told: Any) -> None:
+    """Let a node have a cluster file."""
+    written = Written("c.yaml", entries=entries, **told)
+    node.settings = replace(node.settings, cluster=written)
+    node.written = WrittenWord(node)
+
+
+@asynccontextmanager
+async def one_and_two(folder: Path) -> AsyncGenerator[tuple[Node, Node]]:
+    """Two linked members; the first has heard what the second is."""
+    async with serving(folder, "one") as one, serving(folder, "two") as two:
+        await unite(one, two)
+        one.peers.require(two.identity.node_id).hardware = two.hardware
+        yield one, two
+
+
+async def test_a_node_is_told_from_another_on_its_machine_by_name_or_by_port(
+    tmp_path: Path,
+) -> None:
+    async with one_and_two(tmp_path) as (one, two):
+        own, other = one.identity.node_id, two.identity.node_id
+        write(one, Entry(name="one", role="trainer"), Entry(name="two", role="hybrid"))
+        assert one.written.roles() == {own: "trainer", other: "hybrid"}
+        here, there = str(address_of(one)), str(address_of(two))
+        write(one, Entry(address=here, role="trainer"), Entry(address=there, role="hybrid"))
+        assert one.written.roles() == {own: "trainer", other: "hybrid"}
+        write(one, Entry(address=f"localhost:{one.outlook.port}", role="trainer"))
+        assert one.written.roles() == {own: "trainer"}
+
+
+async def test_a_host_name_means_where_it_led_to(tmp_path: Path) -> None:
+    async with one_and_two(tmp_path) as (one, two):
+        write(one, Entry(address="attic:1", role="hybrid"))
+        one.named.meanings[Address("attic", 1)] = [address_of(two)]
+        assert one.written.roles() == {two.identity.node_id: "hybrid"}
+
+
+async def test_a_leader_gives_the_roles_of_its_file_until_somebody_commands_another(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        own = one.identity.node_id
+        one.hardware = replace(one.hardware, engines=("torch",))
+        write(one, Entry(name="one", role="generator"))
+        await found(one)
+        await lead(one)
+
+        def has(role: str) -> bool:
+            return one.journal.state.roles[own].role == role
+
+        assert has("generator")
+        assert one.journal.state.roles[own].reason == WRITTEN
+        await one.commands.execute("node.role", {"node": "one", "role": "trainer"})
+        await until(lambda: has("trainer"))
+        await one.commands.execute("node.role", {"node": "one", "role": "auto"})
+        await until(lambda: has("hybrid"))
+        assert one.journal.state.roles[own].reason == ALONE[1], "auto is a command too"
+
+
+async def test_what_is_not_so_is_seen_in_status_for_the_node_and_for_the_whole(
+    tmp_path: Path,
+) -> None:
+    async with one_and_two(tmp_path) as (one, two):
+        lines = {"memory_gb": 3}
+        write(one, Entry(name="two", memory_gb=900_000, lines=lines), sync_every=5)
+        line = f"two has memory_gb {two.hardware.ram_bytes / (1 << 30):.1f}, and c.yaml:3 says"
+        document = status_document(one)
+        rows = {node["name"]: node["contradictions"] for node in document["nodes"]}
+        assert rows["one"] == []
+        (told,) = rows["two"]
+        assert told.startswith(line)
+        shown = {w["code"]: w for w in document["health"]}
+        assert shown["contradiction"]["title"] == told
+        assert shown["contradiction"]["severity"] == "warning"
+        assert shown["no-effect"]["severity"] == "info"
+        assert not {"contradiction", "no-effect"} & {
+            w["code"] for w in status_document(two)["health"]
+        }
+
+
+async def test_the_link_in_use_is_compared_by_the_end_that_the_entry_is_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with one_and_two(tmp_path) as (one, two):
+        peer = one.peers.require(two.identity.node_id)
+        peer.address_kinds = {without_scope_in(str(peer.address)): InterfaceKind.WIFI}
+        entries = [Entry(name=name, connection_type="thunderbolt") for name in ("one", "two")]
+        write(one, *entries)
+        assert one.written.all_contradictions() == (), "loopback is no link"
+        peer.source = "10.0.0.9"
+        monkeypatch.setattr(written_word, "interface_of", lambda address: f"to {address}")
+        monkeypatch.setattr(
+            written_word, "kind_of", {"to 10.0.0.9": InterfaceKind.THUNDERBOLT}.__getitem__
+        )
+        write(one, *entries)
+        assert one.written.all_contradictions() == (
+            "two has connection_type Wi-Fi, and c.yaml:1 says thunderbolt",
+        )
+
+
+async def test_the_log_says_each_contradiction_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(written_word, "LOOK_S", 0.0)
+    caplog.set_level(logging.INFO, "jupiterd")
+    async with one_and_two(tmp_path) as (one, _), asyncio.TaskGroup() as group:
+        looks: list[None] = []
+        write(one, Entry(name="one", device_type="mac"), Entry(name="two", memory_gb=900_000))
+        look = one.written.all_contradictions
+        monkeypatch.setattr(
+            one.written, "all_contradictions", lambda: (looks.append(None), look())[1]
+        )
+        running = group.create_task(one.written.run())
+        await until(lambda: len(looks) > 5)
+        running.cancel()
+    events = [record.getMessage() for record in caplog.records]
+    assert events.count("cluster_file") == 1
+    assert events.count("contradiction") == 2
+
+
+async def test_without_a_file_nothing_is_said_or_done(tmp_path: Path) -> None:
+    async with one_and_two(tmp_path) as (one, _):
+        await one.written.run()
+        assert one.written.roles() == {}
+        assert one.written.all_contradictions() == one.written.notes() == ()
+
+
+@pytest.mark.parametrize("verb", ["cycle.start", "cycle.plan", "train.start"])
+async def test_a_run_is_on_the_engine_of_the_file_unless_one_is_named(
+    tmp_path: Path, verb: str
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        write(one, backend="mlx")
+        assert one.written.with_engine(verb, {"size": "1m"}) == {"size": "1m", "engine": "mlx"}
+        assert one.written.with_engine(verb, {"engine": "auto"}) == {"engine": "auto"}
+        assert one.written.with_engine("cycle.stop", {}) == {}
+        write(one)
+        assert one.written.with_engine(verb, {}) == {}
+
+
+async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        one.hardware = replace(one.hardware, engines=("torch",))
+        own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
+        await found(one, facts=(own,))
+        await lead(one)
+        domain = (Path(__file__).parents[3] / "config" / "domains" / "python.yaml").read_text()
+        asked = {"domain_yaml": domain, "domain_name": "python"}
+        write(one, backend="mlx")
+        with pytest.raises(JupiterError, match="none of 1 trainers has mlx"):
+            await one.commands.execute("cycle.plan", asked)
+        planned = await one.commands.execute("cycle.plan", {**asked, "engine": "torch"})
+        assert planned["domain"] == "python"
+
+
+@pytest.mark.parametrize("backend", ["islands", "mpi"])
+async def test_islands_are_refused_when_a_run_is_asked_for_and_not_before(
+    tmp_path: Path, backend: str
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        write(one, backend=backend, lines={"backend": 1})
+        await lead(one)
+        for verb in ("cycle.start", "train.start"):
+            with pytest.raises(UsageError, match=r"islands aren't built yet, and c\.yaml:1"):
+                await one.commands.execute(verb, {})
+        assert not one.journal.state.cycles

@@ -47,6 +47,8 @@ def test_of_two_with_one_name_the_address_tells_and_without_it_nobody_is_meant()
     twins = (machine(ALPHA, "pi", AT_ONE), machine(BETA, "pi", AT_TWO))
     assert meant(Entry(name="pi", address=AT_TWO), twins) == [BETA]
     assert meant(Entry(name="pi"), twins) == []
+    other = machine(NodeId("c" * 32), "other", "10.0.0.3:47470")
+    assert meant(Entry(name="pi", address="10.0.0.3:47470"), (*twins, other)) == []
 
 
 def test_the_first_of_two_entries_about_one_machine_counts() -> None:

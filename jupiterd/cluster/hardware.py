@@ -55,13 +55,20 @@ class Hardware:
             system=str(plain["system"]),
             machine=str(plain["machine"]),
             cpu=str(plain["cpu"]),
-            cores=int(plain["cores"]),
-            ram_bytes=int(plain["ram_bytes"]),
+            cores=_whole(plain["cores"]),
+            ram_bytes=_whole(plain["ram_bytes"]),
             gpus=tuple(
-                Gpu(str(g["name"]), str(g["uuid"]), int(g["memory_bytes"]), str(g["kind"]))
+                Gpu(str(g["name"]), str(g["uuid"]), _whole(g["memory_bytes"]), str(g["kind"]))
                 for g in plain["gpus"]
             ),
             engines=tuple(str(engine) for engine in plain["engines"]),
             on_mains=bool(plain["on_mains"]),
             devices=tuple(str(device) for device in plain.get("devices", ())),
         )
+
+
+def _whole(value: object) -> int:
+    """Return a whole number; as text it might have thousands of digits, and break who divides."""
+    if not isinstance(value, int):
+        raise TypeError(f"{type(value).__name__} is no whole number")
+    return value

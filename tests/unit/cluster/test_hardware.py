@@ -31,8 +31,12 @@ def test_a_record_without_one_of_its_fields_is_refused():
 
 def test_a_field_of_the_wrong_kind_is_refused():
     plain = Hardware("Linux", "x86_64", "Ryzen", 16, 64 << 30).to_plain()
-    with pytest.raises(ValueError, match="invalid literal"):
-        Hardware.from_plain(plain | {"cores": "many"})
+    for told in ({"cores": "many"}, {"ram_bytes": "9" * 4000}, {"ram_bytes": 1.5}):
+        with pytest.raises(TypeError, match="is no whole number"):
+            Hardware.from_plain(plain | told)
+    gpu = {"name": "GPU", "uuid": "1", "memory_bytes": "9" * 4000, "kind": "cuda"}
+    with pytest.raises(TypeError, match="is no whole number"):
+        Hardware.from_plain(plain | {"gpus": [gpu]})
 
 
 def test_what_a_newer_jupiter_says_beyond_it_is_left_out():

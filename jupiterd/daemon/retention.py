@@ -75,12 +75,16 @@ class Retention:
                     await self._little_room.look(wall_s())
 
     async def look(self, at_s: float) -> None:
-        """Remove what was unneeded at every look for as long as the grace."""
+        """Remove what is here and was unneeded at every look for as long as the grace.
+
+        What went and is made anew waits as long again: the fact that names it may be on its way.
+        """
         found = self._unneeded()
-        self._since_s = {each: self._since_s.get(each, at_s) for each in found}
+        held = await asyncio.to_thread(lambda: [*filter(self._store.holds, found)])
+        self._since_s = {each: self._since_s.get(each, at_s) for each in held}
         for artifact, since_s in list(self._since_s.items()):
-            if at_s - since_s >= GRACE_S and self._store.holds(artifact):
-                await self._remove(artifact)
+            if at_s - since_s >= GRACE_S:
+                await self._remove(artifact, wall_s() - GRACE_S)
 
     async def look_at_strays(self, at_s: float) -> None:
         """Remove what no fact names, nor did at the last look, unused for a day; `at_s`: wall time.

@@ -35,9 +35,17 @@ def taken_in(node: Node, folder: Path, count: int) -> list[ArtifactId]:
     return made
 
 
+def left_unused(node: Node) -> None:
+    """Let everything that is here have been made, and used last, before the grace."""
+    at_s = wall_s() - GRACE_S - 60
+    for artifact in node.library.store.ids():
+        os.utime(node.library.store.path(artifact).parent, (at_s, at_s))
+
+
 async def test_old_checkpoints_go_after_the_grace_and_nothing_else(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         *line, other = taken_in(one, tmp_path, 7)
+        left_unused(one)
         parents = ["", *line]
         facts = [
             checkpoint(artifact, parents[number], tokens=100 + number)
@@ -215,15 +223,38 @@ async def test_curves_of_a_run_that_goes_on_are_kept_however_old(tmp_path: Path)
         assert [path.exists() for path in others] == [True] * KEPT_RUNS + [False] * 2
 
 
+def two_rounds(clean: ArtifactId) -> tuple[Fact, ...]:
+    """Return what tells of two packed rounds, the first of which cleaned a batch."""
+    rounds = [replace(work_done(f"r{n}/pack/0", round_number=n), phase="pack") for n in (1, 2)]
+    return (started(), replace(work_done("r1/filter/1"), outputs={"clean": clean}), *rounds)
+
+
+async def test_what_went_and_is_made_anew_waits_for_the_fact_that_names_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        (clean,) = taken_in(one, tmp_path, 1)
+        left_unused(one)
+        await found(one, facts=two_rounds(clean))
+        store = one.library.store
+        retention = Retention(one.journal, store, one.state_dir, rounds_kept=1)
+        await retention.look(0.0)
+        await retention.look(GRACE_S)
+        assert not store.holds(clean)
+        assert taken_in(one, tmp_path, 1) == [clean]  # by a newer round, whose fact isn't here yet
+        await retention.look(GRACE_S + 60)
+        await retention.look(2 * GRACE_S + 60)  # by the clock of looks alone it would be due
+        assert store.holds(clean)
+        left_unused(one)
+        await retention.look(2 * GRACE_S + 120)
+        assert not store.holds(clean)
+
+
 async def test_nothing_of_old_rounds_goes_while_some_fact_cannot_be_read_here(
     tmp_path: Path,
 ) -> None:
     async with serving(tmp_path, "one") as one:
         (clean,) = taken_in(one, tmp_path, 1)
-        outputs = {"clean": clean}
-        rounds = [replace(work_done(f"r{n}/pack/0", round_number=n), phase="pack") for n in (1, 2)]
-        facts = (started(), replace(work_done("r1/filter/1"), outputs=outputs), *rounds)
-        await found(one, facts=(*facts, UnknownFact("Later", 9, {})))
+        left_unused(one)
+        await found(one, facts=(*two_rounds(clean), UnknownFact("Later", 9, {})))
         retention = Retention(one.journal, one.library.store, one.state_dir, rounds_kept=1)
         await retention.look(0.0)
         await retention.look(GRACE_S)

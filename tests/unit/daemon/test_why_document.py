@@ -20,6 +20,7 @@ from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from jupiterd.workers.data.pack import PackParams, pack
 from tests.unit.cluster.building import CYCLE, NODES, checkpoint, data_asked, started
+from tests.unit.daemon.test_retention import left_unused
 from tests.unit.daemon.two_nodes import found, serving
 from tests.unit.workers.data_material import function, real, write
 
@@ -242,6 +243,7 @@ async def test_all_that_an_old_round_was_trained_on_is_known_once_its_batches_ha
         store = one.library.store
         before = (await why_document(one, REAL[12].id))["why"]
         held = set(store.ids())
+        left_unused(one)
         retention = retention_of(one)
         await retention.look(0.0)
         assert set(store.ids()) == held

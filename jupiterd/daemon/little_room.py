@@ -33,15 +33,21 @@ class LittleRoom:
 
     async def look(self, at_s: float) -> None:
         """Give up what two others with room have, unless there is room here; `at_s`: wall time."""
-        store, state = self._library.store, self._journal.state
-        if has_room(store.free_bytes()) or not state.is_understood:
+        store = self._library.store
+        if has_room(store.free_bytes()) or not self._journal.state.is_understood:
             return
-        needed = in_work(state.cycles.values())
         unused = await asyncio.to_thread(store.unused_since, at_s - UNUSED_S)
+        version, needed = self._in_work()
         asked = [artifact for artifact in unused if artifact not in needed]
         for artifact in spare(asked, await self._holders(asked)):
-            if artifact not in in_work(self._journal.state.cycles.values()):
+            if self._journal.version != version:
+                version, needed = self._in_work()
+            if artifact not in needed:
                 await self._remove(artifact, at_s - UNUSED_S)
+
+    def _in_work(self) -> tuple[int, frozenset[str]]:
+        """Return what work needs, and of which ledger that is true; it reads thousands of facts."""
+        return self._journal.version, in_work(self._journal.state.cycles.values())
 
     async def _holders(self, asked: list[ArtifactId]) -> list[Holder]:
         if not asked:

@@ -1,11 +1,13 @@
 """What a node with little room gives up, and what never."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.copies import LITTLE_BYTES
+from jupiterd.cluster.copies import LITTLE_BYTES, in_work
+from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStateSet
 from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.little_room import UNUSED_S, LittleRoom
@@ -62,3 +64,37 @@ async def test_a_node_with_little_room_gives_up_what_two_others_have_and_no_work
         await little_room.look(wall_s())
         assert held - set(store.ids()) == {everywhere, needed}
         assert all(node.library.store.holds(everywhere) for node in others)
+
+
+async def test_what_work_needs_is_read_again_only_once_the_ledger_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with three(tmp_path) as nodes:
+        one, *others = nodes
+        first, *going = sorted(taken_in(one, tmp_path)[0] for _ in range(4))
+        for artifact in (first, *going):
+            for node in others:
+                await node.library.ensure(artifact)
+            unused(one, artifact)
+        for node in nodes:
+            have(node, LITTLE_BYTES - (node is one))
+        await one.journal.append(1, [data_asked(), training()])
+        little_room, reads = little_room_of(one), 0
+        remove = little_room._remove
+
+        def counted(cycles: Iterable[CycleState]) -> frozenset[str]:
+            nonlocal reads
+            reads += 1
+            return in_work(cycles)
+
+        async def remove_and_name_another(artifact: ArtifactId, before_s: float) -> None:
+            await remove(artifact, before_s)
+            if artifact == first:
+                await one.journal.append(1, [checkpoint(going[0])])
+
+        monkeypatch.setattr("jupiterd.daemon.little_room.in_work", counted)
+        monkeypatch.setattr(little_room, "_remove", remove_and_name_another)
+        await little_room.look(wall_s())
+        held = set(one.library.store.ids())
+        assert held & {first, *going} == {going[0]}
+        assert reads == 2

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.copies import Holder, has_room, takers
+from jupiterd.daemon.library import ASK_TIMEOUT_S
 from jupiterd.ids import ArtifactId, NodeId
 
 if TYPE_CHECKING:
@@ -31,19 +32,22 @@ async def keep_two_copies(leading: "Leading", artifact: ArtifactId, holder: Node
         await leading.fetch(artifact)
         return
     others = {*leading.fit_nodes()} - {holder, leading.self_id}
-    told = await holders_among(leading, sorted(others), [artifact])
+    told = await holders_among(leading, sorted(others), [artifact], ANSWER_S)
     chosen = takers(told, only_with_room=is_elsewhere)
     if not await _is_taken(leading, artifact, chosen) and is_elsewhere:
         await leading.fetch(artifact)
 
 
 async def holders_among(
-    leading: "Leading", nodes: Iterable[NodeId], artifacts: Sequence[ArtifactId]
+    leading: "Leading",
+    nodes: Iterable[NodeId],
+    artifacts: Sequence[ArtifactId],
+    timeout_s: float = ASK_TIMEOUT_S,
 ) -> list[Holder]:
     """Return what each of these nodes has of these artifacts; not of whom doesn't answer."""
     roles = leading.journal.state.roles
     told = await asyncio.gather(
-        *(leading.library.held_by(node, artifacts, ANSWER_S) for node in nodes)
+        *(leading.library.held_by(node, artifacts, timeout_s) for node in nodes)
     )
     return [
         Holder(node, roles[node].role if node in roles else "idle", held, free_bytes)

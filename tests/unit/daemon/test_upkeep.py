@@ -1,14 +1,14 @@
 """Second copies, when a holder has gone."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from jupiterd.cluster import copies
-from jupiterd.daemon import artifact_service, library
+from jupiterd.daemon import artifact_service, library, second_copies
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.upkeep import REFUSED_S, Upkeep
@@ -159,3 +159,26 @@ async def test_a_node_says_what_it_has_of_more_than_one_call_can_ask_for(tmp_pat
         told = await one.library.held_by(two.identity.node_id, [*unknown, held])
         assert told is not None
         assert told[1] == {held}
+
+
+async def test_who_answers_slowly_is_not_taken_for_one_that_holds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what was just made is waited for: upkeep asks for thousands, and has time."""
+    async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
+        one, waits_s = nodes[0], list[float]()
+        held_by = one.library.held_by
+
+        async def noted(
+            node: NodeId, artifacts: Sequence[ArtifactId], timeout_s: float = library.ASK_TIMEOUT_S
+        ) -> tuple[NodeId, frozenset[ArtifactId], int] | None:
+            waits_s.append(timeout_s)
+            return await held_by(node, artifacts, timeout_s)
+
+        monkeypatch.setattr(one.library, "held_by", noted)
+        upkeep = Upkeep(one)
+        upkeep._alive = one.library._alive()
+        await upkeep.look(leading, 0.0)
+        assert waits_s == [library.ASK_TIMEOUT_S] * 3
+        await leading.keep_two_copies(artifact, leading.self_id)
+        assert waits_s[3:] == [second_copies.ANSWER_S] * 2

@@ -5,7 +5,6 @@ import gzip
 import random
 import socket
 import threading
-import tracemalloc
 from collections import Counter
 from dataclasses import replace
 
@@ -18,12 +17,8 @@ from jupiterd.workers.data import addresses
 from jupiterd.workers.data import collect as collecting
 from jupiterd.workers.data.collect import Places
 from jupiterd.workers.data.collectors.web import Site
-from jupiterd.workers.data.crawl import Outcome, Place
 from jupiterd.workers.data.fetching import Fetcher, Manners
-from jupiterd.workers.data.previous import STATE_FILE, write_state
-from jupiterd.workers.data.sample_file import read_lines
 from jupiterd.workers.data.skips import UnreadableError
-from jupiterd.workers.data.work_queue import WorkQueue
 from tests.unit.workers.collecting import (
     PARAMS,
     collect,
@@ -32,7 +27,6 @@ from tests.unit.workers.collecting import (
     skipped,
     texts_in,
 )
-from tests.unit.workers.data_material import real, write
 from tests.unit.workers.local_site import LONG, page, serving
 
 pytestmark = pytest.mark.net
@@ -397,37 +391,6 @@ def test_pictures_and_text_that_is_none_are_left_out(site, tmp_path):
         f"{site.url}/latin": "not_text",
     }
     assert texts_in(tmp_path)[f"{site.url}/notes"] == "Plain notes"
-
-
-def test_links_lie_on_disk_however_many_there_are(tmp_path):
-    """A hundred thousand are known from the round before, and as many were found just now."""
-    root = "http://site.example"
-    pages = [Place("page", f"{root}/{number}") for number in range(200)]
-    links = [
-        [f"{root}/a-page-far-away/{place.url[-3:]}/{n}" for n in range(500)] for place in pages
-    ]
-    found = [
-        Outcome(text=f"Page {place.url}", etag='"1"', links=known, source_hash="1")
-        for place, known in zip(pages, links, strict=True)
-    ]
-    (tmp_path / "out" / "scratch").mkdir(parents=True)
-    with WorkQueue(tmp_path / "out" / "scratch" / "crawl.db") as queue:
-        queue.put(place.packed() for place in pages)
-        queue.finish((place.key, each.packed()) for place, each in zip(pages, found, strict=True))
-    write(tmp_path / "before" / "train", [replace(real("a"), collector=Site.collector)])
-    write(tmp_path / "before" / "holdout", [])
-    states = (each.state(place.key) for place, each in zip(pages, found, strict=True))
-    write_state(tmp_path / "before" / "state", states)
-    del links, found
-    web = Site(WebSource(kind="web", urls=(pages[0].url,), license="MIT"))
-    tracemalloc.start()
-    try:
-        collect(web, tmp_path / "out", before=tmp_path / "before")
-        _, peak_bytes = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert len(list(read_lines(tmp_path / "out" / "state" / STATE_FILE))) == 200
-    assert peak_bytes < 8 << 20, peak_bytes
 
 
 def test_a_crawl_that_was_ended_goes_on_where_it_was(site, tmp_path):

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-artifacts bench-data simulate simulate-hours check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-artifacts bench-data simulate simulate-hours layouts-table check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -76,6 +76,10 @@ bench-data: setup
 bench-artifacts: setup
 	@$(BIN)/python -m tests.bench.artifacts $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) \
 	  $(if $(MIB),--mib $(MIB)) $(if $(MBIT),--mbit $(MBIT))
+
+# What the planner of layouts says of usual clusters, into docs/layouts.md.
+layouts-table: setup
+	@$(BIN)/python scripts/layouts_table.py
 
 # Everything that must hold before a change is handed in.
 check: setup

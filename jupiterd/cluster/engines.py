@@ -65,22 +65,27 @@ def choose_engine(
         MissingExtraError: no trainer has the engine.
     """
     engine, reason = _engine(check_wanted(wanted), trainers)
-    able = [node for node, hardware in trainers.items() if engine in hardware.engines]
-    macs = [node for node in able if trainers[node].system == _MAC]
-    if engine == MLX and macs:
-        able = macs  # Metal and a CPU or CUDA in one ring hang
+    able = able_on(engine, trainers)
     if not able:
         raise MissingExtraError(f"none of {len(trainers)} trainers has {engine}")
     if left := len(trainers) - len(able):
         reason += f"; {left} of {len(trainers)} trainers can't take part"
-    ranks = [node for node in able for _ in range(_ranks_of(trainers[node], engine))][:most_ranks]
+    ranks = [node for node in able for _ in range(ranks_of(trainers[node], engine))][:most_ranks]
     if engine == MLX or len(ranks) == 1:
         return EngineChoice(engine, tuple(ranks), reason)
     backend, why = choose_backend({node: trainers[node] for node in ranks}, nccl_failure)
     return EngineChoice(engine, tuple(ranks), f"{reason}; {why}", backend)
 
 
-def _ranks_of(machine: Hardware, engine: str) -> int:
+def able_on(engine: str, trainers: Mapping[NodeId, Hardware]) -> list[NodeId]:
+    """Return who of them can take part in a gang on an engine, in their order."""
+    able = [node for node, hardware in trainers.items() if engine in hardware.engines]
+    macs = [node for node in able if trainers[node].system == _MAC]
+    return macs if engine == MLX and macs else able  # Metal and a CPU or CUDA in one ring hang
+
+
+def ranks_of(machine: Hardware, engine: str) -> int:
+    """Return how many ranks of an engine a machine has."""
     return max(1, min(len(machine.devices), MAX_RANKS_OF_ONE)) if engine == TORCH else 1
 
 

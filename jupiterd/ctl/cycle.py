@@ -10,6 +10,7 @@ from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
@@ -185,7 +186,8 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
 
 def _begun(done: Mapping[str, Any], how: str) -> list[str]:
     cycle, sheet = str(done["cycle"]), map(str, done.get("sheet", ()))
-    return [f"cycle {short(cycle)} {how}", *sheet, "follow it with: jupiterctl cycle watch"]
+    told = [f"cycle {short(cycle)} {how}", *sheet, *layout_lines(done)]
+    return [*told, "follow it with: jupiterctl cycle watch"]
 
 
 def _follow_to_the_end(

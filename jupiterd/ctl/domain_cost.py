@@ -6,6 +6,7 @@ Owns the words. What the training takes is foretold by the daemon, which knows t
 from collections.abc import Mapping
 from typing import Any
 
+from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.source_reach import where
 from jupiterd.cycle.domain import Domain
 from jupiterd.formats import plain
@@ -58,6 +59,7 @@ def cost_lines(planned: Mapping[str, Any]) -> list[str]:
         f"held out: {plan['holdout_fraction']:.0%} of the sites, repositories or topmost folders",
         f"generated, in each round from the first promotion on: at most {most}",
         *(foretold or ["no machine that could train is here, so nothing is foretold of training"]),
+        *layout_lines(planned),
     ]
 
 

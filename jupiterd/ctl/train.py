@@ -12,6 +12,7 @@ from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
 from jupiterd.errors import UsageError
@@ -186,7 +187,8 @@ def start_arguments(invocation: Invocation, given: Mapping[str, Any]) -> dict[st
 def begun_lines(done: Mapping[str, Any]) -> list[str]:
     """Return a run that was recorded, as people read it."""
     started = f"training {short(str(done['train']))} started: {done['model']} on {done['name']}"
-    return [started, *map(str, done.get("sheet") or _batch_lines(done))]
+    sheet = map(str, done.get("sheet") or _batch_lines(done))
+    return [started, *sheet, *layout_lines(done, "--nodes names machines, --engine what they use")]
 
 
 def _batch_lines(done: Mapping[str, Any]) -> list[str]:

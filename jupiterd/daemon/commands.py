@@ -198,11 +198,15 @@ def _foretold(
     preset, shape = parse_model(text), parse_model(text, overrides)
     plan = derive(shape, 1, overrides, seed)
     gang = choice.gang[: plan.batch_sequences]
-    expected = estimate(leading, replace(choice, gang=gang), shape, plan)
+    expected = estimate(leading, replace(choice, gang=gang), shape, plan, asked_engine=engine)
     if (fit := expected.fit).changes:
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
         text = preset.with_recipe(fit.plan, twice).to_text()
-    return text, {"sheet": list(expected.lines), "expected": expected.values}
+    return text, {
+        "sheet": list(expected.lines),
+        "expected": expected.values,
+        "layouts": expected.layouts,
+    }
 
 
 def _choice(leading: "Leading", wanted: str) -> EngineChoice | None:

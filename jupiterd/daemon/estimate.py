@@ -5,13 +5,17 @@ the arithmetic (`cycle.memory`, `cycle.run_sheet`). A rank finds out for itself 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.engines import MLX, EngineChoice
+from jupiterd.cluster.engines import AUTO, MLX, EngineChoice
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.layout_choice import plan_document
+from jupiterd.daemon.launch import trainers
+from jupiterd.daemon.layouts import planned_layouts
 from jupiterd.daemon.measured_speed import tokens_per_s_of_a_rank
+from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.engine_options import DeviceAbilities
@@ -32,10 +36,18 @@ class Estimate:
     """For people, before anything starts."""
     values: dict[str, Any]
     """The same for programs; None where nobody knows."""
+    layouts: dict[str, Any]
+    """Who had best train with whom, and what else there is."""
 
 
 def estimate(
-    leading: "Leading", choice: EngineChoice, shape: "ModelShape", plan: "TrainPlan"
+    leading: "Leading",
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    *,
+    asked_engine: str = AUTO,
+    named: Collection[NodeId] = (),
 ) -> Estimate:
     """Return the plan as it fits the smallest device of the gang.
 
@@ -44,6 +56,8 @@ def estimate(
         choice: engine and members.
         shape: the model, with the vocabulary and the sequences that it will have.
         plan: what was asked for; 0 steps where nobody knows how many the data takes.
+        asked_engine: what it is to be trained on.
+        named: the machines that were asked for; any where none is.
 
     Raises:
         TooLargeForDeviceError: no plan fits.
@@ -64,7 +78,10 @@ def estimate(
     fit = plan_that_fits(shape, plan, wanted.precision, device.memory_bytes or 1 << 60, sizes)
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
     ranks = len(choice.gang)
-    speed = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
+    machines = trainers(leading, named)
+    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked_engine)
+    before = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
+    speed = layouts.unasked.tokens_per_s or before
     gang = Gang(ranks, device.memory_bytes, speed * flops_per_token(shape))
     batch = Accumulation.of(fit.plan, ranks)
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
@@ -91,6 +108,7 @@ def estimate(
             "eta_s": round(tokens / speed, 1) if speed and tokens else None,
             "changes": list(fit.changes),
         },
+        plan_document(layouts, leading.names()),
     )
 
 

@@ -5,7 +5,7 @@ knows those between others too. Doesn't know how an order is found (`cluster.rin
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -46,14 +46,22 @@ def by_links(leading: "Leading", choice: EngineChoice) -> EngineChoice:
 
 
 def _costs_s(leading: "Leading", gang: tuple[NodeId, ...]) -> dict[tuple[NodeId, NodeId], float]:
-    """Return what each link costs, in the eyes of that end which thinks worse of it."""
-    views = {node: _view_of(leading, node) for node in gang}
+    """Return what each link costs."""
+    return {ends: quality.cost_s for ends, quality in qualities(leading, gang).items()}
 
-    def cost_s(one: NodeId, other: NodeId) -> float:
+
+def qualities(
+    leading: "Leading", nodes: Iterable[NodeId]
+) -> dict[tuple[NodeId, NodeId], LinkQuality]:
+    """Return every link both ways round, in the eyes of that end which thinks worse of it."""
+    views = {node: _view_of(leading, node) for node in nodes}
+
+    def worse(one: NodeId, other: NodeId) -> LinkQuality:
         known = [views[one].get(short(other)), views[other].get(short(one))]
-        return max((seen.cost_s for seen in known if seen is not None), default=UNKNOWN.cost_s)
+        seen = [quality for quality in known if quality is not None]
+        return max(seen, key=lambda quality: quality.cost_s, default=UNKNOWN)
 
-    return {(one, other): cost_s(one, other) for one in views for other in views if one != other}
+    return {(one, other): worse(one, other) for one in views for other in views if one != other}
 
 
 def _view_of(leading: "Leading", node: NodeId) -> Mapping[str, LinkQuality]:

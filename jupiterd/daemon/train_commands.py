@@ -75,7 +75,7 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
     plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
-    expected = estimate(leading, choice, shape, plan)
+    expected = estimate(leading, choice, shape, plan, asked_engine=engine, named=nodes)
     settings = kept_as(settings, expected.fit)
     started = TrainingStarted(
         cycle=run,
@@ -101,6 +101,7 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         "seq_len": settings.seq_len,
         "sheet": [*expected.lines, *_first_weights(model, settings)],
         "expected": expected.values,
+        "layouts": expected.layouts,
     }
 
 

@@ -1,0 +1,166 @@
+"""Which layout a run had best, why, and what stands beside it.
+
+Owns that choice and its words. Pure. Doesn't know how layouts are predicted (`layouts`), or what
+machines are called: it is handed their names.
+
+The most useful of those that can be run is chosen, without machines that are too slow. Where nobody
+has measured a machine that would take part, what runs unasked is chosen: so it gets measured.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jupiterd.cluster.layouts import (
+    Fleet,
+    Island,
+    Job,
+    Kind,
+    Layout,
+    Prediction,
+    possible_layouts,
+    predict,
+    slow,
+)
+from jupiterd.formats import duration
+from jupiterd.ids import NodeId
+
+SHOWN = 8
+"""Layouts that people are told of beside the chosen one."""
+
+NAMED = 4
+"""Machines of an island that are named; the others are counted."""
+
+Names = Mapping[NodeId, str]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LayoutPlan:
+    """What a run had best."""
+
+    chosen: Prediction
+    unasked: Prediction
+    """What runs where nobody asks for anything else."""
+    others: tuple[Prediction, ...]
+    """Beside the chosen one, the most useful first, those of which nothing is known last."""
+    generators: tuple[NodeId, ...]
+    """Machines too slow to train beside the fastest, and so in no layout that is chosen."""
+
+
+def plan_layouts(
+    fleet: Fleet, job: Job, unasked: Island, corrections: Mapping[Kind, float] | None = None
+) -> LayoutPlan:
+    """Return the best layout and the others.
+
+    unasked: who trains where nobody asks for anything else
+    """
+    layouts = dict.fromkeys([Layout.of([unasked]), *possible_layouts(fleet)])
+    predicted = [predict(fleet, job, layout, corrections) for layout in layouts]
+    ranked = sorted(predicted, key=_rank)
+    by_default = predicted[0]
+    too_slow = slow(fleet)
+    able = [each for each in ranked if each.layout.can_run and not too_slow & {*each.layout.nodes}]
+    chosen = by_default if by_default.unmeasured else able[0]
+    others = tuple(each for each in ranked if each is not chosen)
+    return LayoutPlan(chosen, by_default, others, tuple(sorted(too_slow)))
+
+
+def _rank(prediction: Prediction) -> tuple[float, int, tuple[Island, ...]]:
+    """Return its place: of equally useful ones the smaller first."""
+    islands = prediction.layout.islands
+    return -(prediction.useful_tokens_per_s or 0.0), len(prediction.layout.nodes), islands
+
+
+def plan_document(plan: LayoutPlan, names: Names) -> Row:
+    """Return the plan for front ends."""
+    generators = [names.get(node, node) for node in plan.generators]
+    return {
+        "chosen": _row(plan.chosen, names) | {"why": _why(plan, names)},
+        "unasked": title(plan.unasked.layout, names),
+        "alternatives": [_row(each, names) for each in plan.others[:SHOWN]],
+        "not_shown": max(0, len(plan.others) - SHOWN),
+        "generators": generators,
+    }
+
+
+def title(layout: Layout, names: Names) -> str:
+    """Return who trains with whom, and how."""
+    if layout.kind is Kind.ISLANDS:
+        told = ", ".join(_island_title(island, names) for island in layout.islands)
+        return f"{len(layout.islands)} islands: {told}"
+    (island,) = layout.islands
+    how = "alone on" if layout.kind is Kind.ALONE else "together, all-reduce on"
+    return f"{_names(island.nodes, names)} {how} {island.engine}"
+
+
+def _row(prediction: Prediction, names: Names) -> Row:
+    layout = prediction.layout
+    return {
+        "layout": str(layout.kind),
+        "title": title(layout, names),
+        "islands": [
+            {"engine": each.engine, "nodes": [names.get(node, node) for node in each.nodes]}
+            for each in layout.islands
+        ],
+        "is_built": layout.can_run,
+        "tokens_per_s": _rounded(prediction.tokens_per_s),
+        "useful_tokens_per_s": _rounded(prediction.useful_tokens_per_s),
+        "step_s": None if prediction.step_s is None else round(prediction.step_s, 4),
+        "sync_s": round(prediction.sync_s, 4),
+        "inner_steps": prediction.inner_steps if layout.kind is Kind.ISLANDS else None,
+        "unmeasured": [names.get(node, node) for node in prediction.unmeasured],
+        "has_assumed_wires": prediction.has_assumed_wires,
+    }
+
+
+def _rounded(rate: float | None) -> float | None:
+    return None if rate is None else round(rate, 1)
+
+
+def _why(plan: LayoutPlan, names: Names) -> str:
+    """Return in a few words why that one was chosen."""
+    chosen = plan.chosen
+    if chosen.unmeasured:
+        who = _names(chosen.unmeasured, names)
+        return f"nobody has measured {who} with this model yet, so nothing is compared"
+    runnable = [each for each in plan.others if each.layout.can_run]
+    if chosen.layout.kind is Kind.ALONE:
+        return _why_alone(runnable)
+    alone = [each for each in runnable if each.layout.kind is Kind.ALONE and each.tokens_per_s]
+    return ", ".join(filter(None, [_wire_share(chosen), _compared(chosen, alone[:1], names)]))
+
+
+def _why_alone(others: Sequence[Prediction]) -> str:
+    together = [each for each in others if each.layout.kind is Kind.ALL_REDUCE and each.step_s]
+    if together:
+        return f"with others {_wire_share(together[0])}"
+    return "the fastest of them" if others else "no other machine could take part"
+
+
+def _wire_share(prediction: Prediction) -> str:
+    if prediction.step_s is None:
+        return ""
+    spent = f"{_time(prediction.sync_s)} of each step of {_time(prediction.step_s)}"
+    assumed = ", as such links usually are" if prediction.has_assumed_wires else ""
+    return f"{spent} would go over the wire{assumed}"
+
+
+def _compared(chosen: Prediction, alone: Sequence[Prediction], names: Names) -> str:
+    if not alone or not chosen.tokens_per_s or not alone[0].tokens_per_s:
+        return ""
+    times = chosen.tokens_per_s / alone[0].tokens_per_s
+    return f"{times:.1f} times {title(alone[0].layout, names)}"
+
+
+def _island_title(island: Island, names: Names) -> str:
+    return f"{_names(island.nodes, names, ' + ')} ({island.engine})"
+
+
+def _names(nodes: Sequence[NodeId], names: Names, between: str = ", ") -> str:
+    told = between.join(names.get(node, node) for node in nodes[:NAMED])
+    return f"{told} and {len(nodes) - NAMED} more" if len(nodes) > NAMED else told
+
+
+def _time(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else duration(seconds)

@@ -1,0 +1,312 @@
+"""Who could train with whom: every layout that makes sense, and what it would come to.
+
+Owns the layouts and their prediction. Pure. Doesn't know which one is chosen (`layout_choice`), or
+who has measured machines and wires. A layout is a set of islands: those within one share each step,
+and islands exchange weight differences now and then. One island of one machine trains alone.
+
+    layout        a step takes
+    alone         tokens / speed
+    all-reduce    tokens / speed of all, and the ring's sum over its slowest wire (`sync_time`)
+    islands       tokens / speed of all, the sums within, and its part of an exchange
+
+All share a step by speed, so they are done with it together. A prediction is multiplied by what
+earlier ones of its kind were wrong by (`prediction_error`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import chain, combinations
+from typing import Final
+
+from jupiterd.cluster.ring_order import best_order
+from jupiterd.cluster.roles import MIN_TRAINING_SHARE
+from jupiterd.cluster.sync_time import (
+    Wire,
+    all_reduce_s,
+    computed_share,
+    exchange_s,
+    inner_steps,
+)
+from jupiterd.ids import NodeId
+
+FAST_BYTES_PER_S: Final = 0.6e9
+"""Machines joined by less are islands of their own: 10 Gbit/s and Thunderbolt are more."""
+
+ISLAND_GAIN: Final = 0.8
+"""What a token counts for that islands train beyond what one of them would: outer Nesterov steps
+kept 81 % of what synchronous training gains over one island (measured on a toy, M=4, H=50)."""
+
+
+class Kind(StrEnum):
+    """How machines train together."""
+
+    ALONE = "alone"
+    ALL_REDUCE = "all-reduce"
+    ISLANDS = "islands"
+
+
+BUILT: Final = frozenset({Kind.ALONE, Kind.ALL_REDUCE})
+"""What can be run; the others are only predicted."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One that could train."""
+
+    node: NodeId
+    speeds: Mapping[str, float]
+    """Engine -> tokens it trains on in a second by itself; 0: nobody has measured it."""
+    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Engine -> ranks of it there, where it isn't one."""
+
+    @property
+    def engine(self) -> str:
+        """Return what it is fastest with; engines that weren't measured come last."""
+        return max(sorted(self.speeds), key=lambda engine: self.speeds[engine])
+
+    @property
+    def speed(self) -> float:
+        """Return its speed with that."""
+        return self.speeds[self.engine]
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """All machines, and the wires between them."""
+
+    machines: Mapping[NodeId, Machine]
+    wires: Mapping[frozenset[NodeId], Wire]
+    """By their two ends; each pair has one."""
+
+    def wire(self, one: NodeId, other: NodeId) -> Wire:
+        """Return the wire between two machines."""
+        return self.wires[frozenset((one, other))]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be trained."""
+
+    parameters: int
+    gradient_bytes: int
+    """Of one number of a gradient."""
+    tokens_per_step: int
+    """Of all machines together."""
+
+
+@dataclass(frozen=True, order=True)
+class Island:
+    """Machines that share each step, over one engine."""
+
+    engine: str
+    nodes: tuple[NodeId, ...]
+    """In the order of their ids."""
+
+    @classmethod
+    def of(cls, engine: str, nodes: Iterable[NodeId]) -> "Island":
+        """Return the island of these machines."""
+        return cls(engine, tuple(sorted(set(nodes))))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Who trains with whom."""
+
+    islands: tuple[Island, ...]
+    """In their own order."""
+
+    @classmethod
+    def of(cls, islands: Iterable[Island]) -> "Layout":
+        """Return the layout of these islands."""
+        return cls(tuple(sorted(islands)))
+
+    @property
+    def kind(self) -> Kind:
+        """Return how its machines train together."""
+        if len(self.islands) > 1:
+            return Kind.ISLANDS
+        return Kind.ALONE if len(self.nodes) == 1 else Kind.ALL_REDUCE
+
+    @property
+    def nodes(self) -> tuple[NodeId, ...]:
+        """Return all its machines."""
+        return tuple(node for island in self.islands for node in island.nodes)
+
+    @property
+    def can_run(self) -> bool:
+        """Say whether there is code for it."""
+        return self.kind in BUILT
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a layout would come to."""
+
+    layout: Layout
+    sync_s: float
+    """Of one exchange: each step's in all-reduce, each `inner_steps`-th one's between islands."""
+    inner_steps: int = 1
+    """Steps between two exchanges."""
+    step_s: float | None = None
+    """Of one step with its part of the exchange; None where nobody can know."""
+    tokens_per_s: float | None = None
+    useful_tokens_per_s: float | None = None
+    """The same, with what islands gain counted as what it is worth: the best layout has most."""
+    unmeasured: tuple[NodeId, ...] = ()
+    """Machines whose speed nobody has measured: so nothing can be said."""
+    has_assumed_wires: bool = False
+    """A wire that it rests on was never measured."""
+
+
+def possible_layouts(fleet: Fleet) -> tuple[Layout, ...]:
+    """Return every layout that may be the best one, each once."""
+    strong = [
+        machine for node, machine in sorted(fleet.machines.items()) if node not in slow(fleet)
+    ]
+    found = [*_alone(fleet), *_rings(fleet, strong), *_island_layouts(fleet, strong)]
+    return tuple(dict.fromkeys(found))
+
+
+def slow(fleet: Fleet) -> frozenset[NodeId]:
+    """Return who is so much slower than the fastest that it does better to generate."""
+    speeds = {node: machine.speed for node, machine in fleet.machines.items()}
+    least = MIN_TRAINING_SHARE * max(speeds.values(), default=0.0)
+    return frozenset(node for node, speed in speeds.items() if 0 < speed < least)
+
+
+def predict(
+    fleet: Fleet, job: Job, layout: Layout, corrections: Mapping[Kind, float] | None = None
+) -> Prediction:
+    """Return what a layout would come to.
+
+    corrections: what a layout of each kind is as fast as, compared with what is predicted here
+    """
+    speeds = [_speed(fleet, each) for each in layout.islands]
+    rings = [_ring_wires(fleet, job, each) for each in layout.islands]
+    sums_s = [_sum_s(fleet, job, *pair) for pair in zip(layout.islands, rings, strict=True)]
+    between = _wires_between(fleet, job, layout.islands)
+    count = len(layout.islands)
+    known = Prediction(
+        layout,
+        sync_s=exchange_s(job.parameters, count, between) if count > 1 else sums_s[0],
+        unmeasured=_unmeasured(fleet, layout),
+        has_assumed_wires=not all(wire.is_measured for wire in chain(*rings, between)),
+    )
+    if known.unmeasured:
+        return known
+    return _with_times(job, known, speeds, sums_s, (corrections or {}).get(layout.kind, 1.0))
+
+
+def _with_times(
+    job: Job, known: Prediction, speeds: Sequence[float], sums_s: Sequence[float], factor: float
+) -> Prediction:
+    step_s = _shared_step_s(job, speeds, sums_s)
+    steps, share, one_alone = 1, 1.0, 0.0
+    if known.layout.kind is Kind.ISLANDS:
+        steps = inner_steps(known.sync_s, step_s)
+        share = computed_share(steps, step_s, known.sync_s)
+        pairs = zip(speeds, sums_s, strict=True)
+        one_alone = max(job.tokens_per_step / _shared_step_s(job, [v], [s]) for v, s in pairs)
+    rate = factor * share * job.tokens_per_step / step_s
+    gain = max(0.0, rate - one_alone) if one_alone else 0.0
+    return replace(
+        known,
+        inner_steps=steps,
+        step_s=job.tokens_per_step / rate,
+        tokens_per_s=rate,
+        useful_tokens_per_s=rate - (1 - ISLAND_GAIN) * gain,
+    )
+
+
+def _shared_step_s(job: Job, speeds: Sequence[float], sums_s: Sequence[float]) -> float:
+    """Return how long a step takes that islands share so that they are done together.
+
+    Each computes for what its own sum leaves it of that time.
+    """
+    lost = sum(speed * sum_s for speed, sum_s in zip(speeds, sums_s, strict=True))
+    return max((job.tokens_per_step + lost) / sum(speeds), *sums_s)
+
+
+def _speed(fleet: Fleet, island: Island) -> float:
+    return sum(fleet.machines[node].speeds.get(island.engine, 0.0) for node in island.nodes)
+
+
+def _unmeasured(fleet: Fleet, layout: Layout) -> tuple[NodeId, ...]:
+    return tuple(
+        node
+        for island in layout.islands
+        for node in island.nodes
+        if not fleet.machines[node].speeds.get(island.engine)
+    )
+
+
+def _ranks(fleet: Fleet, island: Island) -> int:
+    return sum(fleet.machines[node].ranks.get(island.engine, 1) for node in island.nodes)
+
+
+def _sum_s(fleet: Fleet, job: Job, island: Island, ring: Sequence[Wire]) -> float:
+    """Return how long an island takes to sum the gradients of a step."""
+    return all_reduce_s(job.parameters, job.gradient_bytes, _ranks(fleet, island), ring)
+
+
+def _ring_wires(fleet: Fleet, job: Job, island: Island) -> list[Wire]:
+    """Return the wires of the best ring."""
+    if len(island.nodes) < 2:
+        return []
+    piece_bytes = job.parameters * job.gradient_bytes / _ranks(fleet, island)
+    ring = best_order(island.nodes, lambda a, b: fleet.wire(a, b).time_s(piece_bytes))
+    return [fleet.wire(node, ring[(n + 1) % len(ring)]) for n, node in enumerate(ring)]
+
+
+def _wires_between(fleet: Fleet, job: Job, islands: Sequence[Island]) -> list[Wire]:
+    """Return the best wire between each two islands."""
+    return [
+        min(
+            (fleet.wire(a, b) for a in one.nodes for b in other.nodes),
+            key=lambda wire: wire.time_s(job.parameters / len(islands)),
+        )
+        for one, other in combinations(islands, 2)
+    ]
+
+
+def _alone(fleet: Fleet) -> Iterator[Layout]:
+    for node, machine in sorted(fleet.machines.items()):
+        for engine in sorted(machine.speeds):
+            yield Layout.of([Island.of(engine, [node])])
+
+
+def _rings(fleet: Fleet, strong: Sequence[Machine]) -> Iterator[Layout]:
+    """Yield one gang of all that share an engine, and of each group with fast links."""
+    for engine in sorted({engine for each in strong for engine in each.speeds}):
+        able = [machine for machine in strong if engine in machine.speeds]
+        for group in [able, *_fast_groups(fleet, able)]:
+            if len(group) > 1:
+                yield Layout.of([Island.of(engine, (machine.node for machine in group))])
+
+
+def _island_layouts(fleet: Fleet, strong: Sequence[Machine]) -> Iterator[Layout]:
+    """Yield islands by engine, by engine and link, and of one machine each."""
+    by_engine: dict[str, list[Machine]] = {}
+    for machine in strong:
+        by_engine.setdefault(machine.engine, []).append(machine)
+    by_link = [group for able in by_engine.values() for group in _fast_groups(fleet, able)]
+    for groups in (list(by_engine.values()), by_link, [[machine] for machine in strong]):
+        if len(groups) > 1:
+            yield Layout.of(
+                Island.of(group[0].engine, (machine.node for machine in group)) for group in groups
+            )
+
+
+def _fast_groups(fleet: Fleet, machines: Sequence[Machine]) -> list[list[Machine]]:
+    """Return groups within which every two machines are joined by a fast wire."""
+    groups: list[list[Machine]] = []
+    for machine in machines:
+        for group in groups:
+            wires = [fleet.wire(machine.node, other.node) for other in group]
+            if all(wire.bytes_per_s >= FAST_BYTES_PER_S for wire in wires):
+                group.append(machine)
+                break
+        else:
+            groups.append([machine])
+    return groups

@@ -1,0 +1,53 @@
+"""Who would train with whom, as people read it before a run.
+
+Owns the words. Doesn't know how anything of it is predicted: the leader tells.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupiterd.formats import plain
+
+CHANGE_ROLES = "jupiterctl node role NODE generator takes one out of training"
+
+Row = Mapping[str, Any]
+
+
+def layout_lines(told: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str]:
+    """Return the chosen layout and why, then each other one; none where the leader tells none.
+
+    how: what people do to have a layout that doesn't run by itself
+    """
+    plan = told.get("layouts")
+    if not plan:
+        return []
+    chosen: Row = plan["chosen"]
+    lines = [f"Best layout: {_line(chosen)}; {plain(chosen['why'])}"]
+    if plan["unasked"] != chosen["title"]:
+        lines.append(f"what runs by itself: {plain(plan['unasked'])}; {how}")
+    lines += [f"  instead: {_line(row)}" for row in plan["alternatives"]]
+    if more := plan.get("not_shown"):
+        lines.append(f"  and {more} more that promise less")
+    if slow := plan.get("generators"):
+        lines.append(f"too slow to train beside the others, better at generating: {_all(slow)}")
+    return lines
+
+
+def _line(row: Row) -> str:
+    parts = [f"{plain(row['title'])}, {_rate(row)}"]
+    if row.get("inner_steps"):
+        parts.append(f"exchanging every {row['inner_steps']} steps")
+    return ", ".join(parts) + ("" if row["is_built"] else " (not built yet)")
+
+
+def _rate(row: Row) -> str:
+    rate, useful = row.get("tokens_per_s"), row.get("useful_tokens_per_s")
+    if rate is None:
+        unmeasured = row.get("unmeasured") or ["a machine"]
+        return f"speed N/A: {_all(unmeasured)} was never measured with this model"
+    worth = "" if not useful or useful >= rate else f", worth {useful:,.0f}"
+    return f"{rate:,.0f} tokens/s{worth}"
+
+
+def _all(names: list[str]) -> str:
+    return ", ".join(map(plain, names))

@@ -1,0 +1,109 @@
+"""What is known here of machines and links, for the planner of layouts.
+
+Owns bringing it together: speeds from epochs that have ended, links as members tell of them.
+Doesn't know what follows (`cluster.layouts`, `cluster.layout_choice`).
+"""
+
+from collections.abc import Collection, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.engines import AUTO, MLX, TORCH, EngineChoice, able_on, ranks_of
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.layout_choice import LayoutPlan, plan_layouts
+from jupiterd.cluster.layouts import Fleet, Island, Job, Layout, Machine, predict
+from jupiterd.cluster.sync_time import Wire
+from jupiterd.daemon.gang_order import qualities
+from jupiterd.daemon.measured_speed import tokens_per_s_of_nodes
+from jupiterd.ids import NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.plan import ModelShape, TrainPlan
+    from jupiterd.daemon.leading import Leading
+
+Trainers = Mapping[NodeId, Hardware]
+
+
+def planned_layouts(
+    leading: "Leading",
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    trainers: Trainers,
+    wanted: str = AUTO,
+) -> LayoutPlan:
+    """Return the best layout of a training, and the others.
+
+    Args:
+        leading: the term.
+        choice: who trains where nobody asks for anything else.
+        shape: the model.
+        plan: how it is trained.
+        trainers: all machines that could take part, whatever their engines.
+        wanted: the engine that was asked for; others aren't considered then.
+    """
+    job = _job(shape, plan)
+    abilities = _engines(shape, trainers, wanted, choice)
+    fleet = _fleet(leading, abilities, trainers)
+    speeds = {
+        engine: tokens_per_s_of_nodes(
+            leading, engine, shape, lambda nodes, engine=engine: _sum_s(fleet, job, engine, nodes)
+        )
+        for engine in {engine for engines in abilities.values() for engine in engines}
+    }
+    machines = {
+        node: Machine(
+            node,
+            {engine: speeds[engine].get(node, 0.0) for engine in machine.speeds},
+            machine.ranks,
+        )
+        for node, machine in fleet.machines.items()
+    }
+    return plan_layouts(Fleet(machines, fleet.wires), job, Island.of(choice.engine, choice.gang))
+
+
+def _job(shape: "ModelShape", plan: "TrainPlan") -> Job:
+    from jupiterd.cycle.architectures import parameter_count  # with the models it takes 8 MB
+
+    number_bytes = 2 if plan.options.weights == "bf16" else 4
+    return Job(parameter_count(shape), number_bytes, plan.batch_sequences * shape.seq_len)
+
+
+def _engines(
+    shape: "ModelShape", trainers: Trainers, wanted: str, choice: EngineChoice
+) -> dict[NodeId, tuple[str, ...]]:
+    """Return what each machine could train such a model on, if anything."""
+    from jupiterd.cycle.architectures import ON_MLX
+
+    asked = (TORCH, MLX) if wanted == AUTO else (wanted,)
+    usable = [each for each in asked if each != MLX or shape.architecture in ON_MLX]
+    able = {engine: set(able_on(engine, trainers)) for engine in usable}
+    able.setdefault(choice.engine, set()).update(choice.gang)
+    found = {node: tuple(e for e in sorted(able) if node in able[e]) for node in trainers}
+    return {node: engines for node, engines in found.items() if engines}
+
+
+def _fleet(
+    leading: "Leading", abilities: Mapping[NodeId, tuple[str, ...]], trainers: Trainers
+) -> Fleet:
+    """Return the machines and their links, without speeds."""
+    known = qualities(leading, abilities)
+    return Fleet(
+        {
+            node: Machine(
+                node,
+                dict.fromkeys(engines, 0.0),
+                {engine: ranks_of(trainers[node], engine) for engine in engines},
+            )
+            for node, engines in abilities.items()
+        },
+        {frozenset(ends): Wire.of(known[ends]) for ends in combinations(abilities, 2)},
+    )
+
+
+def _sum_s(fleet: Fleet, job: Job, engine: str, nodes: Collection[NodeId]) -> float:
+    """Return how long a gang sums in each step; 0 where one is gone or a link wasn't measured."""
+    if not set(nodes) <= set(fleet.machines):
+        return 0.0
+    predicted = predict(fleet, job, Layout.of([Island.of(engine, nodes)]))
+    return 0.0 if predicted.has_assumed_wires else predicted.sync_s

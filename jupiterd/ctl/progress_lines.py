@@ -33,7 +33,8 @@ PhaseKey = tuple[int, str]
 _NAMED_VALUES = {"tokens_per_s": "{:,.0f} tokens/s", "loss": "loss {:.3f}"}
 """How the readings that everybody knows are written; others by their name. Totals aren't shown."""
 
-_HIDDEN_VALUES = frozenset({"tokens", "step"})
+_PREDICTED = "predicted_tokens_per_s"
+_HIDDEN_VALUES = frozenset({"tokens", "step", _PREDICTED})
 
 
 @dataclass(frozen=True)
@@ -206,13 +207,16 @@ def _amount(row: Row) -> str:
 
 
 def _values(row: Row) -> list[str]:
-    return [
-        _NAMED_VALUES[name].format(value)
-        if name in _NAMED_VALUES
-        else f"{name.replace('_', ' ')} {value:.4g}"
-        for name, value in (row.get("values") or {}).items()
-        if name not in _HIDDEN_VALUES
-    ]
+    values: Mapping[str, float] = row.get("values") or {}
+    told = [name for name in values if name not in _HIDDEN_VALUES]
+    return [_value(name, values[name], values.get(_PREDICTED)) for name in told]
+
+
+def _value(name: str, value: float, predicted: float | None) -> str:
+    if name not in _NAMED_VALUES:
+        return f"{name.replace('_', ' ')} {value:.4g}"
+    beside = f" ({predicted:,.0f} predicted)" if predicted and name == "tokens_per_s" else ""
+    return _NAMED_VALUES[name].format(value) + beside
 
 
 def _bpb(value: float | None) -> str:

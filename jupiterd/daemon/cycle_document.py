@@ -56,6 +56,7 @@ def cycle_document(
         "loss": values.get("loss", last.loss if last else None),
         "val_bpb": verdicts[-1]["val_bpb"] if verdicts else _scored_bpb(cycle),
         "tokens_per_s": values.get("tokens_per_s"),
+        "predicted_tokens_per_s": values.get("predicted_tokens_per_s"),
         "epoch": max(cycle.epochs_opened, default=0),
         "resumed_from_step": _resumed(cycle),
         "gang": list(training["gang"]) if training else [],

@@ -42,6 +42,7 @@ from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.kept_states import wish_for
 from jupiterd.daemon.late_joiners import LateJoiners
 from jupiterd.daemon.launch import Launch, choose, plan_launch
+from jupiterd.daemon.layouts import predicted_tokens_per_s
 from jupiterd.daemon.leading import Leading, name_of
 from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
@@ -474,5 +475,8 @@ class GangConductor:
             {
                 "epoch": launch.epoch,
                 "resumed_from_step": launch.from_step,
+                "predicted_tokens_per_s": predicted_tokens_per_s(
+                    self._leading, launch.choice, self._shape, self._plan
+                ),
             },
         )

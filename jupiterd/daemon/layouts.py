@@ -5,6 +5,7 @@ Doesn't know what follows (`cluster.layouts`, `cluster.layout_choice`).
 """
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -43,23 +44,22 @@ def planned_layouts(
         wanted: the engine that was asked for; others aren't considered then.
     """
     job = _job(shape, plan)
-    abilities = _engines(shape, trainers, wanted, choice)
-    fleet = _fleet(leading, abilities, trainers)
-    speeds = {
-        engine: tokens_per_s_of_nodes(
-            leading, engine, shape, lambda nodes, engine=engine: _sum_s(fleet, job, engine, nodes)
-        )
-        for engine in {engine for engines in abilities.values() for engine in engines}
-    }
-    machines = {
-        node: Machine(
-            node,
-            {engine: speeds[engine].get(node, 0.0) for engine in machine.speeds},
-            machine.ranks,
-        )
-        for node, machine in fleet.machines.items()
-    }
-    return plan_layouts(Fleet(machines, fleet.wires), job, Island.of(choice.engine, choice.gang))
+    fleet = _measured(leading, shape, job, _engines(shape, trainers, wanted, choice), trainers)
+    return plan_layouts(fleet, job, Island.of(choice.engine, choice.gang))
+
+
+def predicted_tokens_per_s(
+    leading: "Leading", choice: EngineChoice, shape: "ModelShape", plan: "TrainPlan"
+) -> float | None:
+    """Return what a gang that is about to train is predicted; None where nobody can know."""
+    found = {node: leading.hardware_of(node) for node in choice.gang}
+    machines = {node: hardware for node, hardware in found.items() if hardware is not None}
+    if len(machines) < len(found):
+        return None
+    job, engines = _job(shape, plan), dict.fromkeys(machines, (choice.engine,))
+    fleet = _measured(leading, shape, job, engines, machines)
+    layout = Layout.of([Island.of(choice.engine, choice.gang)])
+    return predict(fleet, job, layout).tokens_per_s
 
 
 def _job(shape: "ModelShape", plan: "TrainPlan") -> Job:
@@ -83,21 +83,37 @@ def _engines(
     return {node: engines for node, engines in found.items() if engines}
 
 
-def _fleet(
-    leading: "Leading", abilities: Mapping[NodeId, tuple[str, ...]], trainers: Trainers
+def _measured(
+    leading: "Leading",
+    shape: "ModelShape",
+    job: Job,
+    engines: Mapping[NodeId, tuple[str, ...]],
+    trainers: Trainers,
 ) -> Fleet:
-    """Return the machines and their links, without speeds."""
-    known = qualities(leading, abilities)
-    return Fleet(
-        {
-            node: Machine(
-                node,
-                dict.fromkeys(engines, 0.0),
-                {engine: ranks_of(trainers[node], engine) for engine in engines},
-            )
-            for node, engines in abilities.items()
-        },
-        {frozenset(ends): Wire.of(known[ends]) for ends in combinations(abilities, 2)},
+    """Return the machines with their engines and links, as far as anything was measured."""
+    known = qualities(leading, engines)
+    wires = {frozenset(ends): Wire.of(known[ends]) for ends in combinations(engines, 2)}
+    blank = {node: _machine(node, trainers[node], engines[node], {}) for node in engines}
+    speeds = {
+        engine: tokens_per_s_of_nodes(
+            leading, engine, shape, partial(_sum_s, Fleet(blank, wires), job, engine)
+        )
+        for engine in {engine for each in engines.values() for engine in each}
+    }
+    machines = {n: _machine(n, trainers[n], engines[n], speeds) for n in engines}
+    return Fleet(machines, wires)
+
+
+def _machine(
+    node: NodeId,
+    hardware: Hardware,
+    engines: Collection[str],
+    speeds: Mapping[str, Mapping[NodeId, float]],
+) -> Machine:
+    return Machine(
+        node,
+        {engine: speeds.get(engine, {}).get(node, 0.0) for engine in engines},
+        {engine: ranks_of(hardware, engine) for engine in engines},
     )
 
 

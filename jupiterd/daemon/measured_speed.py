@@ -5,6 +5,7 @@ its start as well, so only long ones count, and what is said is rather too littl
 """
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 LEAST_S = 20.0
 """A shorter epoch says more about its start than about its speed."""
+
+NEWEST_EPOCHS = 50
+"""So many are looked at: machines and links change, and a run that was often struck has many."""
 
 LEAST_COMPUTED = 0.1
 """Of an epoch's time: so much at the least was computed, whatever its sums are taken for."""
@@ -49,12 +53,15 @@ def tokens_per_s_of_nodes(
     """
     alone: dict[NodeId, float] = {}
     shared: dict[NodeId, float] = {}
-    for run, opened, closed in _epochs_of(leading, engine, shape):
-        last, nodes = run.last_of_epoch(opened.epoch), set(opened.gang)
+    sums_s: dict[frozenset[NodeId], float] = {}
+    for run, opened, closed in islice(_epochs_of(leading, engine, shape), NEWEST_EPOCHS):
+        last, nodes = run.last_of_epoch(opened.epoch), frozenset(opened.gang)
         tokens = _tokens(run, opened)
         if last is None or tokens <= 0:
             continue
-        summing_s = (last.step - opened.from_step) * sum_s(nodes)
+        if nodes not in sums_s:  # a ring's best order takes a while to find
+            sums_s[nodes] = sum_s(nodes)
+        summing_s = (last.step - opened.from_step) * sums_s[nodes]
         computing_s = max(closed.elapsed_s - summing_s, LEAST_COMPUTED * closed.elapsed_s)
         of_a_rank = tokens / computing_s / len(opened.gang)
         for node in nodes:

@@ -81,6 +81,8 @@ class PhaseProgress:
         for item in self.items.values():
             for name, value in item.values.items():
                 values[name] = values.get(name, 0.0) + value if name == "tokens_per_s" else value
+        if predicted := self.extra.get("predicted_tokens_per_s"):
+            values["predicted_tokens_per_s"] = predicted
         return values
 
 

@@ -169,6 +169,16 @@ def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, 
         "domain": "plan",
         "rounds": 3,
         "sheet": ["Model 1m: d_model=128", "Expected 10,000 tokens/s, done in 8 min"],
+        "layouts": {
+            "chosen": {
+                "title": "alpha alone on torch",
+                "tokens_per_s": 10_000.0,
+                "is_built": True,
+                "why": "no other machine could take part",
+            },
+            "unasked": "alpha alone on torch",
+            "alternatives": [],
+        },
     }
     file = tmp_path / "plan.yaml"
     file.write_text(

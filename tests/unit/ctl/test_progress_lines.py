@@ -44,6 +44,13 @@ def test_readings_are_written_with_their_names():
     assert lines[0].text.endswith("6.00/s, loss 4.123, 10,240 tokens/s, grad norm 0.5")
 
 
+def test_a_speed_is_shown_with_what_was_predicted_of_it():
+    shown = Shown(started=frozenset({(1, "train")}))
+    values = {"tokens_per_s": 10240.4, "predicted_tokens_per_s": 11000.2, "loss": 4.0}
+    _, lines = next_lines(shown, _train("running", 120, values=values), 5.0)
+    assert lines[0].text.endswith("6.00/s, 10,240 tokens/s (11,000 predicted), loss 4.000")
+
+
 def test_a_phase_that_was_too_quick_to_be_seen_is_summed_up_all_the_same():
     _, lines = next_lines(Shown(), _train("done", 600), 0.0)
     assert [line.text for line in lines] == ["round 1 train     done: 600 steps (6.00/s)"]

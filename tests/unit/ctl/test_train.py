@@ -19,6 +19,28 @@ RECORDED = {
 }
 
 
+def layout(title, rate, useful=None, **more):
+    told = {"title": title, "tokens_per_s": rate, "useful_tokens_per_s": useful or rate}
+    return {**told, "inner_steps": None, "is_built": True, "unmeasured": [], **more}
+
+
+LAYOUTS = {
+    "chosen": layout("alpha alone on torch", 71137.2)
+    | {"why": "with others 5.9 s of each step of 6.8 s would go over the wire"},
+    "unasked": "alpha, beta together, all-reduce on torch",
+    "alternatives": [
+        layout(
+            "2 islands: alpha (torch), beta (mlx)", 139795.0, 126064.0,
+            inner_steps=75, is_built=False,
+        ),
+        layout("alpha, beta together, all-reduce on torch", 45548.0),
+        layout("gamma alone on mlx", None, unmeasured=["gamma"]),
+    ],
+    "not_shown": 3,
+    "generators": ["pi"],
+}  # fmt: skip
+
+
 @pytest.fixture
 def daemon(daemon):
     daemon.documents["train"] = {"schema": "jupiter/v1", "train": train()}
@@ -57,6 +79,18 @@ def test_a_folder_of_text_is_sent_with_the_machine_it_lies_on(daemon, ctl, lette
         )
     ]
     assert STATUS["node"]["id"] == ALPHA
+
+
+def test_the_best_layout_is_told_with_the_others_beside_it(daemon, ctl, letters, golden):
+    daemon.results["train.start"] = {**RECORDED, "layouts": LAYOUTS}
+    ran = ctl("train", "start", "--data", str(letters), "--model", "1m")
+    golden("train_start_layouts.txt", ran.out)
+
+
+def test_names_of_others_don_t_steer_the_terminal(daemon, ctl, letters):
+    odd = {**LAYOUTS, "generators": ["\x1b[2Jpi"]}
+    daemon.results["train.start"] = {**RECORDED, "layouts": odd}
+    assert "\x1b" not in ctl("train", "start", "--data", str(letters), "--model", "1m").out
 
 
 def test_every_option_reaches_the_daemon_by_its_name(daemon, ctl, tmp_path, monkeypatch):

@@ -1,0 +1,147 @@
+"""What the leader knows of machines and links becomes a plan of layouts."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.cycle_state import STOPPED
+from jupiterd.cluster.engines import MLX, TORCH, EngineChoice, choose_engine
+from jupiterd.cluster.facts import EpochClosed, Fact
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.layout_choice import plan_document
+from jupiterd.cluster.layouts import Kind
+from jupiterd.cluster.link_quality import LinkQuality
+from jupiterd.cluster.state import State
+from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.plan import ModelShape, derive, parse_model
+from jupiterd.daemon.layouts import planned_layouts, predicted_tokens_per_s
+from jupiterd.daemon.model_files import model_text
+from jupiterd.daemon.train_commands import start_training
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+from tests.unit.cluster.building import checkpoint, commanded, data_asked, opened, training
+from tests.unit.daemon.test_gang_order import A, B, C, Peers
+from tests.unit.daemon.test_train_commands import MADE, leads
+
+NAMES = {A: "a", B: "b", C: "c"}
+BOX = Hardware("Linux", "x86_64", "cpu", 8, 64 * 10**9, (), ("torch",))
+MAC = Hardware("Darwin", "arm64", "M4", 8, 64 * 10**9, (), ("mlx",))
+GIGABIT = LinkQuality(InterfaceKind.ETHERNET, 0.001, 1e9)
+EARLIER = CycleId("e" * 16)
+
+
+def shape() -> ModelShape:
+    return parse_model(model_text("1m"))
+
+
+def epoch(number: int, gang: tuple[NodeId, ...], tokens: int, engine: str = TORCH) -> list[Fact]:
+    """An epoch of ten steps from scratch that took 40 s."""
+    name = ArtifactId(f"k{number}")
+    made = replace(checkpoint(name, tokens=tokens), cycle=EARLIER, epoch=number)
+    return [
+        replace(opened(number), cycle=EARLIER, gang=gang, engine=engine),
+        replace(made, step=10),
+        EpochClosed(EARLIER, number, "somebody joins", 40.0),
+    ]
+
+
+def leading_of(*facts: Fact, link: LinkQuality = GIGABIT, **machines: Hardware) -> Any:
+    state = State()
+    for number, fact in enumerate([replace(training(), cycle=EARLIER), *facts]):
+        state.apply(fact, (1, number, "0" * 64))
+    found = {node: machines.get(name, BOX) for node, name in NAMES.items()}
+    views = {node: {other: link for other in NAMES if other != node} for node in NAMES}
+    return SimpleNamespace(
+        self_id=A,
+        peers=Peers(views),
+        journal=SimpleNamespace(state=state),
+        hardware_of=found.get,
+    )
+
+
+def planned(leading: Any, *nodes: NodeId, wanted: str = "auto") -> dict[str, Any]:
+    machines = {node: leading.hardware_of(node) for node in nodes}
+    choice = choose_engine(wanted, machines)
+    plan = derive(shape(), 1)
+    return plan_document(planned_layouts(leading, choice, shape(), plan, machines, wanted), NAMES)
+
+
+def test_what_each_machine_did_alone_is_what_it_will_do() -> None:
+    leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    told = planned(leading, A, B)
+    rates = {row["title"]: row["tokens_per_s"] for row in [told["chosen"], *told["alternatives"]]}
+    assert (rates["a alone on torch"], rates["b alone on torch"]) == (1_000, 2_000)
+    together = rates["a, b together, all-reduce on torch"]
+    assert 2_500 < together < 3_000
+    assert told["chosen"]["title"] == told["unasked"] == "a, b together, all-reduce on torch"
+
+
+def test_a_machine_that_was_only_measured_in_a_gang_is_faster_than_its_share() -> None:
+    parameters, steps = parameter_count(shape()), 10
+    summing_s = steps * 2 * (parameters * 4 / 2 / 125e6 + 0.001)
+    leading = leading_of(*epoch(1, (A, B), 400_000))
+    told = planned(leading, A, B)
+    alone = next(row for row in told["alternatives"] if row["layout"] == Kind.ALONE)
+    assert alone["tokens_per_s"] == pytest.approx(200_000 / (40 - summing_s), abs=0.1)
+
+
+def test_the_same_gang_is_predicted_what_it_did() -> None:
+    plan = derive(shape(), 1)
+    tokens = 10 * plan.batch_sequences * shape().seq_len
+    leading = leading_of(*epoch(1, (A, B, C), tokens))
+    gang = EngineChoice(TORCH, (A, B, C), "as asked", "gloo")
+    assert predicted_tokens_per_s(leading, gang, shape(), plan) == pytest.approx(tokens / 40)
+
+
+def test_a_link_that_nobody_measured_takes_nothing_off_a_measured_time() -> None:
+    leading = leading_of(*epoch(1, (A, B), 400_000), link=LinkQuality(InterfaceKind.ETHERNET))
+    told = planned(leading, A, B)
+    alone = next(row for row in told["alternatives"] if row["layout"] == Kind.ALONE)
+    assert alone["tokens_per_s"] == 200_000 / 40
+    assert told["chosen"]["has_assumed_wires"] or told["alternatives"][0]["has_assumed_wires"]
+
+
+def test_another_engine_was_not_measured_by_this_one() -> None:
+    both = replace(MAC, engines=("mlx", "torch"))
+    leading = leading_of(*epoch(1, (A,), 400_000, engine="torch"), a=both)
+    told = planned(leading, A, wanted="torch")
+    assert (told["chosen"]["tokens_per_s"], told["alternatives"]) == (10_000, [])
+    told = planned(leading, A)
+    assert told["chosen"]["title"] == "a alone on mlx"
+    assert told["chosen"]["unmeasured"] == ["a"]
+
+
+def test_a_mac_and_a_box_are_islands_that_can_t_run_yet() -> None:
+    leading = leading_of(*epoch(1, (A,), 400_000, MLX), *epoch(2, (B,), 800_000), a=MAC)
+    told = planned(leading, A, B)
+    assert told["chosen"]["title"] == "b alone on torch"
+    first = told["alternatives"][0]
+    assert (first["title"], first["is_built"]) == ("2 islands: a (mlx), b (torch)", False)
+
+
+def test_nobody_predicts_a_gang_that_was_never_measured() -> None:
+    gang = EngineChoice(TORCH, (A, B), "as asked", "gloo")
+    assert predicted_tokens_per_s(leading_of(), gang, shape(), derive(shape(), 1)) is None
+
+
+ASKED = {"data": "letters", "model": "1m", "settings": {"seq_len": 64, "max_steps": 10}}
+
+
+async def test_a_start_tells_the_plan_though_nothing_was_measured(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        told = (await start_training(leading, ASKED))["layouts"]
+        assert told["chosen"]["title"].endswith(" alone on torch")
+        assert told["chosen"]["tokens_per_s"] is None
+
+
+async def test_a_start_expects_what_the_plan_does(tmp_path: Path) -> None:
+    async with leads(tmp_path, data_asked(), MADE) as leading:
+        stopped = replace(commanded(STOPPED, 1), cycle=EARLIER)
+        measured = epoch(1, (leading.self_id,), 400_000)
+        await leading.record(replace(training(), cycle=EARLIER), *measured, stopped)
+        done = await start_training(leading, ASKED)
+        assert done["layouts"]["chosen"]["tokens_per_s"] == 10_000
+        assert done["expected"]["tokens_per_s"] == 10_000

@@ -122,8 +122,7 @@ def _why(plan: LayoutPlan, names: Names) -> str:
     """Return in a few words why that one was chosen."""
     chosen = plan.chosen
     if chosen.unmeasured:
-        who = _names(chosen.unmeasured, names)
-        return f"nobody has measured {who} with this model yet, so nothing is compared"
+        return "nothing is compared before that"
     runnable = [each for each in plan.others if each.layout.can_run]
     if chosen.layout.kind is Kind.ALONE:
         return _why_alone(runnable)

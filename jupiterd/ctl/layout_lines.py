@@ -22,12 +22,17 @@ def layout_lines(told: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str]:
     if not plan:
         return []
     chosen: Row = plan["chosen"]
-    lines = [f"Best layout: {_line(chosen)}; {plain(chosen['why'])}"]
+    known = [row for row in plan["alternatives"] if row["tokens_per_s"] is not None]
+    unknown = [plain(row["title"]) for row in plan["alternatives"] if row not in known]
+    head = "Best layout" if chosen["tokens_per_s"] is not None else "Layout"
+    lines = [f"{head}: {_line(chosen)}; {plain(chosen['why'])}"]
     if plan["unasked"] != chosen["title"]:
         lines.append(f"what runs by itself: {plain(plan['unasked'])}; {how}")
-    lines += [f"  instead: {_line(row)}" for row in plan["alternatives"]]
+    lines += [f"  instead: {_line(row)}" for row in known]
+    if unknown:
+        lines.append(f"  not compared, since it was never measured: {'; '.join(unknown)}")
     if more := plan.get("not_shown"):
-        lines.append(f"  and {more} more that promise less")
+        lines.append(f"  and {more} more that promise less or were never measured")
     if slow := plan.get("generators"):
         lines.append(f"too slow to train beside the others, better at generating: {_all(slow)}")
     return lines
@@ -41,10 +46,9 @@ def _line(row: Row) -> str:
 
 
 def _rate(row: Row) -> str:
-    rate, useful = row.get("tokens_per_s"), row.get("useful_tokens_per_s")
+    rate, useful = row["tokens_per_s"], row.get("useful_tokens_per_s")
     if rate is None:
-        unmeasured = row.get("unmeasured") or ["a machine"]
-        return f"speed N/A: {_all(unmeasured)} was never measured with this model"
+        return f"speed N/A, never measured with this model: {_all(row.get('unmeasured') or [])}"
     worth = "" if not useful or useful >= rate else f", worth {useful:,.0f}"
     return f"{rate:,.0f} tokens/s{worth}"
 

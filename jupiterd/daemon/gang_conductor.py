@@ -468,6 +468,9 @@ class GangConductor:
             }
             for rank, node in enumerate(launch.gang)
         ]
+        if not workers:
+            rate = predicted_tokens_per_s(self._leading, launch.choice, self._shape, self._plan)
+            self._leading.board.note(self._cycle, {"predicted_tokens_per_s": rate})
         self._leading.board.restart_rate(self._cycle)
         self._leading.board.show_gang(self._cycle, known, workers)
         self._leading.board.note(
@@ -475,8 +478,5 @@ class GangConductor:
             {
                 "epoch": launch.epoch,
                 "resumed_from_step": launch.from_step,
-                "predicted_tokens_per_s": predicted_tokens_per_s(
-                    self._leading, launch.choice, self._shape, self._plan
-                ),
             },
         )

@@ -235,7 +235,8 @@ def test_machines_that_nobody_measured_are_named_and_promise_nothing() -> None:
     plan = plan_layouts(fleet, JOB, Island.of("torch", [A, B]))
     assert plan.chosen.layout == ring(A, B)
     told = plan_document(plan, NAMES)
-    assert "nobody has measured b" in told["chosen"]["why"]
+    assert told["chosen"]["why"] == "nothing is compared before that"
+    assert told["chosen"]["unmeasured"] == ["b"]
     assert [row["tokens_per_s"] for row in told["alternatives"]] == [1000.0, None, None]
 
 

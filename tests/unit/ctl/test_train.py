@@ -87,6 +87,18 @@ def test_the_best_layout_is_told_with_the_others_beside_it(daemon, ctl, letters,
     golden("train_start_layouts.txt", ran.out)
 
 
+def test_before_anything_was_measured_no_layout_is_called_the_best(daemon, ctl, letters):
+    unknown = layout("alpha alone on torch", None, unmeasured=["alpha"])
+    unknown["why"] = "nothing is compared before that"
+    told = {"chosen": unknown, "unasked": unknown["title"], "alternatives": []}
+    daemon.results["train.start"] = {**RECORDED, "layouts": told}
+    lines = ctl("train", "start", "--data", str(letters), "--model", "1m").out.splitlines()
+    assert lines[-2] == (
+        "Layout: alpha alone on torch, speed N/A, never measured with this model: alpha; "
+        "nothing is compared before that"
+    )
+
+
 def test_names_of_others_don_t_steer_the_terminal(daemon, ctl, letters):
     odd = {**LAYOUTS, "generators": ["\x1b[2Jpi"]}
     daemon.results["train.start"] = {**RECORDED, "layouts": odd}

@@ -130,6 +130,9 @@ class Recording:
     async def is_in_reach(self, _artifact: str) -> bool:
         return True
 
+    def hardware_of(self, _node: NodeId) -> None:
+        return None
+
     def names(self) -> dict[NodeId, str]:
         return {A: "alpha"}
 

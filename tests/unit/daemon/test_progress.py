@@ -134,3 +134,12 @@ def test_what_is_in_the_way_is_told_in_one_short_line():
     assert len(plain["detail"]) == 300
     board.explain(CYCLE, "")
     assert board.to_plain(1.0)[0]["detail"] == ""
+
+
+def test_what_a_gang_was_predicted_stands_beside_what_it_does(board: ProgressBoard) -> None:
+    board.advance(CYCLE, "a", Advanced(1, 9, "steps", {"tokens_per_s": 90.0}), 105.0)
+    board.note(CYCLE, {"predicted_tokens_per_s": 100.0})
+    told = shown(board, 110.0)["values"]
+    assert told == {"tokens_per_s": 90.0, "predicted_tokens_per_s": 100.0}
+    board.note(CYCLE, {"predicted_tokens_per_s": None})
+    assert shown(board, 110.0)["values"] == {"tokens_per_s": 90.0}

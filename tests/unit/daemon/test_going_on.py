@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -16,7 +17,7 @@ from jupiterd.cluster.facts import (
     LineParked,
 )
 from jupiterd.cluster.hardware import Hardware
-from jupiterd.cycle.plan import TrainPlan
+from jupiterd.cycle.plan import derive
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.epoch_end import LEFT_OPEN
 from jupiterd.daemon.gang_conductor import GangConductor
@@ -85,6 +86,8 @@ class Term:
         self.asked: list[tuple[NodeId, WorkOrder]] = []
         self.followed: set[str] = set()
         self.out_of_reach: set[str] = set()
+        self.peers: dict[NodeId, object] = {}
+        self.journal = SimpleNamespace(state=SimpleNamespace(cycles={}))
         self._told = told
         self._alive = frozenset(alive)
         self._state = CycleState()
@@ -144,12 +147,8 @@ class Term:
 
 
 def conductor(term: Term) -> GangConductor:
-    plan = cast(
-        "TrainPlan",
-        type(
-            "Plan", (), {"steps": STEPS, "checkpoint_every_steps": 100, "micro_batch_sequences": 8}
-        ),
-    )
+    sizes = {"steps": STEPS, "checkpoint_every_steps": 100, "micro_batch_sequences": 8}
+    plan = derive(tiny_shape(), 1).model_copy(update=sizes)
     return GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
 
 

@@ -305,9 +305,11 @@ class GangConductor:
         def best() -> EngineChoice:
             ranks, without = self._plan.batch_sequences, self._preparation.left_out
             try:
-                return choose(self._leading, self._cycle, max_ranks=ranks, without=without)
+                found = choose(self._leading, self._cycle, max_ranks=ranks, without=without)
             except JupiterError:
                 return launch.choice
+            is_known = found.engine == launch.choice.engine or self._have_trained(found)
+            return found if is_known else launch.choice
 
         def stops(newcomers: AbstractSet[NodeId]) -> None:
             self._reason = f"{', '.join(sorted(map(self._name, newcomers)))} joins"
@@ -325,6 +327,17 @@ class GangConductor:
             self._cycle, lambda: frozenset(best().gang), bring, stops, self._commits.hold
         )
         return growing(self._leading, launch, self._reach, joining)
+
+    def _have_trained(self, choice: EngineChoice) -> bool:
+        """Say whether all of a gang have trained together before, on its engine.
+
+        Else a gang on another one might end for a newcomer, and then its members not be fit for it.
+        """
+        opened = self._leading.cycle(self._cycle).epochs_opened.values()
+        return any(
+            epoch.engine.partition("/")[0] == choice.engine and {*choice.gang} <= {*epoch.gang}
+            for epoch in opened
+        )
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
         if isinstance(verdict, Silent):

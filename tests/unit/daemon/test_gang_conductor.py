@@ -9,8 +9,14 @@ import pytest
 
 from jupiterd.cluster.backends import NCCL
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.engines import TORCH, EngineChoice, choose_engine
-from jupiterd.cluster.facts import CheckpointCommitted, EpochClosed, LinePinned, RoundCommitted
+from jupiterd.cluster.engines import MLX, TORCH, EngineChoice, choose_engine
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    EpochClosed,
+    EpochOpened,
+    LinePinned,
+    RoundCommitted,
+)
 from jupiterd.cluster.gang_watch import BEAT_S, SILENT_S, GangWatch, Silent
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.phases import TrainRound
@@ -430,11 +436,14 @@ async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
     assert ended.group_contains(PeerUnreachableError)
 
 
-async def test_whoever_lets_all_train_on_another_engine_may_join(
+@pytest.mark.parametrize("has_trained", [True, False])
+async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_before(
+    has_trained: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two Macs go on as an MLX ring where a Linux machine was left out; with it, it is torch."""
-    conductor = epoch_on(Recording(), "")
+    """Two Macs go on as an MLX ring where a Linux machine was left out; with it, it was torch."""
+    before = [EpochOpened(CYCLE, 1, 1, (A, B, C), "torch/gloo", "", 0)] if has_trained else []
+    conductor = epoch_on(Recording(*before), "")
     conductor._plan = PLAN.model_copy(update={"batch_sequences": 8})
     all_three = EngineChoice(TORCH, (A, B, C), "not all are Macs")
     asked: list[tuple[str, frozenset[NodeId]]] = []
@@ -450,6 +459,6 @@ async def test_whoever_lets_all_train_on_another_engine_may_join(
     monkeypatch.setattr(gang_conductor, "growing", take_in)
     monkeypatch.setattr(conductor._preparation, "ready", ready)
     joining = cast("Joining", conductor._growing(LAUNCH, ()))
-    assert joining.eligible() == {A, B, C}
+    assert joining.eligible() == ({A, B, C} if has_trained else {A, B})
     await joining.bring(frozenset({C}))
-    assert asked == [(TORCH, {C})]
+    assert asked == [(TORCH if has_trained else MLX, {C})]

@@ -133,9 +133,10 @@ class Pulse:
 
     def roster_changed(self) -> None:
         """Take up who is a member from the ledger."""
+        # The term first: that somebody was removed may be what an election was waiting for.
+        self._tell(TermSeen(self._journal.ledger.highest_term()))
         others = frozenset(self._journal.state.members) - {self._self_id}
         self._tell(RosterChanged(others))
-        self._tell(TermSeen(self._journal.ledger.highest_term()))
 
     def check_awake(self) -> None:
         """Step down if this machine was asleep: whatever acts for a leader calls this first."""

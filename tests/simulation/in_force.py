@@ -46,11 +46,21 @@ def _is_in_force(state: State, cycle: CycleState, named: set[str], fact: Fact) -
         case TokenWithdrawn():
             return fact.token not in state.tokens
         case CheckpointCommitted():
-            return fact.artifact in named or fact.parent not in ("", *named)
+            return fact.artifact in named or _waits(cycle, named, fact)
         case RoundCommitted():
             return fact_hash(fact) in named or fact.parent not in named
         case _:
             return True
+
+
+def _waits(cycle: CycleState, named: set[str], fact: CheckpointCommitted) -> bool:
+    """Say whether what a checkpoint hangs on isn't here (yet): the one before it, or its round."""
+    if fact.parent not in named:
+        return fact.parent != ""
+    placed = [each for _, each in cycle.placed()]
+    before = [f for f in placed if isinstance(f, CheckpointCommitted) and f.artifact == fact.parent]
+    rounds = [f for f in placed if isinstance(f, RoundCommitted) and f.parent == fact.parent]
+    return all(f.round < fact.round for f in before) and not rounds
 
 
 def _named(cycle: CycleState) -> set[str]:

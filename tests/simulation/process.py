@@ -202,8 +202,8 @@ class Process:
         """Do what new entries call for."""
         members = frozenset(self.journal.ledger.state.members)
         self.member_since = {node: self.member_since.get(node, self.world.now) for node in members}
-        self.tell(RosterChanged(members - {self.node}))
         self.tell(TermSeen(self.journal.ledger.highest_term()))
+        self.tell(RosterChanged(members - {self.node}))
         if self.is_removed:
             self.world.met["a node learns that it was removed"] += 1
             self.tell(Resigned())

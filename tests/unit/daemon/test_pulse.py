@@ -6,6 +6,7 @@ import msgpack
 import pytest
 
 from jupiterd.cluster.election import ElectionRole, Ticked
+from jupiterd.cluster.facts import NodeRemoved
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.link_quality import LinkQuality
 from jupiterd.cluster.presence import BecomeLeader, PersistTerm, StepDown
@@ -244,3 +245,19 @@ async def test_a_leader_that_was_replaced_for_its_silence_is_not_waited_for(
         beat.echo_s = now_s()
         pulse.heard(leader, beat)
         assert leader in pulse.answering()
+
+
+async def test_an_election_that_a_removal_decides_goes_above_the_term_of_its_entry(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        one.pulse.roster_changed()
+        one.pulse.election.step(now_s() + 10, Ticked())
+        assert one.pulse.election.role is ElectionRole.ASKING
+        gone = other.identity.node_id
+        admissions = one.journal.state.roster.admissions_of(gone)
+        await one.journal.append(7, [NodeRemoved(gone, admissions, {})])
+        one.pulse.roster_changed()
+        assert one.pulse.election.role is ElectionRole.LEADER
+        assert one.pulse.election.term > 7

@@ -145,14 +145,6 @@ class ShardSet:
         """Return how many sequences there are."""
         return _sequences_in(self.index.tokens, self.seq_len)
 
-    def sequence(self, number: int) -> NDArray[np.int64]:
-        """Return the seq_len + 1 token ids of sequence `number`, as a copy.
-
-        Raises:
-            Bug: there is no such sequence.
-        """
-        return self.sequences_at(np.array([number]))[0]
-
     def sequences_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the token ids of sequences, [sequences, seq_len + 1], as a copy.
 
@@ -171,15 +163,14 @@ class ShardSet:
                 self._fill(row[len(tokens) :], file + 1)
         return found
 
-    def documents(self, number: int) -> NDArray[np.int64]:
-        """Return the number of the document that each token of sequence `number` is of.
+    def documents_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of each token's document, [sequences, seq_len + 1].
 
         All are 0 where nobody noted the documents.
-        """
-        return self.documents_at(np.array([number]))[0]
 
-    def documents_at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the document of each token of sequences, [sequences, seq_len + 1]."""
+        Raises:
+            Bug: there is no such sequence.
+        """
         self._check(numbers)
         found = np.zeros((len(numbers), self.seq_len + 1), dtype=np.int64)
         if not self.index.document_offsets:

@@ -95,7 +95,7 @@ def test_a_batch_says_which_document_each_input_is_of(tmp_path: Path):
     assert batch.documents is not None
     assert batch.documents.shape == batch.inputs.shape
     places = np.arange(shards.index.tokens)
-    stream = np.concatenate([shards.sequence(n)[:-1] for n in range(shards.sequences)])
+    stream = shards.sequences_at(np.arange(shards.sequences))[:, :-1].ravel()
     for row, documents in zip(batch.inputs, batch.documents, strict=True):
         place = next(p for p in places if np.array_equal(stream[p : p + SEQ_LEN], row))
         assert documents.tolist() == ((place + 1 + np.arange(SEQ_LEN)) // 7).tolist()

@@ -34,8 +34,8 @@ def kept(tmp_path):
 
 def stream_of(folder):
     shards = ShardSet(folder / "shards")
-    parts = [shards.sequence(number) for number in range(shards.sequences)]
-    return np.concatenate([parts[0][:1], *(part[1:] for part in parts)])
+    parts = shards.sequences_at(np.arange(shards.sequences))
+    return np.concatenate([parts[0, :1], parts[:, 1:].ravel()])
 
 
 def documents_of(folder):

@@ -23,10 +23,9 @@ def test_sequences_overlap_by_one_token_across_the_files(tmp_path):
     shards = ShardSet(written(tmp_path))
     assert len(shards.index.files) == 5
     assert (shards.sequences, shards.seq_len) == (10, 10)
-    for number in range(10):
-        sequence = shards.sequence(number)
-        assert sequence.dtype == np.int64
-        assert sequence.tolist() == STREAM[number * 10 : number * 10 + 11]
+    sequences = shards.sequences_at(np.arange(10))
+    assert sequences.dtype == np.int64
+    assert sequences.tolist() == [STREAM[n * 10 : n * 10 + 11] for n in range(10)]
 
 
 def test_many_sequences_are_read_at_once_in_any_order(tmp_path):
@@ -53,13 +52,13 @@ def test_the_largest_token_id_fits(tmp_path):
     writer = ShardWriter(tmp_path)
     writer.append([65535, 0, 65535])
     writer.finish(seq_len=2, vocab_size=65536, tokenizer_hash="", documents=1, size_bytes=3)
-    assert ShardSet(tmp_path).sequence(0).tolist() == [65535, 0, 65535]
+    assert ShardSet(tmp_path).sequences_at(np.array([0])).tolist() == [[65535, 0, 65535]]
 
 
 @pytest.mark.parametrize("number", [-1, 10])
 def test_a_sequence_that_is_not_there_is_a_bug(tmp_path, number):
     with pytest.raises(Bug):
-        ShardSet(written(tmp_path)).sequence(number)
+        ShardSet(written(tmp_path)).sequences_at(np.array([number]))
 
 
 def test_one_token_short_is_one_sequence_less(tmp_path):
@@ -103,15 +102,14 @@ def with_documents(folder, tokens=(7, 1, 22, 40, 33)):
 def test_each_token_of_a_sequence_is_of_a_document(tmp_path):
     shards = ShardSet(with_documents(tmp_path))
     numbers = np.repeat(np.arange(5), [7, 1, 22, 40, 33])
-    for number in range(shards.sequences):
-        wanted = numbers[number * 10 : number * 10 + 11]
-        assert shards.documents(number).tolist() == wanted.tolist()
-    rows = [shards.documents(number).tolist() for number in (4, 0, 9)]
-    assert shards.documents_at(np.array([4, 0, 9])).tolist() == rows
+    rows = [numbers[n * 10 : n * 10 + 11].tolist() for n in range(shards.sequences)]
+    assert shards.documents_at(np.arange(shards.sequences)).tolist() == rows
+    some = np.array([4, 0, 9])
+    assert shards.documents_at(some).tolist() == [rows[n] for n in some]
 
 
 def test_without_noted_documents_all_is_one(tmp_path):
-    assert not ShardSet(written(tmp_path)).documents(3).any()
+    assert not ShardSet(written(tmp_path)).documents_at(np.array([3])).any()
 
 
 def test_the_index_has_the_hash_of_each_file_and_of_the_stream(tmp_path):
@@ -125,9 +123,9 @@ def test_the_index_has_the_hash_of_each_file_and_of_the_stream(tmp_path):
 def test_a_missing_index_of_documents_is_named_corrupt(tmp_path):
     (with_documents(tmp_path) / "documents.index").unlink()
     with pytest.raises(CorruptArtifactError, match=r"documents\.index"):
-        ShardSet(tmp_path).documents(0)
+        ShardSet(tmp_path).documents_at(np.array([0]))
 
 
 def test_who_asks_for_tokens_alone_never_reads_the_index_of_documents(tmp_path):
     (with_documents(tmp_path) / "documents.index").unlink()
-    assert ShardSet(tmp_path).sequence(1).tolist() == STREAM[10:21]
+    assert ShardSet(tmp_path).sequences_at(np.array([1])).tolist() == [STREAM[10:21]]

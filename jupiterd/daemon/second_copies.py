@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ANSWER_S: Final = 2.0
 """Whoever takes longer isn't asked to take anything: a checkpoint waits to be recorded."""
 
+MOST_ASKED: Final = 10
+"""Times that a node is asked to go on with a copy before another one is: twenty minutes."""
+
 
 async def keep_two_copies(leading: "Leading", artifact: ArtifactId, holder: NodeId) -> None:
     """Bring what a node holds to the leader, or to another that is well and has more room.
@@ -34,7 +37,9 @@ async def keep_two_copies(leading: "Leading", artifact: ArtifactId, holder: Node
     others = {*leading.fit_nodes()} - {holder, leading.self_id}
     told = await holders_among(leading, sorted(others), [artifact], ANSWER_S)
     chosen = takers(told, only_with_room=is_elsewhere)
-    if not await _is_taken(leading, artifact, chosen) and is_elsewhere:
+    if not is_elsewhere:
+        await _begin(leading, artifact, chosen)
+    elif not await _is_taken(leading, artifact, chosen):
         await leading.fetch(artifact)
 
 
@@ -55,9 +60,27 @@ async def holders_among(
     ]
 
 
-async def _is_taken(leading: "Leading", artifact: ArtifactId, nodes: Iterable[NodeId]) -> bool:
-    """Ask one after another; who takes it, but isn't done in time, goes on with it."""
+async def _begin(leading: "Leading", artifact: ArtifactId, nodes: Iterable[NodeId]) -> None:
+    """Ask one after another until one takes it; who isn't done in time is left to `upkeep`.
+
+    That does where the leader has it: it needn't reach the maker to give it on.
+    """
     for node in nodes:
         if await leading.library.copy_to(node, artifact) is not False:
+            return
+
+
+async def _is_taken(leading: "Leading", artifact: ArtifactId, nodes: Iterable[NodeId]) -> bool:
+    """Ask one after another until one has all of it."""
+    for node in nodes:
+        if await _is_fetched(leading, artifact, node):
             return True
+    return False
+
+
+async def _is_fetched(leading: "Leading", artifact: ArtifactId, node: NodeId) -> bool:
+    """Ask a node until it has all of it or refuses; it goes on where it was broken off."""
+    for _ in range(MOST_ASKED):
+        if (is_whole := await leading.library.copy_to(node, artifact)) is not None:
+            return is_whole
     return False

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster import copies
+from jupiterd.daemon import second_copies
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.node import Node
 from jupiterd.errors import DiskFullError
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, NodeId
 from tests.unit.daemon.test_library import taken_in, three
 from tests.unit.daemon.two_nodes import lead
 
@@ -86,3 +87,51 @@ async def test_who_refuses_is_passed_over(tmp_path: Path) -> None:
         artifact, _ = taken_in(nodes[0], tmp_path)
         await leading.keep_two_copies(artifact, leading.self_id)
         assert holding(nodes, artifact) == [True, False, True]
+
+
+def never_done(leading: Leading, monkeypatch: pytest.MonkeyPatch, times: int) -> list[NodeId]:
+    """Let so many copies be still under way when they are waited for no more; note who is asked."""
+    asked: list[NodeId] = []
+    copy_to = leading.library.copy_to
+
+    async def late(node: NodeId, artifact: ArtifactId) -> bool | None:
+        asked.append(node)
+        return None if len(asked) <= times else await copy_to(node, artifact)
+
+    monkeypatch.setattr(leading.library, "copy_to", late)
+    return asked
+
+
+async def test_who_is_not_done_in_time_is_waited_for_where_the_leader_has_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with led_by_the_first(tmp_path) as (nodes, leading):
+        have(nodes[0], copies.LITTLE_BYTES - 1)
+        asked = never_done(leading, monkeypatch, 2)
+        artifact, _ = taken_in(nodes[1], tmp_path)
+        await leading.keep_two_copies(artifact, nodes[1].identity.node_id)
+        assert holding(nodes, artifact) == [False, True, True]
+        assert asked == [nodes[2].identity.node_id] * 3
+
+
+async def test_who_is_never_done_is_not_waited_for_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with led_by_the_first(tmp_path) as (nodes, leading):
+        have(nodes[0], copies.LITTLE_BYTES - 1)
+        asked = never_done(leading, monkeypatch, second_copies.MOST_ASKED)
+        artifact, _ = taken_in(nodes[1], tmp_path)
+        await leading.keep_two_copies(artifact, nodes[1].identity.node_id)
+        assert holding(nodes, artifact) == [True, True, False]
+        assert len(asked) == second_copies.MOST_ASKED
+
+
+async def test_a_leader_that_has_it_itself_waits_for_nobody_who_has_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with led_by_the_first(tmp_path) as (nodes, leading):
+        asked = never_done(leading, monkeypatch, 1)
+        artifact, _ = taken_in(nodes[0], tmp_path)
+        await leading.keep_two_copies(artifact, leading.self_id)
+        assert holding(nodes, artifact) == [True, False, False]
+        assert len(asked) == 1

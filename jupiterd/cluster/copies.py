@@ -32,6 +32,7 @@ class Holder:
     role: str
     held: frozenset[ArtifactId]
     free_bytes: int
+    """What its disk, and the limits people set, leave for artifacts."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def copies_to_make(
 
 
 def has_room(free_bytes: int) -> bool:
-    """Say whether a node takes copies for others, as far as its disk goes."""
+    """Say whether a node takes copies for others, as far as its disk and its limits go."""
     return free_bytes >= LITTLE_BYTES
 
 

@@ -86,7 +86,7 @@ class ArtifactService(ArtifactsServicer):
         return artifact_pb2.HaveReply(
             ids=held,
             growing=filter(self._store.growing, asked),
-            free_bytes=self._store.free_bytes(),
+            free_bytes=await asyncio.to_thread(self._store.free_bytes),
         )
 
     async def GetManifest(

@@ -158,7 +158,7 @@ class Library:
         """
         if node == self._peers.own:
             held = await asyncio.to_thread(lambda: frozenset(filter(self.store.holds, artifacts)))
-            return node, held, self.store.free_bytes()
+            return node, held, await asyncio.to_thread(self.store.free_bytes)
         if (peer := self._peers.get(node)) is None:
             return None
         found: set[ArtifactId] = set()

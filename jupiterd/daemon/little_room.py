@@ -34,7 +34,8 @@ class LittleRoom:
     async def look(self, at_s: float) -> None:
         """Give up what two others with room have, unless there is room here; `at_s`: wall time."""
         store = self._library.store
-        if has_room(store.free_bytes()) or not self._journal.state.is_understood:
+        free_bytes = await asyncio.to_thread(store.free_bytes)
+        if has_room(free_bytes) or not self._journal.state.is_understood:
             return
         unused = await asyncio.to_thread(store.unused_since, at_s - UNUSED_S)
         version, needed = self._in_work()

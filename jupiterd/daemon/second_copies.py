@@ -31,7 +31,7 @@ async def keep_two_copies(leading: "Leading", artifact: ArtifactId, holder: Node
         JupiterError: nobody else has taken it, and the leader can't either.
     """
     is_elsewhere = holder != leading.self_id
-    if is_elsewhere and has_room(leading.library.store.free_bytes()):
+    if is_elsewhere and has_room(await asyncio.to_thread(leading.library.store.free_bytes)):
         await leading.fetch(artifact)
         return
     others = {*leading.fit_nodes()} - {holder, leading.self_id}

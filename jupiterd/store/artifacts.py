@@ -57,6 +57,10 @@ class ArtifactStore:
     def __init__(self, root: Path, room: Room = NO_LIMITS) -> None:
         self._root = root
         self._room = room
+        self._changes = 0
+        """How often something came or went."""
+        self._counted = (-1, 0)
+        """After how many changes the files were counted, and what they took then."""
         self._arrivals: WeakValueDictionary[ArtifactId, asyncio.Lock] = WeakValueDictionary()
         self._growing: dict[ArtifactId, Growth] = {}
         self._going = threading.Lock()
@@ -162,8 +166,14 @@ class ArtifactStore:
                 self._publish(draft, artifact)
 
     def free_bytes(self) -> int:
-        """Return how much room is left on the disk."""
-        return shutil.disk_usage(self._root).free
+        """Return how much more may be fetched, as far as the disk and people's limits go.
+
+        What is being fetched just now counts once it is here. Reads the disk.
+        """
+        changes = self._changes
+        if self._counted[0] != changes:
+            self._counted = changes, self._room.taken_bytes(self._root)
+        return self._room.free_bytes(self._root, self._counted[1])
 
     def begin(self, manifest_bytes: bytes) -> PartialArtifact:
         """Start to write an artifact that is fetched, or go on where a fetch was broken off.
@@ -205,6 +215,7 @@ class ArtifactStore:
             draft = self._root / "partial" / artifact
             if artifact in going and artifact not in self._growing and _is_older(draft, wall_s):
                 shutil.rmtree(draft, ignore_errors=True)
+                self._changes += 1
 
     def remove(self, artifact: ArtifactId, unused_since_s: float = math.inf) -> bool:
         """Give an artifact up and say so, unless it isn't held or was used since then (wall time).
@@ -224,6 +235,7 @@ class ArtifactStore:
                 sync_folder(place.parent)
         self.manifest.cache_clear()
         shutil.rmtree(waste, ignore_errors=True)
+        self._changes += 1
         return is_going
 
     def arrival(self, artifact: ArtifactId) -> asyncio.Lock:
@@ -249,6 +261,7 @@ class ArtifactStore:
     def _publish(self, draft: Path, artifact: ArtifactId) -> None:
         sync_tree(draft)
         put_in_place(draft, self._place(artifact))
+        self._changes += 1
 
     def _place(self, artifact: ArtifactId) -> Path:
         return self._root / artifact[:_PREFIX_DIGITS] / artifact

@@ -15,6 +15,7 @@ from jupiterd.errors import CorruptArtifactError
 from jupiterd.ids import ArtifactId
 from jupiterd.net.artifact_source import PeerArtifactSource
 from jupiterd.store.manifest import CHUNK_BYTES
+from jupiterd.store.room import Room
 from tests.unit.daemon.two_nodes import serving, unite, until
 
 pytestmark = pytest.mark.net
@@ -135,3 +136,12 @@ async def test_while_a_gang_runs_here_what_is_sent_gives_way(tmp_path: Path) -> 
         await one.library.give_way(1 << 20, 0.01)
         assert loop.time() - began_s >= 0.9
         await two.library.ensure(artifact)
+
+
+async def test_a_node_tells_what_its_own_limits_leave_and_not_its_disk(tmp_path: Path) -> None:
+    async with three(tmp_path) as (one, two, _):
+        two.library.store._room = Room(quota_bytes=CHUNK_BYTES)
+        artifact, _ = taken_in(one, tmp_path)
+        for asker in (one, two):
+            told = await asker.library.held_by(two.identity.node_id, [artifact])
+            assert told == (two.identity.node_id, frozenset(), CHUNK_BYTES)

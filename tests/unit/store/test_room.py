@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,47 @@ def test_what_people_want_free_of_the_disk_stays_free(tmp_path: Path) -> None:
     Room().check(tmp_path, 1 << 60)
     with pytest.raises(DiskFullError, match="free on the disk"):
         Room(floor_bytes=1 << 50).check(tmp_path, 1 << 60)
+
+
+def test_a_store_says_how_much_its_limits_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = SimpleNamespace(total=1 << 40, free=1 << 30)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: disk)
+    assert ArtifactStore(tmp_path / "1").free_bytes() == 1 << 30
+    assert ArtifactStore(tmp_path / "2", Room(floor_bytes=1 << 29)).free_bytes() == 1 << 29
+    assert ArtifactStore(tmp_path / "3", Room(floor_bytes=1 << 31)).free_bytes() == 0
+    disk.total = 1 << 30  # of a small disk no more than a twentieth is kept free
+    left = ArtifactStore(tmp_path / "4", Room(floor_bytes=1 << 31)).free_bytes()
+    assert left == (1 << 30) - (1 << 30) // 20
+
+
+def test_what_comes_and_goes_changes_what_the_quota_leaves(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path / "store", Room(quota_bytes=CHUNK_BYTES * 3 // 2))
+    assert store.free_bytes() == CHUNK_BYTES * 3 // 2
+    (tmp_path / "file").write_bytes(b"1" * CHUNK_BYTES)
+    artifact = store.ingest(tmp_path / "file")
+    assert 0 < store.free_bytes() <= CHUNK_BYTES // 2
+    (tmp_path / "file").write_bytes(b"2" * CHUNK_BYTES)
+    store.ingest(tmp_path / "file")
+    assert store.free_bytes() == 0
+    store.remove(artifact)
+    assert 0 < store.free_bytes() <= CHUNK_BYTES // 2
+
+
+def test_files_are_counted_again_only_once_something_came_or_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = ArtifactStore(tmp_path / "store", Room(quota_bytes=1 << 30))
+    counted: list[Path] = []
+    monkeypatch.setattr(Room, "taken_bytes", lambda _, root: counted.append(root) or 0)
+    for _ in range(3):
+        store.free_bytes()
+    assert len(counted) == 1
+    (tmp_path / "file").write_bytes(b"some")
+    store.ingest(tmp_path / "file")
+    store.free_bytes()
+    assert len(counted) == 2
 
 
 def test_what_comes_and_goes_while_it_is_counted_troubles_nobody(tmp_path: Path) -> None:

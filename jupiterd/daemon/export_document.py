@@ -23,7 +23,7 @@ async def export_document(node: "Node", wanted: str) -> dict[str, Any]:
         UsageError: it is a data set, whose text lies where it was made of.
     """
     state = node.journal.state
-    outputs = outputs_of(state)
+    outputs = node.journal.derived(outputs_of)
     shards = shards_meant(outputs, wanted)
     if shards.kind != "cycle":
         made_of = state.cycles[CycleId(shards.run)].requested

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar, cast
 
 from jupiterd.cluster.chain import Tip
 from jupiterd.cluster.clones import CloneWatch
@@ -39,6 +40,8 @@ from jupiterd.store.ledger_file import LedgerFile
 
 log = logging.getLogger(__name__)
 
+Found = TypeVar("Found")
+
 KEPT_ENTRIES = 1000
 """The newest are held one by one, for peers that were away a while; a snapshot sums up the rest."""
 
@@ -58,6 +61,8 @@ class Journal:
         self.trouble = ""
         """Why the last entries aren't on this node's disk; empty where they are."""
         self.version = 0
+        self._derived: dict[Callable[[State], object], object] = {}
+        """What was worked out of the state of this version, by what did so."""
         self.clones = CloneWatch()
         """Whether another daemon uses this node's key."""
         self.on_clone: Callable[[], None] = lambda: None
@@ -90,6 +95,15 @@ class Journal:
     def cluster(self) -> ClusterId:
         """The cluster this node is in."""
         return self._ledger.cluster
+
+    def derived(self, work_out: Callable[[State], Found]) -> Found:
+        """Return what this works out of the state; the same once more until the ledger changes.
+
+        It is for what takes long with thousands of facts; nobody may change what is returned.
+        """
+        if work_out not in self._derived:
+            self._derived[work_out] = work_out(self.state)
+        return cast("Found", self._derived[work_out])
 
     async def changed_since(self, version: int) -> int:
         """Wait until `version` is out of date, and return the new one."""
@@ -362,6 +376,7 @@ class Journal:
 
     def _tell(self) -> None:
         self.version += 1
+        self._derived.clear()
         self._changed.set()
         self._changed = asyncio.Event()
 

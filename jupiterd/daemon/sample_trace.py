@@ -33,7 +33,7 @@ IS_WHOLE = re.compile(r"[0-9a-f]{64}").fullmatch
 
 async def trace_for_member(node: "Node", request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:
     """Answer another member; as `trace_here`."""
-    outputs = outputs_of(node.journal.state)
+    outputs = node.journal.derived(outputs_of)
     return await asyncio.to_thread(trace_here, node.library.store, outputs, request)
 
 

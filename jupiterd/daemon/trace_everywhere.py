@@ -48,7 +48,7 @@ class Trace:
         """Read the ledger; the disk is read by each call, in a thread."""
         self._node = node
         self._store = node.library.store
-        self.outputs = outputs_of(node.journal.state)
+        self.outputs = node.journal.derived(outputs_of)
         self._batches = Samples(self._store, self.outputs).by_artifact
         self._ranks = {artifact: rank for rank, artifact in enumerate(self._batches)}
         self._lasting = frozenset(each.artifact for each in self.outputs if not each.is_passing)
@@ -82,8 +82,11 @@ class Trace:
         found = (each for artifact, each in self._batches.items() if artifact in traced.batches)
         return [output for outputs in found for output in outputs]
 
-    def silent(self) -> list[str]:
+    async def silent(self) -> list[str]:
         """Return the names of nodes that made what isn't here, and didn't answer."""
+        return await asyncio.to_thread(self._silent)
+
+    def _silent(self) -> list[str]:
         silent = {
             each.node_name
             for each in self.outputs

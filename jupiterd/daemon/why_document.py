@@ -85,7 +85,7 @@ class _Asked:
             return {"position": at, **record}
         made_of = self._sources.get(shards.run)
         if made_of is None:
-            raise self._not_found(document.sample)
+            raise await self._not_found(document.sample)
         about = {"id": document.sample, "source": made_of.get("path")}
         return {"position": at, "sample": about, "data_set": made_of, **_nothing_more(shards)}
 
@@ -94,7 +94,7 @@ class _Asked:
         token = await self._trace.token(shards.artifact, offset)
         label = f"shards {short(shards.artifact)}"
         if token is None:
-            is_silent = shards.node_name in self._trace.silent()
+            is_silent = shards.node_name in await self._trace.silent()
             hint = f"start {shards.node_name}, which made them" if is_silent else _LIST
             raise NotFoundError(f"{label} of {shards.label} are on no node in reach", hint)
         if not token.HasField("document"):
@@ -112,11 +112,11 @@ class _Asked:
             raise UsageError(f"{beginning} could be any of {could}", "give more of the id")
         record = await self._record(ids[0]) if ids else {}
         if not record:
-            raise self._not_found(beginning)
+            raise await self._not_found(beginning)
         return {"position": None, **record}
 
-    def _not_found(self, wanted: str) -> NotFoundError:
-        silent = self._trace.silent()
+    async def _not_found(self, wanted: str) -> NotFoundError:
+        silent = await self._trace.silent()
         hint = f"what {', '.join(silent)} made isn't all in reach: start it" if silent else _LIST
         return NotFoundError(f"no sample in reach is called {wanted[:16]}", hint)
 

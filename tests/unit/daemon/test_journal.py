@@ -10,6 +10,7 @@ import pytest
 from jupiterd.cluster.facts import ClusterFounded, ClusterRenamed, NodeAdmitted, WindowSet
 from jupiterd.cluster.ledger import Entry, Writer, compose, parse, seal
 from jupiterd.cluster.snapshot import parse_snapshot
+from jupiterd.cluster.state import State
 from jupiterd.daemon.journal import Journal
 from jupiterd.errors import CorruptLedgerError, DiskFullError, NoLeaderError
 from jupiterd.net.identity import Identity
@@ -181,6 +182,29 @@ async def test_whoever_waits_for_news_is_woken_by_an_entry(ours: Disk) -> None:
     async with asyncio.timeout(5):
         assert await waiting == journal.version
         assert await journal.changed_since(-1) == journal.version
+
+
+async def test_what_is_worked_out_of_the_state_is_kept_until_the_ledger_changes(
+    ours: Disk, theirs: Disk
+) -> None:
+    journal, other = await founded(ours, theirs), theirs.journal()
+    worked_out = 0
+
+    def members(state: State) -> set[str]:
+        nonlocal worked_out
+        worked_out += 1
+        return set(state.members)
+
+    found = journal.derived(members)
+    assert journal.derived(members) is found
+    assert journal.derived(lambda state: len(state.members)) == 2
+    assert worked_out == 1
+    await journal.append(1, [ClusterRenamed("elsewhere", 1)])
+    assert journal.derived(members) == found
+    assert worked_out == 2
+    assert other.derived(members) == set()
+    await other.move_to(whole_ledger(journal))
+    assert other.derived(members) == found
 
 
 async def test_an_append_that_is_cancelled_never_forks_our_own_chain(ours: Disk) -> None:

@@ -1,6 +1,7 @@
 """Where samples come from, asked of a node that lacks what is needed, while others have it."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,14 +9,16 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cluster.state import State
 from jupiterd.daemon import trace_everywhere
 from jupiterd.daemon.node import Node
+from jupiterd.daemon.sample_places import Output, outputs_of
 from jupiterd.daemon.why_document import why_document
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from jupiterd.rpc import peer_pb2
 from jupiterd.workers.data.pack import PackParams, pack
-from tests.unit.cluster.building import checkpoint, started
+from tests.unit.cluster.building import checkpoint, pinned, started
 from tests.unit.daemon.test_why_document import (
     CHILD,
     GRANDCHILD,
@@ -134,6 +137,43 @@ async def test_what_nobody_in_reach_holds_is_told_with_whom_to_start(tmp_path: P
         with pytest.raises(NotFoundError, match="no sample in reach is called") as caught:
             await why(one, REAL[3].id)
         assert caught.value.hint == "what bbbbbbbb made isn't all in reach: start it"
+
+
+async def test_what_work_has_made_is_looked_through_once_for_any_number_of_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[State] = []
+
+    def noting(state: State) -> list[Output]:
+        looked.append(state)
+        return outputs_of(state)
+
+    for module in ("sample_trace", "trace_everywhere"):
+        monkeypatch.setattr(f"jupiterd.daemon.{module}.outputs_of", noting)
+    async with two_holders(tmp_path, "train") as (one, other, _):
+        for node in (one, other, one):
+            assert [*sources(await why(node, CHILD.id))] == [CHILD.id, REAL[3].id]
+        assert len(looked) == 2
+        await one.journal.append(1, [pinned(MODEL)])
+        await why(one, CHILD.id)
+        assert len(looked) == 3
+
+
+async def test_what_is_not_here_is_looked_for_on_the_disk_beside_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with two_holders(tmp_path, "kept") as (one, _, _):
+        holds, asking = one.library.store.holds, set[threading.Thread]()
+
+        def noting(artifact: ArtifactId) -> bool:
+            asking.add(threading.current_thread())
+            return holds(artifact)
+
+        trace = trace_everywhere.Trace(one)
+        monkeypatch.setattr(one.library.store, "holds", noting)
+        assert await trace.silent() == ["bbbbbbbb"]
+        assert asking
+        assert threading.main_thread() not in asking
 
 
 async def test_a_member_that_does_not_answer_holds_nobody_up_for_long(

@@ -20,8 +20,7 @@ packing that counts and not the verdict: who goes back to an earlier leaf finds 
 rounds done, and goes on behind the last one that was packed.
 """
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from jupiterd.cluster.cycle_state import PREPARING, CycleState
@@ -79,10 +78,9 @@ class Passing:
 def _named(cycle: CycleState, rule: Passing) -> Iterator[str]:
     """Yield every text in a cycle's facts but the names of outputs that pass."""
     for _, fact in cycle.placed():
-        is_work = isinstance(fact, WorkCompleted)
-        yield from texts(_without(fact, rule.names(fact)) if is_work else fact)
-
-
-def _without(fact: WorkCompleted, names: Iterable[str]) -> WorkCompleted:
-    left = {name: fact.outputs[name] for name in fact.outputs.keys() - set(names)}
-    return replace(fact, outputs=left)
+        if isinstance(fact, WorkCompleted):
+            going = rule.names(fact)
+            yield from (each for name, each in fact.outputs.items() if name not in going)
+            yield from texts(fact, without="outputs")
+        else:
+            yield from texts(fact)

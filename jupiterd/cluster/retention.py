@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
+from functools import cache
 from itertools import islice, takewhile
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
@@ -86,12 +87,20 @@ def _needed(cycle: CycleState, superseded: AbstractSet[ArtifactId]) -> Iterator[
             yield from texts(fact)
 
 
-def texts(fact: CycleFact) -> Iterator[str]:
-    """Yield every text in a fact: what names an artifact is among them, whatever it is called."""
-    for field in fields(fact):
-        value: object = getattr(fact, field.name)
+def texts(fact: CycleFact, without: str = "") -> Iterator[str]:
+    """Yield every text in a fact: what names an artifact is among them, whatever it is called.
+
+    One of its fields may be left out.
+    """
+    for name in _fields_of(type(fact)):
+        value: object = getattr(fact, name) if name != without else ()
         if isinstance(value, Mapping):
             value = tuple(value.values())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         for each in value if isinstance(value, tuple) else (value,):  # pyright: ignore[reportUnknownVariableType]
             if isinstance(each, str):
                 yield each
+
+
+@cache
+def _fields_of(kind: type[CycleFact]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

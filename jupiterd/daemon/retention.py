@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.old_rounds import outlived
 from jupiterd.cluster.retention import strays, unneeded
+from jupiterd.cluster.state import State
 from jupiterd.daemon.clock import now_s, wall_s
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.little_room import LittleRoom
@@ -117,11 +118,13 @@ class Retention:
 
     def _unneeded(self) -> frozenset[ArtifactId]:
         """Return what nobody needs any more; a newer version may read again what ours doesn't."""
-        state = self._journal.state
-        found = unneeded(state.cycles.values())
-        if not state.is_understood:
+        found = self._journal.derived(_unneeded)
+        if not self._journal.state.is_understood:
             return found
-        return found | outlived(state.cycles.values(), self._rounds_kept)
+        return found | self._journal.derived(self._outlived)
+
+    def _outlived(self, state: State) -> frozenset[ArtifactId]:
+        return outlived(state.cycles.values(), self._rounds_kept)
 
     async def _unnamed(self, artifacts: Iterable[ArtifactId]) -> frozenset[ArtifactId]:
         """Return which of these no fact names; thousands of facts are read beside the loop."""
@@ -150,6 +153,10 @@ class Retention:
             return
         if is_gone:
             log.info("artifact_removed", extra={"artifact": short(artifact)})
+
+
+def _unneeded(state: State) -> frozenset[ArtifactId]:
+    return unneeded(state.cycles.values())
 
 
 def retention_of(node: "Node") -> Retention:

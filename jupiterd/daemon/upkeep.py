@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from jupiterd.cluster.copies import Copy, Holder, copies_to_make, of_record
+from jupiterd.cluster.state import State
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.second_copies import holders_among
@@ -54,7 +55,7 @@ class Upkeep:
         now = leading.term, self._alive, leading.journal.version
         if now == self._seen:
             return
-        needed = of_record(leading.journal.state.cycles.values())
+        needed = leading.journal.derived(_of_record)
         holders = await self._holders(leading, sorted(needed))
         copies = copies_to_make(needed, holders, self._refused)
         for copy in copies:
@@ -83,6 +84,10 @@ class Upkeep:
         if not needed:
             return []
         return await holders_among(leading, sorted(leading.answering()), needed)
+
+
+def _of_record(state: State) -> frozenset[ArtifactId]:
+    return of_record(state.cycles.values())
 
 
 async def _is_copied(leading: Leading, copy: Copy) -> bool | None:

@@ -142,6 +142,20 @@ def test_what_another_fact_or_run_names_stays() -> None:
     }  # fmt: skip
 
 
+def test_what_is_another_output_of_the_same_work_stays() -> None:
+    walk = Walk().rounds(to=4)
+    assert {"r1/collect/0-train", "r1/collect/0-state"} <= outlived([walk.state], 2)
+    facts = [
+        replace(fact, outputs={**fact.outputs, "holdout": fact.outputs["train"]})
+        if isinstance(fact, WorkCompleted) and fact.item == "r1/collect/0"
+        else fact
+        for fact in walk.facts
+    ]
+    gone = outlived([run_of(*facts)], 2)
+    assert "r1/collect/0-train" not in gone
+    assert "r1/collect/0-state" in gone
+
+
 def test_nothing_goes_of_data_sets_and_of_what_nobody_knows_the_start_of() -> None:
     facts = Walk().rounds(to=4).facts[1:]
     assert outlived([run_of(*facts)], 2) == frozenset()

@@ -10,6 +10,7 @@ import pytest
 
 from jupiterd.cluster.facts import Fact, UnknownFact
 from jupiterd.cluster.retention import strays
+from jupiterd.daemon import retention as retention_module
 from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.old_curves import KEPT_RUNS, remove_old
@@ -263,3 +264,30 @@ async def test_nothing_of_old_rounds_goes_while_some_fact_cannot_be_read_here(
         await retention.look(0.0)
         await retention.look(GRACE_S)
         assert not one.library.store.holds(clean)
+
+
+async def test_what_is_needed_is_worked_out_again_only_once_the_ledger_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=two_rounds(ArtifactId("0" * 64)))
+        times = {"unneeded": 0, "outlived": 0}
+
+        def counted(name: str) -> None:
+            work_out = getattr(retention_module, name)
+
+            def count(*arguments: object) -> frozenset[ArtifactId]:
+                times[name] += 1
+                return work_out(*arguments)
+
+            monkeypatch.setattr(retention_module, name, count)
+
+        for name in times:
+            counted(name)
+        retention = Retention(one.journal, one.library.store, one.state_dir)
+        for at_s in range(3):
+            await retention.look(float(at_s))
+        assert times == {"unneeded": 1, "outlived": 1}
+        await one.journal.append(1, [data_asked()])
+        await retention.look(3.0)
+        assert times == {"unneeded": 2, "outlived": 2}

@@ -1,20 +1,21 @@
 """Second copies, when a holder has gone."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from jupiterd.cluster import copies
+from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.daemon import artifact_service, library, second_copies
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.upkeep import REFUSED_S, Upkeep
 from jupiterd.errors import DiskFullError
 from jupiterd.ids import ArtifactId, NodeId
-from tests.unit.cluster.building import checkpoint, data_asked, training
+from tests.unit.cluster.building import checkpoint, data_asked, pinned, training
 from tests.unit.daemon.test_library import taken_in, three
 from tests.unit.daemon.two_nodes import lead
 
@@ -110,6 +111,29 @@ async def test_who_refused_is_asked_again_after_an_hour_and_not_before(
         assert others.asked == 2
         await upkeep.look(leading, REFUSED_S)
         assert holders(nodes, artifact) == 2
+
+
+async def test_what_is_to_be_copied_is_worked_out_again_only_once_the_ledger_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "LITTLE_BYTES", 1)
+    times = 0
+
+    def counted(cycles: Collection[CycleState]) -> frozenset[ArtifactId]:
+        nonlocal times
+        times += 1
+        return copies.of_record(cycles)
+
+    monkeypatch.setattr("jupiterd.daemon.upkeep.of_record", counted)
+    async with led_by_the_first_with_a_checkpoint(tmp_path) as (nodes, leading, artifact):
+        upkeep, others = Upkeep(nodes[0]), Full(nodes[1:])
+        upkeep._alive = nodes[0].library._alive()
+        for _ in range(3):
+            await upkeep.look(leading, 0.0)
+        assert (others.asked, times) == (2, 1)
+        await nodes[0].journal.append(1, [pinned(artifact)])
+        await upkeep.look(leading, 0.0)
+        assert times == 2
 
 
 async def test_who_refused_is_asked_again_once_others_are_alive(

@@ -1,10 +1,10 @@
 """Where samples lie: every batch and every shard that the ledger knows, the newest first.
 
-Owns the way from recorded work to folders of samples on this node. Doesn't know what is in a
-sample.
+Owns the way from recorded work to artifacts of samples. Doesn't know what is in a sample, or what
+of it is here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -14,13 +14,9 @@ from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cluster.old_rounds import Passing
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
-from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.sample_index import Place
 from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
-from jupiterd.store.artifacts import ArtifactStore
-from jupiterd.store.sample_lookup import find_samples, read_sample
 
 SHARDS = "shards"
 
@@ -109,25 +105,9 @@ def shards_meant(outputs: list[Output], wanted: str) -> Output:
     return found[0]
 
 
-class Samples:
-    """The samples that lie on this node; `find` and `read` look on the disk."""
-
-    def __init__(self, store: ArtifactStore, outputs: list[Output]) -> None:
-        self._store = store
-        self.by_artifact: dict[ArtifactId, list[Output]] = {}
-        """What the filters kept first."""
-        for output in sorted(outputs, key=lambda each: _KEPT_FIRST.get(each.name, 2)):
-            self.by_artifact.setdefault(output.artifact, []).append(output)
-
-    def find(self, prefix: str) -> dict[str, list[tuple[Place, list[Output]]]]:
-        """Return the places of each sample whose id begins so; what the filters kept first."""
-        found: dict[str, list[tuple[Place, list[Output]]]] = {}
-        for artifact, outputs in self.by_artifact.items():
-            if self._store.holds(artifact):
-                for place in find_samples(self._store.path(artifact), prefix):
-                    found.setdefault(place.id, []).append((place, outputs))
-        return found
-
-    def read(self, place: Place, outputs: list[Output]) -> Sample:
-        """Return the sample that was found there."""
-        return read_sample(self._store.path(outputs[0].artifact), place)
+def by_artifact(outputs: Iterable[Output]) -> dict[ArtifactId, list[Output]]:
+    """Return the outputs that each artifact is; what the filters kept comes first."""
+    found: dict[ArtifactId, list[Output]] = {}
+    for output in sorted(outputs, key=lambda each: _KEPT_FIRST.get(each.name, 2)):
+        found.setdefault(output.artifact, []).append(output)
+    return found

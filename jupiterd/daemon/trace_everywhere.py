@@ -14,7 +14,7 @@ import grpc.aio
 
 from jupiterd.cycle.lineage import Sample
 from jupiterd.daemon.peers import Peer
-from jupiterd.daemon.sample_places import Output, Samples, outputs_of
+from jupiterd.daemon.sample_places import Output, by_artifact, outputs_of
 from jupiterd.daemon.sample_trace import IS_WHOLE, MAX_ASKED, trace_here
 from jupiterd.errors import Bug
 from jupiterd.failures import from_rpc
@@ -49,9 +49,11 @@ class Trace:
         self._node = node
         self._store = node.library.store
         self.outputs = node.journal.derived(outputs_of)
-        self._batches = Samples(self._store, self.outputs).by_artifact
+        self._batches = by_artifact(self.outputs)
         self._ranks = {artifact: rank for rank, artifact in enumerate(self._batches)}
         self._lasting = frozenset(each.artifact for each in self.outputs if not each.is_passing)
+        self.damaged: set[ArtifactId] = set()
+        """What this node holds and can't read; the others may."""
         self._answered: set[NodeId] = {node.identity.node_id}
 
     async def token(self, shards: ArtifactId, offset: int) -> peer_pb2.TracedToken | None:
@@ -68,9 +70,14 @@ class Trace:
         return sorted(each for each in told if IS_WHOLE(each) and each.startswith(beginning))
 
     async def samples(self, ids: Iterable[str]) -> dict[str, Traced]:
-        """Return what is known of each of these; at most 64 are looked for."""
-        asked = sorted(filter(IS_WHOLE, ids))[:MAX_ASKED]
-        replies = await self._everywhere(peer_pb2.TraceRequest(samples=asked)) if asked else []
+        """Return what is known of each of these; of many, so many are asked for with each call."""
+        asked = sorted(filter(IS_WHOLE, ids))
+        pieces = (asked[first : first + MAX_ASKED] for first in range(0, len(asked), MAX_ASKED))
+        found = await asyncio.gather(*map(self._piece, pieces))
+        return {each: traced for piece in found for each, traced in piece.items()}
+
+    async def _piece(self, asked: list[str]) -> dict[str, Traced]:
+        replies = await self._everywhere(peer_pb2.TraceRequest(samples=asked))
         parts: dict[str, list[peer_pb2.TracedSample]] = {each: [] for each in asked}
         for part in (part for reply in replies for part in reply.samples if part.id in parts):
             parts[part.id].append(part)
@@ -96,14 +103,22 @@ class Trace:
         return sorted(silent)
 
     async def _everywhere(self, request: peer_pb2.TraceRequest) -> list[peer_pb2.TraceReply]:
-        """Ask this node, and where it doesn't hold everything that lasts, the others too."""
+        """Ask this node, and where it doesn't hold everything that lasts, the others too.
+
+        The same goes for what it holds and can't read.
+        """
         own = await self._here(request)
-        if await asyncio.to_thread(lambda: all(map(self._store.holds, self._lasting))):
+        if not self.damaged and await asyncio.to_thread(self._holds_all):
             return [own]
         return [own, *await self._of_members(request)]
 
+    def _holds_all(self) -> bool:
+        return all(map(self._store.holds, self._lasting))
+
     async def _here(self, request: peer_pb2.TraceRequest) -> peer_pb2.TraceReply:
-        return await asyncio.to_thread(trace_here, self._store, self.outputs, request)
+        answer = await asyncio.to_thread(trace_here, self._store, self.outputs, request)
+        self.damaged |= answer.damaged
+        return answer.reply
 
     async def _of_members(self, request: peer_pb2.TraceRequest) -> list[peer_pb2.TraceReply]:
         """Return the answers of those in reach, in the order of their ids."""

@@ -32,6 +32,8 @@ MAX_PARENTS = 16
 _POSITION = re.compile(r"(?P<shards>[^:]{1,200}):(?P<offset>\d{1,15})")
 _LIST = "jupiterctl data list shows the rounds whose samples there are"
 
+_DAMAGED = "not all of this node's samples can be read: its log says which artifacts are damaged"
+
 Plain = dict[str, Any]
 Known = Mapping[str, Traced]
 
@@ -95,7 +97,7 @@ class _Asked:
         label = f"shards {short(shards.artifact)}"
         if token is None:
             is_silent = shards.node_name in await self._trace.silent()
-            hint = f"start {shards.node_name}, which made them" if is_silent else _LIST
+            hint = f"start {shards.node_name}, which made them" if is_silent else self._way_on()
             raise NotFoundError(f"{label} of {shards.label} are on no node in reach", hint)
         if not token.HasField("document"):
             raise NotFoundError(
@@ -117,8 +119,12 @@ class _Asked:
 
     async def _not_found(self, wanted: str) -> NotFoundError:
         silent = await self._trace.silent()
-        hint = f"what {', '.join(silent)} made isn't all in reach: start it" if silent else _LIST
+        missing = f"what {', '.join(silent)} made isn't all in reach: start it"
+        hint = missing if silent else self._way_on()
         return NotFoundError(f"no sample in reach is called {wanted[:16]}", hint)
+
+    def _way_on(self) -> str:
+        return _DAMAGED if self._trace.damaged else _LIST
 
     async def _record(self, sample_id: str) -> Plain:
         """Return what is known of a sample and of what it was made from; empty: nothing is."""

@@ -23,7 +23,7 @@ LONG = real("é" * 5000)
 def traced(node: Node, *ids: str) -> list[peer_pb2.TracedSample]:
     outputs = outputs_of(node.journal.state)
     request = peer_pb2.TraceRequest(samples=ids)
-    return list(trace_here(node.library.store, outputs, request).samples)
+    return list(trace_here(node.library.store, outputs, request).reply.samples)
 
 
 async def keep(node: Node, folder: Path, samples: list[Sample]) -> None:
@@ -73,9 +73,9 @@ async def test_tokens_of_what_are_no_shards_of_a_run_are_not_told(
         made = await prepared(one, tmp_path / "made")
         outputs, store = outputs_of(one.journal.state), one.library.store
         request = peer_pb2.TraceRequest(shards=made.get(wanted, wanted), offset=0)
-        assert not trace_here(store, outputs, request).HasField("token")
+        assert not trace_here(store, outputs, request).reply.HasField("token")
         request.shards = made["shards"]
-        assert trace_here(store, outputs, request).token.document.end > 0
+        assert trace_here(store, outputs, request).reply.token.document.end > 0
         request.offset = (1 << 64) - 1
-        beyond = trace_here(store, outputs, request).token
+        beyond = trace_here(store, outputs, request).reply.token
         assert (beyond.tokens > 0, beyond.HasField("document")) == (True, False)

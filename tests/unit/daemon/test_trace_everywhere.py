@@ -1,19 +1,24 @@
 """Where samples come from, asked of a node that lacks what is needed, while others have it."""
 
 import asyncio
+import logging
+import shutil
 import threading
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jupiterd.cluster.state import State
+from jupiterd.cycle.document_index import DOCUMENTS_FILE
+from jupiterd.cycle.sample_index import INDEX_FILE, SAMPLES_FILE
 from jupiterd.daemon import trace_everywhere
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.sample_places import Output, outputs_of
-from jupiterd.daemon.why_document import why_document
+from jupiterd.daemon.why_document import MAX_PARENTS, why_document
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 from jupiterd.rpc import peer_pb2
@@ -26,9 +31,10 @@ from tests.unit.daemon.test_why_document import (
     REAL,
     SCORED,
     done,
+    made_from,
 )
 from tests.unit.daemon.two_nodes import found, link, serving, take_for_alive, whole_ledger
-from tests.unit.workers.data_material import write
+from tests.unit.workers.data_material import real, write
 
 KEPT = [*SCORED, CHILD, GRANDCHILD]
 NAMES = ("train", "samples", "kept", "shards")
@@ -113,6 +119,85 @@ async def test_a_chain_is_followed_over_the_nodes_that_hold_its_parts(tmp_path: 
             assert [*sources(await why(node, GRANDCHILD.id))] == [
                 GRANDCHILD.id, CHILD.id, REAL[3].id,
             ]  # fmt: skip
+
+
+async def test_all_parents_are_traced_however_many_they_are_together(tmp_path: Path) -> None:
+    originals = [real(f"original {number}") for number in range(MAX_PARENTS * MAX_PARENTS)]
+    ids = [sample.id for sample in originals]
+    children = [
+        replace(
+            made_from(originals[0], f"child {first}"),
+            parents=tuple(ids[first : first + MAX_PARENTS]),
+        )
+        for first in range(0, len(ids), MAX_PARENTS)
+    ]
+    last = replace(
+        made_from(children[0], "last", depth=2), parents=tuple(child.id for child in children)
+    )
+    async with serving(tmp_path, "one") as one:
+        kept = write(tmp_path / "kept", [*originals, *children, last])
+        artifact = one.library.store.ingest(kept)
+        await found(one, facts=(started(), done("filter", kept=artifact)))
+        answer = await why(one, last.id)
+    parents = [parent for child in answer["parents"] for parent in child["parents"]]
+    assert [parent["sample"]["id"] for parent in parents] == ids
+    assert not any(parent.get("missing") for parent in parents)
+
+
+def damage(node: Node, artifact: ArtifactId, name: str) -> None:
+    file = node.library.store.path(artifact) / name
+    file.chmod(0o644)
+    file.write_bytes(b"no more what it was")
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [("kept", INDEX_FILE), ("kept", SAMPLES_FILE), ("shards", DOCUMENTS_FILE)],
+)
+@pytest.mark.parametrize("wanted", [GRANDCHILD.id[:9], "python:77"])
+async def test_what_is_damaged_here_is_told_by_others_that_have_it(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    output: str,
+    name: str,
+    wanted: str,
+) -> None:
+    async with two_holders(tmp_path, "train samples") as (one, other, made):
+        for artifact in made.values():
+            for node, holder in ((one, other), (other, one)):
+                if not node.library.store.holds(artifact):
+                    files = tmp_path / f"copy of {artifact}"
+                    shutil.copytree(holder.library.store.path(artifact), files)
+                    node.library.store.ingest(files)
+        told = await why(one, wanted)
+        damage(one, made[output], name)
+        with caplog.at_level(logging.WARNING):
+            assert await why(one, wanted) == told
+    assert "samples_damaged" in caplog.messages
+
+
+async def test_what_is_damaged_on_the_only_node_is_told_beside_what_is_not(tmp_path: Path) -> None:
+    async with two_holders(tmp_path, "") as (one, _, made):
+        damage(one, made["kept"], INDEX_FILE)
+        answer = await why(one, REAL[5].id)
+        assert [each["output"] for each in answer["seen"]] == ["train"]
+
+
+async def test_what_is_damaged_and_nowhere_else_is_told_as_such(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        files = written(tmp_path / "made")
+        made = {name: one.library.store.ingest(files[name]) for name in ("kept", "shards")}
+        work = (done("filter", kept=made["kept"]), done("pack", shards=made["shards"]))
+        own = [replace(fact, node=one.identity.node_id) for fact in work]
+        await found(one, facts=(started(), *own))
+        damage(one, made["kept"], INDEX_FILE)
+        with pytest.raises(NotFoundError, match="no sample in reach") as caught:
+            await why(one, REAL[5].id)
+        assert "its log says which artifacts are damaged" in caught.value.hint
+        damage(one, made["shards"], DOCUMENTS_FILE)
+        with pytest.raises(NotFoundError, match="of python are on no node in reach") as caught:
+            await why(one, "python:0")
+        assert "its log says which artifacts are damaged" in caught.value.hint
 
 
 async def test_two_samples_on_two_nodes_that_begin_alike_are_told_apart(

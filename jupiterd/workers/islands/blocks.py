@@ -1,0 +1,67 @@
+"""Numbers in int8, in blocks that have a scale each; what rounding lost isn't lost for good.
+
+Owns the rounding and the residual. Doesn't know what the numbers are.
+
+A block's scale is its largest magnitude over 127; numbers are rounded to nearest, ties to even
+(block-wise absmax: Dettmers et al., 2110.02861). What rounding lost is added to what is sent next
+(error feedback: Seide et al., 2014). Division, rounding and products are single IEEE operations,
+the same on every machine.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupiterd.workers.islands.flat import Vector
+
+BLOCK = 512
+LEVELS = np.float32(127)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A vector in int8."""
+
+    levels: NDArray[np.int8]
+    """[numbers], from -127 to 127."""
+    scales: Vector
+    """[blocks]; the last block may be shorter than the others."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much of it goes over the wire."""
+        return self.levels.nbytes + self.scales.nbytes
+
+    def restored(self) -> Vector:
+        """Return the numbers, as all islands see them."""
+        return self.levels.astype(np.float32) * _spread(self.scales, len(self.levels))
+
+
+def rounded(numbers: Vector) -> Blocks:
+    """Return the numbers in int8; they must be finite."""
+    starts = np.arange(0, len(numbers), BLOCK)
+    largest = np.maximum.reduceat(np.abs(numbers), starts) if len(numbers) else numbers
+    scales = (largest / LEVELS).astype(np.float32)
+    divisors = np.where(scales > 0, scales, np.float32(1))
+    levels = np.rint(numbers / _spread(divisors, len(numbers)))
+    return Blocks(np.clip(levels, -LEVELS, LEVELS).astype(np.int8), scales)
+
+
+class Rounding:
+    """Rounds vector after vector; what one lost goes with the next."""
+
+    def __init__(self, size: int) -> None:
+        self.residual: Vector = np.zeros(size, np.float32)
+        """What hasn't been sent yet."""
+
+    def rounded(self, numbers: Vector) -> Blocks:
+        """Return the numbers and what is left of those before, in int8."""
+        wanted = numbers + self.residual
+        sent = rounded(wanted)
+        self.residual = wanted - sent.restored()
+        return sent
+
+
+def _spread(of_blocks: Vector, size: int) -> Vector:
+    return np.repeat(of_blocks, BLOCK)[:size]

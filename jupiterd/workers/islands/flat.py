@@ -1,0 +1,54 @@
+"""All weights of a model as one vector, the same on every island.
+
+Owns the order: by name, each in its own C order. Doesn't know what is done with the vector.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupiterd.errors import Bug
+from jupiterd.workers.train.engine import Tensors
+
+Vector = NDArray[np.float32]
+"""[parameters]."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each tensor lies in the vector."""
+
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+    """Name and shape, by name."""
+
+    @classmethod
+    def of(cls, tensors: Tensors) -> "Layout":
+        """Return the layout of a model with these tensors."""
+        return cls(tuple((name, tensors[name].shape) for name in sorted(tensors)))
+
+    @property
+    def size(self) -> int:
+        """Return the number of parameters."""
+        return sum(int(np.prod(shape)) for _, shape in self.shapes)
+
+    def flat(self, tensors: Tensors) -> Vector:
+        """Return the tensors as one vector, a copy.
+
+        Raises:
+            Bug: they are those of another model.
+        """
+        if Layout.of(tensors) != self:
+            raise Bug("the tensors are those of another model")
+        parts = [np.asarray(tensors[name], np.float32).ravel() for name, _ in self.shapes]
+        return np.concatenate(parts)
+
+    def tensors(self, vector: Vector) -> dict[str, NDArray[np.float32]]:
+        """Return the vector as tensors, which are views of it."""
+        found: dict[str, NDArray[np.float32]] = {}
+        start = 0
+        for name, shape in self.shapes:
+            stop = start + int(np.prod(shape))
+            found[name] = vector[start:stop].reshape(shape)
+            start = stop
+        return found

@@ -1,0 +1,68 @@
+"""Who is waited for, and who counts."""
+
+import math
+
+from jupiterd.cycle.outer_round import GRACE, Closing, OuterRound, Way
+
+ISLANDS = ("a", "b", "c")
+
+
+def in_round(*ways: tuple[str, float], began_s: float = 0.0) -> OuterRound:
+    """A round in which these islands came in at these times."""
+    round_ = OuterRound(ISLANDS, began_s)
+    for island, at_s in ways:
+        round_.arrived(Way(island, 100, 1.0), at_s)
+    return round_
+
+
+def test_it_closes_at_once_when_all_are_in():
+    round_ = in_round(("c", 90.0), ("a", 95.0))
+    assert round_.closing(95.0) is None
+    round_.arrived(Way("b", 300, 1.0), 96.0)
+    assert round_.closing(96.0) == Closing(("a", "b", "c"), (100, 300, 100))
+
+
+def test_a_slow_island_is_waited_for_a_share_of_the_rounds_time():
+    round_ = in_round(("a", 100.0), ("b", 101.0))
+    assert round_.closing(100.0 + 100.0 * GRACE - 0.1) is None
+    assert round_.closing(100.0 + 100.0 * GRACE) == Closing(("a", "b"), (100, 100), (), ("c",))
+
+
+def test_nothing_closes_before_anybody_is_in():
+    assert OuterRound(ISLANDS, 0.0).closing(1e9) is None
+
+
+def test_nobody_waits_for_an_island_that_is_lost():
+    round_ = in_round(("a", 10.0), ("b", 10.5))
+    round_.lost("c")
+    assert round_.closing(10.5) == Closing(("a", "b"), (100, 100))
+
+
+def test_the_way_of_an_island_that_is_lost_after_it_came_counts():
+    round_ = in_round(("a", 10.0), ("b", 10.5), ("c", 10.6))
+    round_.lost("c")
+    closing = round_.closing(10.6)
+    assert closing is not None and closing.counted == ISLANDS
+
+
+def test_only_the_first_way_of_an_island_counts_and_none_of_a_strangers():
+    round_ = in_round(("a", 10.0), ("b", 10.5), ("c", 10.6))
+    round_.arrived(Way("a", 999, 5.0), 10.7)
+    round_.arrived(Way("z", 999, 5.0), 10.7)
+    closing = round_.closing(10.7)
+    assert closing is not None and closing.tokens == (100, 100, 100)
+
+
+def test_what_is_no_number_or_far_too_long_is_left_out():
+    for norm in (math.nan, math.inf, 10.1):
+        round_ = in_round(("a", 10.0), ("b", 10.5))
+        round_.arrived(Way("c", 100, norm), 10.6)
+        assert round_.closing(10.6) == Closing(("a", "b"), (100, 100), ("c",))
+
+
+def test_of_two_ways_nobody_knows_which_one_is_at_fault():
+    round_ = OuterRound(("a", "b"), 0.0)
+    round_.arrived(Way("a", 100, 1.0), 10.0)
+    round_.arrived(Way("b", 100, 50.0), 10.0)
+    closing = round_.closing(10.0)
+    assert closing is not None and closing.counted == ("a", "b")

@@ -42,7 +42,8 @@ def test_the_way_of_an_island_that_is_lost_after_it_came_counts():
     round_ = in_round(("a", 10.0), ("b", 10.5), ("c", 10.6))
     round_.lost("c")
     closing = round_.closing(10.6)
-    assert closing is not None and closing.counted == ISLANDS
+    assert closing is not None
+    assert closing.counted == ISLANDS
 
 
 def test_only_the_first_way_of_an_island_counts_and_none_of_a_strangers():
@@ -50,7 +51,8 @@ def test_only_the_first_way_of_an_island_counts_and_none_of_a_strangers():
     round_.arrived(Way("a", 999, 5.0), 10.7)
     round_.arrived(Way("z", 999, 5.0), 10.7)
     closing = round_.closing(10.7)
-    assert closing is not None and closing.tokens == (100, 100, 100)
+    assert closing is not None
+    assert closing.tokens == (100, 100, 100)
 
 
 def test_what_is_no_number_or_far_too_long_is_left_out():
@@ -65,4 +67,5 @@ def test_of_two_ways_nobody_knows_which_one_is_at_fault():
     round_.arrived(Way("a", 100, 1.0), 10.0)
     round_.arrived(Way("b", 100, 50.0), 10.0)
     closing = round_.closing(10.0)
-    assert closing is not None and closing.counted == ("a", "b")
+    assert closing is not None
+    assert closing.counted == ("a", "b")

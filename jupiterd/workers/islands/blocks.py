@@ -1,13 +1,13 @@
-"""Numbers in int8, in blocks that have a scale each; what rounding lost isn't lost for good.
+"""Numbers in int8, in blocks that have a scale each.
 
-Owns the rounding and the residual. Doesn't know what the numbers are.
+Owns the rounding, and where a vector may be cut. Doesn't know what the numbers are.
 
 A block's scale is its largest magnitude over 127; numbers are rounded to nearest, ties to even
-(block-wise absmax: Dettmers et al., 2110.02861). What rounding lost is added to what is sent next
-(error feedback: Seide et al., 2014). Division, rounding and products are single IEEE operations,
-the same on every machine.
+(block-wise absmax: Dettmers et al., 2110.02861). Division, rounding and products are single IEEE
+operations, the same on every machine.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,19 +48,11 @@ def rounded(numbers: Vector) -> Blocks:
     return Blocks(np.clip(levels, -LEVELS, LEVELS).astype(np.int8), scales)
 
 
-class Rounding:
-    """Rounds vector after vector; what one lost goes with the next."""
-
-    def __init__(self, size: int) -> None:
-        self.residual: Vector = np.zeros(size, np.float32)
-        """What hasn't been sent yet."""
-
-    def rounded(self, numbers: Vector) -> Blocks:
-        """Return the numbers and what is left of those before, in int8."""
-        wanted = numbers + self.residual
-        sent = rounded(wanted)
-        self.residual = wanted - sent.restored()
-        return sent
+def cuts(size: int, parts: int) -> list[slice]:
+    """Return a vector's parts, which differ by a block at most and cut none."""
+    blocks = -(-size // BLOCK)
+    edges = [min(size, blocks * part // parts * BLOCK) for part in range(parts + 1)]
+    return [slice(first, end) for first, end in itertools.pairwise(edges)]
 
 
 def _spread(of_blocks: Vector, size: int) -> Vector:

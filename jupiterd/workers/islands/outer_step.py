@@ -14,6 +14,10 @@ import numpy as np
 
 from jupiterd.workers.islands.flat import Vector
 
+FEW_ISLANDS = 2
+SHORT_ROUND = 50
+"""Steps."""
+
 
 @dataclass(frozen=True)
 class OuterSettings:
@@ -22,16 +26,25 @@ class OuterSettings:
     rate: float = 0.7
     momentum: float = 0.9
 
+    @classmethod
+    def usual(cls, islands: int, every_steps: int) -> "OuterSettings":
+        """Return what suits so many islands that exchange after so many steps.
+
+        Few islands, or short rounds, overshoot at the full rate (DiLoCo's scaling laws,
+        2503.09799, have the best rate grow with both).
+        """
+        return cls(rate=0.5 if islands <= FEW_ISLANDS or every_steps < SHORT_ROUND else 0.7)
+
 
 AVERAGE = OuterSettings(rate=1.0, momentum=0.0)
 
 
-def merged(ways: Sequence[Vector], tokens: Sequence[int]) -> Vector:
+def mean_way(ways: Sequence[Vector], tokens: Sequence[int]) -> Vector:
     """Return the mean of the islands' ways in this order, each as weighty as its tokens."""
     total = sum(tokens)
     mean = np.zeros_like(ways[0])
     for way, trained in zip(ways, tokens, strict=True):
-        mean += way * np.float32(trained / total)
+        mean += _times(way, trained / total)
     return mean
 
 
@@ -56,8 +69,11 @@ class OuterState:
 
     def step(self, mean: Vector, settings: OuterSettings) -> None:
         """Take the outer step along the merged way."""
-        rate, momentum = np.float32(settings.rate), np.float32(settings.momentum)
-        self.momentum = self.momentum * momentum + mean
-        ahead = self.momentum * momentum + mean
-        self.weights = self.weights - ahead * rate
+        self.momentum = _times(self.momentum, settings.momentum) + mean
+        ahead = _times(self.momentum, settings.momentum) + mean
+        self.weights = self.weights - _times(ahead, settings.rate)
         self.round += 1
+
+
+def _times(vector: Vector, factor: float) -> Vector:
+    return np.multiply(vector, np.float32(factor), dtype=np.float32)

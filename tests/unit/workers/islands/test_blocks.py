@@ -1,12 +1,13 @@
-"""Numbers in int8, and what becomes of the rounding's loss."""
+"""Numbers in int8."""
+
+import itertools
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from jupiterd.workers.islands.blocks import BLOCK, LEVELS, Rounding, rounded
+from jupiterd.workers.islands.blocks import BLOCK, LEVELS, cuts, rounded
 
 NUMBERS = arrays(
     np.float32,
@@ -35,19 +36,14 @@ def test_zeros_stay_zeros():
     assert not rounded(np.zeros(BLOCK + 1, np.float32)).restored().any()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_nothing_is_lost_for_good_over_many_rounds(seed):
-    draw = np.random.default_rng(seed)
-    rounding = Rounding(2 * BLOCK)
-    wanted, sent = np.zeros(2 * BLOCK), np.zeros(2 * BLOCK)
-    for _ in range(50):
-        numbers = draw.normal(size=2 * BLOCK).astype(np.float32)
-        wanted += numbers
-        sent += rounding.rounded(numbers).restored()
-    assert np.abs(wanted - sent).max() < 0.02, "of fifty numbers of size one, one level is left"
-    assert np.allclose(wanted - sent, rounding.residual, atol=1e-4)
-
-
 def test_a_quarter_of_the_bytes_go_over_the_wire():
     numbers = np.ones(100 * BLOCK, np.float32)
     assert rounded(numbers).size_bytes < numbers.nbytes / 3.9
+
+
+@given(st.integers(1, 20 * BLOCK), st.integers(1, 8))
+def test_parts_cover_the_vector_once_and_cut_no_block(size: int, parts: int):
+    found = cuts(size, parts)
+    assert [found[0].start, found[-1].stop, len(found)] == [0, size, parts]
+    assert all(a.stop == b.start for a, b in itertools.pairwise(found))
+    assert all(part.start % BLOCK == 0 or part.start == size for part in found)

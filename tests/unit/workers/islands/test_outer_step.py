@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from jupiterd.workers.islands.flat import Layout
-from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings, OuterState, merged
+from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings, OuterState, mean_way
 
 SIZE = 1000
 
@@ -30,13 +30,13 @@ def test_it_is_the_step_of_sgd_with_nesterovs_momentum(settings):
 
 def test_plain_averaging_ends_at_the_mean_of_the_islands_weights():
     state, ends = OuterState.at(drawn(0)), [drawn(1), drawn(2)]
-    state.step(merged([state.way_to(end) for end in ends], [1, 3]), AVERAGE)
+    state.step(mean_way([state.way_to(end) for end in ends], [1, 3]), AVERAGE)
     assert np.allclose(state.weights, ends[0] / 4 + 3 * ends[1] / 4, atol=1e-6)
 
 
 def test_an_island_weighs_as_much_as_it_has_trained():
     ways = [np.full(3, 1.0, np.float32), np.full(3, 5.0, np.float32)]
-    assert merged(ways, [300, 100]).tolist() == [2.0, 2.0, 2.0]
+    assert mean_way(ways, [300, 100]).tolist() == [2.0, 2.0, 2.0]
 
 
 def test_weights_become_one_vector_and_are_the_same_again():

@@ -1,0 +1,151 @@
+"""Prints what islands learn, beside training alone and training together, and their goals.
+
+python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--size 1m|3m] [--every N]
+
+Everything runs in this process: the losses are those of the product's engines and of its outer
+loop, on one thread, and nothing is said here of how fast anything goes over a network.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from statistics import mean
+
+from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.plan import ModelShape
+from jupiterd.gang.environment import worker_environment
+from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings
+from tests.bench.figure import machine
+from tests.bench.islands.contestants import EngineName, Outer, Race, Result, apart, synchronous
+from tests.bench.islands.text import Text, packed
+from tests.bench.train.single import preset
+
+ISLANDS = 4
+BATCH = 4
+MIXED: list[EngineName] = ["mlx", "torch", "torch", "torch"]
+SAME_STEPS = 50
+ROUNDS = 1000
+TOLERANCE = 1e-4
+
+
+def shape_of(size: str) -> ModelShape:
+    """Return a preset, or one of three million parameters."""
+    small = preset("1m")
+    if size == "1m":
+        return small
+    wider = {"hidden": 224, "layers": 4, "ff": 672, "heads": 4, "kv_heads": 2, "head_dim": 56}
+    return small.model_copy(update=wider)
+
+
+def losses(race: Race, every: int) -> dict[str, float]:
+    """Return bits per byte of every contestant."""
+    nesterov = Outer(every, OuterSettings.usual(ISLANDS, every))
+    contestants = {
+        "one island alone": lambda: synchronous(race, 1),
+        f"{ISLANDS} in each step together": lambda: synchronous(race, ISLANDS),
+        "islands, 1 MLX and 3 torch": lambda: _told(apart(race, MIXED, nesterov)),
+        "islands, plain average": lambda: _told(apart(race, MIXED, Outer(every, AVERAGE))),
+        "one island with the outer step": lambda: _told(
+            apart(race, ["torch"], Outer(every, OuterSettings()))
+        ),
+    }
+    found: dict[str, float] = {}
+    for name, run in contestants.items():
+        found[name] = run()
+        print(f"  seed {race.seed}: {name}: {found[name]:.4f} bits per byte", flush=True)
+    return found
+
+
+def _told(result: Result) -> float:
+    equal = f"{result.equal_rounds} of {result.rounds} rounds end with equal weights"
+    print(f"    {equal}; an island sent {result.sent_bytes:,} bytes", flush=True)
+    return result.bits_per_byte
+
+
+def print_losses(text: Text, shape: ModelShape, steps: int, seeds: int, every: int) -> None:
+    """Compare what is learned over some seeds."""
+    all_of_them = [losses(Race(shape, text, steps, BATCH, 1 + n), every) for n in range(seeds)]
+    means = {name: mean(each[name] for each in all_of_them) for name in all_of_them[0]}
+    alone, together, islands, average, outer = means.values()
+    gain = alone - together
+    for name, value in means.items():
+        print(f"losses: {name}: {value:.4f} bits per byte, mean of {seeds} seeds")
+    if gain <= 0:
+        print("losses: training together gained nothing: too short a run to compare")
+        return
+    kept = 100 * (alone - islands) / gain
+    print(
+        f"losses: islands keep {kept:.0f} % of the gain {_verdict(kept >= 80)} (goal 80), plain "
+        f"average {100 * (alone - average) / gain:.0f} %, one island with the outer step "
+        f"{100 * (alone - outer) / gain:.0f} %"
+    )
+    over = 100 * (islands / together - 1)
+    print(f"losses: islands end {over:+.2f} % from together {_verdict(over <= 1)} (goal 1)")
+
+
+def print_sameness(text: Text, shape: ModelShape) -> None:
+    """Feed an MLX and a torch island the same batches, and compare with one torch process."""
+    race = Race(shape, text, SAME_STEPS, BATCH, 1)
+    alone: list[float] = []
+    both: list[float] = []
+    synchronous(race, 1, lambda _, loss: alone.append(loss))
+    outer = Outer(1, AVERAGE, "fp32", same_batches=True)
+    apart(race, ["mlx", "torch"], outer, lambda _, loss: both.append(loss))
+    worst = max(abs(a - b) for a, b in zip(alone, both, strict=True))
+    print(
+        f"sameness: an MLX and a torch island, the same batches, every step, fp32, average: at "
+        f"most {worst:.1e} nats from one torch process over {SAME_STEPS} steps "
+        f"{_verdict(worst <= TOLERANCE)} (goal {TOLERANCE:.0e})"
+    )
+
+
+def print_hashes(text: Text, shape: ModelShape, rounds: int) -> None:
+    """Compare weights and momentum of MLX and torch islands after many rounds of one step."""
+    race = Race(shape, text, rounds, 1, 1)
+    result = apart(race, ["mlx", "torch"], Outer(1, OuterSettings.usual(2, 1)))
+    told = f"{result.equal_rounds} of {result.rounds} rounds"
+    reached = _verdict(result.equal_rounds == result.rounds)
+    print(f"hashes: equal on an MLX and a torch island after {told} {reached}")
+
+
+def _verdict(is_reached: bool) -> str:
+    return "[reached]" if is_reached else "[MISSED]"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="figures whose name holds this text")
+    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--every", type=int, default=50, help="steps between two exchanges")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--size", choices=("1m", "3m"), default="3m")
+    chosen = parser.parse_args()
+    shape = shape_of(chosen.size)
+    print(machine())
+    print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {BATCH} sequences a step")
+    with tempfile.TemporaryDirectory() as folder:
+        text = packed(Path(folder) / "shards", shape)
+        print(f"  {text.shards.index.tokens:,} tokens of this Python's library")
+        if chosen.only in "sameness":
+            print_sameness(text, shape)
+        if chosen.only in "hashes":
+            print_hashes(text, shape, chosen.rounds)
+        if chosen.only in "losses":
+            print_losses(text, shape, chosen.steps, chosen.seeds, chosen.every)
+
+
+def with_blas() -> None:
+    """Begin anew with what MLX multiplies matrices with on Linux; see `worker_environment`."""
+    wanted = worker_environment("train_mlx", {"engine": "mlx", "threads": 1})
+    if wanted.get("LD_PRELOAD", "") != os.environ.get("LD_PRELOAD", ""):
+        os.execve(
+            sys.executable, [sys.executable, "-m", "tests.bench.islands", *sys.argv[1:]], wanted
+        )
+
+
+with_blas()
+main()

@@ -1,0 +1,147 @@
+"""Ways to train one model on the same text: alone, all together in each step, or as islands.
+
+Owns the runs. The engines are the product's own, each with one rank, one after another in this
+process: only what they learn is compared here, not how fast they do. All see the same order of
+sequences, and each island as many tokens as the one that trains alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
+from jupiterd.workers.islands.island import Island
+from jupiterd.workers.islands.merging import Merger
+from jupiterd.workers.islands.outer_step import OuterSettings
+from jupiterd.workers.islands.packing import Kind
+from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.group import Group
+from tests.bench.islands.text import Text
+
+EngineName = Literal["torch", "mlx"]
+
+
+@dataclass(frozen=True)
+class Race:
+    """What is the same for all contestants."""
+
+    shape: ModelShape
+    text: Text
+    steps: int
+    batch_sequences: int
+    """Of one island and step."""
+    seed: int
+
+    def plan(self, batches: int) -> TrainPlan:
+        """Return the plan of an engine that takes so many islands' batches in a step."""
+        changes = {
+            "steps": self.steps,
+            "batch_sequences": self.batch_sequences * batches,
+        }
+        plan = derive(self.shape, 1, changes)
+        return plan.model_copy(update={"seed": self.seed})
+
+    def engine(self, name: EngineName, batches: int = 1) -> Engine:
+        """Return an engine with the first weights, which are the same on each."""
+        plan = self.plan(batches)
+        if name == "mlx":
+            from jupiterd.workers.train.mlx_engine import MlxEngine
+            from jupiterd.workers.train.mlx_ring import Ring
+
+            return MlxEngine(self.shape, plan, 0, Ring(0, 1))
+        from jupiterd.workers.train.torch_engine import TorchEngine
+
+        engine = TorchEngine(self.shape, plan, 0, Group(0, 1), "cpu")
+        engine.begin(has_same_weights=True)
+        return engine
+
+    def batches(self, island: int = 0, islands: int = 1, batches: int = 1) -> Batches:
+        """Return what one of so many islands is given."""
+        micro = self.plan(batches).micro_batch_sequences
+        whole = self.batch_sequences * batches * islands
+        return Batches(self.text.shards, f"{self.seed}", whole, micro, island, islands)
+
+
+Told = Callable[[int, float], None]
+"""Told the step and the mean loss of it."""
+
+
+def synchronous(race: Race, islands: int, told: Told = lambda _, __: None) -> float:
+    """Train with the batches of so many islands in each step; return bits per byte in the end.
+
+    One island is that which trains alone. What a gang of ranks computes is the same to rounding.
+    """
+    engine, batches = race.engine("torch", islands), race.batches(batches=islands)
+    schedule = race.plan(islands).schedule()
+    for step in range(race.steps):
+        cursor = step * race.batch_sequences * islands
+        loss, _ = engine.step(list(batches.at(cursor)), schedule.learning_rate(step))
+        told(step, loss)
+    return race.text.bits_per_byte(engine)
+
+
+@dataclass(frozen=True)
+class Outer:
+    """How islands exchange."""
+
+    every_steps: int
+    settings: OuterSettings
+    kind: Kind = "int8"
+    same_batches: bool = False
+    """Each is given the batches of the first."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of islands."""
+
+    bits_per_byte: float
+    rounds: int
+    equal_rounds: int
+    """After which all islands had the same weights and momentum, to the bit."""
+    sent_bytes: int
+    """By one island."""
+
+
+def apart(
+    race: Race, engines: Sequence[EngineName], outer: Outer, told: Told = lambda _, __: None
+) -> Result:
+    """Train islands that exchange now and then."""
+    count = len(engines)
+    running = [race.engine(name) for name in engines]
+    islands = [Island(engine, outer.settings, count, outer.kind) for engine in running]
+    mergers = [Merger(part.stop - part.start, outer.kind) for part in islands[0].parts]
+    given = [
+        race.batches(0 if outer.same_batches else number, 1 if outer.same_batches else count)
+        for number in range(count)
+    ]
+    schedule = race.plan(1).schedule()
+    rounds = equal = sent_bytes = 0
+    for step in range(race.steps):
+        cursor = step * race.batch_sequences * (1 if outer.same_batches else count)
+        losses = [
+            engine.step(list(batches.at(cursor)), schedule.learning_rate(step))[0]
+            for engine, batches in zip(running, given, strict=True)
+        ]
+        told(step, float(np.mean(losses)))
+        if (step + 1) % outer.every_steps == 0 or step + 1 == race.steps:
+            sent_bytes += exchange(islands, mergers)
+            rounds += 1
+            equal += len({island.digest() for island in islands}) == 1
+    return Result(race.text.bits_per_byte(running[0]), rounds, equal, sent_bytes)
+
+
+def exchange(islands: Sequence[Island], mergers: Sequence[Merger]) -> int:
+    """Let islands of equal weight take an outer step; return what one of them has sent."""
+    ways = [island.packed(island.way()) for island in islands]
+    merged = [
+        merger.merged([way[part] for way in ways], [1] * len(islands))
+        for part, merger in enumerate(mergers)
+    ]
+    for island in islands:
+        island.step(merged)
+    others = sum(part.size_bytes for part in ways[0][1:])
+    return others + merged[0].size_bytes * (len(islands) - 1)

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-artifacts bench-data simulate simulate-hours layouts-table check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-artifacts bench-data bench-islands simulate simulate-hours layouts-table check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -71,6 +71,10 @@ bench-train: setup
 # How fast the data engine is, against what people would use instead: make bench-data [ONLY=filters] [TRIALS=3] [SIZE=3000]
 bench-data: setup
 	@$(BIN)/python -m tests.bench.data $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(SIZE),--size $(SIZE))
+
+# What islands learn, beside training alone and together; an hour in full: make bench-islands [ONLY=hashes] [STEPS=600] [SEEDS=3] [SIZE=3m]
+bench-islands: setup
+	@$(BIN)/python -m tests.bench.islands $(if $(ONLY),--only '$(ONLY)') $(if $(STEPS),--steps $(STEPS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SIZE),--size $(SIZE))
 
 # How fast artifacts travel, beside what the wire gives; as root, on Linux: make bench-artifacts [ONLY=loopback] [TRIALS=5] [MIB=512] [MBIT=1000]
 bench-artifacts: setup

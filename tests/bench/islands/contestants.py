@@ -7,7 +7,7 @@ sequences, and each island as many tokens as the one that trains alone.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -34,13 +34,17 @@ class Race:
     batch_sequences: int
     """Of one island and step."""
     seed: int
+    learning_rate: float | None = None
+    """None: the size's own."""
 
     def plan(self, batches: int) -> TrainPlan:
         """Return the plan of an engine that takes so many islands' batches in a step."""
-        changes = {
+        changes: dict[str, Any] = {
             "steps": self.steps,
             "batch_sequences": self.batch_sequences * batches,
         }
+        if self.learning_rate is not None:
+            changes["learning_rate"] = self.learning_rate
         plan = derive(self.shape, 1, changes)
         return plan.model_copy(update={"seed": self.seed})
 

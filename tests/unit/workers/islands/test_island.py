@@ -1,0 +1,67 @@
+"""Islands that train apart and step together."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.islands.island import Island
+from jupiterd.workers.islands.merging import Merger
+from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings
+from jupiterd.workers.islands.packing import Kind
+from jupiterd.workers.train.batches import Batches
+from tests.unit.workers.tiny_engine import BATCH, tiny_engine
+from tests.unit.workers.tiny_run import make_inputs
+
+RATE = 1e-2
+
+
+class Two:
+    """Two islands over the tiny shape, which are given unlike batches."""
+
+    def __init__(self, folder: Path, settings: OuterSettings, kind: Kind) -> None:
+        shards = ShardSet(Path(make_inputs(folder)["shards"]))
+        self.engines = [tiny_engine(), tiny_engine()]
+        self.islands = [Island(engine, settings, 2, kind) for engine in self.engines]
+        self.mergers = [Merger(part.stop - part.start, kind) for part in self.islands[0].parts]
+        self.batches = [Batches(shards, "s", 2 * BATCH, 2, rank, 2) for rank in range(2)]
+
+    def train(self, step: int) -> None:
+        for engine, batches in zip(self.engines, self.batches, strict=True):
+            engine.step(list(batches.at(step * 2 * BATCH)), RATE)
+
+    def meet(self) -> None:
+        ways = [island.packed(island.way()) for island in self.islands]
+        merged = [
+            merger.merged([way[part] for way in ways], [1, 1])
+            for part, merger in enumerate(self.mergers)
+        ]
+        for island in self.islands:
+            island.step(merged)
+
+
+@pytest.mark.parametrize("kind", ["int8", "bf16", "fp32"])
+def test_after_each_round_all_have_the_same_weights_and_keep_their_moments(
+    kind: Kind, tmp_path: Path
+):
+    two = Two(tmp_path, OuterSettings(), kind)
+    for step in range(6):
+        two.train(step)
+        before = [engine.moments() for engine in two.engines]
+        assert two.islands[0].way().any(), "they have learned something"
+        two.meet()
+        assert two.islands[0].digest() == two.islands[1].digest()
+        for engine, island, moments in zip(two.engines, two.islands, before, strict=True):
+            assert not island.way().any(), "they train on from the new weights"
+            assert all(np.array_equal(engine.moments()[name], moments[name]) for name in moments)
+    assert two.islands[0].state.round == 6
+
+
+def test_the_average_is_that_of_the_weights(tmp_path: Path):
+    two = Two(tmp_path, AVERAGE, "fp32")
+    two.train(0)
+    ends = [engine.weights() for engine in two.engines]
+    two.meet()
+    for name, weights in two.engines[0].weights().items():
+        assert np.allclose(weights, (ends[0][name] + ends[1][name]) / 2, atol=1e-6), name

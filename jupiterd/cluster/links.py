@@ -182,9 +182,14 @@ class Links:
             seen.answered_s, seen.is_dead = now, False
 
     def missed(self, now: float, target: str) -> None:
-        """Take in that a path didn't answer in time; one that carries other things isn't dead."""
+        """Take in that a path didn't answer in time; one that carries other things isn't dead.
+
+        While it is dead nothing more is held against it: a cable that was out for long loses no
+        more, once it is back, than one that was out for a moment.
+        """
         if (seen := self._paths.get(target)) is not None:
-            seen.loss += SMOOTHING * (1.0 - seen.loss)
+            if not seen.is_dead:
+                seen.loss += SMOOTHING * (1.0 - seen.loss)
             seen.is_dead = target != self.active or self._silent_s(now) > DOUBT_S
             seen.cheaper_since_s = None
 

@@ -373,3 +373,21 @@ def test_what_is_known_is_shown_with_the_one_in_use_first() -> None:
     assert not second["answers"]
     assert second["loss"] == pytest.approx(0.25)
     assert SETTLING_S < LATER
+
+
+@pytest.mark.parametrize("misses", [1, 30])
+def test_a_cable_that_was_out_for_long_is_used_again_like_one_that_was_out_for_a_moment(
+    misses: int,
+) -> None:
+    links = linked(path("wire"), path("air", InterfaceKind.WIFI))
+    measure(links, LATER, wire=0.5, air=0.5)
+    links.lose(frozenset({"source-wire"}))
+    links.choose(LATER)
+    assert links.active == "air:1"
+    for number in range(misses):
+        links.missed(LATER + number, "wire:1")
+    back_s = LATER + misses
+    for look in range(int(HOLD_S / LOOK_S) + 2):
+        measure(links, back_s + look * LOOK_S, wire=0.5, air=0.5)
+        links.choose(back_s + look * LOOK_S)
+    assert links.active == "wire:1"

@@ -28,6 +28,8 @@ LOOK_EVERY_S = 1.0
 FULL_EVERY = 8
 """Each eighth seed goes on to the end of the time for healing even if all is well before."""
 
+MEET_S = 2.0
+
 OBEYED_S = 10.0
 """An order or two, a heartbeat of a slow clock that tells the term wanted, and orders in that."""
 
@@ -44,6 +46,7 @@ def heal(world: "World") -> None:
     while world.now < ends_at and (in_order < 2 or world.seed % FULL_EVERY == 0):
         world.run(LOOK_EVERY_S)
         in_order = 0 if what_is_wrong(world) else in_order + 1
+    _let_newcomers_meet(world)
     _must(what_is_wrong(world))
     _part_clones(world)
     _check_that_it_works(world)
@@ -52,6 +55,12 @@ def heal(world: "World") -> None:
     for process in (process for camp in camps(world) for process in camp):
         world.door.check_the_removed(process)
     _check_merging(world, before)
+
+
+def _let_newcomers_meet(world: "World") -> None:
+    """Whoever was let in at the end of that time is heard by all a moment later."""
+    while max(machine.up_since for machine in world.machines.values()) > world.now - MEET_S:
+        world.run(LOOK_EVERY_S)
 
 
 def _part_clones(world: "World") -> None:

@@ -285,9 +285,7 @@ class Election:
     def _see_beat(self, now: float, beat: BeatSeen) -> list[Effect]:
         if beat.node == self._self_id:
             return []
-        self._beats[beat.node] = now if beat.is_fresh else _LONG_AGO, beat
-        if beat.is_fresh:
-            self._passed_over.discard(beat.node)
+        self._note_beat(now, beat)
         if beat.leader == beat.node:
             return self._see_leader(now, beat)
         if beat.node == self._leader:
@@ -299,6 +297,15 @@ class Election:
             reason = f"{short(beat.node)} follows it"
             return self._follow(beat.leader, beat.term, reason) if is_here else []
         return self._see_term(beat.term) if beat.leader == self._leader else []
+
+    def _note_beat(self, now: float, beat: BeatSeen) -> None:
+        """What comes late takes nothing back of what was said since, as long as that counts."""
+        heard_at, _ = self._beats.get(beat.node, (_LONG_AGO, beat))
+        if beat.is_fresh:
+            self._beats[beat.node] = now, beat
+            self._passed_over.discard(beat.node)
+        elif now - heard_at >= self._timing.election_min_s:
+            self._beats[beat.node] = _LONG_AGO, beat
 
     def _see_leader(self, now: float, beat: BeatSeen) -> list[Effect]:
         if self._role is ElectionRole.LEADER:

@@ -1,5 +1,6 @@
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -458,3 +459,12 @@ def test_a_node_that_cannot_write_still_follows() -> None:
     made.step(0.0, StorageFailed())
     made.step(0.1, beat(BOB, BOB, 3))
     assert made.leader == BOB
+
+
+def test_what_comes_late_takes_nothing_back_of_what_a_follower_said_since() -> None:
+    made = leading()
+    made.step(4.0, beat(BOB, ME))
+    made.step(4.2, replace(beat(BOB, EVE), is_fresh=False))
+    assert made.members_alive(4.3) == 2
+    made.step(4.0 + LAN.election_min_s, replace(beat(BOB, ME), is_fresh=False))
+    assert made.members_alive(4.1 + LAN.election_min_s) == 1, "what comes late is no proof either"

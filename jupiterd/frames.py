@@ -4,7 +4,7 @@ Owns their schema and their bytes. Doesn't know pipes, processes, or what any pi
 Tensors never travel here: a worker writes a file and sends its path.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
@@ -66,6 +66,32 @@ class InputArrived:
 
 
 @dataclass(frozen=True)
+class OuterStepArrived:
+    """Daemon to worker: the islands' next outer step, with what follows it."""
+
+    after: str
+    """The step before it, as the rank has named it."""
+    step: str
+    """Its own name; empty where it won't come."""
+    number: int = 0
+    ways: Sequence[str] = ()
+    """Folders of the ways that are merged, in their order, on this machine."""
+    tokens: Sequence[int] = ()
+    """How weighty each is."""
+    rate: float = 0.0
+    momentum: float = 0.0
+    first_step: int = 0
+    steps: int = 0
+    """Inner steps that follow; 0: none."""
+    batch_sequences: int = 0
+    """This island's, in each of them."""
+    positions: str = ""
+    """Theirs, see `cycle.positions`."""
+    reason: str = ""
+    """Why it won't come."""
+
+
+@dataclass(frozen=True)
 class Progressed:
     """Worker to daemon: how far it is; the latest one replaces the ones before."""
 
@@ -107,6 +133,29 @@ class StateKept:
     tokens: int = 0
     cursor: int = 0
     loss: float = 0.0
+
+
+@dataclass(frozen=True)
+class OuterStepWanted:
+    """Worker to daemon: the islands' outer step after this one is waited for."""
+
+    after: str
+    """The step that the rank's weights contain; empty: none, it wants the first."""
+
+
+@dataclass(frozen=True)
+class WayWritten:
+    """Worker to daemon: an island's way since an outer step lies at `path`, packed."""
+
+    path: str
+    after: str
+    """That step."""
+    tokens: int
+    """Trained on since then."""
+    norm: float
+    """The way's length; infinite where a weight isn't a number."""
+    elapsed_s: float
+    """How long the inner steps took."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +208,9 @@ Frame = (
     | StopTask
     | KeepState
     | InputArrived
+    | OuterStepArrived
+    | OuterStepWanted
+    | WayWritten
     | Progressed
     | CheckpointWritten
     | CheckpointUnsaved
@@ -177,6 +229,9 @@ _KINDS: dict[str, type[Frame]] = {
         StopTask,
         KeepState,
         InputArrived,
+        OuterStepArrived,
+        OuterStepWanted,
+        WayWritten,
         Progressed,
         CheckpointWritten,
         CheckpointUnsaved,

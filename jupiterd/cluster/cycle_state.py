@@ -19,13 +19,15 @@ from jupiterd.cluster.facts import (
     LineParked,
     LinePinned,
     ManifestFrozen,
+    OuterStepTaken,
     RoundCommitted,
     TrainingStarted,
     VerdictReached,
     WorkCompleted,
 )
+from jupiterd.cluster.outer_line import outer_line
 from jupiterd.cluster.progress_tree import Leaf, Progress, ProgressTree
-from jupiterd.cluster.registers import ONLY, Order, Register
+from jupiterd.cluster.registers import ONLY, Order, Register, fact_hash
 
 SetFact = (
     CycleStarted
@@ -39,6 +41,7 @@ SetFact = (
     | EpochAdopted
     | EpochClosed
     | VerdictReached
+    | OuterStepTaken
 )
 CycleFact = SetFact | LinePinned | LineParked | Progress
 Begun = CycleStarted | TrainingStarted | DataRequested
@@ -65,6 +68,7 @@ class CycleState:
         self._adopted: Register[int, EpochAdopted] = Register(greatest_wins=True)
         self._closed: Register[int, EpochClosed] = Register(greatest_wins=True)
         self._verdicts: Register[tuple[int, str], VerdictReached] = Register(greatest_wins=False)
+        self._outer_steps: Register[str, OuterStepTaken] = Register(greatest_wins=False)
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
         self._tree = ProgressTree()
@@ -88,7 +92,7 @@ class CycleState:
         if self._parkings.offer(fact.leaf, fact, (fact.edit, *order)):
             self._tree.park(self.parked)
 
-    def _apply_set_fact(self, fact: SetFact, order: Order) -> None:  # noqa: C901 - one case each
+    def _apply_set_fact(self, fact: SetFact, order: Order) -> None:  # noqa: C901, PLR0912 - a case for each
         match fact:
             case CycleStarted():
                 self._started.offer(ONLY, fact, order)
@@ -112,6 +116,8 @@ class CycleState:
                 self._closed.offer(fact.epoch, fact, order)
             case VerdictReached():
                 self._verdicts.offer((fact.round, fact.candidate), fact, order)
+            case OuterStepTaken():
+                self._outer_steps.offer(fact_hash(fact), fact, order)
             case _:
                 assert_never(fact)
 
@@ -239,6 +245,10 @@ class CycleState:
         Each look at the holdout spends some of alpha, whether its line counts or not.
         """
         return sum(judged != candidate for _, judged in self._verdicts.facts)
+
+    def outer_line(self) -> Mapping[str, OuterStepTaken]:
+        """Return the outer steps that count, by their hashes, from the first to the last."""
+        return outer_line(self._outer_steps.facts)
 
     @property
     def open_epochs(self) -> tuple[EpochOpened, ...]:
@@ -378,6 +388,7 @@ class CycleState:
             self._adopted,
             self._closed,
             self._verdicts,
+            self._outer_steps,
             self._pin,
             self._parkings,
             self._tree,

@@ -177,6 +177,8 @@ class TrainingStarted:
     settings: Mapping[str, Scalar]
     """Everything else that was asked for, see `cycle.run_settings`."""
     started_at: str
+    parent: str = ""
+    """The run of which this one trains an island, or empty."""
 
 
 @dataclass(frozen=True)
@@ -298,6 +300,46 @@ class CheckpointCommitted:
 
 
 @dataclass(frozen=True)
+class OuterStepTaken:
+    """Progress between islands: the ways that were merged, and what each trains on after that.
+
+    The first of a run merges nothing. Names of islands are the ids of their runs.
+    """
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    """The run whose islands they are."""
+    number: int
+    """Outer steps taken since the run began, this one among them; 0 for the beginning."""
+    parent: str
+    """Hash of the fact of the step before, or empty."""
+    islands: tuple[CycleId, ...]
+    """Those whose ways count, in the order in which they are merged."""
+    ways: tuple[ArtifactId, ...]
+    """One for each of them."""
+    tokens: tuple[int, ...]
+    """What each of them has trained on; its way is as weighty."""
+    rate: float
+    momentum: float
+    total_tokens: int
+    """Along the line, with these."""
+    first_step: int
+    """Inner steps that are done then, of all the run's."""
+    steps: int
+    """Inner steps up to the next outer one; 0: training is over."""
+    batches: Mapping[str, int]
+    """Island -> sequences that it takes in each of them."""
+    positions: Mapping[str, str]
+    """Island -> where these lie in the order of the data, as `cycle.positions` writes them."""
+    cursor: int
+    """Positions below it were given out, or came back."""
+    returned: str = ""
+    """Those that came back, and weren't given out again."""
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Island -> why its way doesn't count."""
+
+
+@dataclass(frozen=True)
 class LinePinned:
     """Setting, one for each cycle: the line that counts leads through this leaf, or the heaviest.
 
@@ -406,6 +448,7 @@ KnownFact = (
     | EpochAdopted
     | EpochClosed
     | CheckpointCommitted
+    | OuterStepTaken
     | LinePinned
     | LineParked
     | VerdictReached

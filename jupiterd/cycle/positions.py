@@ -74,6 +74,24 @@ def _cut(ranges: list[Range], count: int) -> tuple[list[Range], list[Range]]:
     return ranges, []
 
 
+def written(ranges: Iterable[Range]) -> str:
+    """Return ranges as a fact has them: `0-320,400-420`."""
+    return ",".join(f"{first}-{end}" for first, end in ranges)
+
+
+def read(text: str) -> tuple[Range, ...]:
+    """Return the ranges that `written` wrote.
+
+    Raises:
+        Bug: it didn't.
+    """
+    try:
+        pairs = [part.split("-") for part in text.split(",") if part]
+        return tuple((int(first), int(end)) for first, end in pairs)
+    except ValueError as error:
+        raise Bug(f"{text[:80]!r} aren't positions") from error
+
+
 def at(ranges: Iterable[Range], index: int) -> int:
     """Return the position that stands at an index of these ranges, one after the other.
 

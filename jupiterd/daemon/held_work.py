@@ -24,6 +24,7 @@ from jupiterd.daemon.work_events import (
     Started,
     Stuck,
     Unsaved,
+    WayMade,
     WorkEvent,
     WorkOrder,
 )
@@ -54,6 +55,8 @@ class Told:
             self._keep_newest(Advanced, 1)
         elif isinstance(event, CheckpointMade):
             self._keep_newest(CheckpointMade, KEPT_CHECKPOINTS)
+        elif isinstance(event, WayMade):
+            self._keep_newest(WayMade, 1)
         elif isinstance(event, Unsaved):
             self._keep_newest(Unsaved, 1)
 

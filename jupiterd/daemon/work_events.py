@@ -4,7 +4,7 @@ Owns the values and their protobuf form. Doesn't know where the work runs.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import msgpack
@@ -98,6 +98,19 @@ class CheckpointMade:
 
 
 @dataclass(frozen=True)
+class WayMade:
+    """An island's way since an outer step lies in the store of its node."""
+
+    artifact: ArtifactId
+    after: str
+    """Hash of that step's fact."""
+    tokens: int
+    """Trained on since then."""
+    norm: float
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
 class Unsaved:
     """There was no room for a checkpoint; the rank trains on, and writes the next in its time."""
 
@@ -164,7 +177,9 @@ class Alive:
     """Nothing new; the node of a gang's rank is there."""
 
 
-WorkEvent = Started | Advanced | CheckpointMade | Unsaved | Listening | Joined | Alive | Finished
+WorkEvent = (
+    Started | Advanced | CheckpointMade | WayMade | Unsaved | Listening | Joined | Alive | Finished
+)
 Said = WorkEvent | Kept | Stuck
 """What a worker's own node hears of it: more than it tells others."""
 
@@ -180,6 +195,8 @@ def to_proto(event: WorkEvent) -> peer_pb2.WorkEvent:
             return peer_pb2.WorkEvent(progress=progress)
         case CheckpointMade():
             return peer_pb2.WorkEvent(checkpoint=made_to_proto(event))
+        case WayMade():
+            message = peer_pb2.WorkEvent(way=peer_pb2.WorkWay(**asdict(event)))
         case Unsaved(step, text):
             message = peer_pb2.WorkEvent(unsaved=peer_pb2.WorkUnsaved(step=step, message=text))
         case Listening(host, port):
@@ -240,6 +257,11 @@ def made_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
     return CheckpointMade(artifact, message.step, message.tokens, message.cursor, message.loss)
 
 
+def _way(message: peer_pb2.WorkWay) -> WayMade:
+    artifact = ArtifactId(message.artifact)
+    return WayMade(artifact, message.after, message.tokens, message.norm, message.elapsed_s)
+
+
 def _advanced(message: peer_pb2.WorkProgress) -> Advanced:
     return Advanced(message.done, message.total, message.unit, dict(message.values))
 
@@ -248,6 +270,7 @@ _READERS: Mapping[str, Callable[[peer_pb2.WorkEvent], WorkEvent]] = {
     "started": lambda event: _started(event.started),
     "progress": lambda event: _advanced(event.progress),
     "checkpoint": lambda event: made_from_proto(event.checkpoint),
+    "way": lambda event: _way(event.way),
     "unsaved": lambda event: Unsaved(event.unsaved.step, event.unsaved.message),
     "listening": lambda event: Listening(event.listening.host, event.listening.port),
     "alive": lambda _: Alive(),

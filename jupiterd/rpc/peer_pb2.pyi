@@ -570,7 +570,7 @@ class EndEpochReply(_message.Message):
     def __init__(self, kept: _Optional[_Union[WorkCheckpoint, _Mapping]] = ...) -> None: ...
 
 class WorkEvent(_message.Message):
-    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined", "alive", "unsaved")
+    __slots__ = ("progress", "checkpoint", "listening", "finished", "failure", "started", "joined", "alive", "unsaved", "way")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     LISTENING_FIELD_NUMBER: _ClassVar[int]
@@ -580,6 +580,7 @@ class WorkEvent(_message.Message):
     JOINED_FIELD_NUMBER: _ClassVar[int]
     ALIVE_FIELD_NUMBER: _ClassVar[int]
     UNSAVED_FIELD_NUMBER: _ClassVar[int]
+    WAY_FIELD_NUMBER: _ClassVar[int]
     progress: WorkProgress
     checkpoint: WorkCheckpoint
     listening: WorkListening
@@ -589,7 +590,8 @@ class WorkEvent(_message.Message):
     joined: WorkJoined
     alive: WorkAlive
     unsaved: WorkUnsaved
-    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ..., alive: _Optional[_Union[WorkAlive, _Mapping]] = ..., unsaved: _Optional[_Union[WorkUnsaved, _Mapping]] = ...) -> None: ...
+    way: WorkWay
+    def __init__(self, progress: _Optional[_Union[WorkProgress, _Mapping]] = ..., checkpoint: _Optional[_Union[WorkCheckpoint, _Mapping]] = ..., listening: _Optional[_Union[WorkListening, _Mapping]] = ..., finished: _Optional[_Union[WorkFinished, _Mapping]] = ..., failure: _Optional[_Union[Failure, _Mapping]] = ..., started: _Optional[_Union[WorkStarted, _Mapping]] = ..., joined: _Optional[_Union[WorkJoined, _Mapping]] = ..., alive: _Optional[_Union[WorkAlive, _Mapping]] = ..., unsaved: _Optional[_Union[WorkUnsaved, _Mapping]] = ..., way: _Optional[_Union[WorkWay, _Mapping]] = ...) -> None: ...
 
 class WorkUnsaved(_message.Message):
     __slots__ = ("step", "message")
@@ -598,6 +600,20 @@ class WorkUnsaved(_message.Message):
     step: int
     message: str
     def __init__(self, step: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
+
+class WorkWay(_message.Message):
+    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s")
+    ARTIFACT_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    NORM_FIELD_NUMBER: _ClassVar[int]
+    ELAPSED_S_FIELD_NUMBER: _ClassVar[int]
+    artifact: str
+    after: str
+    tokens: int
+    norm: float
+    elapsed_s: float
+    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ...) -> None: ...
 
 class WorkAlive(_message.Message):
     __slots__ = ()

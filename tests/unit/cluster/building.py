@@ -21,6 +21,7 @@ from jupiterd.cluster.facts import (
     ManifestFrozen,
     NodeAdmitted,
     NodeRemoved,
+    OuterStepTaken,
     RoleAssigned,
     RolePinned,
     RoundCommitted,
@@ -124,6 +125,29 @@ def judged(verdict: str, candidate: str, round_number: int = 1) -> VerdictReache
     )
 
 
+def outer_step(
+    number: int, parent: str = "", total_tokens: int = 0, steps: int = 30
+) -> OuterStepTaken:
+    island = CycleId("e" * 16)
+    return OuterStepTaken(
+        CYCLE,
+        number,
+        parent,
+        (island,),
+        (ArtifactId("5" * 64),),
+        (960,),
+        rate=0.5,
+        momentum=0.9,
+        total_tokens=total_tokens,
+        first_step=30 * number,
+        steps=steps,
+        batches={island: 4},
+        positions={island: "0-120"},
+        cursor=120 * (number + 1),
+        left_out={"f" * 16: "missing"},
+    )
+
+
 def work_done(item: str, node: NodeId = NODES[0], round_number: int = 1) -> WorkCompleted:
     return WorkCompleted(
         CYCLE, round_number, "filter", item, node, {"samples": ArtifactId("f" * 64)}, {"kept": 3.0}
@@ -184,6 +208,10 @@ def sample_facts() -> list[Fact]:
         round_over("k2"),
         round_over("x2"),
         checkpoint("k3", "k2", round_number=2, tokens=400),
+        outer_step(0),
+        outer_step(1, fact_hash(outer_step(0)), 100),
+        outer_step(1, fact_hash(outer_step(0)), 200),
+        outer_step(5, "nobody knows it"),
         judged("HOLD", "k2"),
         judged("PROMOTE", "k2"),
         judged("REJECT", "x2"),

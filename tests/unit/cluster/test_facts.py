@@ -42,6 +42,9 @@ _BY_FIELD_NAME = {
     "source": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
     "settings": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
     "summary": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
+    "batches": st.dictionaries(_TEXTS, _INTEGERS, max_size=3),
+    "positions": st.dictionaries(_TEXTS, _TEXTS, max_size=3),
+    "left_out": st.dictionaries(_TEXTS, _TEXTS, max_size=3),
 }
 
 

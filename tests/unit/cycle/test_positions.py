@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.positions import Positions, Range, at, split
+from jupiterd.cycle.positions import Positions, Range, at, read, split, written
 from jupiterd.errors import Bug
 
 
@@ -53,3 +53,13 @@ def test_an_index_counts_over_all_ranges():
     assert [at(ranges, index) for index in range(5)] == each(ranges)
     with pytest.raises(Bug):
         at(ranges, 5)
+
+
+@pytest.mark.parametrize("ranges", [(), ((0, 320),), ((0, 3), (5, 9))])
+def test_ranges_are_read_as_they_were_written(ranges: tuple[Range, ...]):
+    assert read(written(ranges)) == ranges
+
+
+def test_what_is_no_range_is_a_bug():
+    with pytest.raises(Bug):
+        read("1-2,3")

@@ -1,0 +1,39 @@
+"""Which outer steps of a run's islands count, whoever looks and whatever came first."""
+
+from itertools import permutations
+
+from jupiterd.cluster.outer_line import outer_line
+from jupiterd.cluster.registers import fact_hash
+from tests.unit.cluster.building import outer_step
+
+BEGINNING = outer_step(0)
+ROOT = fact_hash(BEGINNING)
+
+
+def test_nothing_counts_before_the_beginning_is_known() -> None:
+    orphan = outer_step(1, ROOT)
+    assert outer_line({}) == {}
+    assert outer_line({fact_hash(orphan): orphan}) == {}
+
+
+def test_the_line_leads_from_the_beginning_to_the_last_step() -> None:
+    first = outer_step(1, ROOT, 100)
+    second = outer_step(2, fact_hash(first), 200)
+    steps = {fact_hash(step): step for step in (second, BEGINNING, first)}
+    assert list(outer_line(steps).values()) == [BEGINNING, first, second]
+
+
+def test_of_two_lines_the_one_with_more_steps_counts_then_the_one_with_more_tokens() -> None:
+    poor, rich = outer_step(1, ROOT, 100), outer_step(1, ROOT, 200)
+    later = outer_step(2, fact_hash(poor), 150)
+    for order in permutations((BEGINNING, poor, rich)):
+        steps = {fact_hash(step): step for step in order}
+        assert [*outer_line(steps).values()][-1] == rich
+    for order in permutations((BEGINNING, poor, rich, later)):
+        steps = {fact_hash(step): step for step in order}
+        assert [*outer_line(steps).values()] == [BEGINNING, poor, later]
+
+
+def test_a_step_below_one_that_nobody_knows_waits() -> None:
+    steps = {ROOT: BEGINNING, "far": outer_step(7, "nobody knows it", 900)}
+    assert list(outer_line(steps)) == [ROOT]

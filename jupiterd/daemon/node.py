@@ -80,7 +80,9 @@ class Node:
         self.refusals = Refusals()
         self.library = library_of(self, group)
         self.exports = Exports(state_dir.runs)
-        self.runner = WorkRunner(state_dir, self.library, group, settings, self.hardware)
+        self.runner = WorkRunner(
+            state_dir, self.library, self.journal, group, settings, self.hardware
+        )
         obedience = Obedience(self.file)
         self.holder = Holder(self.runner, obedience, group)
         self.merging, self.measuring = Merging(self), Measuring()

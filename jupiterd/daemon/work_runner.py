@@ -22,7 +22,9 @@ from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
+from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
+from jupiterd.daemon.outer_inputs import OuterInputs
 from jupiterd.daemon.previous_inputs import without_lost
 from jupiterd.daemon.scratch import remove_scratch, scratch_of
 from jupiterd.daemon.settings import Settings
@@ -38,6 +40,7 @@ from jupiterd.daemon.work_events import (
     Started,
     Stuck,
     Unsaved,
+    WayMade,
     WorkOrder,
 )
 from jupiterd.errors import Bug, DeviceBusyError, DiskFullError, WorkFailedError, from_wire
@@ -46,6 +49,7 @@ from jupiterd.frames import (
     CheckpointWritten,
     Frame,
     GangJoined,
+    OuterStepWanted,
     Progressed,
     RankStuck,
     RunTask,
@@ -53,6 +57,7 @@ from jupiterd.frames import (
     StoreOpened,
     TaskFailed,
     TaskFinished,
+    WayWritten,
 )
 from jupiterd.gang.device_locks import held
 from jupiterd.gang.environment import worker_environment
@@ -87,6 +92,7 @@ class WorkRunner:
         self,
         state_dir: StateDir,
         library: Library,
+        journal: Journal,
         group: asyncio.TaskGroup,
         settings: Settings,
         machine: Hardware,
@@ -95,6 +101,7 @@ class WorkRunner:
         self._group = group
         self._state_dir = state_dir
         self._library = library
+        self._outer = OuterInputs(journal, library)
         self._machine = machine
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """What every worker is told of this machine, unless the order says otherwise."""
@@ -187,6 +194,10 @@ class WorkRunner:
                 async for frame in worker.frames(ends_stopped=order.epoch > 0):
                     if isinstance(frame, TaskFailed):
                         raise from_wire(frame.code, frame.message, frame.hint)
+                    if isinstance(frame, OuterStepWanted):
+                        step = self._outer.bring(order.params, frame.after, worker.hand_in)
+                        fetching.append(self._group.create_task(step, name=f"step of {order.id}"))
+                        continue
                     yield await self._event(frame, spool, order.bind_host)
         finally:
             self._workers.pop(order.id, None)
@@ -218,6 +229,8 @@ class WorkRunner:
                 said = Kept(await self._made(frame, spool) if path else None)
             case RankStuck(code, message, hint):
                 said = Stuck(from_wire(code, message, hint))
+            case WayWritten():
+                said = await self._way(frame, spool)
             case StoreOpened(port):
                 said = Listening(bind_host, port)
             case GangJoined(device, note):
@@ -242,6 +255,10 @@ class WorkRunner:
     async def _made(self, frame: CheckpointWritten | StateKept, spool: Path) -> CheckpointMade:
         artifact = await self._ingest(spool, frame.path)
         return CheckpointMade(artifact, frame.step, frame.tokens, frame.cursor, frame.loss)
+
+    async def _way(self, frame: WayWritten, spool: Path) -> WayMade:
+        artifact = await self._ingest(spool, frame.path)
+        return WayMade(artifact, frame.after, frame.tokens, frame.norm, frame.elapsed_s)
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
         artifact = await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))

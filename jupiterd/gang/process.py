@@ -34,6 +34,7 @@ from jupiterd.frames import (
     FrameReader,
     InputArrived,
     KeepState,
+    OuterStepArrived,
     RunTask,
     StopTask,
     TaskFailed,
@@ -145,8 +146,8 @@ class Worker:
         """Ask for the last finished step, if it is a later one; a `StateKept` frame answers."""
         self._send(KeepState(after_step))
 
-    def hand_in(self, arrived: InputArrived) -> None:
-        """Tell of an input that was still on its way when the task began."""
+    def hand_in(self, arrived: InputArrived | OuterStepArrived) -> None:
+        """Tell of something that was still on its way when the task began."""
         self._send(arrived)
 
     async def stop(self, reason: str, grace_s: float = STOP_GRACE_S) -> None:

@@ -1,0 +1,132 @@
+"""Outer steps on their way to a rank: found in the ledger, and the ways that they merge fetched.
+
+Owns finding the step that follows another, and having it whole on this machine. Doesn't know who
+decides on steps, or what a rank does with one.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.outer_line import Steps
+from jupiterd.daemon.journal import Journal
+from jupiterd.daemon.library import Library
+from jupiterd.errors import ConflictError, JupiterError
+from jupiterd.frames import OuterStepArrived
+from jupiterd.ids import ArtifactId, CycleId, short
+
+log = logging.getLogger(__name__)
+
+PARAM = "island"
+"""Names the run and the island in an order."""
+
+OFF_THE_LINE_S = 30.0
+"""How long a step that isn't on the line that counts is waited for: this ledger may be behind."""
+
+AWAY_S = 120.0
+"""How long a way that nobody in reach has is waited for."""
+
+RETRY_S = 1.0
+
+
+class OuterInputs:
+    """What ranks of islands on this node wait for."""
+
+    def __init__(self, journal: Journal, library: Library) -> None:
+        self._journal = journal
+        self._library = library
+
+    async def bring(
+        self,
+        params: Mapping[str, Any],
+        after: str,
+        hand_in: Callable[[OuterStepArrived], None],
+    ) -> None:
+        """Hand in the step after that one once it is taken, or say why it won't come.
+
+        params: of the rank's order
+        """
+        run, island = CycleId(params[PARAM]["run"]), CycleId(params[PARAM]["island"])
+        try:
+            step, fact = await self._found(run, after)
+            paths = await self._fetched(fact)
+        except (JupiterError, TimeoutError) as error:
+            reason = str(error) or f"its ways couldn't be fetched within {AWAY_S:g} s"
+            log.warning("outer_step_missing", extra={"run": short(run), "reason": reason})
+            hand_in(
+                OuterStepArrived(after, "", reason=f"the outer step is missing: {reason}"[:500])
+            )
+        else:
+            hand_in(_arrived(after, step, fact, island, paths))
+
+    async def _found(self, run: CycleId, after: str) -> tuple[str, OuterStepTaken]:
+        """Return the next step on the line, with its name.
+
+        Raises:
+            ConflictError: another line than that of `after` counts.
+        """
+        while True:
+            version, line = self._journal.version, self._line(run)
+            if found := _next(line, after):
+                return found
+            is_on_it = not after or after in line
+            try:
+                async with asyncio.timeout(None if is_on_it else OFF_THE_LINE_S):
+                    await self._journal.changed_since(version)
+            except TimeoutError as error:
+                raise ConflictError("the other islands went on without this one") from error
+
+    def _line(self, run: CycleId) -> Steps:
+        cycle = self._journal.state.cycles.get(run)
+        return {} if cycle is None else cycle.outer_line()
+
+    async def _fetched(self, fact: OuterStepTaken) -> list[str]:
+        """Return the folders of a step's ways; whoever has one may be away for a while.
+
+        Raises:
+            TimeoutError: one of them can't be had.
+        """
+        began_s = time.monotonic()
+        async with asyncio.timeout(AWAY_S), asyncio.TaskGroup() as group:
+            fetching = [group.create_task(self._patiently(way)) for way in fact.ways]
+        took_s = f"{time.monotonic() - began_s:.3f}"
+        log.info(
+            "ways_fetched", extra={"step": fact.number, "ways": len(fetching), "took_s": took_s}
+        )
+        return [str(fetched.result()) for fetched in fetching]
+
+    async def _patiently(self, way: ArtifactId) -> Path:
+        while True:
+            try:
+                return await self._library.ensure(way)
+            except JupiterError as error:
+                extra = {"artifact": short(way), "reason": error.message}
+                log.warning("way_not_fetched", extra=extra)
+            await asyncio.sleep(RETRY_S)
+
+
+def _next(line: Steps, after: str) -> tuple[str, OuterStepTaken] | None:
+    """Return the step after that one, or the first."""
+    return next((item for item in line.items() if item[1].parent == after), None)
+
+
+def _arrived(
+    after: str, step: str, fact: OuterStepTaken, island: CycleId, ways: list[str]
+) -> OuterStepArrived:
+    return OuterStepArrived(
+        after=after,
+        step=step,
+        number=fact.number,
+        ways=ways,
+        tokens=fact.tokens,
+        rate=fact.rate,
+        momentum=fact.momentum,
+        first_step=fact.first_step,
+        steps=fact.steps,
+        batch_sequences=fact.batches.get(island, 0),
+        positions=fact.positions.get(island, ""),
+    )

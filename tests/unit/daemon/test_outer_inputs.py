@@ -1,0 +1,127 @@
+"""Outer steps of islands, found in the ledger and brought to a rank with the ways they merge."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.registers import fact_hash
+from jupiterd.daemon import outer_inputs
+from jupiterd.daemon.node import Node
+from jupiterd.daemon.work_events import WayMade
+from jupiterd.frames import OuterStepArrived, WayWritten
+from jupiterd.ids import ArtifactId, CycleId
+from tests.unit.cluster.building import CYCLE, outer_step
+from tests.unit.daemon.two_nodes import serving, unite, until
+
+ISLAND = CycleId("e" * 16)
+PARAMS = {"island": {"run": CYCLE, "island": ISLAND, "kind": "int8"}}
+BEGINNING = replace(outer_step(0), islands=(), ways=(), tokens=())
+ROOT = fact_hash(BEGINNING)
+
+
+@pytest.fixture
+async def two(tmp_path: Path) -> AsyncGenerator[tuple[Node, Node]]:
+    async with AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(serving(tmp_path, name)) for name in "ab"]
+        await unite(*nodes)
+        everybody = frozenset(node.identity.node_id for node in nodes)
+        for node in nodes:
+            node.library._alive = lambda: everybody  # nobody beats here
+        yield nodes[0], nodes[1]
+
+
+async def brought(node: Node, after: str) -> list[OuterStepArrived]:
+    found: list[OuterStepArrived] = []
+    await node.runner._outer.bring(PARAMS, after, found.append)
+    return found
+
+
+def way_of(node: Node, content: bytes) -> ArtifactId:
+    folder = node.state_dir.spool / "way"
+    folder.mkdir()
+    (folder / "way").write_bytes(content)
+    return node.library.store.ingest(folder)
+
+
+def merging(way: ArtifactId, parent: str = ROOT, number: int = 1) -> OuterStepTaken:
+    return replace(outer_step(number, parent), ways=(way,))
+
+
+async def test_a_rank_that_begins_is_told_of_the_first_step(two: tuple[Node, Node]) -> None:
+    one, _ = two
+    await one.journal.append(1, [BEGINNING])
+    (arrived,) = await brought(one, "")
+    assert (arrived.step, arrived.number, list(arrived.ways)) == (ROOT, 0, [])
+    assert (arrived.steps, arrived.batch_sequences, arrived.positions) == (30, 4, "0-120")
+
+
+async def test_a_step_comes_once_it_is_taken_with_its_ways_from_wherever_they_are(
+    two: tuple[Node, Node],
+) -> None:
+    one, other = two
+    await one.journal.append(1, [BEGINNING])
+    way = way_of(other, b"\1\2\3")
+    waiting = asyncio.ensure_future(brought(one, ROOT))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    step = merging(way)
+    await one.journal.append(1, [step])
+    (arrived,) = await waiting
+    assert (arrived.after, arrived.step, arrived.number) == (ROOT, fact_hash(step), 1)
+    assert [(Path(path) / "way").read_bytes() for path in arrived.ways] == [b"\1\2\3"]
+    assert (arrived.rate, arrived.momentum, list(arrived.tokens)) == (0.5, 0.9, [960])
+
+
+async def test_a_rank_on_a_line_that_counts_no_more_is_told_so(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_inputs, "OFF_THE_LINE_S", 0.05)
+    one, _ = two
+    left = outer_step(1, ROOT)
+    await one.journal.append(1, [BEGINNING, left, outer_step(1, ROOT, total_tokens=9)])
+    (arrived,) = await brought(one, fact_hash(left))
+    assert not arrived.step
+    assert "without this one" in arrived.reason
+
+
+async def test_a_way_that_nobody_has_yet_is_waited_for(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outer_inputs, "RETRY_S", 0.01)
+    one, other = two
+    away = way_of(other, b"away")
+    other.library.store.remove(away)
+    await one.journal.append(1, [BEGINNING, merging(away)])
+    waiting = asyncio.ensure_future(brought(one, ROOT))
+    await until(lambda: "way_not_fetched" in caplog.messages)
+    assert way_of(other, b"away") == away
+    (arrived,) = await waiting
+    assert arrived.step == fact_hash(merging(away))
+
+
+async def test_a_way_that_never_comes_is_said_to_be_missing(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_inputs, "RETRY_S", 0.01)
+    monkeypatch.setattr(outer_inputs, "AWAY_S", 0.1)
+    one, _ = two
+    await one.journal.append(1, [BEGINNING, merging(ArtifactId("7" * 64))])
+    (arrived,) = await brought(one, ROOT)
+    assert not arrived.step
+    assert "couldn't be fetched" in arrived.reason
+
+
+async def test_a_way_that_a_worker_has_written_lies_in_the_store(two: tuple[Node, Node]) -> None:
+    one, _ = two
+    spool = one.state_dir.spool / "work"
+    (spool / "way-1").mkdir(parents=True)
+    (spool / "way-1" / "way").write_bytes(b"\1\2\3")
+    made = await one.runner._event(WayWritten("way-1", ROOT, 960, 1.5, 12.5), spool, "")
+    assert isinstance(made, WayMade)
+    assert one.library.store.holds(made.artifact)
+    assert (made.after, made.tokens, made.norm, made.elapsed_s) == (ROOT, 960, 1.5, 12.5)

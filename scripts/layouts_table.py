@@ -109,7 +109,7 @@ M islands; a wire carries B bytes/s at a round trip of r.
 |---|---|
 | alone | `T / v` |
 | all-reduce | `T / sum(v) + 2(N-1) x (4 P / (N B) + r)`, over the slowest hop of the best ring |
-| islands | `t + s / H`: `t` a step within, `s = 2 x ((M-1)/M x P / B + r)` an exchange |
+| islands | `t + s / H`: `t` a step within, `s = (M-1) x P / B + r` an exchange |
 
 - All share a step by speed. Within islands `t = (T + sum(v x a)) / sum(v)`, where `a` is the
   island's own all-reduce.

@@ -26,6 +26,7 @@ from jupiterd.cluster.sync_time import (
     all_reduce_s,
     computed_share,
     exchange_s,
+    exchanged_bytes,
     inner_steps,
 )
 from jupiterd.ids import NodeId
@@ -264,7 +265,7 @@ def _wires_between(fleet: Fleet, job: Job, islands: Sequence[Island]) -> list[Wi
     return [
         min(
             (fleet.wire(a, b) for a in one.nodes for b in other.nodes),
-            key=lambda wire: wire.time_s(job.parameters / len(islands)),
+            key=lambda wire: wire.time_s(exchanged_bytes(job.parameters, len(islands))),
         )
         for one, other in combinations(islands, 2)
     ]

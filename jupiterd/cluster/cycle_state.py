@@ -246,9 +246,10 @@ class CycleState:
         """
         return sum(judged != candidate for _, judged in self._verdicts.facts)
 
-    def outer_line(self) -> Mapping[str, OuterStepTaken]:
-        """Return the outer steps that count, by their hashes, from the first to the last."""
-        return outer_line(self._outer_steps.facts)
+    def outer_line(self, round_number: int = 1) -> Mapping[str, OuterStepTaken]:
+        """Return a round's outer steps that count, by their hashes, from the first to the last."""
+        taken = self._outer_steps.facts.items()
+        return outer_line({key: fact for key, fact in taken if fact.round == round_number})
 
     @property
     def open_epochs(self) -> tuple[EpochOpened, ...]:

@@ -178,7 +178,9 @@ class TrainingStarted:
     """Everything else that was asked for, see `cycle.run_settings`."""
     started_at: str
     parent: str = ""
-    """The run of which this one trains an island, or empty."""
+    """The run, or the cycle, of which this one trains an island, or empty."""
+    parent_round: int = 1
+    """Of the cycle."""
 
 
 @dataclass(frozen=True)
@@ -308,9 +310,9 @@ class OuterStepTaken:
 
     VERSION: ClassVar[int] = 1
     cycle: CycleId
-    """The run whose islands they are."""
+    """The run, or the cycle, whose islands they are."""
     number: int
-    """Outer steps taken since the run began, this one among them; 0 for the beginning."""
+    """Outer steps taken since its round began, this one among them; 0 for the beginning."""
     parent: str
     """Hash of the fact of the step before, or empty."""
     islands: tuple[CycleId, ...]
@@ -337,6 +339,8 @@ class OuterStepTaken:
     """Those that came back, and weren't given out again."""
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     """Island -> why its way doesn't count."""
+    round: int = 1
+    """Of a cycle; each begins anew."""
 
 
 @dataclass(frozen=True)

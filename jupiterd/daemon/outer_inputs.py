@@ -50,9 +50,10 @@ class OuterInputs:
 
         params: of the rank's order
         """
-        run, island = CycleId(params[PARAM]["run"]), CycleId(params[PARAM]["island"])
+        told = params[PARAM]
+        run, island, round_number = CycleId(told["run"]), CycleId(told["island"]), told["round"]
         try:
-            step, fact = await self._found(run, after)
+            step, fact = await self._found(run, round_number, after)
             paths = await self._fetched(fact)
         except (JupiterError, TimeoutError) as error:
             reason = str(error) or f"its ways couldn't be fetched within {AWAY_S:g} s"
@@ -63,14 +64,16 @@ class OuterInputs:
         else:
             hand_in(_arrived(after, step, fact, island, paths))
 
-    async def _found(self, run: CycleId, after: str) -> tuple[str, OuterStepTaken]:
+    async def _found(
+        self, run: CycleId, round_number: int, after: str
+    ) -> tuple[str, OuterStepTaken]:
         """Return the next step on the line, with its name.
 
         Raises:
             ConflictError: another line than that of `after` counts.
         """
         while True:
-            version, line = self._journal.version, self._line(run)
+            version, line = self._journal.version, self._line(run, round_number)
             if found := _next(line, after):
                 return found
             is_on_it = not after or after in line
@@ -80,9 +83,9 @@ class OuterInputs:
             except TimeoutError as error:
                 raise ConflictError("the other islands went on without this one") from error
 
-    def _line(self, run: CycleId) -> Steps:
+    def _line(self, run: CycleId, round_number: int) -> Steps:
         cycle = self._journal.state.cycles.get(run)
-        return {} if cycle is None else cycle.outer_line()
+        return {} if cycle is None else cycle.outer_line(round_number)
 
     async def _fetched(self, fact: OuterStepTaken) -> list[str]:
         """Return the folders of a step's ways; whoever has one may be away for a while.

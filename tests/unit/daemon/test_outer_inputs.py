@@ -19,7 +19,7 @@ from tests.unit.cluster.building import CYCLE, outer_step
 from tests.unit.daemon.two_nodes import serving, unite, until
 
 ISLAND = CycleId("e" * 16)
-PARAMS = {"island": {"run": CYCLE, "island": ISLAND, "kind": "int8"}}
+PARAMS = {"island": {"run": CYCLE, "island": ISLAND, "round": 1, "kind": "int8"}}
 BEGINNING = replace(outer_step(0), islands=(), ways=(), tokens=())
 ROOT = fact_hash(BEGINNING)
 

@@ -1,6 +1,6 @@
 """Where Jupiter keeps its state on this machine, and where its own files lie.
 
-Owns the rule for the state folder, the name of the control socket, and finding `config/`.
+Owns the rule for the state folder, the names of the sockets, and finding `config/`.
 Doesn't know what is in any of them.
 """
 
@@ -16,6 +16,9 @@ STATE_DIR_VARIABLE = "JUPITER_STATE_DIR"
 
 CONTROL_SOCKET = "control.sock"
 """The unix socket inside the state folder on which jupiterd listens for jupiterctl."""
+
+QUESTION_SOCKET = "question.sock"
+"""The one beside it for whoever only asks for a document (see `question_lines`)."""
 
 CURVES = Path("logs", "curves")
 """Inside the state folder, a folder for each run by the first eight digits of its id."""

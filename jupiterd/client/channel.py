@@ -21,13 +21,8 @@ import grpc.aio
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import JupiterError
 from jupiterd.failures import CODE_KEY, from_rpc
+from jupiterd.question_lines import ANSWER_TIMEOUT_S, MAX_ANSWER_BYTES, Document
 from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
-
-Document = Mapping[str, Any]
-"""One document of the schema jupiter/v1, as decoded JSON."""
-
-STATUS_TIMEOUT_S = 10.0
-"""A daemon that is alive answers in milliseconds; busy ones get a little longer."""
 
 EXECUTE_TIMEOUT_S = 30.0
 """A command may have to wait for an election and for a second copy of its entry."""
@@ -39,7 +34,7 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 2000),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
-    ("grpc.max_receive_message_length", 16 << 20),
+    ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
 )
 
 WatchCall = grpc.aio.UnaryStreamCall[control_pb2.WatchRequest, control_pb2.WatchEvent]
@@ -74,13 +69,15 @@ class ControlChannel:
     async def status(self, noun: str) -> Document:
         """Return the daemon's document about `noun`: `status` or `cycle`.
 
+        For a program that holds the channel anyway; one that only asks takes `answer_to`.
+
         Raises:
             DaemonUnreachableError: nobody answers.
             JupiterError: what the daemon answered instead.
         """
         with self.translated():
             reply = await self._stub.Status(
-                control_pb2.StatusRequest(noun=noun), timeout=STATUS_TIMEOUT_S
+                control_pb2.StatusRequest(noun=noun), timeout=ANSWER_TIMEOUT_S
             )
         return decoded(reply)
 
@@ -121,10 +118,9 @@ class ControlChannel:
 
             return unreachable(self.state_dir)
         if not has_code and error.code() in {grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL}:
-            return JupiterError(
-                f"jupiterd failed: {error.details()}",
-                f"read its log: {self.state_dir / 'logs'}",
-            )
+            from jupiterd.client.reachability import failed
+
+            return failed(self.state_dir, error.details() or "")
         return from_rpc(error, "jupiterd")
 
 

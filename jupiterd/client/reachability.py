@@ -1,4 +1,4 @@
-"""Why no daemon answers on a control socket, in words, and how to start one.
+"""Why no daemon answers on a control socket, or none of use, in words, and what to do.
 
 Owns the sentences. Doesn't know channels or calls.
 """
@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from jupiterd.client.socket_path import SocketPath
-from jupiterd.errors import DaemonUnreachableError
+from jupiterd.errors import DaemonUnreachableError, JupiterError
 from jupiterd.locations import CONTROL_SOCKET, default_state_dir
 
 
@@ -19,6 +19,11 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
         f"no jupiterd answers on {state_dir / CONTROL_SOCKET}: {_reason(state_dir)}",
         f"start it with: {start_command(state_dir)}",
     )
+
+
+def failed(state_dir: Path, reason: str) -> JupiterError:
+    """Return the error of a daemon that answers, and has met a mistake of its own."""
+    return JupiterError(f"jupiterd failed: {reason}", f"read its log: {state_dir / 'logs'}")
 
 
 def start_command(state_dir: Path) -> str:

@@ -1,4 +1,4 @@
-"""A path to the control socket that the operating system accepts.
+"""A path to a socket of the daemon that the operating system accepts.
 
 Owns the way round the limit on unix socket paths. Doesn't know who talks over the socket.
 """
@@ -19,15 +19,15 @@ SHORT_FOLDER = "/tmp"  # noqa: S108 - a private folder is made in it, because it
 
 
 class SocketPath:
-    """The way to a daemon's control socket; a context, because a long path needs a link.
+    """The way to a socket of a daemon; a context, because a long path needs a link.
 
     Sockets refuse paths of more than about a hundred bytes, whatever the file system takes. A link
     to the folder, in a private folder of a short name, leads round that without a change of the
     process's working folder, which belongs to everybody.
     """
 
-    def __init__(self, state_dir: Path) -> None:
-        self.socket = state_dir / CONTROL_SOCKET
+    def __init__(self, state_dir: Path, name: str = CONTROL_SOCKET) -> None:
+        self.socket = state_dir / name
         self._cleanup = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -41,7 +41,7 @@ class SocketPath:
             )
             link = Path(folder) / "s"
             link.symlink_to(self.socket.parent)
-            self.short = link / CONTROL_SOCKET
+            self.short = link / self.socket.name
         return self
 
     def __exit__(

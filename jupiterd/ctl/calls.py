@@ -1,18 +1,28 @@
 """One question or command to the daemon, for commands that need no stream.
 
-Owns the event loop of such a call. Doesn't know what is asked.
+Owns which way it goes, and the event loop of a call over gRPC, which is imported for that alone.
+Doesn't know what is asked.
 """
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jupiterd.client.channel import EXECUTE_TIMEOUT_S, ControlChannel, Document
+from jupiterd.client.question import answer_to
+from jupiterd.question_lines import Document
 
 
 def ask(state_dir: Path, noun: str) -> Document:
     """Return the daemon's document about `noun`."""
+    found = answer_to(noun, state_dir)
+    return _ask_over_grpc(state_dir, noun) if found is None else found
+
+
+def _ask_over_grpc(state_dir: Path, noun: str) -> Document:
+    """Ask as daemons before the question socket are asked, or find out why none answers."""
+    import asyncio
+
+    from jupiterd.client.channel import ControlChannel
 
     async def call() -> Document:
         async with ControlChannel(state_dir) as channel:
@@ -25,12 +35,15 @@ def order(
     state_dir: Path,
     verb: str,
     arguments: Mapping[str, Any],
-    timeout_s: float = EXECUTE_TIMEOUT_S,
+    timeout_s: float | None = None,
 ) -> Document:
     """Have the daemon do `verb`; return what came of it."""
+    import asyncio
+
+    from jupiterd.client.channel import EXECUTE_TIMEOUT_S, ControlChannel
 
     async def call() -> Document:
         async with ControlChannel(state_dir) as channel:
-            return await channel.execute(verb, arguments, timeout_s)
+            return await channel.execute(verb, arguments, timeout_s or EXECUTE_TIMEOUT_S)
 
     return asyncio.run(call())

@@ -6,18 +6,15 @@ Owns the socket and the three calls. Doesn't know what the documents mean.
 import asyncio
 import json
 import logging
-import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 
-from jupiterd.daemon.branches_document import branches_document
-from jupiterd.daemon.run_documents import audit_document, data_document, train_document
+from jupiterd.daemon.documents import Document, document_of
 from jupiterd.daemon.script_launch import passed_on
-from jupiterd.daemon.status_document import cycle_status_document, status_document
-from jupiterd.errors import JupiterError, NotFoundError, UsageError
+from jupiterd.errors import JupiterError, UsageError
 from jupiterd.failures import abort
 from jupiterd.rpc import control_pb2, control_pb2_grpc, script_pb2
 
@@ -29,8 +26,6 @@ log = logging.getLogger(__name__)
 DELTA_S = 0.5
 BEATS_PER_HEARTBEAT = 2
 
-
-Document = dict[str, Any]
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
@@ -39,20 +34,6 @@ class ControlService(control_pb2_grpc.ControlServicer):
 
     def __init__(self, node: "Node") -> None:
         self._node = node
-        self._nouns: dict[str, Callable[[Node, str], Document]] = {
-            "status": lambda node, _: status_document(node),
-            "cycle": cycle_status_document,
-            "train": train_document,
-            "data": data_document,
-            "branches": lambda node, _: branches_document(node),
-        }
-        """Noun -> its document; `cycle/ID` asks for a certain one."""
-        self._slow_nouns: dict[str, Callable[[Node, str], Awaitable[Document]]] = {
-            "audit": audit_document,
-            "why": _why_document,
-            "export": _export_document,
-        }
-        """The same of documents that are read from the disk."""
 
     async def Status(
         self, request: control_pb2.StatusRequest, context: Context
@@ -107,39 +88,17 @@ class ControlService(control_pb2_grpc.ControlServicer):
             raise
 
     async def _document(self, noun: str, context: Context) -> Document:
-        kind, _, subject = noun.partition("/")
-        if kind not in self._nouns and kind not in self._slow_nouns:
-            await abort(context, NotFoundError(f"there is no document called {noun}"))
         try:
-            if kind in self._slow_nouns:
-                return await self._slow_nouns[kind](self._node, subject)
-            return self._nouns[kind](self._node, subject)
+            return await document_of(self._node, noun)
         except JupiterError as error:
             await abort(context, error)
             raise
 
 
-async def _why_document(node: "Node", wanted: str) -> Document:
-    from jupiterd.daemon.why_document import why_document  # its libraries take memory, idle or not
-
-    return await why_document(node, wanted)
-
-
-async def _export_document(node: "Node", wanted: str) -> Document:
-    from jupiterd.daemon.export_document import export_document
-
-    return await export_document(node, wanted)
-
-
 async def serve_control(node: "Node") -> grpc.aio.Server:
-    """Listen on the control socket of the node's state folder.
-
-    The socket is bound by a relative path, because unix sockets refuse long ones: the daemon's
-    working folder is its state folder.
-    """
+    """Listen on the control socket of the node's state folder, the working folder."""
     socket = node.state_dir.control_socket
     socket.unlink(missing_ok=True)
-    os.chdir(socket.parent)
     server = grpc.aio.server()
     control_pb2_grpc.add_ControlServicer_to_server(ControlService(node), server)
     server.add_insecure_port(f"unix:{socket.name}")

@@ -16,11 +16,11 @@ from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commands import Commands
 from jupiterd.daemon.conductors import Founding
-from jupiterd.daemon.control_service import serve_control
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.exchange import Exchange
 from jupiterd.daemon.exports import Exports
 from jupiterd.daemon.finding import discovery_of
+from jupiterd.daemon.front_ends import answering_front_ends
 from jupiterd.daemon.greeter import Greeter
 from jupiterd.daemon.holder import Holder
 from jupiterd.daemon.journal import Journal
@@ -138,11 +138,10 @@ class Node:
         """
         server = self._make_server()
         self.outlook.port = self.greeter.joining.port = await server.start()
-        control = await serve_control(self)
         try:
-            await self._serve()
+            async with answering_front_ends(self, self._group):
+                await self._serve()
         finally:
-            await control.stop(0.2)
             await server.stop(STOP_GRACE_S)
 
     async def _serve(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from jupiterd.errors import StateDirError
-from jupiterd.locations import CURVES
+from jupiterd.locations import CONTROL_SOCKET, CURVES, QUESTION_SOCKET
 
 SCHEMA = 1
 """The layout's number, in the file VERSION."""
@@ -31,7 +31,8 @@ class StateDir:
         self.logs = root / "logs"
         self.curves = root / CURVES
         self.peers = root / "peers.json"
-        self.control_socket = root / "control.sock"
+        self.control_socket = root / CONTROL_SOCKET
+        self.question_socket = root / QUESTION_SOCKET
 
     @classmethod
     def open(cls, root: Path) -> Self:
@@ -56,6 +57,13 @@ class StateDir:
             reason = error.strerror or str(error)
             raise StateDirError(f"the state folder {root} can't be written: {reason}") from error
         return state
+
+    def enter(self) -> None:
+        """Make it the process's working folder.
+
+        Sockets are bound in it by relative paths, because unix sockets refuse long ones.
+        """
+        os.chdir(self.root)
 
     def empty_spool(self) -> None:
         """Throw away what a daemon that was killed left half done."""

@@ -1,20 +1,25 @@
-"""A scripted daemon on a unix socket, and jupiterctl run against it."""
+"""A scripted daemon on the unix sockets of a state folder, and jupiterctl run against it."""
 
+import asyncio
 import json
 import os
 import queue
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent import futures
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from jupiterd.ctl.main import run
+from jupiterd.daemon.question_socket import question_socket
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.failures import CODE_KEY, HINT_KEY
+from jupiterd.locations import CONTROL_SOCKET, QUESTION_SOCKET
 from jupiterd.rpc import control_pb2, control_pb2_grpc
 from tests.unit.ctl.documents import STATUS, cycle
 
@@ -27,7 +32,7 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
 
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = state_dir
-        self.documents: dict[str, object] = {
+        self.documents: dict[str, dict] = {
             "status": STATUS,
             "cycle": {"schema": "jupiter/v1", "cycle": cycle()},
         }
@@ -38,6 +43,12 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
         self.refusals: dict[str, JupiterError] = {}
         self.executed: list[tuple[str, dict]] = []
         self.watched: queue.SimpleQueue[dict | None] = queue.SimpleQueue()
+
+    async def document(self, noun: str) -> dict:
+        """Answer as on the question socket."""
+        if self.failure is not None:
+            raise self.failure
+        return self.documents[noun.partition("/")[0]]
 
     def Status(self, request, context):  # noqa: N802 - gRPC's name
         self._fail(context)
@@ -69,12 +80,29 @@ def state_dir() -> Iterator[Path]:
 
 
 @pytest.fixture
-def daemon(state_dir: Path) -> Iterator[ScriptedDaemon]:
+def daemon(older_daemon: ScriptedDaemon) -> Iterator[ScriptedDaemon]:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(_answering_questions(older_daemon)),
+    ):
+        yield older_daemon
+
+
+@asynccontextmanager
+async def _answering_questions(daemon: ScriptedDaemon) -> AsyncGenerator[None]:
+    path = daemon.state_dir / QUESTION_SOCKET
+    async with asyncio.TaskGroup() as group, question_socket(path, daemon.document, group):
+        yield
+
+
+@pytest.fixture
+def older_daemon(state_dir: Path) -> Iterator[ScriptedDaemon]:
+    """One that is asked over gRPC alone."""
     with futures.ThreadPoolExecutor(THREADS) as pool:
         server = grpc.server(pool)
         scripted = ScriptedDaemon(state_dir)
         control_pb2_grpc.add_ControlServicer_to_server(scripted, server)
-        assert server.add_insecure_port(f"unix:{state_dir}/control.sock")
+        assert server.add_insecure_port(f"unix:{state_dir}/{CONTROL_SOCKET}")
         server.start()
         yield scripted
         for _ in range(THREADS):  # a client that connected again has left its first watch waiting

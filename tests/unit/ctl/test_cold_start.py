@@ -12,11 +12,11 @@ TRIES = 20
 HEAVY = ("grpc", "google", "pydantic", "msgpack", "ruamel", "asyncio", "textual", "torch", "numpy")
 
 NEEDLESS = (
-    "bz2", "lzma", "random", "shlex", "shutil", "tempfile",
-    "cryptography", "msgpack", "numpy", "pydantic", "ruamel", "textual", "torch", "zeroconf",
-    "jupiterd.client.reachability", "jupiterd.ctl.data_lines", "jupiterd.ctl.data_source",
+    *HEAVY, "bz2", "lzma", "logging", "random", "shlex", "shutil", "ssl", "subprocess", "tempfile",
+    "cryptography", "zeroconf", "jupiterd.client.channel", "jupiterd.client.reachability",
+    "jupiterd.ctl.data_lines", "jupiterd.ctl.data_source",
 )  # fmt: skip
-"""What a question that is answered has no use for. gRPC itself imports asyncio and logging."""
+"""What a question that is answered has no use for."""
 
 
 def _seconds(*arguments: str) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 import jupiterd
 from jupiterd.ctl.main import COMMANDS, run
-from jupiterd.errors import ExitCode
+from jupiterd.errors import ConflictError, ExitCode
 from tests.unit.ctl.documents import STATUS
 
 CTL = (sys.executable, "-m", "jupiterd.ctl.main")
@@ -68,6 +68,16 @@ def test_without_a_daemon_the_socket_and_the_way_to_start_one_are_named(ctl, sta
     assert (ran.exit_code, ran.out) == (3, "")
     assert f"{state_dir}/control.sock" in ran.err
     assert ran.err.endswith(f"hint: start it with: jupiterd --state-dir {state_dir}\n")
+
+
+def test_a_daemon_from_before_the_question_socket_is_asked_all_the_same(older_daemon, ctl, golden):
+    golden("status.txt", ctl("status").out)
+    older_daemon.failure = ConflictError("a cycle is running", "jupiterctl cycle stop")
+    ran = ctl("status")
+    assert (ran.exit_code, ran.err) == (
+        7,
+        "jupiterctl: error: a cycle is running\n\nhint: jupiterctl cycle stop\n",
+    )
 
 
 def test_the_flag_wins_over_the_environment(ctl, state_dir):

@@ -1,0 +1,61 @@
+"""The documents that front ends ask for, by name.
+
+Owns the names. Doesn't know what the documents say, or how a question came here.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.daemon.branches_document import branches_document
+from jupiterd.daemon.run_documents import audit_document, data_document, train_document
+from jupiterd.daemon.status_document import cycle_status_document, status_document
+from jupiterd.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+Document = dict[str, Any]
+
+
+async def document_of(node: "Node", noun: str) -> Document:
+    """Return a document as it is now; `cycle/ID` asks for that of a certain cycle.
+
+    Raises:
+        NotFoundError: there is no document of that name.
+        JupiterError: why it can't be had.
+    """
+    kind, _, subject = noun.partition("/")
+    if kind in _SLOW:
+        return await _SLOW[kind](node, subject)
+    if kind in _QUICK:
+        return _QUICK[kind](node, subject)
+    raise NotFoundError(f"there is no document called {noun}")
+
+
+async def _why_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.why_document import why_document  # its libraries take memory, idle or not
+
+    return await why_document(node, wanted)
+
+
+async def _export_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.export_document import export_document
+
+    return await export_document(node, wanted)
+
+
+_QUICK: Mapping[str, Callable[["Node", str], Document]] = {
+    "status": lambda node, _: status_document(node),
+    "cycle": cycle_status_document,
+    "train": train_document,
+    "data": data_document,
+    "branches": lambda node, _: branches_document(node),
+}
+"""Noun -> its document, out of what the daemon holds in memory."""
+
+_SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
+    "audit": audit_document,
+    "why": _why_document,
+    "export": _export_document,
+}
+"""The same of documents that are read from the disk."""

@@ -43,7 +43,8 @@ def question_line(noun: str) -> bytes:
 def too_long() -> TooLargeError:
     """Return the error of a question that is over the bound."""
     return TooLargeError(
-        f"a question may have {MAX_QUESTION_BYTES:,} bytes", "ask for something by its id or name"
+        f"a question may have at most {MAX_QUESTION_BYTES:,} bytes",
+        "ask for something by its id or name",
     )
 
 

@@ -89,6 +89,8 @@ class OuterStepArrived:
     """Theirs, see `cycle.positions`."""
     reason: str = ""
     """Why it won't come."""
+    is_counted: bool = True
+    """This island's own way is among those that are merged."""
 
 
 @dataclass(frozen=True)

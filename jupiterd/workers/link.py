@@ -25,6 +25,7 @@ from jupiterd.frames import (
     FrameReader,
     InputArrived,
     KeepState,
+    OuterStepArrived,
     Progressed,
     RankStuck,
     RunTask,
@@ -58,6 +59,8 @@ class Task:
         self._keeping = threading.Lock()
         self._arriving = threading.Condition()
         self._arrived: dict[str, InputArrived] = {}
+        self._outer_steps: dict[str, OuterStepArrived] = {}
+        """By the step before."""
         self._last_progress_s = float("-inf")
         self.keep: Callable[[int], StateKept] = lambda _: StateKept()
         """Writes down the last finished step, if it is a later one than that; any thread calls."""
@@ -95,6 +98,19 @@ class Task:
         if found is not None and not found.path:
             raise StateNotFetchedError(found.reason)
         return None if found is None else Path(found.path)
+
+    def outer_step(self, after: str, wait_s: float = 0.0) -> OuterStepArrived | None:
+        """Return the islands' outer step after that one, waiting so long for it; None: not yet.
+
+        Raises:
+            StateNotFetchedError: it won't come.
+        """
+        with self._arriving:
+            self._arriving.wait_for(lambda: after in self._outer_steps, wait_s)
+            found = self._outer_steps.get(after)
+        if found is not None and not found.step:
+            raise StateNotFetchedError(found.reason)
+        return found
 
     def progress(self, done: int, total: int, unit: str, **values: float) -> None:
         """Tell how far the work is (total 0: nobody knows); all but the last are thinned out."""
@@ -169,6 +185,10 @@ class Task:
             case InputArrived(name):
                 with self._arriving:
                     self._arrived[name] = frame
+                    self._arriving.notify_all()
+            case OuterStepArrived(after):
+                with self._arriving:
+                    self._outer_steps = {after: frame}  # each is asked for after the one before
                     self._arriving.notify_all()
             case KeepState(after_step):
                 with self._keeping:

@@ -1,13 +1,12 @@
 """Numbers in int8, in blocks that have a scale each.
 
-Owns the rounding, and where a vector may be cut. Doesn't know what the numbers are.
+Owns the rounding. Doesn't know what the numbers are.
 
 A block's scale is its largest magnitude over 127; numbers are rounded to nearest, ties to even
 (block-wise absmax: Dettmers et al., 2110.02861). Division, rounding and products are single IEEE
 operations, the same on every machine.
 """
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,11 +47,9 @@ def rounded(numbers: Vector) -> Blocks:
     return Blocks(np.clip(levels, -LEVELS, LEVELS).astype(np.int8), scales)
 
 
-def cuts(size: int, parts: int) -> list[slice]:
-    """Return a vector's parts, which differ by a block at most and cut none."""
-    blocks = -(-size // BLOCK)
-    edges = [min(size, blocks * part // parts * BLOCK) for part in range(parts + 1)]
-    return [slice(first, end) for first, end in itertools.pairwise(edges)]
+def blocks_of(size: int) -> int:
+    """Return how many blocks a vector of that length has."""
+    return -(-size // BLOCK)
 
 
 def _spread(of_blocks: Vector, size: int) -> Vector:

@@ -1,4 +1,4 @@
-"""The outer step: what all islands do with the merged way of all.
+"""The outer step: what all islands do with the ways of all.
 
 Owns the arithmetic of merging and stepping. Doesn't know islands, wires or models.
 
@@ -7,8 +7,9 @@ is the same with a momentum of 0 and a rate of 1. Products and sums are operatio
 fused ones round differently, and not every machine has them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -39,27 +40,16 @@ class OuterSettings:
 AVERAGE = OuterSettings(rate=1.0, momentum=0.0)
 
 
-def mean_way(ways: Sequence[Vector], tokens: Sequence[int]) -> Vector:
-    """Return the mean of the islands' ways in this order, each as weighty as its tokens."""
-    total = sum(tokens)
-    mean = np.zeros_like(ways[0])
-    for way, trained in zip(ways, tokens, strict=True):
-        mean += _times(way, trained / total)
-    return mean
-
-
-@dataclass
+@dataclass(frozen=True)
 class OuterState:
     """What the outer loop carries from round to round, the same on every island."""
 
     weights: Vector
     """Where the round began."""
     momentum: Vector
-    round: int = 0
-    """Outer steps taken."""
 
     @classmethod
-    def at(cls, weights: Vector) -> "OuterState":
+    def at(cls, weights: Vector) -> Self:
         """Begin with these weights."""
         return cls(weights, np.zeros_like(weights))
 
@@ -67,12 +57,21 @@ class OuterState:
         """Return the way from these weights back to the round's start: a gradient, as it were."""
         return self.weights - weights
 
-    def step(self, mean: Vector, settings: OuterSettings) -> None:
-        """Take the outer step along the merged way."""
-        self.momentum = _times(self.momentum, settings.momentum) + mean
-        ahead = _times(self.momentum, settings.momentum) + mean
-        self.weights = self.weights - _times(ahead, settings.rate)
-        self.round += 1
+    def after(
+        self, ways: Iterable[Vector], tokens: Sequence[int], settings: OuterSettings
+    ) -> "OuterState":
+        """Return what follows the islands' ways, in this order, each as weighty as its tokens.
+
+        They are asked for one at a time. Where there are none, nothing follows.
+        """
+        if not tokens:
+            return self
+        mean, total = np.zeros_like(self.weights), sum(tokens)
+        for way, trained in zip(ways, tokens, strict=True):
+            mean += _times(way, trained / total)
+        momentum = _times(self.momentum, settings.momentum) + mean
+        ahead = _times(momentum, settings.momentum) + mean
+        return OuterState(self.weights - _times(ahead, settings.rate), momentum)
 
 
 def _times(vector: Vector, factor: float) -> Vector:

@@ -36,16 +36,16 @@ class Packed(Protocol):
 class Halves:
     """A vector in bf16: the upper halves of its numbers."""
 
-    numbers: NDArray[np.uint16]
+    halves: NDArray[np.uint16]
 
     @property
     def size_bytes(self) -> int:
         """Return how much of it goes over the wire."""
-        return self.numbers.nbytes
+        return self.halves.nbytes
 
     def restored(self) -> Vector:
         """Return the numbers, the same on every machine."""
-        return (self.numbers.astype(np.uint32) << 16).view(np.float32)
+        return (self.halves.astype(np.uint32) << 16).view(np.float32)
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,30 @@ PACKERS: Mapping[Kind, Callable[[Vector], Packed]] = {
 
 
 class Packer:
-    """Packs vector after vector of one length; what one lost goes with the next."""
+    """Packs vector after vector of one length; what those that count have lost goes with the next.
 
-    def __init__(self, size: int, kind: Kind = "int8") -> None:
+    residual: what hasn't been sent yet, of what was packed elsewhere
+    """
+
+    def __init__(self, size: int, kind: Kind = "int8", residual: Vector | None = None) -> None:
         self._pack = PACKERS[kind]
-        self.residual: Vector = np.zeros(size, np.float32)
+        self._nothing = np.zeros(size, np.float32)
+        self.residual: Vector = self._nothing if residual is None else residual
         """What hasn't been sent yet; part of what a checkpoint needs."""
+        self._left: Vector | None = None
 
     def packed(self, numbers: Vector) -> Packed:
-        """Return the numbers and what is left of those before."""
+        """Return the numbers and what is left of those before; nothing has changed by it yet."""
         wanted = numbers + self.residual
         sent = self._pack(wanted)
-        self.residual = wanted - sent.restored()
+        self._left = wanted - sent.restored()
         return sent
+
+    def ended(self, *, is_counted: bool) -> None:
+        """Take in whether what was packed counts.
+
+        Where another process has packed it, nothing is known to be left of it.
+        """
+        if is_counted:
+            self.residual = self._nothing if self._left is None else self._left
+        self._left = None

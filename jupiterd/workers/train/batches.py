@@ -5,13 +5,15 @@ global batch of a step depends on nothing but the manifest, the seed and the cur
 ranks.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jupiterd.cycle.positions import Range, split
 from jupiterd.cycle.shares import Shares, equal_shares
 from jupiterd.workers.data.document_masks import documents_of_inputs
 from jupiterd.workers.data.shards import ShardSet
@@ -32,28 +34,51 @@ class Batches:
     world_size: int = 1
     documents_apart: bool = False
     """No token sees another document than its own."""
+    first_step: int = 0
+    """The step whose batch stands first in the positions."""
+    positions: Sequence[Range] | None = None
+    """Of the order, as far as they are trained on; None: all of them."""
+
+    def through(self, positions: Sequence[Range], first_step: int, batch_sequences: int) -> Self:
+        """Return the batches of a stretch of steps from that one on, at these positions alone."""
+        return replace(
+            self, positions=positions, first_step=first_step, batch_sequences=batch_sequences
+        )
+
+    def of_step(self, step: int, shares: Shares) -> Iterator[MicroBatch]:
+        """Yield the micro batches of this rank's part in a step."""
+        return self.at((step - self.first_step) * self.batch_sequences, shares)
 
     def at(self, cursor: int, shares: Shares | None = None) -> Iterator[MicroBatch]:
         """Yield the micro batches of this rank's part.
 
-        The global batch begins at position `cursor` of the order; ranks take consecutive slices, as
-        long as `shares` says, or equal ones.
+        The global batch begins at index `cursor` of the positions; ranks take consecutive slices,
+        as long as `shares` says, or equal ones.
         """
         shares = shares or equal_shares(self.batch_sequences, self.world_size)
         first = sum(shares[: self.rank])
-        numbers = self._order.at(cursor + first, shares[self.rank])
+        numbers = self._numbers(cursor + first, shares[self.rank])
         tokens, documents = self.shards.sequences_at(numbers), self._documents(numbers)
         for start in range(0, len(numbers), self.micro_batch_sequences):
             part = slice(start, start + self.micro_batch_sequences)
             bounds = None if documents is None else documents[part]
             yield MicroBatch(tokens[part, :-1], tokens[part, 1:], bounds)
 
-    @cached_property
-    def _order(self) -> Order:
-        return Order(self.shards.sequences, self.seed)
+    def _numbers(self, first: int, count: int) -> NDArray[np.int64]:
+        """Return the sequences at so many of the positions."""
+        order = _order_of(self.shards.sequences, self.seed)
+        if self.positions is None:
+            return order.at(first, count)
+        _, ranges = split(self.positions, (first, count))
+        return np.concatenate([order.at(start, end - start) for start, end in ranges])
 
     def _documents(self, numbers: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the document of each input, where they are kept apart."""
         if not self.documents_apart:
             return None
         return documents_of_inputs(self.shards.documents_at(numbers))
+
+
+@lru_cache(maxsize=1)
+def _order_of(sequences: int, seed: str) -> Order:
+    return Order(sequences, seed)

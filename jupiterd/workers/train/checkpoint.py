@@ -7,6 +7,7 @@ Hugging Face folder of the same architecture.
     config.json, generation_config.json, model.safetensors, the tokenizer's files
     training_state/state.json            step, tokens, cursor, round, hashes, generator state
     training_state/optimizer.safetensors what the optimizer keeps, by kind and parameter's name
+    training_state/outer.safetensors     of an island: what the outer loop keeps, in the same way
 """
 
 import json
@@ -32,6 +33,7 @@ from jupiterd.workers.train.tensor_file import (
 STATE_DIR = "training_state"
 STATE_FILE = "state.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
+OUTER_FILE = "outer.safetensors"
 
 _COMPARED = (
     "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "rope_theta",
@@ -61,6 +63,15 @@ class TrainingState:
     model_hash: str
     rng: str
     """torch's CPU generator, as hex digits; empty where MLX wrote it."""
+    outer: Mapping[str, Any] | None = None
+    """Of an island: its order since the last outer step, see `RoundOrder`."""
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it as the file has it."""
+        plain = asdict(self)
+        if self.outer is None:
+            del plain["outer"]
+        return plain
 
 
 @dataclass(frozen=True)
@@ -71,11 +82,13 @@ class Snapshot:
     weights: Tensors
     moments: Tensors
     state: TrainingState
+    outer: Tensors | None = None
+    """Of an island: what its outer loop keeps."""
 
 
-def snapshot(engine: Engine, state: TrainingState) -> Snapshot:
+def snapshot(engine: Engine, state: TrainingState, outer: Tensors | None = None) -> Snapshot:
     """Copy what the engine has now; nothing may change it meanwhile."""
-    return Snapshot(engine.config, engine.weights(), engine.moments(), state)
+    return Snapshot(engine.config, engine.weights(), engine.moments(), state, outer)
 
 
 def write(taken: Snapshot, folder: Path, tokenizer: Path, *, is_synced: bool = True) -> None:
@@ -99,13 +112,21 @@ def write(taken: Snapshot, folder: Path, tokenizer: Path, *, is_synced: bool = T
 
 
 def _fill(draft: Path, taken: Snapshot, tokenizer: Path) -> None:
-    (draft / STATE_DIR).mkdir(parents=True)
-    _copy_tokenizer(tokenizer, draft)
-    _write_json(draft / "config.json", config_fields(taken.config))
-    _write_json(draft / "generation_config.json", generation_fields(taken.config))
-    save_tensors(taken.weights, draft / WEIGHTS_FILE)
+    write_model(draft, taken.config, taken.weights, tokenizer)
+    (draft / STATE_DIR).mkdir()
     save_tensors(taken.moments, draft / STATE_DIR / OPTIMIZER_FILE)
-    _write_json(draft / STATE_DIR / STATE_FILE, asdict(taken.state))
+    if taken.outer is not None:
+        save_tensors(taken.outer, draft / STATE_DIR / OUTER_FILE)
+    _write_json(draft / STATE_DIR / STATE_FILE, taken.state.to_plain())
+
+
+def write_model(folder: Path, config: PreTrainedConfig, weights: Tensors, tokenizer: Path) -> None:
+    """Write an ordinary model folder, as Hugging Face has them."""
+    folder.mkdir(parents=True)
+    _copy_tokenizer(tokenizer, folder)
+    _write_json(folder / "config.json", config_fields(config))
+    _write_json(folder / "generation_config.json", generation_fields(config))
+    save_tensors(weights, folder / WEIGHTS_FILE)
 
 
 def save_checkpoint(

@@ -110,6 +110,9 @@ class Engine(Protocol):
     updating: Updating
     """Entered around each optimizer update; out of it, the weights are those of a whole step."""
 
+    batch_sequences: int
+    """Of a step, over all ranks: its loss and its gradient are the mean over them."""
+
     computed_s: float
     """How long this rank computed in the last step, waiting for others not counted."""
 
@@ -173,6 +176,14 @@ class Engine(Protocol):
 
     def load_weights(self, weights: Tensors) -> None:
         """Take over weights of the same names and shapes."""
+        ...
+
+    def exact_weights(self) -> Tensors:
+        """Return a copy of the weights with what rounding to bf16 has lost of them."""
+        ...
+
+    def load_exact(self, weights: Tensors) -> None:
+        """Take over weights, and keep what rounding to bf16 loses of them."""
         ...
 
     def moments(self) -> Tensors:

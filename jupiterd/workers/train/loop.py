@@ -28,7 +28,6 @@ class StepDone:
 
     step: int
     """Steps of the round that are done."""
-    cursor: int
     loss: float
     mean_loss: float
     """Over the last WINDOW_STEPS steps."""
@@ -40,7 +39,7 @@ class StepDone:
     shares: Shares
     """How the ranks share the next step."""
     is_last: bool
-    """Nothing follows: the round is done, or a rank was told to stop."""
+    """Nothing follows: the last step is done, or a rank was told to stop."""
     is_complete: bool = True
     """All ranks have the weights of this step; some may still be on their way to them."""
 
@@ -58,22 +57,28 @@ class TrainingLoop:
     """This rank's way to the weights of the others, where it hasn't got them yet."""
     late_ranks: Collection[int] = ()
     """Those that begin without."""
+    end_step: int | None = None
+    """Where it ends; None: with the plan."""
+    shares: Shares | None = None
+    """How the ranks share the first step; None: equally."""
 
     def run(self, first_step: int) -> None:
-        """Train from `first_step` to the end of the plan, or until any rank is told to stop.
+        """Train from `first_step` to the end, or until any rank is told to stop.
 
         Raises:
             LossDivergedError: the loss or the gradient is no longer a number.
         """
-        plan, schedule = self.plan, self.plan.schedule()
+        schedule = self.plan.schedule()
+        end = self.plan.steps if self.end_step is None else self.end_step
         losses: deque[float] = deque(maxlen=WINDOW_STEPS)
         times: deque[float] = deque([time.monotonic()], maxlen=WINDOW_STEPS + 1)
-        ranks, batch = self.engine.world_size, plan.batch_sequences
+        ranks, batch = self.engine.world_size, self.batches.batch_sequences
+        self.engine.batch_sequences = batch
         here = tuple(rank not in self.late_ranks for rank in range(ranks))
-        balance = Balance(batch, shares_among(batch, here))
-        for step in range(first_step, plan.steps):
+        balance = Balance(batch, self.shares or shares_among(batch, here))
+        for step in range(first_step, end):
             learning_rate = schedule.learning_rate(step)
-            part, norm = self._step(step * batch, balance.shares, learning_rate)
+            part, norm = self._step(step, balance.shares, learning_rate)
             parts, stops, rates, arrived = self._told_by_all(part, balance.shares)
             loss, stop = sum(parts), any(stops)
             balance.measured(rates)
@@ -87,28 +92,27 @@ class TrainingLoop:
             self.step_done(
                 StepDone(
                     step=step + 1,
-                    cursor=(step + 1) * batch,
                     loss=loss,
                     mean_loss=sum(losses) / len(losses),
                     learning_rate=learning_rate,
                     grad_norm=norm,
                     tokens_per_s=self._rate(times),
                     shares=balance.shares,
-                    is_last=stop or step + 1 == plan.steps,
+                    is_last=stop or step + 1 == end,
                     is_complete=all(here),
                 )
             )
             if stop:
                 return
 
-    def _step(self, cursor: int, shares: Shares, learning_rate: float) -> tuple[float, float]:
+    def _step(self, step: int, shares: Shares, learning_rate: float) -> tuple[float, float]:
         """Take one step; see `Engine.step`. One without a share takes part all the same."""
         if shares[self.engine.rank]:
-            return self.engine.step(list(self.batches.at(cursor, shares)), learning_rate)
+            return self.engine.step(list(self.batches.of_step(step, shares)), learning_rate)
         if self.late is None:
             raise Bug("a rank that was there in time has no share")
         return self.late.step(
-            [next(self.batches.at(cursor, (1,) * self.engine.world_size))], learning_rate
+            [next(self.batches.of_step(step, (1,) * self.engine.world_size))], learning_rate
         )
 
     def _told_by_all(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
@@ -126,5 +130,5 @@ class TrainingLoop:
         return zip(*self.engine.gather(mine), strict=True)
 
     def _rate(self, times: deque[float]) -> float:
-        tokens = (len(times) - 1) * self.plan.batch_sequences * self.batches.shards.seq_len
+        tokens = (len(times) - 1) * self.batches.batch_sequences * self.batches.shards.seq_len
         return tokens / max(times[-1] - times[0], 1e-9)

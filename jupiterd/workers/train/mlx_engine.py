@@ -61,6 +61,7 @@ class MlxEngine:
         self.platform = f"mlx {version('mlx')} {platform.machine()} {mx.default_device()}"
         self.versions = {"mlx": version("mlx"), "mlx-lm": version("mlx-lm")}
         self.computed_s, self.peak_flops_per_s = 0.0, 0.0
+        self.batch_sequences = plan.batch_sequences
         self.gpus = gpus()
         self.rank, self.world_size = ring.rank, ring.world_size
         self.name = "mlx/ring" if ring.world_size > 1 else "mlx"
@@ -80,6 +81,14 @@ class MlxEngine:
     def load_weights(self, weights: Tensors) -> None:
         """Take over weights of the same names and shapes."""
         self._replace({name: mx.array(weights[name]) for name in self._model.shapes})
+
+    def exact_weights(self) -> Tensors:
+        """Return a copy of the weights: they are never rounded to bf16."""
+        return self.weights()
+
+    def load_exact(self, weights: Tensors) -> None:
+        """Take over weights as they are."""
+        self.load_weights(weights)
 
     def moments(self) -> Tensors:
         """Return a copy of what the optimizer keeps; none before the first step."""
@@ -176,7 +185,7 @@ class MlxEngine:
 
         inputs, targets, documents: int32[sequences, seq_len]
         """
-        global_tokens = self._plan.batch_sequences * inputs.shape[1]
+        global_tokens = self.batch_sequences * inputs.shape[1]
         factor = self.world_size / global_tokens
         return self._model.loss(parameters, inputs, targets, documents) * factor
 

@@ -35,8 +35,9 @@ def run(task: Task) -> TaskFinished:
         else:
             task.store_opened(int(addresses[ring.rank].rpartition(":")[2]))
         ring.form(addresses, task.output_dir)
+    from jupiterd.workers.train.job import read_job
     from jupiterd.workers.train.mlx_engine import MlxEngine, device
-    from jupiterd.workers.train.rank_training import RankTraining, read_job
+    from jupiterd.workers.train.rank_training import RankTraining
 
     note = blas_note(device())
     print(f"rank {ring.rank} of {ring.world_size} on {device()}; {note}")  # noqa: T201 - our log

@@ -4,22 +4,18 @@ Owns putting the parts together: what to start from, when a checkpoint is due, w
 told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
 
 inputs: shards, tokenizer, checkpoint or weights (optional), holdout.N (optional)
-params: shape, plan, round, and what the engine's rank module names
+params: shape, plan, round, island (see `island_rounds`), and what the engine's rank module names
 A checkpoint of the same round is continued exactly; one of an earlier round gives its weights.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from tokenizers import Tokenizer
-
 from jupiterd import __version__
 from jupiterd.cycle.agreement import Agreement
-from jupiterd.cycle.documents_apart import check_documents_apart
-from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.errors import (
     ConflictError,
     CorruptArtifactError,
@@ -27,41 +23,24 @@ from jupiterd.errors import (
     CorruptWeightsError,
     LossDivergedError,
     StateNotFetchedError,
-    UsageError,
 )
-from jupiterd.frames import CheckpointUnsaved, CheckpointWritten, StateKept, TaskFinished
-from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
+from jupiterd.frames import StateKept, TaskFinished
+from jupiterd.workers.islands.island import Island
+from jupiterd.workers.islands.saved_island import SavedIsland, load_island
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.agreeing import agree
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.checkpoint import (
-    TrainingState,
-    load_moments,
-    load_state,
-    load_weights,
-    save_checkpoint,
-    snapshot,
-)
-from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
+from jupiterd.workers.train.checkpoint import load_moments, load_state, load_weights
 from jupiterd.workers.train.engine import Engine, Tensors, digest
+from jupiterd.workers.train.island_rounds import IslandRounds
+from jupiterd.workers.train.job import Job
 from jupiterd.workers.train.late_rank import LateRank
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
-from jupiterd.workers.train.run_report import RunReport, course_of
+from jupiterd.workers.train.rank_checkpoints import RankCheckpoints, Tally
+from jupiterd.workers.train.run_report import RunReport, course_of, readings
 from jupiterd.workers.train.state_keeper import StateKeeper
 from jupiterd.workers.train.validation import Validation, sequences_to_score
 from jupiterd.workers.train.weight_sync import WeightSync
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is to be trained, read from a task and checked."""
-
-    shape: ModelShape
-    plan: TrainPlan
-    round: int
-    shards: ShardSet
-    end_token: int
 
 
 @dataclass(frozen=True)
@@ -70,34 +49,9 @@ class Start:
 
     step: int
     tokens: int
-    """Tokens trained on along the line when the round began."""
-
-
-def read_job(task: Task, world_size: int) -> Job:
-    """Read the task's parameters and inputs.
-
-    Raises:
-        UsageError: the data doesn't fit the model, or the batch not the gang.
-        CorruptArtifactError: an input can't be used.
-    """
-    shape = ModelShape.from_plain(task.params["shape"])
-    plan = TrainPlan.from_plain(task.params["plan"])
-    check_documents_apart(shape, plan.options)
-    shards = _fitting_shards(task.inputs["shards"], shape)
-    if plan.options.document_masks == "on" and not shards.index.document_offsets:
-        raise UsageError(
-            "the data doesn't say where its documents begin",
-            "prepare it again, or train with document masks: off",
-        )
-    if plan.batch_sequences < world_size:
-        raise UsageError(
-            f"a batch of {plan.batch_sequences} sequences can't be shared by {world_size} ranks",
-            "raise training.batch_sequences in the domain file",
-        )
-    if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
-        raise UsageError("the shards were made with another tokenizer", "prepare the data again")
-    end_token = _end_token(load_tokenizer(task.inputs["tokenizer"]))
-    return Job(shape, plan, int(task.params["round"]), shards, end_token)
+    """Tokens trained on along the line by then."""
+    place: Mapping[str, Any] | None = None
+    """Of an island: its order since the last outer step."""
 
 
 class RankTraining:
@@ -120,8 +74,8 @@ class RankTraining:
         )
         self._late = LateRank(engine, task, self._arrived, is_late=is_late)
         self._last: StepDone | None = None
-        self._saver = CheckpointSaver(task.inputs["tokenizer"])
-        self._last_good = _name_of(task.inputs.get("checkpoint"))
+        self._trained_steps = 0
+        self._checkpoints = RankCheckpoints(task, job, engine, self._tally())
         self._sync = WeightSync(engine, self._start.step)
         shards = job.shards
         self._course = course_of(job.shape, job.plan, self._micro_batch, shards.sequences)
@@ -134,9 +88,10 @@ class RankTraining:
             documents_apart=engine.options.documents_apart,
         )
         self._report = self._new_report()
-        keeper = StateKeeper(self._start.step, self._keep)
-        engine.updating = keeper.updating
-        task.keep = keeper.keep
+        self._rounds: IslandRounds | None = None
+        self._keeper = StateKeeper(self._start.step, self._keep)
+        engine.updating = self._keeper.updating
+        task.keep = self._keeper.keep
 
     def run(self) -> TaskFinished:
         """Train to the end of the round, or until told to stop; say what was done."""
@@ -164,14 +119,36 @@ class RankTraining:
         )
         try:
             with self._report:
-                loop.run(self._start.step)
+                self._train(loop)
         except LossDivergedError as error:
-            self._saver.wait()
-            told = f"{error.message}; the last good checkpoint is {self._last_good}"
+            self._checkpoints.wait()
+            told = f"{error.message}; the last good checkpoint is {self._checkpoints.last_good}"
             raise LossDivergedError(told) from error
         finally:
-            self._saver.wait()
+            self._checkpoints.wait()
         return self._finished()
+
+    def _train(self, loop: TrainingLoop) -> None:
+        if "island" not in self._task.params:
+            loop.run(self._start.step)
+            return
+        island = self._island()
+        self._checkpoints.outer = SavedIsland(island)
+        self._rounds = IslandRounds(
+            self._task, loop, island, self._checkpoints, self._keeper, self._report
+        )
+        self._rounds.run(self._start.step, self._start.tokens)
+
+    def _island(self) -> Island:
+        """Return the island as it was, or as it begins with the weights that there are."""
+        name, kind = (self._task.params["island"][key] for key in ("island", "kind"))
+        if self._start.place is None:
+            return Island(self._engine, kind)
+        checkpoint = self._task.inputs["checkpoint"]
+        try:
+            return load_island(checkpoint, self._start.place, name, self._engine, kind)
+        except CorruptArtifactError as error:
+            raise CorruptCheckpointError(error.message) from error
 
     @property
     def _micro_batch(self) -> int:
@@ -199,7 +176,8 @@ class RankTraining:
         start = self._begin(checkpoint)
         if start.step != self._start.step:
             raise StateNotFetchedError(f"the state is of step {start.step}")
-        self._start, self._last_good = start, checkpoint.name
+        self._start, self._checkpoints.last_good = start, checkpoint.name
+        self._checkpoints.tally = self._tally()
 
     def _load_first(self, weights: Path | None) -> None:
         if weights is None:
@@ -221,7 +199,7 @@ class RankTraining:
             )
         load_moments(checkpoint, self._engine, state.step)
         self._engine.load_random_state(state.rng)
-        return Start(state.step, state.tokens - self._tokens_of(state.step))
+        return Start(state.step, state.tokens, state.outer)
 
     def _agreement(self) -> Agreement:
         """Return what must be the same on all ranks."""
@@ -234,6 +212,7 @@ class RankTraining:
             "data": {k: v for k, v in asdict(self._job.shards.index).items() if k != "files"},
             "held_out": len(self._task.inputs_named("holdout")),
             "step": self._start.step,
+            "outer": self._start.place or {},
             "parameters": sum(math.prod(values.shape) for values in weights.values()),
             # Numbers that are drawn may differ in a last bit between platforms: rank 0's count.
             "weights": self._weights_begun_with(weights),
@@ -244,24 +223,21 @@ class RankTraining:
             return str(self._task.params["from_checkpoint"])
         return digest(weights).hex() if self._are_loaded else "drawn"
 
-    def _tokens_of(self, steps: int) -> int:
-        return steps * self._plan.batch_sequences * self._job.shards.seq_len
+    def _tally(self) -> Tally:
+        per_step = self._plan.batch_sequences * self._job.shards.seq_len
+        return Tally(self._start.step, self._start.tokens, per_step)
 
     def _step_done(self, done: StepDone) -> None:
-        self._last = done
+        self._last, self._checkpoints.loss = done, done.mean_loss
+        self._trained_steps += 1
         sync = self._sync.check(done.step, is_last=done.is_last, is_complete=done.is_complete)
         self._report.step(done, sync, self._val_loss(done))
-        readings = {
-            "step": done.step,
-            "loss": done.loss,
-            "lr": done.learning_rate,
-            "grad_norm": done.grad_norm,
-            "tokens_per_s": done.tokens_per_s,
-        }
-        self._task.progress(done.step, self._plan.steps, "steps", **readings)
-        self._saver.check()
-        if self._writes(done):
-            self._write_checkpoint(done)
+        more = {} if self._rounds is None else self._rounds.readings
+        self._task.progress(done.step, self._plan.steps, "steps", **readings(done), **more)
+        self._checkpoints.check()
+        if self._rounds is None and self._writes(done):
+            must_be_saved = done.is_last and self._engine.rank == 0
+            self._checkpoints.write(done.step, must_be_saved=must_be_saved)
 
     def _writes(self, done: StepDone) -> bool:
         """Say whether this rank writes a checkpoint of the step.
@@ -279,61 +255,21 @@ class RankTraining:
             return None
         return self._validation.loss(self._engine, done.shares)
 
-    def _write_checkpoint(self, done: StepDone) -> None:
-        state = self._state(done.step)
-        name = f"checkpoint-{done.step:08}"
-        told = CheckpointWritten(name, state.step, state.tokens, state.cursor, done.mean_loss)
-        self._saver.save(
-            snapshot(self._engine, state),
-            self._task.output_dir / name,
-            lambda: self._checkpoint_written(told),
-            None
-            if done.is_last and self._engine.rank == 0
-            else lambda: self._checkpoint_unsaved(done.step),
-        )
-
-    def _checkpoint_written(self, told: CheckpointWritten) -> None:
-        self._last_good = told.path
-        self._task.checkpoint_written(told)
-
-    def _checkpoint_unsaved(self, step: int) -> None:
-        where = "the disk of rank 0's machine has no room"
-        self._task.send(CheckpointUnsaved(step, f"{where} for the checkpoint of step {step}"))
-
     def _keep(self, step: int) -> StateKept:
-        """Write down the weights as they are; whoever takes them in syncs them to the disk."""
-        if not _are_numbers(self._engine.weights()):
+        if self._rounds is not None and not self._rounds.can_be_kept:
             return StateKept()
-        state = self._state(step)
-        name = f"kept-{step:08}"
-        folder, tokenizer = self._task.output_dir / name, self._task.inputs["tokenizer"]
-        save_checkpoint(folder, self._engine, state, tokenizer, is_synced=False)
-        return StateKept(name, state.step, state.tokens, state.cursor, self._last_loss())
-
-    def _last_loss(self) -> float:
-        """Return the loss that is known last; the step that is kept may have no loss yet."""
-        if self._last is None:
-            return float(self._task.params.get("from_loss", 0.0))
-        return self._last.mean_loss
-
-    def _state(self, step: int) -> TrainingState:
-        return TrainingState(
-            round=self._job.round,
-            step=step,
-            tokens=self._start.tokens + self._tokens_of(step),
-            cursor=step * self._plan.batch_sequences,
-            plan_hash=self._plan.hash(),
-            model_hash=self._job.shape.architecture_hash(),
-            rng=self._engine.random_state(),
-        )
+        return self._checkpoints.keep(step)
 
     def _finished(self) -> TaskFinished:
         step = self._start.step if self._last is None else self._last.step
-        if step == self._plan.steps:
+        is_over = step == self._plan.steps
+        if self._rounds is not None:
+            step, is_over = self._rounds.step, self._rounds.is_over
+        if is_over:
             self._report.finished()
         counts: dict[str, float] = {
-            "steps": step - self._start.step,
-            "tokens": self._tokens_of(step - self._start.step),
+            "steps": self._trained_steps,
+            "tokens": self._checkpoints.tally.at(step) - self._start.tokens,
             "parameters": sum(math.prod(w.shape) for w in self._engine.weights().values()),
         }
         summary: dict[str, Any] = {
@@ -341,34 +277,6 @@ class RankTraining:
             "device": self._engine.device,
             "step": step,
             "loss": None if self._last is None else self._last.mean_loss,
-            "stopped": step < self._plan.steps,
+            "stopped": not is_over,
         }
         return TaskFinished({}, counts, summary)
-
-
-def _fitting_shards(folder: Path, shape: ModelShape) -> ShardSet:
-    shards = ShardSet(folder, shape.seq_len)
-    if not shards.sequences:
-        raise CorruptArtifactError(f"the shard folder {folder.name} holds no sequence")
-    if shards.seq_len != shape.seq_len or shards.index.vocab_size > shape.vocab_size:
-        raise UsageError(
-            f"the shards have sequences of {shards.seq_len} and a vocabulary of "
-            f"{shards.index.vocab_size}, the model {shape.seq_len} and {shape.vocab_size}",
-            "pack the data for the model's size",
-        )
-    return shards
-
-
-def _name_of(checkpoint: Path | None) -> str:
-    return "none" if checkpoint is None else checkpoint.name
-
-
-def _are_numbers(weights: Tensors) -> bool:
-    return all(bool(np.isfinite(values.sum())) for values in weights.values())
-
-
-def _end_token(tokenizer: Tokenizer) -> int:
-    found: int | None = tokenizer.token_to_id(END_OF_TEXT)
-    if found is None:
-        raise CorruptArtifactError(f"the tokenizer has no {END_OF_TEXT}")
-    return found

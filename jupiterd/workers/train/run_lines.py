@@ -107,6 +107,11 @@ def epoch_line(
     )
 
 
+def outer_line(place: Place, number: int, digest: str, ways: int) -> str:
+    """Return the line of an outer step: all islands' ranks have the same digest after it."""
+    return f"{place.tag} Outer step {number} | Ways {ways} | Digest {digest}"
+
+
 def end_line(place: Place) -> str:
     """Return what a rank says when it has done its last step and all weights are the same."""
     return f"{place.tag} Training finished. Gradients in sync."

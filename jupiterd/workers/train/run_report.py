@@ -19,6 +19,7 @@ from jupiterd.workers.train.run_lines import (
     Place,
     end_line,
     epoch_line,
+    outer_line,
     start_lines,
     step_line,
 )
@@ -82,6 +83,10 @@ class RunReport(AbstractContextManager["RunReport"]):
         if self._course.ends_pass(done.step):
             self._pass_done(done.step, val_loss)
 
+    def outer_step(self, number: int, digest: bytes, ways: int) -> None:
+        """Tell of an outer step that was taken, and of the weights and the momentum after it."""
+        _say(outer_line(self._place, number, digest.hex(), ways))
+
     def finished(self) -> None:
         """Say that all steps are done."""
         _say(end_line(self._place))
@@ -103,6 +108,17 @@ class RunReport(AbstractContextManager["RunReport"]):
     def _write(self, step: int, readings: dict[str, Any]) -> None:
         if self._metrics is not None:
             self._metrics.write(step, readings, self._engine.memory_used_bytes())
+
+
+def readings(done: StepDone) -> dict[str, float]:
+    """Return what the daemon is told of a step."""
+    return {
+        "step": done.step,
+        "loss": done.loss,
+        "lr": done.learning_rate,
+        "grad_norm": done.grad_norm,
+        "tokens_per_s": done.tokens_per_s,
+    }
 
 
 def course_of(shape: ModelShape, plan: TrainPlan, micro_batch: int, sequences: int) -> Course:

@@ -34,6 +34,15 @@ class StateKeeper:
             self._step += 1
             self._is_whole = True  # not where the update has failed half-way
 
+    @contextmanager
+    def jumping(self, to_step: int) -> Generator[None]:
+        """Be entered around what replaces the weights by those of another step."""
+        with self._lock:
+            self._is_whole = False
+            yield
+            self._step = to_step
+            self._is_whole = True
+
     def keep(self, after_step: int) -> StateKept:
         """Write down the last finished step, if it is a later one than that; updates wait."""
         with self._lock:

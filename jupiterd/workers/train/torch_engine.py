@@ -107,7 +107,7 @@ class TorchEngine:
         self.platform, self.gpus = platform_of(device), gpus_of(device)
         self.peak_flops_per_s = peak_of(self.gpus)
         self.versions: Mapping[str, str] = {}  # its wheels have other versions for each device
-        self.computed_s = 0.0
+        self.batch_sequences, self.computed_s = plan.batch_sequences, 0.0
         self._clock = ComputeClock(self._parameters.values(), device)
         self.rank, self.world_size = group.rank, group.world_size
         self.name = f"torch/{group.backend or GLOO}" if group.world_size > 1 else "torch"
@@ -126,6 +126,15 @@ class TorchEngine:
         with torch.no_grad():
             for name, parameter in self._parameters.items():
                 parameter.copy_(torch.from_numpy(weights[name]))
+
+    def exact_weights(self) -> Tensors:
+        """Return the weights with what rounding to bf16 has lost of them."""
+        return _arrays(self._optimizer.exact_weights())
+
+    def load_exact(self, weights: Tensors) -> None:
+        """Take over weights, and keep what rounding to bf16 loses of them."""
+        self.load_weights(weights)
+        self._optimizer.keep_lost({n: torch.from_numpy(values) for n, values in weights.items()})
 
     def moments(self) -> Tensors:
         """Return what the optimizer keeps; zeros before the first step."""
@@ -223,7 +232,7 @@ class TorchEngine:
         """Leave the batch's gradients in the parameters; return this rank's part of the loss."""
         total = torch.zeros((), device=self.device)
         for number, batch in enumerate(micro_batches, 1):
-            global_tokens = self._plan.batch_sequences * batch.inputs.shape[1]
+            global_tokens = self.batch_sequences * batch.inputs.shape[1]
             with self._group.accumulating(is_last=number == len(micro_batches)):
                 loss = self._loss(*self._tensors(batch))
                 factor = self.world_size / global_tokens * self._scale.factor

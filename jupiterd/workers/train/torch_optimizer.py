@@ -83,6 +83,22 @@ class TorchOptimizer:
                 step = torch.tensor(float(steps), device=place)
                 self._fused.state[parameter] = {"step": step, **placed}
 
+    def exact_weights(self) -> dict[str, Tensor]:
+        """Return the weights with what rounding has lost of them."""
+        return {
+            name: parameter.detach().float() + self._own[name][LOW]
+            if LOW in self._own.get(name, {})
+            else parameter
+            for name, parameter in self._parameters.items()
+        }
+
+    def keep_lost(self, exact: Mapping[str, Tensor]) -> None:
+        """Keep what rounding has lost of these weights, which the parameters have taken over."""
+        for name, parameter in self._parameters.items():
+            if LOW in self._kinds[name]:
+                lost = exact[name].to(parameter.device) - parameter.detach().float()
+                self._own[name][LOW] = lost.to(torch.bfloat16)
+
     def _step_of(self, name: str, parameter: Tensor, moments: Moments, rate: float) -> None:
         gradient = parameter.grad
         if gradient is None:

@@ -8,7 +8,8 @@ params: device, and what `rank_training` and `group` name
 from jupiterd.frames import GangJoined, TaskFinished
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.group import open_group
-from jupiterd.workers.train.rank_training import RankTraining, read_job
+from jupiterd.workers.train.job import read_job
+from jupiterd.workers.train.rank_training import RankTraining
 from jupiterd.workers.train.torch_engine import TorchEngine
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
 from jupiterd.workers.islands.island import Island
-from jupiterd.workers.islands.merging import Merger
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.islands.packing import Kind
 from jupiterd.workers.train.batches import Batches
@@ -116,8 +115,7 @@ def apart(
     """Train islands that exchange now and then."""
     count = len(engines)
     running = [race.engine(name) for name in engines]
-    islands = [Island(engine, outer.settings, count, outer.kind) for engine in running]
-    mergers = [Merger(part.stop - part.start, outer.kind) for part in islands[0].parts]
+    islands = [Island(engine, outer.kind) for engine in running]
     given = [
         race.batches(0 if outer.same_batches else number, 1 if outer.same_batches else count)
         for number in range(count)
@@ -132,20 +130,15 @@ def apart(
         ]
         told(step, float(np.mean(losses)))
         if (step + 1) % outer.every_steps == 0 or step + 1 == race.steps:
-            sent_bytes += exchange(islands, mergers)
+            sent_bytes += exchange(islands, outer.settings)
             rounds += 1
             equal += len({island.digest() for island in islands}) == 1
     return Result(race.text.bits_per_byte(running[0]), rounds, equal, sent_bytes)
 
 
-def exchange(islands: Sequence[Island], mergers: Sequence[Merger]) -> int:
+def exchange(islands: Sequence[Island], settings: OuterSettings) -> int:
     """Let islands of equal weight take an outer step; return what one of them has sent."""
     ways = [island.packed(island.way()) for island in islands]
-    merged = [
-        merger.merged([way[part] for way in ways], [1] * len(islands))
-        for part, merger in enumerate(mergers)
-    ]
     for island in islands:
-        island.step(merged)
-    others = sum(part.size_bytes for part in ways[0][1:])
-    return others + merged[0].size_bytes * (len(islands) - 1)
+        island.take(island.merged(ways, [1] * len(islands), settings))
+    return ways[0].size_bytes * (len(islands) - 1)

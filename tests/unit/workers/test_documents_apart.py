@@ -18,7 +18,7 @@ from jupiterd.workers.data.shards import ShardSet, ShardWriter
 from jupiterd.workers.data.tokenizer import tokenizer_hash
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import MicroBatch
-from jupiterd.workers.train.rank_training import read_job
+from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.torch_engine import TorchEngine
 from jupiterd.workers.train.torch_model import LanguageModel, make_model
 from tests.unit.workers.tiny_engine import BATCH, tiny_engine, tiny_plan, train

@@ -20,8 +20,8 @@ from jupiterd.workers.train import torch_rank
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import load_weights
 from jupiterd.workers.train.group import Group
+from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
-from jupiterd.workers.train.rank_training import read_job
 from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 

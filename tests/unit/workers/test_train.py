@@ -26,7 +26,7 @@ from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.train import checkpoint, checkpoint_saver, torch_engine, torch_rank
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import Snapshot
-from jupiterd.workers.train.rank_training import read_job
+from jupiterd.workers.train.job import read_job
 from jupiterd.workers.train.torch_model import make_model
 from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 

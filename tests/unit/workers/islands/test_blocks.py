@@ -1,13 +1,11 @@
 """Numbers in int8."""
 
-import itertools
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from jupiterd.workers.islands.blocks import BLOCK, LEVELS, cuts, rounded
+from jupiterd.workers.islands.blocks import BLOCK, LEVELS, rounded
 
 NUMBERS = arrays(
     np.float32,
@@ -39,11 +37,3 @@ def test_zeros_stay_zeros():
 def test_a_quarter_of_the_bytes_go_over_the_wire():
     numbers = np.ones(100 * BLOCK, np.float32)
     assert rounded(numbers).size_bytes < numbers.nbytes / 3.9
-
-
-@given(st.integers(1, 20 * BLOCK), st.integers(1, 8))
-def test_parts_cover_the_vector_once_and_cut_no_block(size: int, parts: int):
-    found = cuts(size, parts)
-    assert [found[0].start, found[-1].stop, len(found)] == [0, size, parts]
-    assert all(a.stop == b.start for a, b in itertools.pairwise(found))
-    assert all(part.start % BLOCK == 0 or part.start == size for part in found)

@@ -20,8 +20,23 @@ def test_nothing_is_lost_for_good_over_many_rounds(seed: int, kind: Kind, left: 
         numbers = draw.normal(size=SIZE).astype(np.float32)
         wanted += numbers
         sent += packer.packed(numbers).restored()
+        packer.ended(is_counted=True)
     assert np.abs(wanted - sent).max() < left, "of fifty numbers, the last one's rounding is left"
     assert np.allclose(wanted - sent, packer.residual, atol=1e-4)
+
+
+def test_what_was_lost_of_a_way_that_does_not_count_is_forgotten_with_it():
+    draw = np.random.default_rng(1)
+    packer = Packer(SIZE)
+    packer.packed(draw.normal(size=SIZE).astype(np.float32))
+    packer.ended(is_counted=True)
+    before = packer.residual
+    packer.packed(draw.normal(size=SIZE).astype(np.float32))
+    assert packer.residual is before, "nothing is known of what becomes of it"
+    packer.ended(is_counted=False)
+    assert packer.residual is before
+    packer.ended(is_counted=True)
+    assert not packer.residual.any(), "it was packed elsewhere: what that left isn't known here"
 
 
 def test_bf16_is_what_torch_makes_of_it():

@@ -1,0 +1,76 @@
+"""What an island trains on after an outer step, as its state keeps it.
+
+Owns that record and its form in a checkpoint. Doesn't know who decides it, or weights.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
+
+from jupiterd.cycle.positions import Range, read
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.frames import OuterStepArrived
+
+
+@dataclass(frozen=True)
+class RoundOrder:
+    """One island's order for the round that follows an outer step."""
+
+    step: str
+    """The outer step's name."""
+    number: int
+    """Outer steps taken, this one among them; the line's first has 0."""
+    first_step: int
+    """Inner steps that are done before the round, of all the run's."""
+    steps: int
+    """Inner steps of the round; 0: training is over."""
+    batch_sequences: int
+    """Of this island, in each of them; 0: it has no part in this round."""
+    positions: str
+    """Where they lie in the order of the data, see `cycle.positions`."""
+    island: str = ""
+    """Whose order it is."""
+
+    @classmethod
+    def of(cls, arrived: OuterStepArrived, island: str) -> Self:
+        """Return what a daemon has handed in."""
+        return cls(
+            arrived.step,
+            arrived.number,
+            arrived.first_step,
+            arrived.steps,
+            arrived.batch_sequences,
+            arrived.positions,
+            island,
+        )
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Self:
+        """Rebuild what `to_plain` gave.
+
+        Raises:
+            CorruptArtifactError: it didn't give that.
+        """
+        kinds = {field.name: field.type for field in fields(cls)}
+        if {name: type(value) for name, value in plain.items()} != kinds:
+            raise CorruptArtifactError("a checkpoint's place between outer steps is not ours")
+        return cls(**plain)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it as a checkpoint has it."""
+        return asdict(self)
+
+    @property
+    def end_step(self) -> int:
+        """Return the inner steps that are done after the round."""
+        return self.first_step + self.steps
+
+    @property
+    def is_over(self) -> bool:
+        """Say whether nothing follows this outer step."""
+        return not self.steps
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        """Return the positions of the round."""
+        return read(self.positions)

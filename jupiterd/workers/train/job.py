@@ -1,0 +1,91 @@
+"""What a rank is to train: read from its task, and checked.
+
+Owns what must fit together: model, plan, data and tokenizer. Doesn't know engines or training.
+
+inputs: shards, tokenizer
+params: shape, plan, round
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from jupiterd.cycle.documents_apart import check_documents_apart
+from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.errors import CorruptArtifactError, UsageError
+from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer, tokenizer_hash
+from jupiterd.workers.link import Task
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be trained."""
+
+    shape: ModelShape
+    plan: TrainPlan
+    round: int
+    shards: ShardSet
+    end_token: int
+
+
+def read_job(task: Task, world_size: int) -> Job:
+    """Read the task's parameters and inputs.
+
+    Raises:
+        UsageError: the data doesn't fit the model, or the batch not the gang.
+        CorruptArtifactError: an input can't be used.
+    """
+    shape = ModelShape.from_plain(task.params["shape"])
+    plan = TrainPlan.from_plain(task.params["plan"])
+    check_documents_apart(shape, plan.options)
+    shards = _fitting_shards(task.inputs["shards"], shape)
+    if plan.options.document_masks == "on" and not shards.index.document_offsets:
+        raise UsageError(
+            "the data doesn't say where its documents begin",
+            "prepare it again, or train with document masks: off",
+        )
+    check_batch(plan.batch_sequences, world_size)
+    if shards.index.tokenizer_hash != tokenizer_hash(task.inputs["tokenizer"]):
+        raise UsageError("the shards were made with another tokenizer", "prepare the data again")
+    token = end_token(load_tokenizer(task.inputs["tokenizer"]))
+    return Job(shape, plan, int(task.params["round"]), shards, token)
+
+
+def check_batch(batch_sequences: int, world_size: int) -> None:
+    """Make sure that every rank gets a sequence of each step.
+
+    Raises:
+        UsageError: there are too few.
+    """
+    if batch_sequences < world_size:
+        raise UsageError(
+            f"a batch of {batch_sequences} sequences can't be shared by {world_size} ranks",
+            "raise training.batch_sequences in the domain file",
+        )
+
+
+def end_token(tokenizer: Tokenizer) -> int:
+    """Return the token that ends every document.
+
+    Raises:
+        CorruptArtifactError: the tokenizer has none.
+    """
+    found: int | None = tokenizer.token_to_id(END_OF_TEXT)
+    if found is None:
+        raise CorruptArtifactError(f"the tokenizer has no {END_OF_TEXT}")
+    return found
+
+
+def _fitting_shards(folder: Path, shape: ModelShape) -> ShardSet:
+    shards = ShardSet(folder, shape.seq_len)
+    if not shards.sequences:
+        raise CorruptArtifactError(f"the shard folder {folder.name} holds no sequence")
+    if shards.seq_len != shape.seq_len or shards.index.vocab_size > shape.vocab_size:
+        raise UsageError(
+            f"the shards have sequences of {shards.seq_len} and a vocabulary of "
+            f"{shards.index.vocab_size}, the model {shape.seq_len} and {shape.vocab_size}",
+            "pack the data for the model's size",
+        )
+    return shards

@@ -1,0 +1,127 @@
+"""What one rank writes down of its training: checkpoints, and the states that are asked for.
+
+Owns what is in them, and who is told. Doesn't know when one is due.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from jupiterd.frames import CheckpointUnsaved, CheckpointWritten, StateKept
+from jupiterd.workers.link import Task
+from jupiterd.workers.train.checkpoint import Snapshot, TrainingState, snapshot, write
+from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
+from jupiterd.workers.train.engine import Engine, Tensors
+from jupiterd.workers.train.job import Job
+
+
+class OuterPart(Protocol):
+    """What an island's state has beyond that of ordinary training."""
+
+    def place(self) -> Mapping[str, Any] | None:
+        """Return its order since the last outer step; None before the first one."""
+        ...
+
+    def tensors(self) -> Tensors:
+        """Return what its outer loop keeps."""
+        ...
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many tokens were trained on along the line, after each step from one on."""
+
+    step: int
+    tokens: int
+    """After that step."""
+    tokens_per_step: int
+
+    def at(self, step: int) -> int:
+        """Return how many, after so many steps."""
+        return self.tokens + (step - self.step) * self.tokens_per_step
+
+    def jumped(self, step: int, to_step: int, tokens_per_step: int) -> "Tally":
+        """Return the tally where one step is followed by a later one, and none between them."""
+        return Tally(to_step, self.at(step), tokens_per_step)
+
+
+class RankCheckpoints:
+    """Those of one rank in one epoch."""
+
+    def __init__(self, task: Task, job: Job, engine: Engine, tally: Tally) -> None:
+        self._task = task
+        self._job = job
+        self._engine = engine
+        self._saver = CheckpointSaver(task.inputs["tokenizer"])
+        self.tally = tally
+        self.outer: OuterPart | None = None
+        self.loss = float(task.params.get("from_loss", 0.0))
+        """The one that is known last; the step that is kept may have none yet."""
+        start = task.inputs.get("checkpoint")
+        self.last_good = "none" if start is None else start.name
+        """What people are told of."""
+
+    def check(self) -> None:
+        """Raise what went wrong while one was written, if anything did."""
+        self._saver.check()
+
+    def wait(self) -> None:
+        """Wait until everything is written; raises what went wrong."""
+        self._saver.wait()
+
+    def write(self, step: int, *, must_be_saved: bool = False) -> None:
+        """Write a checkpoint in the background.
+
+        must_be_saved: a disk without room for it is an error
+        """
+        taken = self._snapshot(step)
+        name = f"checkpoint-{step:08}"
+        state = taken.state
+        told = CheckpointWritten(name, step, state.tokens, state.cursor, self.loss)
+        self._saver.save(
+            taken,
+            self._task.output_dir / name,
+            lambda: self._written(told),
+            None if must_be_saved else lambda: self._unsaved(step),
+        )
+
+    def keep(self, step: int) -> StateKept:
+        """Write down the state as it is; whoever takes it in syncs it to the disk."""
+        taken = self._snapshot(step)
+        if not _are_numbers(taken.weights):
+            return StateKept()
+        name = f"kept-{step:08}"
+        folder, tokenizer = self._task.output_dir / name, self._task.inputs["tokenizer"]
+        write(taken, folder, tokenizer, is_synced=False)
+        return StateKept(name, step, taken.state.tokens, taken.state.cursor, self.loss)
+
+    def _snapshot(self, step: int) -> Snapshot:
+        tensors = None if self.outer is None else self.outer.tensors()
+        return snapshot(self._engine, self._state(step), tensors)
+
+    def _state(self, step: int) -> TrainingState:
+        plan = self._job.plan
+        return TrainingState(
+            round=self._job.round,
+            step=step,
+            tokens=self.tally.at(step),
+            cursor=step * plan.batch_sequences,
+            plan_hash=plan.hash(),
+            model_hash=self._job.shape.architecture_hash(),
+            rng=self._engine.random_state(),
+            outer=None if self.outer is None else self.outer.place(),
+        )
+
+    def _written(self, told: CheckpointWritten) -> None:
+        self.last_good = told.path
+        self._task.checkpoint_written(told)
+
+    def _unsaved(self, step: int) -> None:
+        where = "the disk of rank 0's machine has no room"
+        self._task.send(CheckpointUnsaved(step, f"{where} for the checkpoint of step {step}"))
+
+
+def _are_numbers(weights: Tensors) -> bool:
+    return all(bool(np.isfinite(values.sum())) for values in weights.values())

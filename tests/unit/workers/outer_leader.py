@@ -1,0 +1,212 @@
+"""Plays the daemons of some islands, and the leader that decides on their outer steps.
+
+Owns the line of steps and who is told of them, over the workers' own links. Workers are real: in a
+thread of this process, or in one of their own that comes to `address`. Doesn't know what they
+compute. A round closes once all islands that are `expected` are in.
+"""
+
+import socket
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from jupiterd.cycle.plan import TrainPlan
+from jupiterd.cycle.positions import Positions, Range, split, written
+from jupiterd.frames import (
+    Frame,
+    FrameReader,
+    OuterStepArrived,
+    OuterStepWanted,
+    RunTask,
+    StopTask,
+    WayWritten,
+    encode,
+)
+from jupiterd.workers.islands.outer_step import OuterSettings
+from jupiterd.workers.link import Task
+from tests.unit.workers.tiny_run import tiny_shape, train_params
+
+RUN = "the run"
+WAIT_S = 50.0
+
+_open: list[socket.socket] = []
+"""Closing one would end this process, as it would a worker."""
+
+Told = TypeVar("Told", bound=Frame)
+
+
+@dataclass(frozen=True)
+class Step:
+    """An outer step, as the ledger would have it."""
+
+    number: int
+    first_step: int
+    steps: int
+    ways: Mapping[str, tuple[Path, int]] = field(default_factory=dict[str, tuple[Path, int]])
+    """Island -> its way's folder and tokens, of those that count."""
+    positions: Mapping[str, tuple[Range, ...]] = field(default_factory=dict[str, Any])
+
+    @property
+    def name(self) -> str:
+        return f"step {self.number}"
+
+
+@dataclass
+class Rank:
+    """One rank, and what it has said."""
+
+    island: str
+    link: socket.socket
+    folder: Path
+    frames: list[Frame] = field(default_factory=list[Frame])
+    wants: str | None = None
+
+    def said(self, kind: type[Told]) -> list[Told]:
+        return [frame for frame in self.frames if isinstance(frame, kind)]
+
+    def tell(self, frame: Frame) -> None:
+        self.link.sendall(encode(frame))
+
+
+class OuterLeader:
+    """Leads a run of equal rounds."""
+
+    def __init__(
+        self,
+        folder: Path,
+        plan: TrainPlan,
+        batches: Mapping[str, int],
+        every_steps: int,
+        settings: OuterSettings | None = None,
+        *,
+        kind: str = "int8",
+        same_batches: bool = False,
+    ) -> None:
+        """Record the first step; `batches`: island -> its sequences in each inner step."""
+        self.folder, self.plan, self.batches = folder, plan, dict(batches)
+        self.every_steps, self.kind, self.same_batches = every_steps, kind, same_batches
+        self.settings = settings or OuterSettings.usual(len(batches), every_steps)
+        self.expected = set(batches)
+        self.left_out: set[tuple[int, str]] = set()
+        """Steps and the islands whose ways don't count in them."""
+        self.ranks: list[Rank] = []
+        self._ways: dict[str, WayWritten] = {}
+        self._folders: dict[str, Path] = {}
+        self._positions = Positions()
+        self._changed = threading.Condition(threading.RLock())
+        self.line: list[Step] = [self._ordered(Step(0, 0, every_steps))]
+
+    def rank(
+        self, island: str, inputs: Mapping[str, str], link: socket.socket, **params: Any
+    ) -> Rank:
+        """Take up a worker's link, and tell it what to do."""
+        folder = self.folder / f"{island}-{len(self.ranks)}"
+        folder.mkdir(parents=True)
+        rank = Rank(island, link, folder)
+        self.ranks.append(rank)
+        order = train_params(tiny_shape(), self.plan, node_name=island, **params)
+        order["island"] = {"run": RUN, "island": island, "kind": self.kind}
+        rank.tell(RunTask("train", order, inputs, str(folder)))
+        threading.Thread(target=self._serve, args=(rank,), daemon=True).start()
+        return rank
+
+    def task(self, island: str, inputs: Mapping[str, str], **params: Any) -> tuple[Task, Rank]:
+        """Return a task for a thread of this process."""
+        ours, theirs = socket.socketpair()
+        _open.extend((ours, theirs))
+        rank = self.rank(island, inputs, ours, **params)
+        return Task(theirs), rank
+
+    def wait_for(self, rank: Rank, kind: type[Frame], count: int = 1) -> None:
+        """Return once it has said so much."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(rank.said(kind)) >= count, WAIT_S)
+
+    def stop(self, rank: Rank) -> None:
+        rank.tell(StopTask("enough"))
+
+    def close_round(self) -> None:
+        """Take the next outer step, with whoever is in."""
+        with self._changed:
+            last = self.line[-1]
+            ways = {
+                island: (self._folders[island] / way.path, way.tokens)
+                for island, way in sorted(self._ways.items())
+                if (last.number + 1, island) not in self.left_out
+            }
+            first_step = last.first_step + last.steps
+            steps = min(self.every_steps, self.plan.steps - first_step)
+            self._ways = {}
+            self.line.append(self._ordered(Step(last.number + 1, first_step, steps, ways)))
+            self._answer()
+
+    def _ordered(self, step: Step) -> Step:
+        """Give out what is trained on after it."""
+        if self.same_batches:
+            taken, self._positions = self._positions.take(step.steps * max(self.batches.values()))
+            return replace(step, positions=dict.fromkeys(self.batches, taken))
+        counts = [step.steps * batch for batch in self.batches.values()]
+        taken, self._positions = self._positions.take(sum(counts))
+        parts = split(taken, counts)
+        return replace(step, positions=dict(zip(self.batches, parts, strict=True)))
+
+    def _serve(self, rank: Rank) -> None:
+        reader = FrameReader()
+        while data := rank.link.recv(1 << 16):
+            for frame in reader.feed(data):
+                with self._changed:
+                    rank.frames.append(frame)
+                    self._hear(rank, frame)
+                    self._changed.notify_all()
+
+    def _hear(self, rank: Rank, frame: Frame) -> None:
+        if isinstance(frame, OuterStepWanted):
+            rank.wants = frame.after
+            self._answer()
+        if isinstance(frame, WayWritten) and frame.after == self.line[-1].name:
+            self._ways.setdefault(rank.island, frame)
+            self._folders.setdefault(rank.island, rank.folder)
+            self._folders[rank.island] = rank.folder
+            if self._ways.keys() >= self.expected:
+                self.close_round()
+
+    def _answer(self) -> None:
+        for rank in self.ranks:
+            if rank.wants is None:
+                continue
+            number = 0 if not rank.wants else int(rank.wants.removeprefix("step ")) + 1
+            if number < len(self.line):
+                rank.tell(self._arrived(rank, self.line[number]))
+                rank.wants = None
+
+    def _arrived(self, rank: Rank, step: Step) -> OuterStepArrived:
+        is_part = step.steps > 0 and rank.island in self.batches
+        return OuterStepArrived(
+            after=rank.wants or "",
+            step=step.name,
+            number=step.number,
+            ways=[str(folder) for folder, _ in step.ways.values()],
+            tokens=[tokens for _, tokens in step.ways.values()],
+            rate=self.settings.rate,
+            momentum=self.settings.momentum,
+            first_step=step.first_step,
+            steps=step.steps,
+            batch_sequences=self.batches[rank.island] if is_part else 0,
+            positions=written(step.positions[rank.island]) if is_part else "",
+            is_counted=rank.island in step.ways,
+        )
+
+
+def digests(text: str, island: str) -> dict[int, str]:
+    """Return what a rank's log has of each outer step, by its number."""
+    lines = [line for line in text.splitlines() if f"Node {island} " in line and "Digest" in line]
+    return {
+        int(line.partition("Outer step ")[2].split()[0]): line.rpartition(" ")[2] for line in lines
+    }
+
+
+def ways_of(ranks: Sequence[Rank]) -> list[WayWritten]:
+    """Return what ranks have sent."""
+    return [way for rank in ranks for way in rank.said(WayWritten)]

@@ -1,6 +1,7 @@
 """Many seeds, on all cores: python -m tests.simulation FIRST COUNT [PROFILE | --trace].
 
-Owns the long run. A failing seed is shown with its last events; the exit status is 1 then.
+Owns the long run. A failing seed is told, the first few with their last events; the exit
+status is 1 then.
 """
 
 import os
@@ -42,8 +43,7 @@ def _show(chunks: Iterator[list[str]], count: int) -> Iterator[str]:
     for failures in chunks:
         done = min(done + CHUNK, count)
         for failure in failures:
-            if shown < SHOWN:
-                print(failure, flush=True)
+            print(failure if shown < SHOWN else failure.partition("\n")[0], flush=True)
             shown += 1
             yield failure
         print(f"{done} of {count} seeds, {shown} failed", file=sys.stderr, flush=True)

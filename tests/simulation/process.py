@@ -23,6 +23,7 @@ from jupiterd.cluster.presence import (
     PreVoteAnswered,
     PreVoteAsked,
     Refused,
+    Reinstated,
     Resigned,
     RosterChanged,
     SaidGoodbye,
@@ -70,6 +71,7 @@ class Process:
         """When it learnt of each member; kept for `witness`."""
         self.reign: Reign | None = None
         self._is_silent = False
+        """It leads no more until its end: it stops, or another machine has its key."""
         self.has_trouble = False
         self.content = ("", "")
         """A history and what it adds up to; kept for `checks`."""
@@ -167,6 +169,7 @@ class Process:
         """Resign, and tell everybody, with who is to lead next; that one last."""
         election, alive = self.presence.election, self.presence.membership.alive() - {self.node}
         successor = election.steadiest(alive) if election.leader == self.node else None
+        self._is_silent = True
         self.tell(Resigned())
         for node in sorted(self.others(), key=lambda node: node == successor):
             self.world.network.send(
@@ -207,6 +210,8 @@ class Process:
         if self.is_removed:
             self.world.met["a node learns that it was removed"] += 1
             self.tell(Resigned())
+        elif not self._is_silent:  # a removal may turn out not to count
+            self.tell(Reinstated())
         self.world.checks.look_at_ledger(self)
         self.strangers.note_members(members)
 

@@ -92,7 +92,7 @@ class World:
 
     def quiet_s(self) -> float:
         """Return for how long nothing has got in anybody's way; 0 in bad weather."""
-        return self.now - self.disturbed_at if self.network.weather.is_fair else 0.0
+        return min(self.now - self.disturbed_at, self.network.fair_s())
 
     def living(self) -> list[Machine]:
         """Return the machines that run and are awake."""

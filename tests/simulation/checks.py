@@ -120,9 +120,7 @@ class Checks:
         for dead in world.machines.values():
             limit_s = self._noticing_s(dead)
             is_due = min(world.now - dead.down_since, world.network.fair_s()) >= limit_s
-            if is_due and not (
-                dead.is_awake or dead.is_latecomer or world.clones.has_two(dead.node)
-            ):
+            if is_due and not (dead.is_awake or world.clones.has_two(dead.node)):
                 self._check_noticed(dead, limit_s)
 
     def _noticing_s(self, dead: "Machine") -> float:
@@ -133,11 +131,13 @@ class Checks:
         return limit_s + timing.beat_s + timing.asleep_s if has_dozed else limit_s
 
     def _check_noticed(self, dead: "Machine", limit_s: float) -> None:
+        """Whoever learns of a member, or learns that it is one after all, waits from then on."""
         world = self._world
         for machine in world.living():
             assert machine.process is not None
             known = machine.process.presence.membership.liveness(dead.node)
-            is_settled = world.now - machine.up_since >= limit_s
+            learnt_at = machine.process.member_since.get(dead.node, 0.0)
+            is_settled = world.now - max(machine.up_since, learnt_at) >= limit_s
             is_settled = is_settled and machine.node != dead.node
             if is_settled and known is not Liveness.GONE:
                 raise Violation(f"{machine.node[:2]} still thinks the dead {dead.node[:2]} {known}")

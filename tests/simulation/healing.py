@@ -28,7 +28,8 @@ LOOK_EVERY_S = 1.0
 FULL_EVERY = 8
 """Each eighth seed goes on to the end of the time for healing even if all is well before."""
 
-MEET_S = 2.0
+SPREAD_S = 2.0
+"""An entry, or a heartbeat of a newcomer, has come to everybody by then."""
 
 OBEYED_S = 10.0
 """An order or two, a heartbeat of a slow clock that tells the term wanted, and orders in that."""
@@ -46,7 +47,7 @@ def heal(world: "World") -> None:
     while world.now < ends_at and (in_order < 2 or world.seed % FULL_EVERY == 0):
         world.run(LOOK_EVERY_S)
         in_order = 0 if what_is_wrong(world) else in_order + 1
-    _let_newcomers_meet(world)
+    _let_news_spread(world, ends_at)
     _must(what_is_wrong(world))
     _part_clones(world)
     _check_that_it_works(world)
@@ -57,10 +58,19 @@ def heal(world: "World") -> None:
     _check_merging(world, before)
 
 
-def _let_newcomers_meet(world: "World") -> None:
-    """Whoever was let in at the end of that time is heard by all a moment later."""
-    while max(machine.up_since for machine in world.machines.values()) > world.now - MEET_S:
+def _let_news_spread(world: "World", ends_at: float) -> None:
+    """What was written a moment ago, or who moved in then, isn't known everywhere yet.
+
+    Newcomers are let in at any time, but they are few: no cluster is waited for without end.
+    """
+    while what_is_wrong(world) and world.now < min(_settled_at(world, ends_at), ends_at + HEALED_S):
         world.run(LOOK_EVERY_S)
+
+
+def _settled_at(world: "World", ends_at: float) -> float:
+    """Return when everybody has heard of the last entry and of whoever moved in last."""
+    started_at = max(machine.up_since for machine in world.machines.values())
+    return max(ends_at, max(started_at, world.witness.appended_at) + SPREAD_S)
 
 
 def _part_clones(world: "World") -> None:

@@ -53,6 +53,8 @@ class Witness:
         self._led_in: dict[int, set[NodeId]] = {}
         self.hash_at: dict[tuple[str, int], str] = {}
         self.records: list[Recorded] = []
+        self.appended_at = 0.0
+        """When anybody last wrote an entry."""
         self._writer_in: dict[tuple[NodeId, int], str] = {}
         """Which ledger of a node has written in a term."""
         self._obeyed: dict[NodeId, Obeyed] = {}
@@ -185,6 +187,7 @@ class Witness:
             f"{process.node[:2]} appends {entry.index} in term {entry.term}: "
             f"{', '.join(type(fact).__name__ for fact in entry.facts)}"
         )
+        self.appended_at = self._world.now
         self.note_hash(str(entry.writer), entry.index, entry.hash)
         self._note_writer(process, entry)
         for fact in entry.facts:

@@ -27,6 +27,7 @@ TASKS = {
     "prepare": "jupiterd.workers.data.prepare",
     "train": "jupiterd.workers.train.torch_rank",
     "train_mlx": "jupiterd.workers.train.mlx_rank",
+    "draw_weights": "jupiterd.workers.train.draw_weights",
     "check_sync": "jupiterd.workers.train.sync_check",
     "store": "jupiterd.workers.train.store",
     "generate": "jupiterd.workers.generate.complete",

@@ -12,6 +12,7 @@ from jupiterd.frames import (
     FrameReader,
     InputArrived,
     KeepState,
+    OuterStepArrived,
     RankStuck,
     RunTask,
     StateKept,
@@ -64,6 +65,20 @@ def test_an_input_that_comes_later_is_there_once_it_was_handed_in() -> None:
     daemon.sendall(encode(InputArrived("other", "", "its only holder has gone")))
     with pytest.raises(StateNotFetchedError, match="its only holder has gone"):
         task.arrived("other", TIMEOUT_S)
+
+
+def test_an_outer_step_is_there_once_it_was_handed_in_for_the_one_before() -> None:
+    daemon, theirs = daemon_and_link()
+    daemon.sendall(encode(ORDER))
+    task = Task(theirs)
+    assert task.outer_step("") is None
+    first = OuterStepArrived("", "s0", ways=["/way"], tokens=[7], positions="0-4")
+    daemon.sendall(encode(first))
+    assert task.outer_step("", TIMEOUT_S) == first
+    assert task.outer_step("s0") is None
+    daemon.sendall(encode(OuterStepArrived("s0", "", reason="its line counts no more")))
+    with pytest.raises(StateNotFetchedError, match="its line counts no more"):
+        task.outer_step("s0", TIMEOUT_S)
 
 
 def test_a_rank_that_can_not_go_on_stays_until_what_it_holds_is_written(

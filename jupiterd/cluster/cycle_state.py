@@ -69,6 +69,8 @@ class CycleState:
         self._closed: Register[int, EpochClosed] = Register(greatest_wins=True)
         self._verdicts: Register[tuple[int, str], VerdictReached] = Register(greatest_wins=False)
         self._outer_steps: Register[str, OuterStepTaken] = Register(greatest_wins=False)
+        self._outer_lines: dict[int, Mapping[str, OuterStepTaken]] = {}
+        """Those that were asked for since they last grew."""
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
         self._tree = ProgressTree()
@@ -117,7 +119,8 @@ class CycleState:
             case VerdictReached():
                 self._verdicts.offer((fact.round, fact.candidate), fact, order)
             case OuterStepTaken():
-                self._outer_steps.offer(fact_hash(fact), fact, order)
+                if self._outer_steps.offer(fact_hash(fact), fact, order):
+                    self._outer_lines.pop(fact.round, None)
             case _:
                 assert_never(fact)
 
@@ -248,8 +251,11 @@ class CycleState:
 
     def outer_line(self, round_number: int = 1) -> Mapping[str, OuterStepTaken]:
         """Return a round's outer steps that count, by their hashes, from the first to the last."""
-        taken = self._outer_steps.facts.items()
-        return outer_line({key: fact for key, fact in taken if fact.round == round_number})
+        if round_number not in self._outer_lines:
+            taken = self._outer_steps.facts.items()
+            of_round = {key: fact for key, fact in taken if fact.round == round_number}
+            self._outer_lines[round_number] = outer_line(of_round)
+        return self._outer_lines[round_number]
 
     @property
     def open_epochs(self) -> tuple[EpochOpened, ...]:

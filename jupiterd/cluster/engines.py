@@ -84,6 +84,12 @@ def able_on(engine: str, trainers: Mapping[NodeId, Hardware]) -> list[NodeId]:
     return macs if engine == MLX and macs else able  # Metal and a CPU or CUDA in one ring hang
 
 
+def own_engine(machine: Hardware) -> str:
+    """Return what a machine trains on by itself, where nobody has measured it."""
+    is_mac = machine.system == _MAC and MLX in machine.engines
+    return MLX if is_mac or TORCH not in machine.engines else TORCH
+
+
 def ranks_of(machine: Hardware, engine: str) -> int:
     """Return how many ranks of an engine a machine has."""
     return max(1, min(len(machine.devices), MAX_RANKS_OF_ONE)) if engine == TORCH else 1

@@ -5,6 +5,7 @@ clock is a worker's own node, which notices its death at once.)
 
     a rank's node hasn't been heard for SILENT_S      it is frozen, asleep, or cut off
     no rank has finished a step for the step limit    a rank is stuck, though its node is well
+    the ranks wait for other islands                  no step comes, and nobody is stuck
     the look itself comes late                        proves nothing: all get that time back
 
 Long before a step is stuck it is in doubt: whoever leads looks then whether a link loses packets.
@@ -84,6 +85,9 @@ class GangWatch:
         self._progressed_s = now_s
         self._doubts = 0
         """How often it was in doubt since then."""
+        self._waits = False
+        self._usual_before_s: float | None = None
+        """How long a step took before the ranks last waited."""
 
     def heard(self, rank: int, now_s: float) -> None:
         """Take in that something was heard of a rank, or that it was told to begin."""
@@ -94,6 +98,10 @@ class GangWatch:
         self.heard(rank, now_s)
         self._progress(now_s)
 
+    def waits(self) -> None:
+        """Take in that the ranks wait for other islands: their next step may take any time."""
+        self._usual_before_s, self._waits = self._usual_s(), True
+
     def ended(self, rank: int) -> None:
         """Take in that a rank has come to its end: it needn't be heard any more."""
         self._ranks[rank].has_ended = True
@@ -103,6 +111,8 @@ class GangWatch:
         self.heard(rank, now_s)
         self._ranks[rank].step = step
         if self._last is None or step > self._last[1]:
+            if self._waits:  # what was waited for isn't how long a step takes
+                self._first, self._waits = None, False
             self._last = (now_s, step)
             self._first = self._first or self._last
             self._progress(now_s)
@@ -112,7 +122,8 @@ class GangWatch:
         usual_s = self._usual_s()
         least_s = DOUBT_S if usual_s is None else max(DOUBT_S, DOUBT_STEPS_LONG * usual_s)
         is_due = (
-            not self._is_over and now_s - self._progressed_s >= least_s * DOUBT_GROWS**self._doubts
+            not (self._is_over or self._waits)
+            and now_s - self._progressed_s >= least_s * DOUBT_GROWS**self._doubts
         )
         self._doubts += is_due
         return is_due
@@ -153,6 +164,7 @@ class GangWatch:
         limit_s = self._limit_s()
         if (
             self._is_over
+            or self._waits
             or limit_s is None
             or self._last is None
             or now_s - self._last[0] < limit_s
@@ -170,7 +182,7 @@ class GangWatch:
     def _usual_s(self) -> float | None:
         """Return how long a step takes here; None as long as that isn't known."""
         if self._first is None or self._last is None or self._first == self._last:
-            return None
+            return self._usual_before_s
         (began_s, first), (ended_s, last) = self._first, self._last
         return (ended_s - began_s) / (last - first)
 

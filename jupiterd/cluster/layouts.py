@@ -169,6 +169,19 @@ def possible_layouts(fleet: Fleet) -> tuple[Layout, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def islands_by_link(fleet: Fleet) -> tuple[Island, ...]:
+    """Return islands by engine and link, or of one machine each; one where there is one machine.
+
+    Machines that are too slow beside the fastest have no part in it, as long as two others have.
+    """
+    strong = [each for node, each in sorted(fleet.machines.items()) if node not in slow(fleet)]
+    able = strong if len(strong) > 1 else [each for _, each in sorted(fleet.machines.items())]
+    groups = _by_link(fleet, able)
+    if len(groups) < 2:
+        groups = [[machine] for machine in able]
+    return Layout.of(_islands(groups)).islands
+
+
 def slow(fleet: Fleet) -> frozenset[NodeId]:
     """Return who is so much slower than the fastest that it does better to generate."""
     speeds = {node: machine.speed for node, machine in fleet.machines.items()}
@@ -288,15 +301,27 @@ def _rings(fleet: Fleet, strong: Sequence[Machine]) -> Iterator[Layout]:
 
 def _island_layouts(fleet: Fleet, strong: Sequence[Machine]) -> Iterator[Layout]:
     """Yield islands by engine, by engine and link, and of one machine each."""
-    by_engine: dict[str, list[Machine]] = {}
-    for machine in strong:
-        by_engine.setdefault(machine.engine, []).append(machine)
-    by_link = [group for able in by_engine.values() for group in _fast_groups(fleet, able)]
-    for groups in (list(by_engine.values()), by_link, [[machine] for machine in strong]):
+    by_engine = _by_engine(strong)
+    for groups in (by_engine, _by_link(fleet, strong), [[machine] for machine in strong]):
         if len(groups) > 1:
-            yield Layout.of(
-                Island.of(group[0].engine, (machine.node for machine in group)) for group in groups
-            )
+            yield Layout.of(_islands(groups))
+
+
+def _islands(groups: Iterable[Sequence[Machine]]) -> Iterator[Island]:
+    for group in groups:
+        yield Island.of(group[0].engine, (machine.node for machine in group))
+
+
+def _by_engine(machines: Iterable[Machine]) -> list[list[Machine]]:
+    found: dict[str, list[Machine]] = {}
+    for machine in machines:
+        found.setdefault(machine.engine, []).append(machine)
+    return list(found.values())
+
+
+def _by_link(fleet: Fleet, machines: Iterable[Machine]) -> list[list[Machine]]:
+    """Return groups of one engine, within which links are fast."""
+    return [group for able in _by_engine(machines) for group in _fast_groups(fleet, able)]
 
 
 def _fast_groups(fleet: Fleet, machines: Sequence[Machine]) -> list[list[Machine]]:

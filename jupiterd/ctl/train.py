@@ -56,6 +56,21 @@ def command() -> None:
 @click.option("--optimizer", type=click.Choice(("adamw", "muon")))
 @click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told.")
 @click.option("--weight-decay", type=float, help="The size's own unless told.")
+@click.option(
+    "--islands",
+    type=click.Choice(("auto", "on", "off")),
+    help="Let machines train apart and exchange what they have learned now and then; auto.",
+)
+@click.option(
+    "--sync-every",
+    type=click.IntRange(1),
+    metavar="STEPS",
+    help="How often islands exchange; as the planner thinks best unless told.",
+)
+@click.option(
+    "--outer", type=click.Choice(("nesterov", "average")), help="How islands merge; nesterov."
+)
+@click.option("--ways", type=click.Choice(("int8", "bf16", "fp32")), help="How islands send; int8.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
 @click.option(
     "--log-dir", metavar="DIR", help="Where this machine's curves of the run are to be seen."

@@ -5,12 +5,14 @@ handed in), how ways travel, or what is in them.
 
 A round closes as soon as every island is in; otherwise a grace after the first one: a share of the
 time that the first one took. Nobody waits longer for a slow or a lost one, and no island's steps
-are thrown away for another's sake. What isn't a number, or is much longer than the others' ways, is
-left out, and its island begins anew from the weights of all.
+are thrown away for another's sake. In the first round nobody has been measured: all take as much of
+a step, however fast they are, and start at different times, so it is far more patient. What isn't a
+number, or is much longer than the others' ways, is left out, and its island begins anew from the
+weights of all.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -19,6 +21,10 @@ GRACE = 0.2
 
 LEAST_GRACE_S = 2.0
 """A gang that loses a rank is back by then, mostly."""
+
+FIRST_GRACE = 9.0
+LEAST_FIRST_GRACE_S = 60.0
+"""The same for the first round: an island may be ten times as slow, or still fetch its data."""
 
 MAX_TIMES_MEDIAN = 10.0
 """A way so many times as long as the median of all is taken for a fault."""
@@ -32,6 +38,13 @@ class Way:
     tokens: int
     norm: float
     """Its length; infinite or none where a weight isn't a number."""
+    elapsed_s: float = 0.0
+    """How long its steps took; 0: nobody knows."""
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Return how fast it was; 0 where nobody knows."""
+        return self.tokens / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -51,33 +64,52 @@ class Closing:
 class OuterRound:
     """One round while it is open."""
 
-    def __init__(self, islands: Collection[str], began_s: float) -> None:
-        self._islands = set(islands)
-        self._began_s = began_s
+    def __init__(self, islands: Collection[str], *, is_first: bool = False) -> None:
+        self._islands = frozenset(islands)
+        self._lost: frozenset[str] = frozenset()
         self._ways: dict[str, Way] = {}
         self._first_s: float | None = None
+        self._first_took_s = 0.0
+        self._grace = FIRST_GRACE if is_first else GRACE
+        self._least_grace_s = LEAST_FIRST_GRACE_S if is_first else LEAST_GRACE_S
 
     def arrived(self, way: Way, now_s: float) -> None:
         """Take in an island's way; only its first one counts, and a stranger's doesn't."""
-        if way.island in self._islands:
-            self._ways.setdefault(way.island, way)
-            self._first_s = now_s if self._first_s is None else self._first_s
+        if way.island not in self._islands or way.island in self._ways:
+            return
+        self._ways[way.island] = way
+        if self._first_s is None:
+            self._first_s, self._first_took_s = now_s, way.elapsed_s
 
-    def lost(self, island: str) -> None:
-        """Take in that an island has gone: nobody waits for it; a way that came counts."""
-        if island not in self._ways:
-            self._islands.discard(island)
+    def take_back(self, island: str) -> None:
+        """Take in that an island's way can't be had after all."""
+        self._ways.pop(island, None)
+
+    def set_lost(self, islands: Collection[str]) -> None:
+        """Take in who is gone just now: nobody waits for these; a way that came counts."""
+        self._lost = self._islands.intersection(islands)
+
+    @property
+    def ways(self) -> Mapping[str, Way]:
+        """Return what is in, by island."""
+        return self._ways
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return who isn't in."""
+        return tuple(sorted(self._islands - self._ways.keys()))
 
     @property
     def due_s(self) -> float | None:
         """Return when it closes at the latest; None as long as nobody is in."""
         if self._first_s is None:
             return None
-        return self._first_s + max(LEAST_GRACE_S, GRACE * (self._first_s - self._began_s))
+        return self._first_s + max(self._least_grace_s, self._grace * self._first_took_s)
 
     def closing(self, now_s: float) -> Closing | None:
         """Return how it ends, once it does."""
-        if not self._ways or (self._islands > self._ways.keys() and now_s < (self.due_s or 0.0)):
+        is_waiting = not self._lost.issuperset(self.missing) and now_s < (self.due_s or 0.0)
+        if not self._ways or is_waiting:
             return None
         good = {way.island for way in self._ways.values() if self._is_sound(way)}
         counted = tuple(sorted(good))
@@ -85,7 +117,7 @@ class OuterRound:
             counted,
             tuple(self._ways[island].tokens for island in counted),
             tuple(sorted(self._ways.keys() - good)),
-            tuple(sorted(self._islands - self._ways.keys())),
+            self.missing,
         )
 
     def _is_sound(self, way: Way) -> bool:

@@ -6,6 +6,7 @@ ledger: it is shown what is done and says what is to be done, whoever asks and w
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from jupiterd.cycle.phases import RunItems, TrainRound, item_id
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
@@ -14,6 +15,7 @@ from jupiterd.frames import Scalar
 from jupiterd.ids import ArtifactId
 
 PREPARE_ITEM = item_id(1, Phase.PACK, 0)
+DRAW_ITEM = item_id(1, Phase.TRAIN, 0)
 HELD_OUT = "holdout"
 """The output of preparing that holds documents for validation, where there are any."""
 
@@ -68,15 +70,25 @@ def next_run_step(view: RunView) -> tuple[RunStep, str]:
     if not view.has_manifest:
         return FreezeManifest(view.data), "the data set is there"
     if view.trained is None:
-        outputs = view.data.outputs
-        held_out = (outputs[HELD_OUT],) if HELD_OUT in outputs else ()
-        round_ = TrainRound(outputs["tokenizer"], outputs["shards"], held_out)
-        return round_, "the data set is frozen"
+        return trained_on(view.data), "the data set is frozen"
     is_judged = evaluation_id(view.trained) in view.completed or view.trained == view.unscored
     if HELD_OUT in view.data.outputs and not is_judged:
         item = _evaluation(view.trained, view.data.outputs[HELD_OUT])
         return RunItems(Phase.EVALUATE, (item,), 1), "the model is trained"
     return CloseRun(view.trained), "all is done"
+
+
+def trained_on(data: WorkResult) -> TrainRound:
+    """Return what training takes of a data set."""
+    outputs = data.outputs
+    held_out = (outputs[HELD_OUT],) if HELD_OUT in outputs else ()
+    return TrainRound(outputs["tokenizer"], outputs["shards"], held_out)
+
+
+def drawing(shape: Mapping[str, Any], plan: Mapping[str, Any], tokenizer: ArtifactId) -> WorkItem:
+    """Return the item that draws the first weights, which all islands of a run begin with."""
+    params = {"shape": shape, "plan": plan}
+    return WorkItem(DRAW_ITEM, Phase.TRAIN, "draw_weights", params, {"tokenizer": tokenizer})
 
 
 def _preparing(view: RunView) -> WorkItem:

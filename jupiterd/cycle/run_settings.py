@@ -66,6 +66,18 @@ class RunSettings(_Asked):
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     start_from: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """Artifact with the weights to begin with; empty: they are drawn at random."""
+    islands: Literal["auto", "on", "off"] = "auto"
+    """Whether several gangs train it, that exchange what they have learned now and then; auto:
+    where that is predicted to be best."""
+    island_nodes: Annotated[str, Field(pattern=r"^((torch|mlx):[\w,]+( |$))*$")] = ""
+    """What was made of that when the run was asked for: each island's engine and nodes, such as
+    `mlx:a,b torch:c`; empty: one gang trains."""
+    sync_every: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """Steps that islands train between two exchanges; 0: as the planner thinks best."""
+    outer: Literal["nesterov", "average"] = "nesterov"
+    """How they merge what they have learned."""
+    ways: Literal["int8", "bf16", "fp32"] = "int8"
+    """How they send it."""
 
     def options(self, of_the_size: EngineOptions) -> EngineOptions:
         """Return how it is computed: as asked, and for the rest as the size has it."""

@@ -49,20 +49,28 @@ def shares_among(batch: int, ready: Sequence[bool]) -> Shares:
     return tuple(next(shares) if is_ready else 0 for is_ready in ready)
 
 
-def shares_by_rate(batch: int, rates: Sequence[float]) -> Shares:
+def shares_by_rate(
+    batch: int, rates: Sequence[float], least: Sequence[int] | None = None
+) -> Shares:
     """Return the shares (of `batch` sequences) whose slowest rank is done first.
 
     Each further sequence goes to the rank that would be done with it the soonest, which is optimal
     for equal pieces of work on machines of unlike speed. Ties go to the lower rank.
 
-    rates: sequences per second of each rank, all above zero
+    Args:
+        batch: sequences of a step.
+        rates: sequences per second of each rank, all above zero.
+        least: what each takes however slow it is; 1 unless told.
+
+    Raises:
+        Bug: there are fewer sequences than that.
     """
-    if batch < len(rates):
-        raise Bug(f"{batch} sequences can't be shared by {len(rates)} ranks")
-    shares = [1] * len(rates)
-    queue = [(2 / rate, rank) for rank, rate in enumerate(rates)]
+    shares = [1] * len(rates) if least is None else list(least)
+    if batch < sum(shares):
+        raise Bug(f"{batch} sequences can't be shared by {sum(shares)} ranks")
+    queue = [((shares[rank] + 1) / rate, rank) for rank, rate in enumerate(rates)]
     heapq.heapify(queue)
-    for _ in range(batch - len(rates)):
+    for _ in range(batch - sum(shares)):
         _, rank = queue[0]
         shares[rank] += 1
         heapq.heapreplace(queue, ((shares[rank] + 1) / rates[rank], rank))

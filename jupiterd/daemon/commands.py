@@ -24,6 +24,7 @@ from jupiterd.daemon import (
     script_launch,
     train_commands,
 )
+from jupiterd.daemon.asked_machines import Asked
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.estimate import estimate
 from jupiterd.daemon.launch import trainers
@@ -198,7 +199,7 @@ def _foretold(
     preset, shape = parse_model(text), parse_model(text, overrides)
     plan = derive(shape, 1, overrides, seed)
     gang = choice.gang[: plan.batch_sequences]
-    expected = estimate(leading, replace(choice, gang=gang), shape, plan, asked_engine=engine)
+    expected = estimate(leading, replace(choice, gang=gang), shape, plan, asked=Asked(engine))
     if (fit := expected.fit).changes:
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
         text = preset.with_recipe(fit.plan, twice).to_text()

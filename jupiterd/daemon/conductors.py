@@ -17,6 +17,7 @@ from jupiterd.cluster.facts import (
     TokenWithdrawn,
     WindowSet,
 )
+from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.roles import Candidate, assign
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
@@ -27,6 +28,7 @@ from jupiterd.ids import CycleId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.conductor import CycleConductor
+    from jupiterd.daemon.island_run import IslandRun
     from jupiterd.daemon.run_conductor import RunConductor
 
 log = logging.getLogger(__name__)
@@ -81,17 +83,19 @@ async def get_ready() -> None:
 
 
 @cache
-def _conductors() -> tuple[type["CycleConductor"], type["RunConductor"]]:
+def _conductors() -> "tuple[type[CycleConductor], type[RunConductor], type[IslandRun]]":
     """Load the conductors of cycles and of runs; an idle daemon does without their 10 MB."""
     from jupiterd.daemon.conductor import CycleConductor
+    from jupiterd.daemon.island_run import IslandRun
     from jupiterd.daemon.run_conductor import RunConductor
 
-    return CycleConductor, RunConductor
+    return CycleConductor, RunConductor, IslandRun
 
 
 async def _conduct(leading: Leading, cycle: CycleId) -> None:
-    of_cycles, of_runs = _conductors()
-    kind = of_runs if leading.cycle(cycle).started is None else of_cycles
+    of_cycles, of_runs, of_islands = _conductors()
+    state = leading.cycle(cycle)
+    kind = of_cycles if state.started is not None else of_runs if is_whole(state) else of_islands
     try:
         conductor = kind(leading, cycle)
     except JupiterError as error:  # its domain is of another version, whose node may lead later

@@ -34,6 +34,8 @@ class EpochOrders:
     round: int
     shape: ModelShape
     plan: TrainPlan
+    parent: str = ""
+    """The run of which an island is trained, or empty."""
 
     def all(self, launch: Launch) -> Sequence[tuple[NodeId, WorkOrder]]:
         """Return what runs in an epoch, and where: its ranks, then the store, if it has one."""
@@ -72,7 +74,15 @@ class EpochOrders:
             "store_port": meeting.port,
             "ring": list(meeting.ring),
             "interface": meeting.interfaces.get(launch.gang[rank], ""),
+            **self._of_island(),
         }
+
+    def _of_island(self) -> dict[str, object]:
+        """Return what only an island's ranks are told: where their outer steps come from."""
+        if not self.parent:
+            return {}
+        told = {"run": self.parent, "island": self.cycle, "kind": self.asked("ways") or "int8"}
+        return {"island": told}
 
     async def inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
         """Bring what the ranks need to this node, and return it by name.

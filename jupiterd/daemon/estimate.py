@@ -5,17 +5,18 @@ the arithmetic (`cycle.memory`, `cycle.run_sheet`). A rank finds out for itself 
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.engines import AUTO, MLX, EngineChoice
+from jupiterd.cluster.engines import MLX, EngineChoice, ranks_of
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.layout_choice import plan_document
+from jupiterd.cluster.layouts import Island
+from jupiterd.daemon.asked_machines import ANYBODY, Asked
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.layouts import planned_layouts
 from jupiterd.daemon.measured_speed import tokens_per_s_of_a_rank
-from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.engine_options import DeviceAbilities
@@ -46,8 +47,8 @@ def estimate(
     shape: "ModelShape",
     plan: "TrainPlan",
     *,
-    asked_engine: str = AUTO,
-    named: Collection[NodeId] = (),
+    asked: Asked = ANYBODY,
+    islands: Sequence[Island] = (),
 ) -> Estimate:
     """Return the plan as it fits the smallest device of the gang.
 
@@ -56,8 +57,8 @@ def estimate(
         choice: engine and members.
         shape: the model, with the vocabulary and the sequences that it will have.
         plan: what was asked for; 0 steps where nobody knows how many the data takes.
-        asked_engine: what it is to be trained on.
-        named: the machines that were asked for; any where none is.
+        asked: what it is to be trained on, and where.
+        islands: who trains, where it isn't one gang.
 
     Raises:
         TooLargeForDeviceError: no plan fits.
@@ -70,25 +71,27 @@ def estimate(
     from jupiterd.cycle.run_sheet import Accumulation, Gang, run_sheet
     from jupiterd.daemon.model_files import presets
 
-    check_engine(choice.engine, shape.architecture)
+    gangs = [EngineChoice(i.engine, i.nodes, "an island") for i in islands] or [choice]
+    for gang in gangs:
+        check_engine(gang.engine, shape.architecture)
     check_documents_apart(shape, plan.options)
-    device = _smallest_device(leading, choice)
+    device = _smallest_device(leading, gangs)
     wanted = resolve(plan.options, device, fits=True)
     sizes = [] if not device.memory_bytes else [_sized(each, shape) for each in presets()]
     fit = plan_that_fits(shape, plan, wanted.precision, device.memory_bytes or 1 << 60, sizes)
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
-    ranks = len(choice.gang)
-    machines = trainers(leading, named)
-    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked_engine)
+    ranks = _ranks(leading, gangs) if islands else len(choice.gang)
+    machines = trainers(leading, asked.nodes)
+    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked.engine)
     before = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
     speed = layouts.unasked.tokens_per_s or before
-    gang = Gang(ranks, device.memory_bytes, speed * flops_per_token(shape))
+    whole = Gang(ranks, device.memory_bytes, speed * flops_per_token(shape))
     batch = Accumulation.of(fit.plan, ranks)
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
     changes = [f"to fit the smallest device: {', '.join(fit.changes)}"] if fit.changes else []
     return Estimate(
         fit,
-        [*run_sheet(shape, fit.plan, options, fit.need, gang), *changes],
+        [*run_sheet(shape, fit.plan, options, fit.need, whole), *changes],
         {
             "parameters": parameter_count(shape),
             "engine": choice.engine,
@@ -119,9 +122,14 @@ def _sized(preset: "ModelShape", like: "ModelShape") -> "ModelShape":
     return fitted(preset, like.seq_len, 0)
 
 
-def _smallest_device(leading: "Leading", choice: EngineChoice) -> "DeviceAbilities":
-    machines = [leading.hardware_of(node) for node in choice.gang]
-    devices = [device_of(choice.engine, machine) for machine in machines if machine is not None]
+def _ranks(leading: "Leading", gangs: Sequence[EngineChoice]) -> int:
+    pairs = [(gang.engine, leading.hardware_of(node)) for gang in gangs for node in gang.gang]
+    return sum(1 if machine is None else ranks_of(machine, engine) for engine, machine in pairs)
+
+
+def _smallest_device(leading: "Leading", gangs: Sequence[EngineChoice]) -> "DeviceAbilities":
+    pairs = [(gang.engine, leading.hardware_of(node)) for gang in gangs for node in gang.gang]
+    devices = [device_of(engine, machine) for engine, machine in pairs if machine is not None]
     known = [device for device in devices if device.memory_bytes]
     return min(known or devices, key=lambda device: device.memory_bytes)
 

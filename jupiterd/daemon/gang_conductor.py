@@ -42,10 +42,11 @@ from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.kept_states import wish_for
 from jupiterd.daemon.late_joiners import LateJoiners
 from jupiterd.daemon.launch import Launch, choose, plan_launch
-from jupiterd.daemon.layouts import predicted_tokens_per_s
 from jupiterd.daemon.leading import Leading, name_of
 from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
+from jupiterd.daemon.shown_gang import ShownGang
+from jupiterd.daemon.ways import ToldWay
 from jupiterd.daemon.work_events import (
     Advanced,
     CheckpointMade,
@@ -53,6 +54,7 @@ from jupiterd.daemon.work_events import (
     Listening,
     Started,
     Unsaved,
+    WayMade,
     WorkEvent,
 )
 from jupiterd.errors import (
@@ -94,15 +96,19 @@ class GangConductor:
         round_number: int,
         shape: ModelShape,
         plan: TrainPlan,
+        parent: str = "",
     ) -> None:
+        """Begin to conduct; parent: the run of which an island is trained, or empty."""
         self._leading = leading
         self._cycle = cycle
+        self._is_island = bool(parent)
         self._round = round_number
         self._shape = shape
         self._plan = plan
-        self._orders = EpochOrders(leading, cycle, round_number, shape, plan)
+        self._orders = EpochOrders(leading, cycle, round_number, shape, plan, parent)
         self._line = EpochLine(leading, cycle, round_number)
         self._alarm = CheckpointAlarm(leading, cycle)
+        self._shown = ShownGang(leading, cycle, self._orders)
         self._commits = CommitQueue()
         self._memory = MicroBatches(plan.micro_batch_sequences)
         self._preparation = GangPreparation(leading, shape, plan, self._memory)
@@ -213,7 +219,8 @@ class GangConductor:
         self._line.start = launch.from_checkpoint
         inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
         await whole_start(self._leading.library, inputs)
-        launch = await self._late.named(launch)
+        if not self._is_island:  # its ranks all wait for what the others have learned
+            launch = await self._late.named(launch)
         await self._leading.record(self._line.opened(launch))
         self._change.mark("opened")
         self._line.follow(launch)
@@ -243,6 +250,8 @@ class GangConductor:
     async def _end(
         self, launch: Launch, reason: str, code: str = "", *, keeps: bool = False
     ) -> None:
+        if self._is_island:
+            self._leading.ways.set_training(self._cycle, is_training=False)
         commits, self._commits = self._commits, CommitQueue()
         unrecorded, silent = commits.unrecorded, frozenset(self._silent)
         await self._ending.end(
@@ -252,7 +261,7 @@ class GangConductor:
     async def _run_gang(self, inputs: Mapping[str, ArtifactId], launch: Launch) -> None:
         async with self._watching(launch):
             await self._orders.spread(inputs, launch)
-            self._show(launch, {})
+            self._shown.begin(launch)
             self._leading.board.explain(self._cycle, "")
             self._change.mark("spread")
             await self._form_gang(inputs, launch)
@@ -367,7 +376,7 @@ class GangConductor:
                     await self._listening.acquire()
 
     async def _follow_adopted(self, gang: Adopted, launch: Launch) -> None:
-        self._show(launch, {})
+        self._shown.begin(launch)
         self._leading.board.explain(self._cycle, "")
         size = len(launch.gang)
         meeting = watched(gang.works[size]) if len(gang.works) > size else nullcontext()
@@ -441,12 +450,15 @@ class GangConductor:
         match event:
             case Started(pid, device, _):
                 self._change.mark("spawned")
-                self._show(launch, {rank: {"pid": pid, "device": device}})
+                self._shown.workers({rank: {"pid": pid, "device": device}})
             case Listening():
                 self._listening.release()
             case Joined(device, note):
                 self._change.mark("joined")
-                self._show(launch, {rank: {"device": device}})
+                if self._is_island:
+                    self._watch.waits()
+                    self._leading.ways.set_training(self._cycle, is_training=True)
+                self._shown.workers({rank: {"device": device}})
                 if note:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
                     board.explain(self._cycle, note)
@@ -455,6 +467,9 @@ class GangConductor:
                 board.advance(self._cycle, "train", event, now_s())
             case CheckpointMade():
                 self._commits.add(node, event)
+            case WayMade():
+                self._watch.waits()
+                self._leading.ways.tell(self._cycle, ToldWay(event, node, now_s()))
             case Unsaved(step, message):
                 self._alarm.ring(step, message, node)
             case _:
@@ -468,28 +483,3 @@ class GangConductor:
             self._alarm.ring(made.step, error.message)
         else:
             self._alarm.over()
-
-    def _show(self, launch: Launch, workers: dict[int, dict[str, object]]) -> None:
-        """Put the gang on the board, where status shows it."""
-        known: list[dict[str, object]] = [
-            {
-                "node": node,
-                "rank": rank,
-                "engine": launch.choice.label,
-                "device": self._orders.device(launch, rank),
-                "pid": None,
-            }
-            for rank, node in enumerate(launch.gang)
-        ]
-        if not workers:
-            rate = predicted_tokens_per_s(self._leading, launch.choice, self._shape, self._plan)
-            self._leading.board.note(self._cycle, {"predicted_tokens_per_s": rate})
-        self._leading.board.restart_rate(self._cycle)
-        self._leading.board.show_gang(self._cycle, known, workers)
-        self._leading.board.note(
-            self._cycle,
-            {
-                "epoch": launch.epoch,
-                "resumed_from_step": launch.from_step,
-            },
-        )

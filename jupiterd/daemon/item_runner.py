@@ -35,7 +35,7 @@ SOURCE_TRIES = 30
 SOURCE_RETRY_S = 10.0
 """The internet may come back: an item that needs it is tried so often, each time after a pause."""
 
-NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.EVALUATE})
+NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.TRAIN, Phase.EVALUATE})
 """Phases whose workers import a machine learning library."""
 
 

@@ -102,7 +102,7 @@ def plan_launch(
     last = state.last_checkpoint(round_number)
     start = last or state.last_checkpoint(round_number - 1)
     return Launch(
-        epoch=leading.next_epoch(),
+        epoch=leading.next_epoch(cycle),
         choice=choice,
         from_checkpoint="" if start is None else start.artifact,
         from_step=0 if last is None else last.step,

@@ -4,16 +4,32 @@ Owns bringing it together: speeds from epochs that have ended, links as members 
 Doesn't know what follows (`cluster.layouts`, `cluster.layout_choice`).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.engines import AUTO, MLX, TORCH, EngineChoice, able_on, ranks_of
+from jupiterd.cluster.engines import (
+    AUTO,
+    MLX,
+    TORCH,
+    EngineChoice,
+    able_on,
+    own_engine,
+    ranks_of,
+)
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.layout_choice import LayoutPlan, plan_layouts
-from jupiterd.cluster.layouts import Fleet, Island, Job, Layout, Machine, predict
-from jupiterd.cluster.sync_time import Wire
+from jupiterd.cluster.layouts import (
+    Fleet,
+    Island,
+    Job,
+    Layout,
+    Machine,
+    islands_by_link,
+    predict,
+)
+from jupiterd.cluster.sync_time import FEWEST_INNER_STEPS, Wire, inner_steps
 from jupiterd.daemon.gang_order import qualities
 from jupiterd.daemon.measured_speed import tokens_per_s_of_nodes
 from jupiterd.ids import NodeId
@@ -60,6 +76,55 @@ def predicted_tokens_per_s(
     fleet = _measured(leading, shape, job, engines, machines)
     layout = Layout.of([Island.of(choice.engine, choice.gang)])
     return predict(fleet, job, layout).tokens_per_s
+
+
+def formed_islands(
+    leading: "Leading",
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    trainers: Trainers,
+    wanted: str = AUTO,
+) -> tuple[Island, ...]:
+    """Return the islands that machines make up by engine and link; see `planned_layouts`.
+
+    On a machine that was never measured the engine is what it would train on by itself.
+    """
+    job, able = _job(shape, plan), _engines(shape, trainers, wanted, choice)
+    fleet = _measured(leading, shape, job, able, trainers)
+    chosen = {node: (_own_engine(fleet, node, trainers[node]),) for node in fleet.machines}
+    return islands_by_link(_measured(leading, shape, job, chosen, trainers))
+
+
+def _own_engine(fleet: Fleet, node: NodeId, hardware: Hardware) -> str:
+    machine, usual = fleet.machines[node], own_engine(hardware)
+    return machine.engine if machine.speed or usual not in machine.speeds else usual
+
+
+def inner_steps_of(
+    leading: "Leading",
+    islands: Sequence[Island],
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    step_s: float | None = None,
+) -> int:
+    """Return how many steps islands had best train between two exchanges.
+
+    step_s: how long one takes, as measured; else as it is predicted, and where nobody can know
+    that, the exchanges are as frequent as they may be
+    """
+    found = {node: leading.hardware_of(node) for island in islands for node in island.nodes}
+    machines = {node: hardware for node, hardware in found.items() if hardware is not None}
+    known = [i for i in islands if set(i.nodes) <= set(machines)]
+    if len(known) < 2:
+        return FEWEST_INNER_STEPS
+    engines = {node: (island.engine,) for island in known for node in island.nodes}
+    job = _job(shape, plan)
+    fleet = _measured(leading, shape, job, engines, machines)
+    predicted = predict(fleet, job, Layout.of(known))
+    if step_s:
+        return inner_steps(predicted.sync_s, step_s)
+    return predicted.inner_steps if predicted.step_s else FEWEST_INNER_STEPS
 
 
 def _job(shape: "ModelShape", plan: "TrainPlan") -> Job:

@@ -26,6 +26,7 @@ from jupiterd.daemon.peers import Peers
 from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.second_copies import keep_two_copies
+from jupiterd.daemon.ways import Ways
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish, WorkEvent, WorkOrder
 from jupiterd.errors import (
     DiskFullError,
@@ -82,6 +83,10 @@ class Leading:
     """How long tokens have been in force by this leader's clock."""
     damaged: set[str] = field(default_factory=set[str])
     """Checkpoints from which no gang could go on."""
+    ways: Ways = field(default_factory=Ways)
+    """What the gangs of islands have told."""
+    _planned: dict[CycleId, int] = field(default_factory=dict[CycleId, int])
+    """The last epoch number that was given to each cycle, recorded or not."""
     is_over: bool = False
 
     async def record(self, *facts: Fact) -> None:
@@ -100,9 +105,15 @@ class Leading:
         if copies == 1 and len(self.alive()) > 1:
             log.warning("entry_has_one_copy", extra={"entry": short(entry.hash)})
 
-    def next_epoch(self) -> int:
-        """Return an epoch number that no gang of any cycle has had: nodes obey rising ones only."""
-        return max(cycle.next_epoch for cycle in self.journal.state.cycles.values())
+    def next_epoch(self, cycle: CycleId) -> int:
+        """Return an epoch number that no gang of any cycle has had: nodes obey rising ones only.
+
+        Nor has it been given to another cycle, whose gang may be planned at the same moment.
+        """
+        recorded = max(each.next_epoch for each in self.journal.state.cycles.values())
+        given = (number + 1 for other, number in self._planned.items() if other != cycle)
+        self._planned[cycle] = max(recorded, *given) if self._planned else recorded
+        return self._planned[cycle]
 
     def cycle(self, cycle: CycleId) -> CycleState:
         """Return what the ledger says of a cycle."""

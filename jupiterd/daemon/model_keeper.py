@@ -8,6 +8,7 @@ import asyncio
 import logging
 
 from jupiterd.cluster.facts import RoundCommitted
+from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.state import CycleState
 from jupiterd.daemon.exports import Exports
 from jupiterd.daemon.journal import Journal
@@ -42,6 +43,7 @@ class ModelKeeper:
         wanted = [
             (cycle, done)
             for cycle in self._journal.state.cycles.values()
+            if is_whole(cycle)
             for done in cycle.rounds
             if not self._exports.folder(cycle, done.round, ArtifactId(done.parent)).is_dir()
         ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jupiterd.cycle.work import Phase
+from jupiterd.daemon.island_progress import united
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.ids import CycleId
 
@@ -44,6 +45,8 @@ class PhaseProgress:
     items: dict[str, Advanced] = field(default_factory=dict[str, Advanced])
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     basis: Basis | None = None
+    part_of: str = ""
+    """The run of which an island is trained; empty where it is a run of its own."""
 
     def advance(self, item: str, event: Advanced, now_s: float) -> None:
         """Keep an item's latest reading; one that began anew makes the rate begin anew."""
@@ -71,6 +74,7 @@ class PhaseProgress:
             "epoch": self.extra.get("epoch"),
             "resumed_from_step": self.extra.get("resumed_from_step"),
             "detail": self.extra.get("detail", ""),
+            **({"outer": self.extra["outer"]} if "outer" in self.extra else {}),
         }
 
     def _done(self) -> int:
@@ -92,11 +96,17 @@ class ProgressBoard:
     def __init__(self) -> None:
         self._running: dict[CycleId, PhaseProgress] = {}
 
-    def begin(self, cycle: CycleId, round_number: int, phase: Phase, now_s: float) -> None:
-        """Start a phase, unless it is the one that runs already."""
+    def begin(
+        self, cycle: CycleId, round_number: int, phase: Phase, now_s: float, *, part_of: str = ""
+    ) -> None:
+        """Start a phase, unless it is the one that runs already.
+
+        part_of: the run of which this one trains an island, where it does
+        """
         running = self._running.get(cycle)
         if running is None or (running.round, running.phase) != (round_number, phase):
-            self._running[cycle] = PhaseProgress(cycle, round_number, phase, now_s)
+            new = PhaseProgress(cycle, round_number, phase, now_s, part_of=part_of)
+            self._running[cycle] = new
 
     def advance(self, cycle: CycleId, item: str, event: Advanced, now_s: float) -> None:
         """Keep an item's latest reading."""
@@ -147,5 +157,11 @@ class ProgressBoard:
         self._running.pop(cycle, None)
 
     def to_plain(self, now_s: float) -> list[dict[str, Any]]:
-        """Return every running phase."""
-        return [running.to_plain(now_s) for running in self._running.values()]
+        """Return every running phase; islands are parts of their run's."""
+        found = [(running.part_of, running.to_plain(now_s)) for running in self._running.values()]
+        parts = [(whole, plain) for whole, plain in found if whole]
+        return [
+            united(plain, [part for whole, part in parts if whole == plain["cycle"]])
+            for whole, plain in found
+            if not whole
+        ]

@@ -7,35 +7,29 @@ or how gangs hold (`gang_conductor`).
 import logging
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import (
-    ManifestFrozen,
-    RoundCommitted,
-    TrainingStarted,
-    WorkCompleted,
-)
+from jupiterd.cluster.facts import ManifestFrozen, RoundCommitted
+from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cycle.phases import RunItems, TrainRound
-from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.run_phases import (
     CloseRun,
     FreezeManifest,
     RunView,
     next_run_step,
 )
-from jupiterd.cycle.run_plan import derive_run, fitted, sequences_in, total_steps
+from jupiterd.cycle.run_plan import sequences_in
 from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.islands_conductor import IslandsConductor
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.run_training import ROUND, data_of, result_of, training_of
 from jupiterd.daemon.stepping import step_until_finished
-from jupiterd.errors import Bug, JupiterError, LineChangedError, NotFoundError
+from jupiterd.errors import Bug, JupiterError, LineChangedError
 from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
-
-ROUND = 1
-"""A run has one round, in the words of the ledger."""
 
 
 class RunConductor:
@@ -69,12 +63,14 @@ class RunConductor:
                 await self._leading.record(self._manifest(data))
             case TrainRound():
                 self._begin(Phase.TRAIN)
-                await self._gang().train(step)
+                await self._trainer().train(step)
             case CloseRun(model):
                 await self._leading.keep_two_copies(model, self._leading.self_id)
                 if not self._state.ends_at(ROUND, model):
                     raise LineChangedError("the run's model is no longer the end of its line")
-                await self._leading.record(RoundCommitted(self._run, ROUND, model, "", ""))
+                done = RoundCommitted(self._run, ROUND, model, "", "")
+                cycles = self._leading.journal.state.cycles
+                await self._leading.record(done, *stopped_with(cycles, self._run, "it is trained"))
 
     def _view(self) -> RunView:
         state = self._state
@@ -84,24 +80,12 @@ class RunConductor:
             source=None if requested is None else requested.source,
             tokenizer="" if requested is None else requested.tokenizer,
             is_training=state.training is not None,
-            data=self._data(),
+            data=data_of(self._leading, self._run),
             has_manifest=ROUND in state.manifests,
             trained=last.artifact if last is not None and last.is_final else None,
-            completed={fact.item: _result(fact) for fact in state.completed.values()},
+            completed={fact.item: result_of(fact) for fact in state.completed.values()},
             unscored=self._unscored,
         )
-
-    def _data(self) -> WorkResult | None:
-        """Return the data set that is trained on, of this run or of another one."""
-        training = self._state.training
-        maker = self._state if training is None else self._other(training.data)
-        made = None if maker is None else maker.prepared
-        if made is None and self._state.requested is None:
-            raise NotFoundError("the data set of this run isn't known here")
-        return None if made is None else _result(made)
-
-    def _other(self, run: CycleId) -> CycleState | None:
-        return self._leading.journal.state.cycles.get(run)
 
     def _begin(self, phase: Phase) -> None:
         self._leading.board.begin(self._run, ROUND, phase, now_s())
@@ -141,7 +125,8 @@ class RunConductor:
         Raises:
             EmptySourceError: the data set isn't enough for one sequence.
         """
-        _, settings = self._training()
+        if self._settings is None:
+            raise Bug("a run that only prepares data has no training")
         tokens = int(data.counts["tokens"])
         return ManifestFrozen(
             cycle=self._run,
@@ -149,27 +134,12 @@ class RunConductor:
             parent="",
             tokenizer=data.outputs["tokenizer"],
             shards=(data.outputs["shards"],),
-            sequences=sequences_in(tokens, settings.seq_len),
+            sequences=sequences_in(tokens, self._settings.seq_len),
             tokens=tokens,
         )
 
-    def _gang(self) -> GangConductor:
-        training, settings = self._training()
-        data = self._data()
-        if data is None:
-            raise Bug("a run is trained before its data set is there")
-        preset = parse_model(training.model_yaml)
-        shape = fitted(preset, settings.seq_len, int(data.counts["vocab_size"]))
-        steps = total_steps(settings, self._state.manifests[ROUND].sequences)
-        plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
-        return GangConductor(self._leading, self._run, ROUND, shape, plan)
-
-    def _training(self) -> tuple[TrainingStarted, RunSettings]:
-        training = self._state.training
-        if training is None or self._settings is None:
-            raise Bug("a run that only prepares data has no training")
-        return training, self._settings
-
-
-def _result(fact: WorkCompleted) -> WorkResult:
-    return WorkResult(fact.outputs, fact.counts, fact.summary)
+    def _trainer(self) -> GangConductor | IslandsConductor:
+        training = training_of(self._leading, self._run)
+        if training.settings.island_nodes:
+            return IslandsConductor(self._leading, self._run, training)
+        return GangConductor(self._leading, self._run, ROUND, training.shape, training.plan)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, DataRequested
+from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cycle.audit import Committed, RoundAudit, Trained, audit
 from jupiterd.daemon.data_sets import data_sets
@@ -87,7 +88,11 @@ async def audit_document(node: "Node", wanted: str) -> dict[str, Any]:
         UsageError: several ids begin so.
     """
     runs = sorted(
-        (run for run in node.journal.state.cycles.values() if run.begun is not None and run.line()),
+        (
+            run
+            for run in node.journal.state.cycles.values()
+            if run.begun is not None and is_whole(run) and (run.line() or run.outer_line())
+        ),
         key=lambda run: run.start_order,
         reverse=True,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.health import judge
+from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.state import CycleState
 from jupiterd.cluster.waiting import Waiting
@@ -76,7 +77,8 @@ def current_cycle(node: "Node") -> dict[str, Any] | None:
 
 def current_training(node: "Node") -> dict[str, Any] | None:
     """Return the running training run's document, else the latest one's; None where none is."""
-    runs = [run for run in node.journal.state.cycles.values() if run.training is not None]
+    cycles = node.journal.state.cycles.values()
+    runs = [run for run in cycles if run.training is not None and is_whole(run)]
     latest = max(runs, key=lambda run: (not run.finished, run.start_order), default=None)
     return None if latest is None else shown(node, latest)
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from jupiterd.cluster.facts import CycleFailed
+from jupiterd.cluster.island_runs import failed_with
 from jupiterd.daemon.item_runner import wait_out
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError, all_of
@@ -38,4 +39,4 @@ async def _try_step(leading: Leading, cycle: CycleId, step: Callable[[], Awaitab
         else:
             log.warning("cycle_failed", extra={"cycle": cycle, "reason": error.message})
             failed = CycleFailed(cycle, error.code, error.message, error.hint)
-            await leading.record(failed)
+            await leading.record(*failed_with(leading.journal.state.cycles, failed))

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStateSet, DataRequested, TrainingStarted
+from jupiterd.cluster.island_runs import is_whole, with_islands
 from jupiterd.cluster.node_names import find_node
 from jupiterd.cluster.run_names import Named, meant
+from jupiterd.daemon.asked_machines import Asked
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.data_commands import requested_data
 from jupiterd.daemon.data_sets import find_data, title
@@ -20,6 +22,7 @@ from jupiterd.daemon.estimate import estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.member_commands import Arguments, Command
 from jupiterd.daemon.model_files import model_text, text_of_config
+from jupiterd.daemon.run_islands import islands_of_settings, with_gang
 from jupiterd.errors import (
     ConflictError,
     MissingExtraError,
@@ -56,26 +59,30 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     engine = check_wanted(str(arguments.get("engine", AUTO)))
     nodes, most = _named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
     choice = _gang(leading, engine, nodes, most)
-    ranks = len(choice.gang)
-    given = {"ranks": ranks, "max_ranks": most, "start_from": str(arguments.get("weights") or "")}
-    asked = {**arguments.get("settings", {}), **given}
-    settings = RunSettings.parse(asked)
+    given = {"max_ranks": most, "start_from": str(arguments.get("weights") or "")}
+    settings = RunSettings.parse({**arguments.get("settings", {}), **given})
     model, text = _model(arguments, settings.seq_len)
     preset = parse_model(text)
     run = CycleId(secrets.token_hex(8))
-    vocab_size, steps = preset.vocab_size, settings.max_steps or 0
+    vocab_size, made = preset.vocab_size, None
     making: tuple[DataRequested, ...] = ()
     if "source" in arguments:
         data = requested_data(leading, run, arguments, vocab_size)
         making = (data,)
     else:
         data, made = find_data(leading.journal.state, str(arguments.get("data") or ""))
-        steps = total_steps(settings, sequences_in(int(made.counts["tokens"]), settings.seq_len))
         vocab_size = int(made.counts["vocab_size"])
     _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
+    plan = derive_run(preset.recipe, preset.seq_len, settings, 0)
+    asked = Asked(engine, nodes, most)
+    settings = with_gang(leading, asked, choice, shape, plan, settings)
+    steps = settings.max_steps or 0
+    if made is not None:
+        steps = total_steps(settings, sequences_in(int(made.counts["tokens"]), settings.seq_len))
     plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
-    expected = estimate(leading, choice, shape, plan, asked_engine=engine, named=nodes)
+    islands = islands_of_settings(settings)
+    expected = estimate(leading, choice, shape, plan, asked=asked, islands=islands)
     settings = kept_as(settings, expected.fit)
     started = TrainingStarted(
         cycle=run,
@@ -94,7 +101,8 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         "name": data.name,
         "model": model,
         "parameters": expected.values["parameters"],
-        "ranks": ranks,
+        "ranks": settings.ranks,
+        "islands": len(islands),
         "batch_size": settings.batch_size,
         "gradient_accumulation_steps": settings.gradient_accumulation_steps,
         "batch_sequences": settings.batch_sequences,
@@ -115,8 +123,8 @@ async def stop_training(leading: "Leading", arguments: Arguments) -> dict[str, A
     if not running:
         raise NotFoundError("no training is running", BEGIN_ANEW)
     run, started = _named(running, str(arguments.get("train") or ""))
-    edit = run.wanted_edit + 1
-    await leading.record(CycleStateSet(started.cycle, STOPPED, "stopped by a person", edit))
+    stopped = CycleStateSet(started.cycle, STOPPED, "stopped by a person", run.wanted_edit + 1)
+    await leading.record(*with_islands(leading.journal.state.cycles, stopped))
     return {"train": started.cycle, "name": started.name}
 
 
@@ -137,8 +145,8 @@ async def resume_training(leading: "Leading", arguments: Arguments) -> dict[str,
     if why := _what_hinders(run):
         name = title(started.cycle, started.name)
         raise ConflictError(f"training {name} can't go on: {why}", BEGIN_ANEW)
-    edit = run.wanted_edit + 1
-    await leading.record(CycleStateSet(started.cycle, RUNNING, "resumed by a person", edit))
+    going_on = CycleStateSet(started.cycle, RUNNING, "resumed by a person", run.wanted_edit + 1)
+    await leading.record(*with_islands(leading.journal.state.cycles, going_on))
     return {"train": started.cycle, "name": started.name}
 
 
@@ -163,10 +171,10 @@ def _check_that_nothing_trains(leading: "Leading") -> None:
 
 
 def _runs(leading: "Leading") -> Iterator[tuple[CycleState, TrainingStarted]]:
-    """Yield every training run, the newest first."""
+    """Yield every training run, the newest first; those of islands are parts of theirs."""
     cycles = leading.journal.state.cycles.values()
     for run in sorted(cycles, key=lambda run: run.start_order, reverse=True):
-        if run.training is not None:
+        if run.training is not None and is_whole(run):
             yield run, run.training
 
 

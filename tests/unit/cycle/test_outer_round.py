@@ -2,16 +2,23 @@
 
 import math
 
-from jupiterd.cycle.outer_round import GRACE, Closing, OuterRound, Way
+from jupiterd.cycle.outer_round import (
+    FIRST_GRACE,
+    GRACE,
+    LEAST_FIRST_GRACE_S,
+    Closing,
+    OuterRound,
+    Way,
+)
 
 ISLANDS = ("a", "b", "c")
 
 
-def in_round(*ways: tuple[str, float], began_s: float = 0.0) -> OuterRound:
-    """A round in which these islands came in at these times."""
-    round_ = OuterRound(ISLANDS, began_s)
+def in_round(*ways: tuple[str, float], is_first: bool = False) -> OuterRound:
+    """A round that began at 0, and in which these islands came in at these times."""
+    round_ = OuterRound(ISLANDS, is_first=is_first)
     for island, at_s in ways:
-        round_.arrived(Way(island, 100, 1.0), at_s)
+        round_.arrived(Way(island, 100, 1.0, at_s), at_s)
     return round_
 
 
@@ -29,18 +36,46 @@ def test_a_slow_island_is_waited_for_a_share_of_the_rounds_time():
 
 
 def test_nothing_closes_before_anybody_is_in():
-    assert OuterRound(ISLANDS, 0.0).closing(1e9) is None
+    assert OuterRound(ISLANDS).closing(1e9) is None
 
 
 def test_nobody_waits_for_an_island_that_is_lost():
     round_ = in_round(("a", 10.0), ("b", 10.5))
-    round_.lost("c")
-    assert round_.closing(10.5) == Closing(("a", "b"), (100, 100))
+    round_.set_lost({"c"})
+    assert round_.closing(10.5) == Closing(("a", "b"), (100, 100), (), ("c",))
+
+
+def test_one_that_was_lost_and_is_back_in_time_is_waited_for():
+    round_ = in_round(("a", 10.0), ("b", 10.5))
+    round_.set_lost({"c"})
+    round_.set_lost(set())
+    assert round_.closing(10.6) is None
+
+
+def test_in_the_first_round_one_that_takes_ten_times_as_long_is_waited_for():
+    round_ = in_round(("a", 100.0), ("b", 101.0), is_first=True)
+    assert round_.closing(999.0) is None
+    assert round_.closing(100.0 + 100.0 * FIRST_GRACE) is not None
+    assert in_round(("a", 1.0), is_first=True).closing(LEAST_FIRST_GRACE_S) is None
+
+
+def test_a_way_that_can_t_be_had_after_all_may_come_again():
+    round_ = in_round(("a", 10.0), ("b", 10.5), ("c", 10.6))
+    round_.take_back("c")
+    assert round_.missing == ("c",)
+    assert round_.closing(10.6) is None
+    round_.arrived(Way("c", 100, 1.0), 11.0)
+    assert round_.closing(11.0) is not None
+
+
+def test_an_island_is_as_fast_as_its_steps_were():
+    assert Way("a", 100, 1.0, 4.0).tokens_per_s == 25.0
+    assert Way("a", 100, 1.0).tokens_per_s == 0.0
 
 
 def test_the_way_of_an_island_that_is_lost_after_it_came_counts():
     round_ = in_round(("a", 10.0), ("b", 10.5), ("c", 10.6))
-    round_.lost("c")
+    round_.set_lost({"c"})
     closing = round_.closing(10.6)
     assert closing is not None
     assert closing.counted == ISLANDS
@@ -63,7 +98,7 @@ def test_what_is_no_number_or_far_too_long_is_left_out():
 
 
 def test_of_two_ways_nobody_knows_which_one_is_at_fault():
-    round_ = OuterRound(("a", "b"), 0.0)
+    round_ = OuterRound(("a", "b"))
     round_.arrived(Way("a", 100, 1.0), 10.0)
     round_.arrived(Way("b", 100, 50.0), 10.0)
     closing = round_.closing(10.0)

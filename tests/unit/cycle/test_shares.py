@@ -42,6 +42,12 @@ def test_a_rank_three_times_slower_takes_a_third() -> None:
     assert shares_by_rate(16, [3.0, 1.0]) == (12, 4)
 
 
+def test_who_has_several_ranks_takes_one_for_each_however_slow_they_are() -> None:
+    assert shares_by_rate(12, [300.0, 1.0, 100.0], [1, 4, 1]) == (6, 4, 2)
+    with pytest.raises(Bug):
+        shares_by_rate(5, [1.0, 1.0], [2, 4])
+
+
 def test_equal_ranks_take_equal_shares_and_the_first_ones_the_rest() -> None:
     assert equal_shares(8, 3) == (3, 3, 2)
 

@@ -50,6 +50,6 @@ class OneRank:
 
 def following(rank: OneRank, launch: Launch = LAUNCH) -> GangConductor:
     conductor = GangConductor(cast("Leading", rank), CYCLE, 1, cast("ModelShape", None), PLAN)
-    conductor._show(launch, {})
+    conductor._shown.begin(launch)
     conductor._watch = GangWatch(len(launch.gang), 0.0, lambda _: 0.0)
     return conductor

@@ -13,6 +13,7 @@ from jupiterd.cluster.facts import Fact, ManifestFrozen, RoleAssigned, WorkCompl
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import item_runner
 from jupiterd.daemon.dispatcher import Dispatcher
+from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.run_conductor import RunConductor
 from jupiterd.daemon.work_events import Advanced, Finished, Started, WorkEvent, WorkOrder
@@ -192,7 +193,8 @@ async def test_the_plan_is_the_same_whoever_leads(tmp_path: Path) -> None:
         async with leads(tmp_path / name, workers, anywhere(), MADE, asked) as leading:
             conductor = RunConductor(leading, CYCLE)
             await conductor._step()
-            gang = conductor._gang()
+            gang = conductor._trainer()
+            assert isinstance(gang, GangConductor)
             plans.append((gang._plan, gang._shape))
     assert plans[0] == plans[1]
     plan, shape = gang._plan, gang._shape

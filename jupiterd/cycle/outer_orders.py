@@ -1,0 +1,181 @@
+"""The order of each outer round: how its ways are merged, and what every island trains on then.
+
+Owns these decisions, which one leader takes and writes down. Pure. Doesn't know facts, nodes, or
+how speeds were measured. Names of islands come in any order, and go out sorted: in that order their
+ways are merged, and the positions of a round are cut.
+
+    rate, momentum   0.7 and 0.9; 0.5 where two islands or fewer exchanged, or after fewer than 50
+                     steps: few islands, or short rounds, overshoot at the full rate (DiLoCo,
+                     2311.08105, and its scaling laws, 2503.09799). `average`: 1 and 0
+    batches          one step's sequences, in proportion to what each island does in a second
+    positions        those that came back, then the next ones; cut in the order of the names
+    what comes back  the positions of an island whose way doesn't count
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Final
+
+from jupiterd.cycle.outer_round import Closing
+from jupiterd.cycle.positions import Positions, Range, split
+from jupiterd.cycle.shares import shares_by_rate
+from jupiterd.errors import Bug
+
+AVERAGE: Final = "average"
+
+RATE: Final = 0.7
+CAREFUL_RATE: Final = 0.5
+MOMENTUM: Final = 0.9
+
+FEW_ISLANDS: Final = 2
+SHORT_ROUND_STEPS: Final = 50
+
+MISSING: Final = "it didn't come in time"
+QUARANTINED: Final = "its weights are no numbers, or far from all others'"
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is trained, as far as rounds depend on it."""
+
+    steps: int
+    """Inner steps of the whole run."""
+    batch_sequences: int
+    """Of one step, of all islands together."""
+    outer: str = "nesterov"
+    """Or `average`."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """An island that takes part in the next round."""
+
+    name: str
+    ranks: int = 1
+    """Each takes a sequence of every step, at least."""
+    tokens_per_s: float = 0.0
+    """As it was measured just now; 0: it wasn't."""
+
+
+@dataclass(frozen=True)
+class OuterOrder:
+    """One outer step, and the round that follows it."""
+
+    number: int
+    islands: tuple[str, ...] = ()
+    """Those whose ways are merged."""
+    tokens: tuple[int, ...] = ()
+    """How weighty each is."""
+    rate: float = 0.0
+    momentum: float = 0.0
+    total_tokens: int = 0
+    first_step: int = 0
+    steps: int = 0
+    """Of the round that follows; 0: training is over."""
+    batches: Mapping[str, int] = field(default_factory=dict[str, int])
+    positions: Mapping[str, tuple[Range, ...]] = field(default_factory=dict[str, tuple[Range, ...]])
+    left: Positions = field(default_factory=Positions)
+    """What is yet to be given out."""
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Island -> why its way doesn't count."""
+
+
+def first_order(training: Training, members: Collection[Member], every_steps: int) -> OuterOrder:
+    """Return the beginning: nothing is merged.
+
+    every_steps: how long a round is
+    """
+    return _with_round(OuterOrder(0), training, members, every_steps)
+
+
+def next_order(
+    training: Training,
+    last: OuterOrder,
+    closing: Closing,
+    members: Collection[Member],
+    every_steps: int,
+) -> OuterOrder:
+    """Return what follows a round that has closed.
+
+    Args:
+        training: what is trained.
+        last: the order of that round.
+        closing: how it ended.
+        members: who takes part in the next one.
+        every_steps: how long that one is, unless training ends before.
+
+    Raises:
+        Bug: no way counts, or one does of an island that had no part in the round.
+    """
+    if not closing.counted or not {*closing.counted} <= last.positions.keys():
+        raise Bug(f"the ways of {closing.counted} can't close a round of {sorted(last.positions)}")
+    rate, momentum = _settings(training, len(last.batches), last.steps)
+    came_back = [
+        each for name, ranges in last.positions.items() if name not in closing.counted
+        for each in ranges
+    ]  # fmt: skip
+    merged = OuterOrder(
+        number=last.number + 1,
+        islands=closing.counted,
+        tokens=closing.tokens,
+        rate=rate,
+        momentum=momentum,
+        total_tokens=last.total_tokens + sum(closing.tokens),
+        first_step=last.first_step + last.steps,
+        left=last.left.give_back(came_back),
+        left_out=dict.fromkeys(closing.missing, MISSING)
+        | dict.fromkeys(closing.quarantined, QUARANTINED),
+    )
+    return _with_round(merged, training, _measured(members, last.batches), every_steps)
+
+
+def _settings(training: Training, islands: int, steps: int) -> tuple[float, float]:
+    """Return rate and momentum after a round of so many islands and steps."""
+    if training.outer == AVERAGE:
+        return 1.0, 0.0
+    is_careful = islands <= FEW_ISLANDS or steps < SHORT_ROUND_STEPS
+    return (CAREFUL_RATE if is_careful else RATE), MOMENTUM
+
+
+def _with_round(
+    merged: OuterOrder, training: Training, members: Collection[Member], every_steps: int
+) -> OuterOrder:
+    """Return the same step with the round that follows it."""
+    steps = min(every_steps, training.steps - merged.first_step)
+    if not steps:
+        return merged
+    taking_part = sorted(members, key=lambda member: member.name)
+    batches = _batches(training.batch_sequences, taking_part)
+    taken, left = merged.left.take(steps * training.batch_sequences)
+    parts = split(taken, [steps * batch for batch in batches])
+    names = [member.name for member in taking_part]
+    return replace(
+        merged,
+        steps=steps,
+        batches=dict(zip(names, batches, strict=True)),
+        positions=dict(zip(names, parts, strict=True)),
+        left=left,
+    )
+
+
+def _measured(members: Collection[Member], before: Mapping[str, int]) -> list[Member]:
+    """Return the members with a speed for those that have none: what they took of a step before.
+
+    Whoever took nothing before is taken for as fast as the others are on average.
+    """
+    known = {each.name: each.tokens_per_s for each in members if each.tokens_per_s > 0}
+    took = sum(before.get(name, 0) for name in known)
+    of_one = sum(known[name] for name in known if name in before) / took if took else 1.0
+    for each in members:
+        if each.name in before:
+            known.setdefault(each.name, before[each.name] * of_one)
+    usual = fmean(known.values()) if known else 1.0
+    return [replace(each, tokens_per_s=known.get(each.name, usual)) for each in members]
+
+
+def _batches(batch: int, members: Sequence[Member]) -> Sequence[int]:
+    """Return what each takes of a step: by speed where all were measured, else alike."""
+    speeds = [member.tokens_per_s for member in members]
+    rates = speeds if all(speed > 0 for speed in speeds) else [1.0] * len(members)
+    return shares_by_rate(batch, rates, [member.ranks for member in members])

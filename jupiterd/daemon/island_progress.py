@@ -1,0 +1,77 @@
+"""The progress of a run that islands train, as one: people see one run.
+
+Owns the sums. Pure. Doesn't know where readings come from, or who shows them.
+
+    step, time left    the islands' least, as far as they train
+    tokens/s           their sum
+    loss               their mean, each as weighty as what it does in a second
+    gang               all their ranks, each with its island
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Plain = Mapping[str, Any]
+
+TOKENS_PER_S = "tokens_per_s"
+PREDICTED = "predicted_tokens_per_s"
+TRAIN = "train"
+NOT_AT_WORK = frozenset({"away", "failed"})
+
+
+def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
+    """Return a run's progress with that of its islands; without any it is what it was."""
+    outer: Plain | None = run.get("outer")
+    if outer is None or run["phase"] != TRAIN:
+        return {key: value for key, value in run.items() if key != "outer"}
+    states: Mapping[str, str] = outer["states"]
+    at_work = [p for p in parts if p["done"] and states.get(p["cycle"]) not in NOT_AT_WORK]
+    least = min(at_work, key=lambda part: part["done"], default=None)
+    step = outer["first_step"] if least is None else least["done"]
+    tokens = outer["tokens"] + max(0, step - outer["first_step"]) * outer["step_tokens"]
+    return {
+        **run,
+        "done": step,
+        "total": outer["steps"],
+        "unit": "steps",
+        "rate": None if least is None else least["rate"],
+        "eta_s": None if least is None else least["eta_s"],
+        "values": {**_values(at_work), "tokens": tokens},
+        "gang": [seat | {"island": part["cycle"]} for part in parts for seat in part["gang"]],
+        "epoch": max((part["epoch"] or 0 for part in parts), default=None),
+        "resumed_from_step": max((part["resumed_from_step"] or 0 for part in parts), default=None),
+        "detail": "; ".join(filter(None, [run["detail"], *(part["detail"] for part in parts)])),
+        "outer": {
+            "number": outer["number"],
+            "islands": {each: _island(states[each], each, at_work) for each in states},
+        },
+    }
+
+
+def _island(state: str, island: str, parts: Sequence[Plain]) -> dict[str, Any]:
+    found = next((part for part in parts if part["cycle"] == island), None)
+    return {
+        "state": state,
+        "step": None if found is None else found["done"],
+        TOKENS_PER_S: None if found is None else found["values"].get(TOKENS_PER_S),
+    }
+
+
+def _values(parts: Sequence[Plain]) -> dict[str, float]:
+    values: dict[str, float] = {}
+    for name in dict.fromkeys(name for part in parts for name in part["values"]):
+        found = [part for part in parts if name in part["values"]]
+        if name in (TOKENS_PER_S, PREDICTED):
+            values[name] = sum(part["values"][name] for part in found)
+        else:
+            values[name] = _mean(name, found)
+    return values
+
+
+def _mean(name: str, parts: Sequence[Plain]) -> float:
+    """Return the mean of a reading, each as weighty as its island is fast."""
+    weights = [part["values"].get(TOKENS_PER_S) or 0.0 for part in parts]
+    if not all(weights):
+        weights = [1.0] * len(parts)
+    pairs = zip(parts, weights, strict=True)
+    return sum(part["values"][name] * weight for part, weight in pairs) / sum(weights)

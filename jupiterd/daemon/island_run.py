@@ -1,0 +1,51 @@
+"""The leader's care for one island of a run: its gang trains as any, until the run is trained.
+
+Owns that one part for one term. Doesn't know what islands exchange, or when (`islands_conductor`).
+"""
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import RoundCommitted
+from jupiterd.cluster.island_runs import parent_of, stopped_with
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.run_training import ROUND, training_of
+from jupiterd.daemon.stepping import step_until_finished
+from jupiterd.ids import CycleId
+
+
+class IslandRun:
+    """Conducts one island until it is trained or the term is over."""
+
+    def __init__(self, leading: Leading, island: CycleId) -> None:
+        self._leading = leading
+        self._island = island
+        self._run = parent_of(leading.cycle(island))
+
+    async def conduct(self) -> None:
+        """Go on from what the ledger says; an error that won't mend ends the island alone."""
+        await step_until_finished(self._leading, self._island, self._step)
+
+    @property
+    def _state(self) -> CycleState:
+        return self._leading.cycle(self._island)
+
+    async def _step(self) -> None:
+        last = self._state.last_checkpoint(ROUND)
+        if last is not None and last.is_final:
+            await self._leading.record(RoundCommitted(self._island, ROUND, last.artifact, "", ""))
+        elif self._leading.cycle(self._run).finished:
+            cycles = self._leading.journal.state.cycles
+            await self._leading.record(*stopped_with(cycles, self._run, "its run is over"))
+        else:
+            await self._train()
+
+    async def _train(self) -> None:
+        training = training_of(self._leading, self._run)
+        board = self._leading.board
+        board.begin(self._island, ROUND, Phase.TRAIN, now_s(), part_of=self._run)
+        conductor = GangConductor(
+            self._leading, self._island, ROUND, training.shape, training.plan, self._run
+        )
+        await conductor.train(training.data)

@@ -1,0 +1,267 @@
+"""The leader's walk of a run that islands train: from one outer step to the next.
+
+Owns what islands there are, and what is recorded of their rounds. Doesn't know how an island trains
+(`island_run`), how a round is gathered (`outer_gathering`), or how the next one is worked out
+(`cycle.outer_orders`). Everything that it goes by is in the ledger, or told once more by gangs that
+run: a round that was open when the leader changed is simply gathered anew.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from blake3 import blake3
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.engines import ranks_of
+from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken, TrainingStarted
+from jupiterd.cluster.island_nodes import read
+from jupiterd.cluster.island_runs import islands_of
+from jupiterd.cluster.layouts import Island
+from jupiterd.cycle.outer_orders import Member, OuterOrder, Training, first_order, next_order
+from jupiterd.cycle.outer_round import Closing, Way
+from jupiterd.cycle.phases import TrainRound
+from jupiterd.cycle.run_phases import drawing
+from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.item_runner import ItemRunner
+from jupiterd.daemon.layouts import inner_steps_of
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.outer_facts import end_of_line, fact_of, order_of
+from jupiterd.daemon.outer_gathering import LOOK_S, Gathering
+from jupiterd.daemon.run_training import ROUND, RunTraining
+from jupiterd.errors import Bug, LossDivergedError, from_wire
+from jupiterd.ids import ArtifactId, CycleId
+
+log = logging.getLogger(__name__)
+
+TRAINING, IN, STARTING, AWAY, FAILED = "training", "in", "starting", "away", "failed"
+"""What an island does: `in` is one that waits for the others, with its part of the round done."""
+
+
+class IslandsConductor:
+    """Conducts the training of one run by its islands, for one term."""
+
+    def __init__(self, leading: Leading, run: CycleId, training: RunTraining) -> None:
+        self._leading = leading
+        self._run = run
+        self._of = training
+        plan, outer = training.plan, training.settings.outer
+        self._training = Training(plan.steps, plan.batch_sequences, outer)
+
+    async def train(self, step: TrainRound) -> None:
+        """Return when the run's final checkpoint is recorded.
+
+        Raises:
+            JupiterError: a reason that no island can mend.
+        """
+        if not self._islands():
+            await self._begin(step)
+        while self._state.last_checkpoint(ROUND) is None:
+            end = end_of_line(self._state)
+            if end is None:
+                raise Bug("there are islands, and no outer step")
+            after, taken = end
+            if taken.steps:
+                await self._see_through(after, taken)
+            else:
+                await self._finish(taken)
+
+    @property
+    def _state(self) -> CycleState:
+        return self._leading.cycle(self._run)
+
+    def _islands(self) -> dict[CycleId, tuple[CycleState, TrainingStarted]]:
+        found = islands_of(self._leading.journal.state.cycles, self._run)
+        return {started.cycle: (state, started) for state, started in found}
+
+    async def _begin(self, step: TrainRound) -> None:
+        """Record the islands and the beginning of the first round in one entry."""
+        weights = self._of.settings.start_from or await self._drawn(step)
+        islands = [
+            _started(self._of.started, number, island, weights)
+            for number, island in enumerate(read(self._of.settings.island_nodes), 1)
+        ]
+        members = [self._member(island) for island in islands]
+        order = first_order(self._training, members, self._every_steps(islands))
+        await self._leading.record(*islands, fact_of(order, self._run, "", ()))
+        log.info("islands_begin", extra={"run": self._run, "islands": len(islands)})
+
+    async def _drawn(self, step: TrainRound) -> ArtifactId:
+        """Return the weights that all begin with; they are drawn once."""
+        item = drawing(self._of.shape.to_plain(), self._of.plan.to_plain(), step.tokenizer)
+        done = self._state.completed.get((ROUND, item.id))
+        if done is None:
+            done = await ItemRunner(self._leading, self._run).run(ROUND, item)
+            await self._leading.record(done)
+        return done.outputs["weights"]
+
+    async def _see_through(self, after: str, taken: OuterStepTaken) -> None:
+        """Wait for a round's end, and record the next outer step."""
+        gathering = Gathering(
+            self._leading, after, [*map(CycleId, taken.batches)], is_first=not taken.number
+        )
+
+        def counts() -> bool:
+            self._show(taken, gathering)
+            end = end_of_line(self._state)
+            return end is not None and end[0] == after
+
+        closing = await gathering.closing(lambda: self._lost(taken), counts)
+        if closing is None or not counts():
+            return  # another leader's step does by now
+        if not closing.counted:
+            raise LossDivergedError("no island has weights that are numbers any more")
+        order = self._next(taken, closing, gathering.ways)
+        ways = [gathering.artifact(island) for island in closing.counted]
+        await self._leading.record(fact_of(order, self._run, after, ways))
+        self._tell(order, closing)
+
+    def _next(self, taken: OuterStepTaken, closing: Closing, ways: Mapping[str, Way]) -> OuterOrder:
+        islands = self._islands()
+        there = [each for each in islands if self._takes_part(each, ways)] or closing.counted
+        members = [self._member(islands[CycleId(each)][1], ways.get(each)) for each in there]
+        slowest_s = max(way.elapsed_s for way in ways.values())
+        every = self._every_steps(
+            [islands[CycleId(each)][1] for each in there], slowest_s / taken.steps
+        )
+        return next_order(self._training, order_of(taken), closing, members, every)
+
+    def _takes_part(self, island: CycleId, ways: Mapping[str, Way]) -> bool:
+        """Say whether an island has a part in the next round: it trains, as far as we know."""
+        is_at_work = island in ways or self._leading.ways.is_training(island)
+        return is_at_work and not self._is_gone(island)
+
+    def _is_gone(self, island: CycleId) -> bool:
+        state, started = self._islands()[island]
+        return state.failed is not None or not self._leading.alive() & {*started.nodes}
+
+    def _lost(self, taken: OuterStepTaken) -> list[CycleId]:
+        """Return who of a round is gone just now.
+
+        Raises:
+            JupiterError: the islands have failed, all of them; it is the last one's error.
+        """
+        self._check_any_left()
+        return [each for each in map(CycleId, taken.batches) if self._is_gone(each)]
+
+    def _check_any_left(self) -> None:
+        failed = [state.failed for state, _ in self._islands().values()]
+        if failed and all(failed):
+            last = failed[-1]
+            if last is not None:
+                raise from_wire(last.code, last.message, last.hint)
+
+    def _member(self, started: TrainingStarted, way: Way | None = None) -> Member:
+        machines = map(self._leading.hardware_of, started.nodes)
+        ranks = sum(1 if each is None else ranks_of(each, started.engine) for each in machines)
+        most = self._of.plan.batch_sequences // len(read(self._of.settings.island_nodes))
+        return Member(
+            started.cycle, max(1, min(ranks, most)), 0.0 if way is None else way.tokens_per_s
+        )
+
+    def _every_steps(self, islands: Sequence[TrainingStarted], step_s: float | None = None) -> int:
+        """Return how many steps a round has.
+
+        step_s: how long one took in the last round, where there was one
+        """
+        asked = self._of.settings.sync_every
+        if asked:
+            return asked
+        found = [Island.of(each.engine, each.nodes) for each in islands]
+        return inner_steps_of(self._leading, found, self._of.shape, self._of.plan, step_s)
+
+    async def _finish(self, taken: OuterStepTaken) -> None:
+        """Record the run's final checkpoint: that of the first island that has recorded its own."""
+        while not self._leading.is_over:
+            self._check_any_left()
+            lasts = (state.last_checkpoint(ROUND) for state, _ in self._islands().values())
+            made = next((last for last in lasts if last is not None and last.is_final), None)
+            if made is not None:
+                await self._leading.record(_final(self._run, made, taken))
+                return
+            await self._leading.ways.news(LOOK_S)
+
+    def _show(self, taken: OuterStepTaken, gathering: Gathering) -> None:
+        """Let people see where the round is, and who has come in while others are waited for."""
+        many, missing = len(taken.batches), gathering.missing
+        if gathering.ways and missing:
+            text = f"outer step {taken.number + 1}: {many - len(missing)} of {many} islands are in"
+            self._leading.board.explain(self._run, text)
+        states = {each: self._word(each, taken, gathering) for each in self._islands()}
+        step_tokens = self._of.plan.batch_sequences * self._of.shape.seq_len
+        outer = {
+            "number": taken.number,
+            "states": states,
+            "steps": self._of.plan.steps,
+            "first_step": taken.first_step,
+            "tokens": taken.total_tokens,
+            "step_tokens": step_tokens,
+        }
+        self._leading.board.note(self._run, {"outer": outer})
+
+    def _word(self, island: CycleId, taken: OuterStepTaken, gathering: Gathering) -> str:
+        """Return what an island does just now, in a word."""
+        state, _ = self._islands()[island]
+        if state.failed is not None:
+            return FAILED
+        if self._is_gone(island):
+            return AWAY
+        if island in gathering.ways:
+            return IN
+        is_at_work = self._leading.ways.is_training(island)
+        return TRAINING if is_at_work and island in taken.batches else STARTING
+
+    def _tell(self, order: OuterOrder, closing: Closing) -> None:
+        left_out = {"missing": len(closing.missing), "quarantined": len(closing.quarantined)}
+        extra = {"run": self._run, "number": order.number, "counted": len(closing.counted)}
+        log.info("outer_step_taken", extra=extra | left_out)
+        self._leading.board.explain(self._run, told(order.number, closing))
+
+
+def told(number: int, closing: Closing) -> str:
+    """Return how an outer round ended, for people."""
+    many = len(closing.counted) + len(closing.quarantined) + len(closing.missing)
+    names = {"missing": len(closing.missing), "left out": len(closing.quarantined)}
+    rest = [f"{_counted(count)} {what}" for what, count in names.items() if count]
+    counted = len(closing.counted)
+    of_all = f"{counted} of {many} islands" if rest else _islands_in_words(counted)
+    return f"outer step {number}: {', '.join([of_all, *rest])}"
+
+
+def _counted(count: int) -> str:
+    return "one is" if count == 1 else f"{count} are"
+
+
+def _islands_in_words(count: int) -> str:
+    return "one island" if count == 1 else f"{count} islands"
+
+
+def _started(parent: TrainingStarted, number: int, island: Island, weights: str) -> TrainingStarted:
+    """Return the run of an island; groups that begin the same run apart have the same ones."""
+    return TrainingStarted(
+        cycle=CycleId(blake3(f"{parent.cycle}/{number}".encode()).hexdigest()[:16]),
+        name=f"{parent.name}/{number}",
+        data=parent.data,
+        model=parent.model,
+        model_yaml=parent.model_yaml,
+        engine=island.engine,
+        nodes=island.nodes,
+        settings={**parent.settings, "start_from": weights, "max_ranks": 0, "island_nodes": ""},
+        started_at=wall_iso(),
+        parent=parent.cycle,
+    )
+
+
+def _final(run: CycleId, made: CheckpointCommitted, taken: OuterStepTaken) -> CheckpointCommitted:
+    """Return what is recorded of the run where an island has written the last weights of all."""
+    return CheckpointCommitted(
+        cycle=run,
+        round=ROUND,
+        parent="",
+        artifact=made.artifact,
+        epoch=made.epoch,
+        step=made.step,
+        tokens=taken.total_tokens,
+        cursor=taken.cursor,
+        loss=made.loss,
+        is_final=True,
+    )

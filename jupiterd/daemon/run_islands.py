@@ -1,0 +1,67 @@
+"""Whether islands train a run that is asked for, and which: decided once, and kept in its settings.
+
+Owns that decision. Doesn't know how islands are formed (`cluster.layouts`), or what they do.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from jupiterd.cluster.engines import EngineChoice, ranks_of
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.island_nodes import read, written
+from jupiterd.cluster.layouts import Island
+from jupiterd.daemon.asked_machines import Asked
+from jupiterd.daemon.layouts import formed_islands
+from jupiterd.errors import UsageError
+from jupiterd.ids import NodeId
+
+if TYPE_CHECKING:  # these models take 8 MB, idle or not
+    from jupiterd.cycle.plan import ModelShape, TrainPlan
+    from jupiterd.cycle.run_settings import RunSettings
+    from jupiterd.daemon.leading import Leading
+
+ON = "on"
+
+
+def islands_of_settings(settings: "RunSettings") -> Sequence[Island]:
+    """Return the islands that train a run; none where one gang does."""
+    return read(settings.island_nodes)
+
+
+def with_gang(
+    leading: "Leading",
+    asked: Asked,
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    settings: "RunSettings",
+) -> "RunSettings":
+    """Return a run's settings with who trains it: so many ranks, and the islands if there are any.
+
+    Args:
+        leading: of this term.
+        asked: who is to train.
+        choice: the gang, where there are no islands.
+        shape: the model.
+        plan: how it is trained, but for its batch.
+        settings: as people asked for them.
+
+    Raises:
+        UsageError: islands are asked for, and one machine could train.
+    """
+    if settings.islands != ON:
+        return settings.model_copy(update={"ranks": len(choice.gang)})
+    machines = asked.machines(leading)
+    islands = formed_islands(leading, choice, shape, plan, machines, asked.engine)
+    if len(islands) < 2:
+        raise UsageError(
+            f"islands need two machines that could train, and there is {len(machines)}",
+            "start jupiterd on another machine, or leave --islands out",
+        )
+    return settings.model_copy(
+        update={"ranks": _ranks(islands, machines), "island_nodes": written(islands)}
+    )
+
+
+def _ranks(islands: Sequence[Island], machines: Mapping[NodeId, Hardware]) -> int:
+    return sum(ranks_of(machines[n], island.engine) for island in islands for n in island.nodes)

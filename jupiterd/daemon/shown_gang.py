@@ -1,0 +1,54 @@
+"""A gang on the board of the leader's progress, where status shows it.
+
+Owns what is put there. Doesn't know how a gang is formed or followed.
+"""
+
+from collections.abc import Mapping
+
+from jupiterd.daemon.epoch_orders import EpochOrders
+from jupiterd.daemon.launch import Launch
+from jupiterd.daemon.layouts import predicted_tokens_per_s
+from jupiterd.daemon.leading import Leading
+from jupiterd.ids import CycleId
+
+
+class ShownGang:
+    """The gang of one cycle, or of one island, as people see it."""
+
+    def __init__(self, leading: Leading, cycle: CycleId, orders: EpochOrders) -> None:
+        self._leading = leading
+        self._cycle = cycle
+        self._orders = orders
+
+    def begin(self, launch: Launch) -> None:
+        """Show a gang that is about to train, or is followed from now on."""
+        board = self._leading.board
+        shape, plan = self._orders.shape, self._orders.plan
+        rate = predicted_tokens_per_s(self._leading, launch.choice, shape, plan)
+        board.restart_rate(self._cycle)
+        board.show_gang(self._cycle, self._ranks(launch), {})
+        board.note(
+            self._cycle,
+            {
+                "predicted_tokens_per_s": rate,
+                "epoch": launch.epoch,
+                "resumed_from_step": launch.from_step,
+            },
+        )
+
+    def workers(self, workers: Mapping[int, Mapping[str, object]]) -> None:
+        """Show what is new of some ranks."""
+        self._leading.board.restart_rate(self._cycle)
+        self._leading.board.show_gang(self._cycle, [], workers)
+
+    def _ranks(self, launch: Launch) -> list[dict[str, object]]:
+        return [
+            {
+                "node": node,
+                "rank": rank,
+                "engine": launch.choice.label,
+                "device": self._orders.device(launch, rank),
+                "pid": None,
+            }
+            for rank, node in enumerate(launch.gang)
+        ]

@@ -1,0 +1,270 @@
+"""How the leader walks a run that islands train, from one outer step to the next."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    CycleFailed,
+    Fact,
+    ManifestFrozen,
+    OuterStepTaken,
+    TrainingStarted,
+)
+from jupiterd.cluster.island_runs import islands_of
+from jupiterd.cluster.registers import fact_hash
+from jupiterd.cycle.outer_round import Closing
+from jupiterd.cycle.work import Phase, WorkResult
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.islands_conductor import IslandsConductor, told
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.run_training import training_of
+from jupiterd.daemon.ways import ToldWay
+from jupiterd.daemon.work_events import WayMade
+from jupiterd.errors import JupiterError, LossDivergedError, all_of
+from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.locations import config_folder
+from tests.unit.cluster.building import CYCLE, data_asked, training
+from tests.unit.daemon.test_run_conductor import MADE, OUTPUTS, Workers, leads
+from tests.unit.daemon.two_nodes import TIMEOUT_S, until
+
+PRESET = (config_folder() / "models" / "1m.yaml").read_text()
+WEIGHTS = ArtifactId("9" * 64)
+SEQ_LEN, STEPS, EVERY = 64, 50, 20
+SETTINGS = {
+    "max_steps": STEPS,
+    "seq_len": SEQ_LEN,
+    "gradient_accumulation_steps": 4,
+    "ranks": 2,
+    "islands": "on",
+    "sync_every": EVERY,
+}
+BATCH = 8
+
+
+@asynccontextmanager
+async def trains(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Fact
+) -> AsyncGenerator[tuple[Leading, Workers]]:
+    """A term whose run has two islands, both on the node that leads."""
+
+    async def keep(_leading: Leading, _artifact: ArtifactId, _holder: object) -> None:
+        pass
+
+    monkeypatch.setattr(Leading, "keep_two_copies", keep)
+    workers = Workers(WorkResult({"weights": WEIGHTS}))
+    manifest = ManifestFrozen(CYCLE, 1, "", OUTPUTS["tokenizer"], (OUTPUTS["shards"],), 99, 9_999)
+    before = (replace(data_asked(), node=""), MADE, manifest, *facts)
+    async with leads(folder, workers, *before) as leading:
+        nodes = {"island_nodes": f"mlx:{leading.self_id} torch:{leading.self_id}"}
+        asked = replace(training(), model_yaml=PRESET, settings={**SETTINGS, **nodes})
+        await leading.record(asked)
+        leading.board.begin(CYCLE, 1, Phase.TRAIN, now_s())
+        yield leading, workers
+
+
+@asynccontextmanager
+async def conducting(leading: Leading) -> AsyncGenerator[asyncio.Task[None]]:
+    found = training_of(leading, CYCLE)
+    conductor = IslandsConductor(leading, CYCLE, found)
+    async with asyncio.timeout(TIMEOUT_S):
+        task = asyncio.ensure_future(conductor.train(found.data))
+        await until(lambda: task.done() or bool(line(leading)))
+        yield task
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def line(leading: Leading) -> list[OuterStepTaken]:
+    return [*leading.cycle(CYCLE).outer_line().values()]
+
+
+def islands(leading: Leading) -> list[TrainingStarted]:
+    return [started for _, started in islands_of(leading.journal.state.cycles, CYCLE)]
+
+
+def say(leading: Leading, island: CycleId, norm: float = 1.0, elapsed_s: float = 10.0) -> None:
+    """Let an island's gang tell of its way in the round that is open."""
+    last = line(leading)[-1]
+    tokens = last.steps * last.batches[island] * SEQ_LEN
+    way = WayMade(ArtifactId(island * 4), fact_hash(last), tokens, norm, elapsed_s)
+    leading.ways.tell(island, ToldWay(way, leading.self_id, now_s()))
+
+
+async def test_all_islands_begin_with_weights_that_are_drawn_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, workers):
+        async with conducting(leading):
+            pass
+        ((_, order),) = workers.orders
+        assert (order.task, order.inputs) == ("draw_weights", {"tokenizer": OUTPUTS["tokenizer"]})
+        assert order.params["shape"]["vocab_size"] == 4096
+        one, other = islands(leading)
+        assert (one.name, other.name) == ("letters/1", "letters/2")
+        assert (one.engine, other.engine) == ("mlx", "torch")
+        assert one.nodes == other.nodes == (leading.self_id,)
+        assert one.parent == other.parent == CYCLE
+        assert one.settings["start_from"] == WEIGHTS
+        assert one.settings["island_nodes"] == ""
+        (first,) = line(leading)
+        assert (first.number, first.islands, first.steps) == (0, (), EVERY)
+        assert first.batches == dict.fromkeys(sorted((one.cycle, other.cycle)), BATCH // 2)
+        assert first.cursor == EVERY * BATCH
+        async with conducting(leading):  # another leader goes on with the same
+            assert (islands(leading), len(workers.orders)) == ([one, other], 1)
+
+
+async def test_a_run_is_over_once_an_island_has_recorded_the_last_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+        one, other = (each.cycle for each in islands(leading))
+        for number in (1, 2, 3):
+            say(leading, one)
+            say(leading, other)
+            await until(lambda number=number: len(line(leading)) > number)
+        assert [step.steps for step in line(leading)] == [20, 20, 10, 0]
+        last = line(leading)[-1]
+        assert last.islands == tuple(sorted((one, other)))
+        assert last.total_tokens == STEPS * BATCH * SEQ_LEN
+        model = ArtifactId("a" * 64)
+        made = CheckpointCommitted(one, 1, "", model, 4, STEPS, 9, 9, 2.5, is_final=True)
+        await leading.record(made)
+        await task
+        final = leading.cycle(CYCLE).last_checkpoint(1)
+        assert final is not None
+        assert (final.artifact, final.step, final.tokens, final.cursor, final.loss) == (
+            model, STEPS, STEPS * BATCH * SEQ_LEN, STEPS * BATCH, 2.5,
+        )  # fmt: skip
+        assert final.is_final
+
+
+async def test_who_is_faster_takes_more_in_the_next_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+        one, other = (each.cycle for each in islands(leading))
+        say(leading, one, elapsed_s=5.0)
+        say(leading, other, elapsed_s=15.0)
+        await until(lambda: len(line(leading)) > 1)
+        assert line(leading)[1].batches == {one: 6, other: 2}
+
+
+async def test_nobody_waits_for_an_island_that_has_failed_and_its_data_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+        one, other = sorted(each.cycle for each in islands(leading))
+        say(leading, other)
+        await leading.record(CycleFailed(one, "work-failed", "its GPU is gone", ""))
+        await until(lambda: len(line(leading)) > 1)
+        first, then = line(leading)
+        assert (then.islands, then.batches) == ((other,), {other: BATCH})
+        assert list(then.left_out) == [one]
+        assert then.positions[other].startswith(first.positions[one])
+        says = "outer step 1: 1 of 2 islands, one is missing"
+        await until(lambda: says in str(leading.board.to_plain(now_s())))
+
+
+async def test_where_all_islands_have_failed_the_run_does_with_their_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+        failures = [
+            CycleFailed(each.cycle, "too-large", "the model fits nowhere", "take a smaller one")
+            for each in islands(leading)
+        ]
+        await leading.record(*failures)
+        assert "the model fits nowhere" in str(await failure(task))
+
+
+async def test_where_no_way_has_numbers_training_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+        for island in islands(leading):
+            say(leading, island.cycle, norm=float("inf"))
+        assert isinstance(await failure(task), LossDivergedError)
+
+
+async def failure(task: asyncio.Task[None]) -> JupiterError:
+    await asyncio.wait({task})
+    error = task.exception()
+    if isinstance(error, BaseExceptionGroup):
+        (error,) = all_of(error)
+    assert isinstance(error, JupiterError)
+    return error
+
+
+async def test_a_way_that_nobody_can_have_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+        one, other = sorted(each.cycle for each in islands(leading))
+        asked = asyncio.Event()
+
+        async def lose(_leading: Leading, artifact: ArtifactId, _holder: object) -> None:
+            if artifact == one * 4 and not asked.is_set():
+                asked.set()
+                raise JupiterError("its node is gone")
+
+        monkeypatch.setattr(Leading, "keep_two_copies", lose)
+        say(leading, one)
+        await asked.wait()
+        say(leading, other)
+        await asyncio.sleep(0)
+        assert len(line(leading)) == 1
+        say(leading, one)
+        await until(lambda: len(line(leading)) > 1)
+        assert line(leading)[1].islands == (one, other)
+
+
+async def test_an_outer_step_of_another_leader_is_gone_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+        first = line(leading)[0]
+        one, other = sorted(each.cycle for each in islands(leading))
+        theirs = replace(
+            first, number=1, parent=fact_hash(first), islands=(one,), ways=(WEIGHTS,),
+            tokens=(5_120,), total_tokens=5_120, first_step=20,
+        )  # fmt: skip
+        await leading.record(theirs)
+        say(leading, one)
+        say(leading, other)
+        await until(lambda: len(line(leading)) > 2)
+        assert line(leading)[2].parent == fact_hash(theirs)
+
+
+async def test_an_island_that_never_began_has_no_part_until_it_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.cycle.outer_round.LEAST_FIRST_GRACE_S", 0.0)
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+        one, other = sorted(each.cycle for each in islands(leading))
+        say(leading, one, elapsed_s=0.0)
+        await until(lambda: len(line(leading)) > 1)
+        assert set(line(leading)[1].batches) == {one}
+        leading.ways.set_training(other, is_training=True)
+        say(leading, one)
+        await until(lambda: len(line(leading)) > 2)
+        assert set(line(leading)[2].batches) == {one, other}
+
+
+@pytest.mark.parametrize(
+    ("closing", "says"),
+    [
+        (Closing(("a", "b"), (1, 1)), "outer step 7: 2 islands"),
+        (Closing(("a",), (1,)), "outer step 7: one island"),
+        (Closing(("a", "b"), (1, 1), (), ("c", "d")), "2 of 4 islands, 2 are missing"),
+        (Closing(("a",), (1,), ("b",), ("c",)), "1 of 3 islands, one is missing, one is left out"),
+    ],
+)
+def test_people_are_told_who_counted(closing: Closing, says: str) -> None:
+    assert told(7, closing).endswith(says)

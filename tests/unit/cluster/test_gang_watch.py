@@ -189,3 +189,32 @@ def test_a_look_that_comes_late_gives_the_doubts_their_time_back() -> None:
     gang.look(0.5)
     gang.look(9.5)
     assert not gang.is_in_doubt(9.6)
+
+
+def stepping(gang: GangWatch, first: int, end: int, begin_s: float, step_s: float) -> float:
+    """Let all ranks finish these steps, and return when they have."""
+    for number, step in enumerate(range(first, end), 1):
+        assert look_until(gang, begin_s + (number - 1) * step_s, begin_s + number * step_s) is None
+        for rank in range(RANKS):
+            gang.stepped(rank, step, begin_s + number * step_s)
+    return begin_s + (end - first) * step_s
+
+
+def test_who_waits_for_other_islands_is_not_stuck_and_not_in_doubt() -> None:
+    gang = watch()
+    now_s = stepping(gang, 1, 11, 0.0, 0.5)
+    gang.waits()
+    assert look_until(gang, now_s, now_s + 1000.0) is None
+    assert not gang.is_in_doubt(now_s + 1000.0)
+    verdict = look_until(gang, now_s + 1000.0, now_s + 1010.0, 1)
+    assert isinstance(verdict, Silent), "its node must be heard all the same"
+
+
+def test_after_a_wait_a_step_may_take_as_long_as_before_it() -> None:
+    gang = watch()
+    now_s = stepping(gang, 1, 11, 0.0, 4.0)
+    gang.waits()
+    assert look_until(gang, now_s, now_s + 300.0) is None
+    now_s = stepping(gang, 111, 112, now_s + 300.0, 4.0)  # it has caught up with the others
+    assert look_until(gang, now_s, now_s + 4.0 * STEPS_LONG - 1.0) is None
+    assert isinstance(look_until(gang, now_s + 19.0, now_s + 21.0), Stuck)

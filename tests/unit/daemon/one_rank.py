@@ -12,6 +12,7 @@ from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.ways import Ways
 from jupiterd.daemon.work_events import (
     WorkEvent,
 )
@@ -35,6 +36,7 @@ class OneRank:
     def __init__(self, *events: WorkEvent, is_slow: bool = False) -> None:
         self.board = ProgressBoard()
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
+        self.ways = Ways()
         self._events = events
         self._is_slow = is_slow
 
@@ -48,8 +50,9 @@ class OneRank:
             await asyncio.Event().wait()
 
 
-def following(rank: OneRank, launch: Launch = LAUNCH) -> GangConductor:
-    conductor = GangConductor(cast("Leading", rank), CYCLE, 1, cast("ModelShape", None), PLAN)
+def following(rank: OneRank, launch: Launch = LAUNCH, parent: str = "") -> GangConductor:
+    shape = cast("ModelShape", None)
+    conductor = GangConductor(cast("Leading", rank), CYCLE, 1, shape, PLAN, parent)
     conductor._shown.begin(launch)
     conductor._watch = GangWatch(len(launch.gang), 0.0, lambda _: 0.0)
     return conductor

@@ -11,10 +11,13 @@ from jupiterd.cluster.backends import GLOO, NCCL
 from jupiterd.cluster.engines import TORCH, EngineChoice
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import gang_conductor
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.work_events import (
+    Advanced,
     Finished,
     Joined,
     Started,
+    WayMade,
     WorkEvent,
 )
 from jupiterd.errors import (
@@ -23,7 +26,8 @@ from jupiterd.errors import (
     WorkerCrashedError,
     WorkFailedError,
 )
-from tests.unit.daemon.one_rank import CRASH, LAUNCH, A, B, OneRank, following
+from jupiterd.ids import ArtifactId
+from tests.unit.daemon.one_rank import CRASH, CYCLE, LAUNCH, A, B, OneRank, following
 
 TIMEOUT_S = 0.05
 
@@ -51,6 +55,24 @@ async def test_a_rank_that_has_joined_is_waited_for_as_long_as_it_takes() -> Non
     following.cancel()
     with pytest.raises(asyncio.CancelledError):
         await following
+
+
+async def test_an_island_tells_its_run_of_its_ways_and_nobody_takes_it_for_stuck() -> None:
+    way = WayMade(ArtifactId("5" * 64), "6" * 64, 960, 1.0, 12.5)
+    steps = [Advanced(step, 100, "steps", {}) for step in (1, 2)]
+    rank = OneRank(Started(7, "cpu"), Joined("cpu", ""), *steps, way, is_slow=True)
+    conductor = following(rank, parent="p" * 16)
+    task = asyncio.ensure_future(conductor._follow(0, A, rank.run(), LAUNCH))
+    async with asyncio.timeout(5.0):
+        while rank.ways.of(CYCLE, "6" * 64) is None:
+            await rank.ways.news(0.1)
+    told = rank.ways.of(CYCLE, "6" * 64)
+    assert told is not None
+    assert (told.way, told.node) == (way, A)
+    assert rank.ways.is_training(CYCLE)
+    assert not conductor._watch.is_in_doubt(now_s() + 1e6)
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def test_the_gang_and_its_note_are_shown() -> None:

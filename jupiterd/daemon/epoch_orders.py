@@ -81,7 +81,13 @@ class EpochOrders:
         """Return what only an island's ranks are told: where their outer steps come from."""
         if not self.parent:
             return {}
-        told = {"run": self.parent, "island": self.cycle, "kind": self.asked("ways") or "int8"}
+        training = self.leading.cycle(self.cycle).training
+        told = {
+            "run": self.parent,
+            "round": 1 if training is None else training.parent_round,
+            "island": self.cycle,
+            "kind": self.asked("ways") or "int8",
+        }
         return {"island": told}
 
     async def inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:

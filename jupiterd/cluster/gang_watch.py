@@ -99,7 +99,10 @@ class GangWatch:
         self._progress(now_s)
 
     def waits(self) -> None:
-        """Take in that the ranks wait for other islands: their next step may take any time."""
+        """Take in that the ranks wait for other islands: their next step may take any time.
+
+        It is told again and again.
+        """
         self._usual_before_s, self._waits = self._usual_s(), True
 
     def ended(self, rank: int) -> None:

@@ -413,6 +413,8 @@ class GangConductor:
                             has_met = True
                             forming.reschedule(None)
                             self._watch.joined(rank, now_s())
+                        case Advanced(values=values) if values.get("waiting"):
+                            self._watch.waits()
                         case Advanced(done):
                             self._watch.stepped(rank, done, now_s())
                         case _:

@@ -16,6 +16,8 @@ Plain = Mapping[str, Any]
 TOKENS_PER_S = "tokens_per_s"
 PREDICTED = "predicted_tokens_per_s"
 TRAIN = "train"
+OUTER_STEP = "outer_step"
+OF_ONE_ISLAND = frozenset({OUTER_STEP, "waiting"})
 NOT_AT_WORK = frozenset({"away", "failed"})
 
 
@@ -53,13 +55,15 @@ def _island(state: str, island: str, parts: Sequence[Plain]) -> dict[str, Any]:
     return {
         "state": state,
         "step": None if found is None else found["done"],
+        OUTER_STEP: None if found is None else found["values"].get(OUTER_STEP),
         TOKENS_PER_S: None if found is None else found["values"].get(TOKENS_PER_S),
     }
 
 
 def _values(parts: Sequence[Plain]) -> dict[str, float]:
     values: dict[str, float] = {}
-    for name in dict.fromkeys(name for part in parts for name in part["values"]):
+    names = dict.fromkeys(name for part in parts for name in part["values"])
+    for name in [name for name in names if name not in OF_ONE_ISLAND]:
         found = [part for part in parts if name in part["values"]]
         if name in (TOKENS_PER_S, PREDICTED):
             values[name] = sum(part["values"][name] for part in found)

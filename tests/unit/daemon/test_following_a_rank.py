@@ -59,8 +59,10 @@ async def test_a_rank_that_has_joined_is_waited_for_as_long_as_it_takes() -> Non
 
 async def test_an_island_tells_its_run_of_its_ways_and_nobody_takes_it_for_stuck() -> None:
     way = WayMade(ArtifactId("5" * 64), "6" * 64, 960, 1.0, 12.5)
+    first = Advanced(0, 100, "steps", {"waiting": 1.0})
     steps = [Advanced(step, 100, "steps", {}) for step in (1, 2)]
-    rank = OneRank(Started(7, "cpu"), Joined("cpu", ""), *steps, way, is_slow=True)
+    said = [first, *steps, way, Advanced(2, 100, "steps", {"waiting": 1.0})]
+    rank = OneRank(Started(7, "cpu"), Joined("cpu", ""), *said, is_slow=True)
     conductor = following(rank, parent="p" * 16)
     task = asyncio.ensure_future(conductor._follow(0, A, rank.run(), LAUNCH))
     async with asyncio.timeout(5.0):

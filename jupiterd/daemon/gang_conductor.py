@@ -405,18 +405,13 @@ class GangConductor:
         try:
             async with forming, aclosing(work) as events:
                 async for event in events:
-                    self._watch.heard(rank, now_s())
+                    self._hear(rank, event)
                     match event:
                         case Started() if launch.is_ring:
                             forming.reschedule(asyncio.get_running_loop().time() + RING_TIMEOUT_S)
                         case Joined():
                             has_met = True
                             forming.reschedule(None)
-                            self._watch.joined(rank, now_s())
-                        case Advanced(values=values) if values.get("waiting"):
-                            self._watch.waits()
-                        case Advanced(done):
-                            self._watch.stepped(rank, done, now_s())
                         case _:
                             pass
                     self._note(rank, node, event, launch)
@@ -436,6 +431,19 @@ class GangConductor:
                 f"the MLX ring wasn't formed within {RING_TIMEOUT_S:g} s, says rank {rank}",
                 "they try again by themselves; a firewall between them may stand in the way",
             ) from error
+
+    def _hear(self, rank: int, event: WorkEvent) -> None:
+        """Tell the clocks of what a rank says."""
+        match event:
+            case Joined():
+                self._watch.joined(rank, now_s())
+            case Advanced(values=values) if values.get("waiting"):
+                self._watch.heard(rank, now_s())
+                self._watch.waits()
+            case Advanced(done):
+                self._watch.stepped(rank, done, now_s())
+            case _:
+                self._watch.heard(rank, now_s())
 
     def _take_note(self, rank: int, node: NodeId, error: JupiterError, launch: Launch) -> None:
         """Take note of what the next epoch is to do otherwise."""

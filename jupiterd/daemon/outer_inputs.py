@@ -117,6 +117,10 @@ def _next(line: Steps, after: str) -> tuple[str, OuterStepTaken] | None:
     return next((item for item in line.items() if item[1].parent == after), None)
 
 
+def _missing(after: str, reason: str) -> OuterStepArrived:
+    return OuterStepArrived(after, "", reason=f"the outer step is missing: {reason}"[:500])
+
+
 def _arrived(
     after: str, step: str, fact: OuterStepTaken, island: CycleId, ways: list[str]
 ) -> OuterStepArrived:

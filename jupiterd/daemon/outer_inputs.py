@@ -50,19 +50,20 @@ class OuterInputs:
 
         params: of the rank's order
         """
-        told = params[PARAM]
-        run, island, round_number = CycleId(told["run"]), CycleId(told["island"]), told["round"]
         try:
-            step, fact = await self._found(run, round_number, after)
-            paths = await self._fetched(fact)
+            hand_in(await self._brought(params[PARAM], after))
         except (JupiterError, TimeoutError) as error:
             reason = str(error) or f"its ways couldn't be fetched within {AWAY_S:g} s"
-            log.warning("outer_step_missing", extra={"run": short(run), "reason": reason})
-            hand_in(
-                OuterStepArrived(after, "", reason=f"the outer step is missing: {reason}"[:500])
-            )
-        else:
-            hand_in(_arrived(after, step, fact, island, paths))
+            log.warning("outer_step_missing", extra={"after": short(after), "reason": reason})
+            hand_in(_missing(after, reason))
+        except Exception as error:  # ours: the rank is told, and the daemon goes on
+            log.exception("outer_step_failed")
+            hand_in(_missing(after, str(error)))
+
+    async def _brought(self, told: Mapping[str, Any], after: str) -> OuterStepArrived:
+        run, island = CycleId(told["run"]), CycleId(told["island"])
+        step, fact = await self._found(run, int(told["round"]), after)
+        return _arrived(after, step, fact, island, await self._fetched(fact))
 
     async def _found(
         self, run: CycleId, round_number: int, after: str

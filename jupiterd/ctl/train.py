@@ -58,8 +58,9 @@ def command() -> None:
 @click.option("--weight-decay", type=float, help="The size's own unless told.")
 @click.option(
     "--islands",
-    type=click.Choice(("auto", "on", "off")),
-    help="Let machines train apart and exchange what they have learned now and then; auto.",
+    metavar="auto|on|off|WHO",
+    help="Let machines train apart and exchange what they have learned now and then, such as "
+    "'mlx:mini torch:box1,box2'; auto.",
 )
 @click.option(
     "--sync-every",

@@ -13,6 +13,7 @@ from jupiterd.errors import UsageError
 from jupiterd.frames import Scalar
 
 AUTO = "auto"
+ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 
 
 class _Asked(BaseModel):
@@ -66,9 +67,9 @@ class RunSettings(_Asked):
     seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 1
     start_from: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """Artifact with the weights to begin with; empty: they are drawn at random."""
-    islands: Literal["auto", "on", "off"] = "auto"
-    """Whether several gangs train it, that exchange what they have learned now and then; auto:
-    where that is predicted to be best."""
+    islands: Annotated[str, Field(pattern=ISLANDS, max_length=4096)] = AUTO
+    """Whether several gangs train it, exchanging what they have learned now and then: on, off,
+    or who they are, such as `mlx:mini torch:box`; auto: where that is predicted to be best."""
     island_nodes: Annotated[str, Field(pattern=r"^((torch|mlx):[\w,]+( |$))*$")] = ""
     """What was made of that when the run was asked for: each island's engine and nodes, such as
     `mlx:a,b torch:c`; empty: one gang trains."""

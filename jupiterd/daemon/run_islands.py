@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.engines import EngineChoice, ranks_of
 from jupiterd.cluster.hardware import Hardware
-from jupiterd.cluster.island_nodes import read, written
+from jupiterd.cluster.island_nodes import meant, read, written
 from jupiterd.cluster.layouts import Island
 from jupiterd.daemon.asked_machines import Asked
 from jupiterd.daemon.layouts import formed_islands
+from jupiterd.daemon.leading import name_of
 from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
 
@@ -49,10 +50,14 @@ def with_gang(
     Raises:
         UsageError: islands are asked for, and one machine could train.
     """
-    if settings.islands != ON:
-        return settings.model_copy(update={"ranks": len(choice.gang)})
     machines = asked.machines(leading)
-    islands = formed_islands(leading, choice, shape, plan, machines, asked.engine)
+    if ":" in settings.islands:
+        islands = meant(settings.islands, leading.names())
+        machines = _machines_of(leading, islands)
+    elif settings.islands == ON:
+        islands = formed_islands(leading, choice, shape, plan, machines, asked.engine)
+    else:
+        return settings.model_copy(update={"ranks": len(choice.gang)})
     if len(islands) < 2:
         raise UsageError(
             f"islands need two machines that could train, and there is {len(machines)}",
@@ -61,6 +66,25 @@ def with_gang(
     return settings.model_copy(
         update={"ranks": _ranks(islands, machines), "island_nodes": written(islands)}
     )
+
+
+def _machines_of(leading: "Leading", islands: Sequence[Island]) -> Mapping[NodeId, Hardware]:
+    """Return the machines that people have named.
+
+    Raises:
+        UsageError: one isn't here, or hasn't got the engine that it is to train on.
+    """
+    machines: dict[NodeId, Hardware] = {}
+    for island in islands:
+        for node in island.nodes:
+            hardware = leading.hardware_of(node)
+            if hardware is None or island.engine not in hardware.engines:
+                name = name_of(leading, node)
+                raise UsageError(
+                    f"--islands: {name} has no {island.engine}", f"jupiterctl node show {name}"
+                )
+            machines[node] = hardware
+    return machines
 
 
 def _ranks(islands: Sequence[Island], machines: Mapping[NodeId, Hardware]) -> int:

@@ -5,9 +5,10 @@ thread of this process, or in one of their own that comes to `address`. Doesn't 
 compute. A round closes once all islands that are `expected` are in.
 """
 
+import math
 import socket
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -92,8 +93,10 @@ class OuterLeader:
         self.left_out: set[tuple[int, str]] = set()
         """Steps and the islands whose ways don't count in them."""
         self.ranks: list[Rank] = []
-        self._ways: dict[str, WayWritten] = {}
-        self._folders: dict[str, Path] = {}
+        self.refuses_after = ""
+        """A step that nothing follows, as far as ranks are told."""
+        self._ways: dict[str, tuple[Path, WayWritten]] = {}
+        self._played: Mapping[int, Mapping[str, tuple[Path, int]]] = {}
         self._positions = Positions()
         self._changed = threading.Condition(threading.RLock())
         self.line: list[Step] = [self._ordered(Step(0, 0, every_steps))]
@@ -108,7 +111,7 @@ class OuterLeader:
         self.ranks.append(rank)
         order = train_params(tiny_shape(), self.plan, node_name=island, **params)
         order["island"] = {"run": RUN, "island": island, "kind": self.kind}
-        rank.tell(RunTask("train", order, inputs, str(folder)))
+        rank.tell(RunTask("train", order, dict(inputs), str(folder)))
         threading.Thread(target=self._serve, args=(rank,), daemon=True).start()
         return rank
 
@@ -118,6 +121,38 @@ class OuterLeader:
         _open.extend((ours, theirs))
         rank = self.rank(island, inputs, ours, **params)
         return Task(theirs), rank
+
+    def listen(self, island: str, inputs: Mapping[str, str], address: Path, **params: Any) -> None:
+        """Let a process come to that address for its task."""
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(address))
+        listener.listen()
+
+        def accept() -> None:
+            with listener:
+                link, _ = listener.accept()
+            _open.append(link)
+            self.rank(island, inputs, link, **params)
+
+        threading.Thread(target=accept, daemon=True).start()
+
+    def again(self, folder: Path, number: int, island: str) -> "OuterLeader":
+        """Return one that has just taken that outer step, with only this island about.
+
+        The others' ways are those that they have sent to us.
+        """
+        other = OuterLeader(
+            folder, self.plan, self.batches, self.every_steps, self.settings, kind=self.kind
+        )
+        other.line = self.line[: number + 1]
+        other.expected = {island}
+        other._played = {
+            step.number: {name: way for name, way in step.ways.items() if name != island}
+            for step in self.line
+        }
+        given_out = sum(step.steps * sum(self.batches.values()) for step in other.line)
+        other._positions = Positions(given_out)
+        return other
 
     def wait_for(self, rank: Rank, kind: type[Frame], count: int = 1) -> None:
         """Return once it has said so much."""
@@ -131,15 +166,18 @@ class OuterLeader:
         """Take the next outer step, with whoever is in."""
         with self._changed:
             last = self.line[-1]
+            number = last.number + 1
             ways = {
-                island: (self._folders[island] / way.path, way.tokens)
-                for island, way in sorted(self._ways.items())
-                if (last.number + 1, island) not in self.left_out
+                island: (folder / way.path, way.tokens)
+                for island, (folder, way) in self._ways.items()
+                if (number, island) not in self.left_out and math.isfinite(way.norm)
             }
+            ways |= self._played.get(number, {})
             first_step = last.first_step + last.steps
             steps = min(self.every_steps, self.plan.steps - first_step)
             self._ways = {}
-            self.line.append(self._ordered(Step(last.number + 1, first_step, steps, ways)))
+            merged = dict(sorted(ways.items()))
+            self.line.append(self._ordered(Step(number, first_step, steps, merged)))
             self._answer()
 
     def _ordered(self, step: Step) -> Step:
@@ -166,15 +204,17 @@ class OuterLeader:
             rank.wants = frame.after
             self._answer()
         if isinstance(frame, WayWritten) and frame.after == self.line[-1].name:
-            self._ways.setdefault(rank.island, frame)
-            self._folders.setdefault(rank.island, rank.folder)
-            self._folders[rank.island] = rank.folder
+            self._ways.setdefault(rank.island, (rank.folder, frame))
             if self._ways.keys() >= self.expected:
                 self.close_round()
 
     def _answer(self) -> None:
         for rank in self.ranks:
             if rank.wants is None:
+                continue
+            if rank.wants == self.refuses_after != "":
+                rank.tell(OuterStepArrived(rank.wants, "", reason="its line counts no more"))
+                rank.wants = None
                 continue
             number = 0 if not rank.wants else int(rank.wants.removeprefix("step ")) + 1
             if number < len(self.line):
@@ -205,8 +245,3 @@ def digests(text: str, island: str) -> dict[int, str]:
     return {
         int(line.partition("Outer step ")[2].split()[0]): line.rpartition(" ")[2] for line in lines
     }
-
-
-def ways_of(ranks: Sequence[Rank]) -> list[WayWritten]:
-    """Return what ranks have sent."""
-    return [way for rank in ranks for way in rank.said(WayWritten)]

@@ -3,6 +3,7 @@
 Islands of torch run in threads of this process.
 """
 
+import math
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,15 +14,21 @@ import pytest
 from safetensors.numpy import load_file
 
 from jupiterd.cycle.plan import TrainPlan, derive
-from jupiterd.errors import JupiterError
+from jupiterd.errors import CorruptArtifactError, JupiterError, StateNotFetchedError
 from jupiterd.frames import (
     CheckpointWritten,
+    KeepState,
+    OuterStepWanted,
     Progressed,
+    StateKept,
     TaskFinished,
     WayWritten,
 )
 from jupiterd.workers import link
+from jupiterd.workers.islands.way_file import WAY_FILE
 from jupiterd.workers.train import island_rounds, torch_rank
+from jupiterd.workers.train.checkpoint import load_state
+from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.outer_leader import WAIT_S, OuterLeader, digests
 from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
 
@@ -53,7 +60,7 @@ class Island:
         task, self.rank = leader.task(name, inputs)
         self.finished: TaskFinished | None = None
         self.error: JupiterError | None = None
-        self._thread = threading.Thread(target=self._run, args=(task,), daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(task,), name=name, daemon=True)
         self._thread.start()
 
     def _run(self, task: link.Task) -> None:
@@ -66,6 +73,10 @@ class Island:
         self._thread.join(WAIT_S)
         assert not self._thread.is_alive()
         return self
+
+    def way(self, number: int) -> bytes:
+        """What it has sent in the round after that outer step."""
+        return (self.rank.folder / f"way-{number:06}" / WAY_FILE).read_bytes()
 
     @property
     def losses(self) -> list[float]:
@@ -126,3 +137,196 @@ def test_islands_of_unlike_batches_end_every_round_with_the_same_weights(
     assert all(np.array_equal(a[name], b[name]) for name in shared)
     own = [name for name in a if name.startswith(("exp_avg", "outer residual"))]
     assert not all(np.array_equal(a[name], b[name]) for name in own), "moments are each one's own"
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[OuterLeader, dict[str, Island]]:
+    """Return two islands that have come to their end, and who led them."""
+    folder = tmp_path_factory.mktemp("before")
+    inputs = make_inputs(folder)
+    leader = OuterLeader(folder, plan(), {"a": 2, "b": 3}, EVERY)
+    islands = {name: Island(leader, name, inputs) for name in ("a", "b")}
+    for island in islands.values():
+        assert island.ended().error is None
+    return leader, islands
+
+
+@pytest.mark.parametrize(("step", "number"), [(6, 1), (12, 2)])
+def test_an_island_that_begins_again_within_a_round_does_to_the_bit_what_it_would_have_done(
+    before: tuple[OuterLeader, dict[str, Island]],
+    inputs: dict[str, str],
+    tmp_path: Path,
+    step: int,
+    number: int,
+):
+    leader, islands = before
+    start = {"checkpoint": str(islands["b"].checkpoint(step))}
+    again = Island(leader.again(tmp_path, number, "b"), "b", inputs | start).ended()
+    assert again.error is None
+    assert len(again.losses) == STEPS - step
+    assert [again.way(n) for n in range(number, ROUNDS)] == [
+        islands["b"].way(n) for n in range(number, ROUNDS)
+    ]
+    assert same(again.checkpoint(STEPS), islands["b"].checkpoint(STEPS))
+    states = [load_state(each.checkpoint(STEPS)) for each in (again, islands["b"])]
+    assert states[0].tokens == states[1].tokens
+
+
+def test_who_is_behind_takes_the_outer_steps_that_it_has_missed_and_goes_on_from_there(
+    before: tuple[OuterLeader, dict[str, Island]],
+    inputs: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+):
+    leader, islands = before
+    start = {"checkpoint": str(islands["b"].checkpoint(6))}
+    late = Island(leader.again(tmp_path, 3, "b"), "b", inputs | start).ended()
+    assert late.error is None
+    assert [way.after for way in late.ways] == ["step 3"], "its round was over long ago"
+    assert len(late.losses) == EVERY
+    last = load_state(late.checkpoint(STEPS))
+    assert (last.step, last.tokens) == (STEPS, (6 + EVERY) * 3 * SEQ_LEN), "jumps aren't trained"
+
+    capsys.readouterr()
+    later = Island(leader.again(tmp_path / "later", 4, "b"), "b", inputs | start).ended()
+    assert later.finished is not None
+    assert (later.finished.counts["steps"], later.finished.summary["stopped"]) == (0, False)
+    ours, theirs = (tensors(each.checkpoint(STEPS)) for each in (later, islands["a"]))
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours if "model." in name[:6])
+    assert list(digests(capsys.readouterr().out, "b")) == [2, 3, 4]
+
+
+def test_another_island_begins_where_the_round_of_the_one_began_and_waits_for_its_own_order(
+    before: tuple[OuterLeader, dict[str, Island]], inputs: dict[str, str], tmp_path: Path
+):
+    leader, islands = before
+    again = leader.again(tmp_path, 1, "c")
+    again.batches = {"c": 4}
+    start = {"checkpoint": str(islands["b"].checkpoint(6))}
+    island = Island(again, "c", inputs | start)
+    again.wait_for(island.rank, OuterStepWanted)
+    again.close_round()
+    assert island.ended().error is None
+    assert [way.after for way in island.ways] == ["step 2", "step 3"]
+    assert island.finished is not None
+    assert island.finished.counts == {
+        **island.finished.counts,
+        "steps": 2 * EVERY,
+        "tokens": 2 * EVERY * 4 * SEQ_LEN,
+    }
+
+
+def test_a_way_that_does_not_count_costs_its_island_the_round_and_nothing_else(
+    inputs: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY)
+    leader.left_out = {(2, "b")}
+    islands = [Island(leader, name, inputs) for name in ("a", "b")]
+    assert [island.ended().error for island in islands] == [None, None]
+    log = capsys.readouterr().out
+    assert digests(log, "a") == digests(log, "b")
+    residuals = [
+        [tensors(island.checkpoint(step))["outer residual.model.norm.weight"] for step in (6, 12)]
+        for island in islands
+    ]
+    assert not np.array_equal(*residuals[0])
+    assert np.array_equal(*residuals[1]), "of the way that was dropped, nothing is left"
+
+
+def test_a_round_that_the_others_have_ended_is_left_at_once(inputs: dict[str, str], tmp_path: Path):
+    long = plan(steps=4000, checkpoint_every_steps=4000)
+    leader = OuterLeader(tmp_path, long, {"b": 2}, 2000)
+    island = Island(leader, "b", inputs)
+    leader.wait_for(island.rank, Progressed, 3)
+    leader.close_round()
+    leader.wait_for(island.rank, OuterStepWanted, 3)
+    told = len(island.rank.said(Progressed))
+    leader.wait_for(island.rank, Progressed, told + 2)
+    leader.stop(island.rank)
+    assert island.ended().finished is not None
+    steps = [frame.done for frame in island.rank.said(Progressed) if "loss" in frame.values]
+    left = next(n for n, step in enumerate(steps) if step > 2000)
+    assert steps[:left] == list(range(1, left + 1))
+    assert steps[left:] == list(range(2001, 2001 + len(steps) - left))
+    assert not island.ways
+
+
+def test_a_rank_that_is_told_to_stop_while_it_waits_keeps_its_round(
+    inputs: dict[str, str], tmp_path: Path
+):
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY)
+    island = Island(leader, "b", inputs)
+    leader.wait_for(island.rank, WayWritten)
+    leader.stop(island.rank)
+    finished = island.ended().finished
+    assert finished is not None
+    assert (finished.summary["stopped"], finished.summary["step"]) == (True, EVERY)
+    (made,) = island.rank.said(CheckpointWritten)
+    start = {"checkpoint": str(island.rank.folder / made.path)}
+    again = Island(leader, "b", inputs | start)
+    leader.wait_for(again.rank, WayWritten)
+    leader.stop(again.rank)
+    assert not again.ended().losses
+    assert again.way(0) == island.way(0), "it sends the same once more"
+
+
+def test_before_all_have_met_after_the_last_step_nothing_is_kept_that_would_look_final(
+    inputs: dict[str, str], tmp_path: Path
+):
+    leader = OuterLeader(tmp_path, plan(steps=EVERY), {"a": 2, "b": 3}, EVERY)
+    island = Island(leader, "b", inputs)
+    leader.wait_for(island.rank, WayWritten)
+    island.rank.tell(KeepState(0))
+    leader.wait_for(island.rank, StateKept)
+    leader.stop(island.rank)
+    finished = island.ended().finished
+    assert finished is not None
+    assert finished.summary["stopped"] is True
+    assert island.rank.said(StateKept) == [StateKept()]
+    assert not island.rank.said(CheckpointWritten)
+
+
+def test_an_island_whose_loss_is_no_number_is_left_out_and_begins_anew_with_the_others(
+    inputs: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    step, taken = TorchEngine.step, dict[str, int]()
+
+    def broken(engine: TorchEngine, *args: Any) -> tuple[float, float]:
+        name = threading.current_thread().name
+        taken[name] = taken.get(name, 0) + 1
+        if (name, taken[name]) == ("b", 6):
+            engine.load_weights({n: v * np.nan for n, v in engine.weights().items()})
+        return step(engine, *args)
+
+    monkeypatch.setattr(TorchEngine, "step", broken)
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY)
+    islands = [Island(leader, name, inputs) for name in ("a", "b")]
+    assert [island.ended().error for island in islands] == [None, None]
+    log = capsys.readouterr().out
+    assert digests(log, "a") == digests(log, "b")
+    assert [math.isfinite(way.norm) for way in islands[1].ways] == [True, False, True, True]
+    assert islands[1].ways[1].tokens == 3 * SEQ_LEN, "one step"
+    assert list(leader.line[2].ways) == ["a"]
+
+
+def test_a_damaged_way_ends_the_rank_and_says_so(inputs: dict[str, str], tmp_path: Path):
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY)
+    island = Island(leader, "a", inputs)
+    leader.wait_for(island.rank, WayWritten)
+    path = island.rank.folder / "way-000000" / WAY_FILE
+    path.write_bytes(path.read_bytes()[:-100])
+    leader.close_round()
+    assert isinstance(island.ended().error, CorruptArtifactError)
+
+
+def test_who_is_on_a_line_that_counts_no_more_is_told_why_it_ends(
+    inputs: dict[str, str], tmp_path: Path
+):
+    leader = OuterLeader(tmp_path, plan(), {"a": 2}, EVERY)
+    leader.refuses_after = "step 1"
+    error = Island(leader, "a", inputs).ended().error
+    assert isinstance(error, StateNotFetchedError)
+    assert error.message == "its line counts no more"

@@ -34,7 +34,7 @@ Arrays = Mapping[str, NDArray[Any]]
 def write_way(folder: Path, way: Packed | None) -> None:
     """Make the folder; None: the way is no number."""
     folder.mkdir()
-    packer = zstandard.ZstdCompressor(level=LEVEL)
+    packer = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
     arrays: Arrays = {} if way is None else vars(way)
     with (folder / WAY_FILE).open("wb") as file, packer.stream_writer(file) as out:
         out.write(save(dict(arrays)))

@@ -54,15 +54,7 @@ class Gangs:
         """Train with as many ranks as there are speeds; the last may be told something else."""
         inputs, ranks = make_inputs(folder) | dict(more_inputs or {}), len(sequence_s)
         store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
-        meeting = {
-            "engine": engine,
-            "world_size": ranks,
-            "epoch": 1,
-            "store_host": HOST,
-            "store_port": store.port,
-            "timeout_s": 60,
-            "ring": [f"{HOST}:{free_port(HOST)}" for _ in range(ranks)],
-        }
+        meeting = meeting_of(engine, ranks, store)
         specs = [
             written(
                 folder / str(rank),
@@ -80,6 +72,14 @@ class Gangs:
         ]
         self._run(engine, specs)
         return [told_by(spec.parent) for spec in specs]
+
+    def serve(self, engine: str, addresses: Sequence[Path]) -> None:
+        """Let ranks take their tasks from there, and return when they have ended."""
+        specs = [
+            written(address.parent, {"engine": engine, "address": str(address)})
+            for address in addresses
+        ]
+        self._run(engine, specs)
 
     def end(self) -> None:
         """End all processes, whatever they do."""
@@ -122,8 +122,21 @@ class Gangs:
         return self._nurseries[engine]
 
 
+def meeting_of(engine: str, ranks: int, store: TCPStore) -> dict[str, Any]:
+    """Return what the ranks of a gang are told, to find each other."""
+    return {
+        "engine": engine,
+        "world_size": ranks,
+        "epoch": 1,
+        "store_host": HOST,
+        "store_port": store.port,
+        "timeout_s": 60,
+        "ring": [f"{HOST}:{free_port(HOST)}" for _ in range(ranks)],
+    }
+
+
 def written(folder: Path, spec: dict[str, Any]) -> Path:
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "spec.json"
     path.write_text(json.dumps(spec | {"folder": str(folder)}))
     return path

@@ -159,6 +159,11 @@ class OuterLeader:
         with self._changed:
             assert self._changed.wait_for(lambda: len(rank.said(kind)) >= count, WAIT_S)
 
+    def wait_for_line(self, steps: int) -> None:
+        """Return once so many outer steps were taken."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.line) >= steps, WAIT_S)
+
     def stop(self, rank: Rank) -> None:
         rank.tell(StopTask("enough"))
 

@@ -66,6 +66,14 @@ def test_the_folder_has_what_hugging_face_loaders_look_for(tmp_path: Path):
     assert not folder.with_name("checkpoint.tmp").exists()
 
 
+def test_what_only_islands_have_is_in_no_other_checkpoint(tmp_path: Path):
+    folder = write(tmp_path)
+    state = folder / "training_state"
+    assert {path.name for path in state.iterdir()} == {"state.json", "optimizer.safetensors"}
+    assert "outer" not in json.loads((state / "state.json").read_text())
+    assert load_state(folder) == STATE
+
+
 @pytest.mark.parametrize("theta", [5e4, 1e5])
 def test_transformers_loads_it_unchanged(tmp_path: Path, theta: float):
     folder = write(tmp_path, rope_theta=theta)

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import derive
+from jupiterd.cycle.positions import at
 from jupiterd.errors import ConflictError, CorruptWeightsError, LossDivergedError, UsageError
 from jupiterd.frames import (
     CheckpointUnsaved,
@@ -27,6 +28,7 @@ from jupiterd.workers.train import checkpoint, checkpoint_saver, torch_engine, t
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import Snapshot
 from jupiterd.workers.train.job import read_job
+from jupiterd.workers.train.order import Order
 from jupiterd.workers.train.torch_model import make_model
 from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
@@ -80,6 +82,22 @@ def test_ranks_share_the_global_batch_without_gap_or_overlap(inputs: dict[str, s
         ranks = [Batches(shards, "s", 7, 2, rank, world_size) for rank in range(world_size)]
         parts = [inputs for rank in ranks for inputs, _, _ in rank.at(14)]
         assert np.array_equal(np.concatenate(parts), whole[0][0])
+
+
+def test_positions_that_lie_apart_are_trained_on_one_after_the_other(inputs: dict[str, str]):
+    shards = ShardSet(Path(inputs["shards"]))
+    ranges, batch, first_step = [(3, 8), (12, 13), (17, 29)], 6, 40
+    order = Order(shards.sequences, "s")
+    wanted = [int(order.at(at(ranges, n), 1)[0]) for n in range(3 * batch)]
+    parts = [
+        found.inputs
+        for step in range(first_step, first_step + 3)
+        for rank in range(2)
+        for found in Batches(shards, "s", 99, 4, rank, 2)
+        .through(ranges, first_step, batch)
+        .of_step(step, (2, 4))
+    ]
+    assert np.array_equal(np.concatenate(parts), shards.sequences_at(np.array(wanted))[:, :-1])
 
 
 def test_targets_are_the_inputs_one_token_on(inputs: dict[str, str]):

@@ -2,16 +2,20 @@
 
 It says: engine, params, inputs, folder, sequence_s (what each sequence takes longer), and
 nudge_step (a step after which one weight is changed by a little; 0: none). What became of each step
-is written to FOLDER/steps.json, and the error, if there was one.
+is written to FOLDER/steps.json, and the error, if there was one. Where it says an address, the task
+comes from there, and what becomes of it is said there, as between a worker and its daemon.
 """
 
 import json
+import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from jupiterd.errors import JupiterError
+from jupiterd.frames import TaskFailed
+from jupiterd.workers import link
 from jupiterd.workers.train.engine import Engine, MicroBatch
 from jupiterd.workers.train.loop import StepDone
 from jupiterd.workers.train.rank_training import RankTraining
@@ -66,19 +70,40 @@ def begin_late(task: TaskAlone, after_steps: int, steps: list[dict[str, float]])
     task.inputs, task.arrived = inputs, arrived
 
 
+def work_for(address: str, engine: str) -> None:
+    """Do what a daemon says that listens there."""
+    link.PROGRESS_INTERVAL_S = -1.0
+    daemon = socket.socket(socket.AF_UNIX)
+    daemon.connect(address)
+    task = link.Task(daemon)
+    try:
+        task.send(rank_module(engine).run(task))
+    except JupiterError as error:
+        task.send(TaskFailed(error.code, error.message, error.hint))
+
+
+def rank_module(engine: str) -> Any:
+    if engine == "mlx":
+        from jupiterd.workers.train import mlx_rank
+
+        return mlx_rank
+    from jupiterd.workers.train import torch_rank
+
+    return torch_rank
+
+
 def run(spec: dict[str, Any]) -> None:
+    if "address" in spec:
+        work_for(spec["address"], spec["engine"])
+        return
     folder, steps = Path(spec["folder"]), list[dict[str, float]]()
     disturb(spec, steps)
     task = TaskAlone("train", spec["params"], spec["inputs"], folder)
     if spec["params"]["rank"] in spec["params"].get("late_ranks", ()):
         begin_late(task, spec["params"]["arrives_after_steps"], steps)
-    if spec["engine"] == "mlx":
-        from jupiterd.workers.train import mlx_rank as rank
-    else:
-        from jupiterd.workers.train import torch_rank as rank
     error = ""
     try:
-        rank.run(task)
+        rank_module(spec["engine"]).run(task)
     except JupiterError as failed:
         error = failed.message
     (folder / "steps.json").write_text(json.dumps({"steps": steps, "error": error}))

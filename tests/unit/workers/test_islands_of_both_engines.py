@@ -1,0 +1,138 @@
+"""Islands of unlike engines, and of several ranks, in processes of their own."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
+
+from jupiterd.cycle.plan import TrainPlan, derive
+from jupiterd.frames import (
+    KeepState,
+    Progressed,
+    StateKept,
+    TaskFailed,
+    TaskFinished,
+    WayWritten,
+)
+from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.islands.outer_step import AVERAGE
+from jupiterd.workers.train.batches import Batches
+from tests.unit.workers.gangs import HOST, Gangs, meeting_of
+from tests.unit.workers.outer_leader import OuterLeader, Rank, digests
+from tests.unit.workers.tiny_engine import tiny_engine
+from tests.unit.workers.tiny_run import make_inputs, tiny_shape
+
+pytestmark = [pytest.mark.net, pytest.mark.timeout(150), pytest.mark.xdist_group("gangs")]
+
+TOLERANCE = 1e-4
+BATCH = 4
+
+
+def plan(steps: int) -> TrainPlan:
+    changes = {"steps": steps, "batch_sequences": BATCH, "learning_rate": 1e-3}
+    return derive(tiny_shape(), 1, changes).model_copy(update={"checkpoint_every_steps": 1000})
+
+
+class Processes:
+    """Islands in processes; each rank's log is in its own folder."""
+
+    def __init__(self, gangs: Gangs, leader: OuterLeader, folder: Path) -> None:
+        self._gangs, self._leader, self._folder = gangs, leader, folder
+        self._inputs = make_inputs(folder)
+        self._stores: list[TCPStore] = []
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, island: str, engine: str, ranks: int = 1) -> None:
+        """Start the ranks of an island."""
+        self._stores.append(TCPStore(HOST, 0, is_master=True, wait_for_workers=False))
+        meeting = meeting_of(engine, ranks, self._stores[-1])
+        addresses = [self._folder / f"{island}{rank}" / "link" for rank in range(ranks)]
+        for rank, address in enumerate(addresses):
+            address.parent.mkdir()
+            self._leader.listen(island, self._inputs, address, rank=rank, **meeting)
+        serve = self._gangs.serve
+        thread = threading.Thread(target=serve, args=(engine, addresses), daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def ended(self) -> None:
+        """Return once all have come to their end, none of them by a mistake."""
+        for thread in self._threads:
+            thread.join(100)
+            assert not thread.is_alive()
+        for rank in self._leader.ranks:
+            assert rank.said(TaskFinished), rank.said(TaskFailed)
+
+    def digests(self, island: str, rank: int = 0) -> dict[int, str]:
+        return digests((self._folder / f"{island}{rank}" / "log").read_text(), island)
+
+
+def losses(ranks: Sequence[Rank], island: str) -> list[float]:
+    told = [frame for rank in ranks if rank.island == island for frame in rank.said(Progressed)]
+    return [frame.values["loss"] for frame in told if "waiting" not in frame.values]
+
+
+def alone(inputs: dict[str, str], plan: TrainPlan) -> list[float]:
+    """Train on the same batches in this process; return the losses."""
+    engine, schedule = tiny_engine(plan), plan.schedule()
+    batches = Batches(ShardSet(Path(inputs["shards"])), f"{plan.seed}/round 1", BATCH, 2)
+    return [
+        engine.step(list(batches.at(step * BATCH)), schedule.learning_rate(step))[0]
+        for step in range(plan.steps)
+    ]
+
+
+@pytest.mark.mlx
+def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_does(
+    gangs: Gangs, tmp_path: Path
+):
+    pytest.importorskip("mlx.core")
+    rounds = plan(50)
+    both = {"m": BATCH, "t": BATCH}
+    leader = OuterLeader(tmp_path, rounds, both, 1, AVERAGE, kind="fp32", same_batches=True)
+    processes = Processes(gangs, leader, tmp_path)
+    processes.begin("m", "mlx")
+    processes.begin("t", "torch")
+    processes.ended()
+    assert processes.digests("m") == processes.digests("t")
+    assert len(processes.digests("m")) == 51
+    ours = alone(make_inputs(tmp_path / "again"), rounds)
+    for island in both:
+        theirs = losses(leader.ranks, island)
+        assert len(theirs) == 50
+        assert max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) < TOLERANCE
+    assert ours[-1] < ours[0] - 0.3, "and it learns something"
+
+
+def test_the_ranks_of_an_island_stay_in_step_and_stop_together_while_they_wait(
+    gangs: Gangs, tmp_path: Path
+):
+    leader = OuterLeader(tmp_path, plan(16), {"one": 2, "two": 4}, 4)
+    leader.expected = {"two"}
+    processes = Processes(gangs, leader, tmp_path)
+    processes.begin("two", "torch", ranks=2)
+    leader.wait_for_line(3)
+    leader.expected = {"one", "two"}
+    first, second = sorted(leader.ranks, key=lambda rank: -len(rank.said(WayWritten)))
+    leader.wait_for(first, WayWritten, 3)
+    for rank in leader.ranks:
+        rank.tell(KeepState(0))
+        leader.wait_for(rank, StateKept)
+    leader.stop(second)
+    processes.ended()
+    assert not second.said(WayWritten), "one of them sends it"
+    assert processes.digests("two", 0) == processes.digests("two", 1)
+    assert len(processes.digests("two")) == 3
+    assert any("waiting" in frame.values for frame in first.said(Progressed))
+    for name in ("kept-00000012", "checkpoint-00000012"):
+        one, other = (content(rank.folder / name) for rank in (first, second))
+        assert one == other, "whoever survives holds what any other has"
+        assert "training_state/outer.safetensors" in one
+    assert "Sync=OK" in (tmp_path / "two0" / "log").read_text()
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}

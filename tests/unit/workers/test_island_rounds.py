@@ -4,6 +4,7 @@ Islands of torch run in threads of this process.
 """
 
 import math
+import shutil
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,10 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from jupiterd.cycle.plan import TrainPlan, derive
-from jupiterd.errors import CorruptArtifactError, JupiterError, StateNotFetchedError
+from jupiterd.errors import (
+    CorruptArtifactError,
+    CorruptCheckpointError,
+    JupiterError,
+    StateNotFetchedError,
+)
 from jupiterd.frames import (
     CheckpointWritten,
     KeepState,
@@ -320,6 +326,29 @@ def test_a_damaged_way_ends_the_rank_and_says_so(inputs: dict[str, str], tmp_pat
     path.write_bytes(path.read_bytes()[:-100])
     leader.close_round()
     assert isinstance(island.ended().error, CorruptArtifactError)
+
+
+@pytest.mark.parametrize("how", ["cut short", "missing", "of another model", "no order"])
+def test_an_outer_state_that_is_damaged_ends_the_rank_at_once(
+    before: tuple[OuterLeader, dict[str, Island]], inputs: dict[str, str], tmp_path: Path, how: str
+):
+    leader, islands = before
+    damaged = tmp_path / "damaged"
+    shutil.copytree(islands["b"].checkpoint(6), damaged)
+    file, state = (
+        damaged / "training_state" / name for name in ("outer.safetensors", "state.json")
+    )
+    match how:
+        case "cut short":
+            file.write_bytes(file.read_bytes()[:-9])
+        case "missing":
+            file.unlink()
+        case "of another model":
+            save_file({n: v for n, v in load_file(file).items() if "norm" not in n}, file)
+        case _:
+            state.write_text(state.read_text().replace('"number": 1', '"number": "one"'))
+    again = Island(leader.again(tmp_path, 1, "b"), "b", inputs | {"checkpoint": str(damaged)})
+    assert isinstance(again.ended().error, CorruptCheckpointError)
 
 
 def test_who_is_on_a_line_that_counts_no_more_is_told_why_it_ends(

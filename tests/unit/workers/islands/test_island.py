@@ -10,7 +10,7 @@ from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings
 from jupiterd.workers.islands.packing import Kind
 from jupiterd.workers.train.batches import Batches
-from tests.unit.workers.tiny_engine import BATCH, tiny_engine
+from tests.unit.workers.tiny_engine import BATCH, tiny_engine, tiny_plan
 from tests.unit.workers.tiny_run import make_inputs
 
 RATE = 1e-2
@@ -59,3 +59,19 @@ def test_the_average_is_that_of_the_weights(tmp_path: Path):
     two.meet()
     for name, weights in two.engines[0].weights().items():
         assert np.allclose(weights, (ends[0][name] + ends[1][name]) / 2, atol=1e-6), name
+
+
+def test_weights_in_bf16_lose_nothing_to_rounding_when_islands_meet(tmp_path: Path):
+    shards = ShardSet(Path(make_inputs(tmp_path)["shards"]))
+    plan = tiny_plan(weights="bf16", precision="bf16")
+    engine = tiny_engine(plan)
+    island = Island(engine, "fp32")
+    engine.step(list(Batches(shards, "s", BATCH, 2).at(0)), RATE)
+    island.take(island.merged([island.packed(island.way())], [1], OuterSettings()))
+    wanted = island.layout.tensors(island.state.weights)
+    for name, rounded in engine.weights().items():
+        exact = engine.exact_weights()[name]
+        assert np.allclose(exact, wanted[name], rtol=2**-16, atol=1e-9), name
+        if rounded.ndim > 1:
+            assert not np.allclose(rounded, wanted[name], rtol=2**-12), "bf16 alone holds less"
+    assert np.abs(island.way()).max() < 2**-16 * np.abs(island.state.weights).max()

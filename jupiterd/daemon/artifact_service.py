@@ -142,9 +142,8 @@ class ArtifactService(ArtifactsServicer):
         self, request: artifact_pb2.FetchRequest, context: _Context
     ) -> AsyncIterator[Piece]:
         try:
-            reading = await asyncio.to_thread(Reading, self._store, ArtifactId(request.id))
             ranges = [(wanted.offset, wanted.length) for wanted in request.ranges]
-            await asyncio.to_thread(reading.check, ranges)
+            reading = await asyncio.to_thread(_opened, self._store, ArtifactId(request.id), ranges)
         except JupiterError as error:
             await _refuse(context, error)
         async for piece in self._pieces(reading, ranges, context):
@@ -183,6 +182,12 @@ class ArtifactService(ArtifactsServicer):
         if not self._is_member(peer):
             await _refuse(context, RefusedError(f"node {peer[:8]} is no member of this cluster"))
         return peer
+
+
+def _opened(store: ArtifactStore, artifact: ArtifactId, ranges: list[tuple[int, int]]) -> Reading:
+    reading = Reading(store, artifact)
+    reading.check(ranges)
+    return reading
 
 
 async def _has_come(turn: asyncio.Semaphore) -> bool:

@@ -85,6 +85,7 @@ class Drawing:
         clock = asyncio.get_running_loop().time
         began_s = clock()
         while growth := self._store.growing(artifact):
+            growth.share()
             here = lacked & growth.verified
             left_s = began_s + (min(GATHERS_S, wait_s) if here else wait_s) - clock()
             if left_s <= 0 or here.bit_count() >= min(ENOUGH_CHUNKS, lacked.bit_count()):

@@ -4,7 +4,7 @@ Owns the lanes on which sources are asked, and what becomes of a slow, a broken 
 Doesn't know which chunk is asked of whom (`claims`), or what a source is made of.
 
 A lane draws a batch from its source, fetches it, writes it, and draws again. Two lanes of a source
-keep its link busy while the other one's last chunk is written.
+keep its link busy while the other one's last chunk is written or its next batch drawn.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from jupiterd.errors import (
 from jupiterd.ids import ArtifactId, NodeId
 from jupiterd.ports import ArtifactSource
 from jupiterd.store.assembly import Assembly, Came, Whole
+from jupiterd.store.backlog import Backlog
 from jupiterd.store.bitmap import of, packed
 from jupiterd.store.claims import Claims
 from jupiterd.store.growth import Growth
@@ -63,6 +64,8 @@ class Gathering:
         self._lanes: dict[int, list[asyncio.Task[None]]] = {}
         """Of the sources that are in use, by their numbers."""
         self._count = 0
+        self._turn = asyncio.Lock()
+        """Held by the lane that writes."""
         self._clock = asyncio.get_running_loop().time
         self._moved_s = self._clock()
         self._changed = asyncio.Event()
@@ -182,12 +185,15 @@ class Gathering:
     async def _bring(self, number: int, source: ArtifactSource, chunks: list[int]) -> None:
         """Take a batch from a source and write it."""
         assembly = Assembly(self._partial.manifest, chunks)
-        async with _closing(source.fetch(self._artifact, assembly.ranges)) as pieces:
+        async with (
+            Backlog(self._write, self._turn) as backlog,
+            _closing(source.fetch(self._artifact, assembly.ranges)) as pieces,
+        ):
             while piece := await self._next_piece(source, pieces):
                 if piece[1] and (complete := assembly.feed(*piece)):  # nothing: wait for our turn
-                    await self._write(complete)
-        if assembly.is_waiting:
-            raise PeerUnreachableError(f"{source.name} ended the transfer before all of it came")
+                    await backlog.add(complete)
+            if assembly.is_waiting:
+                raise PeerUnreachableError(f"{source.name} ended before all of it came")
         self._claims.release(number, of(chunks))
 
     async def _write(self, chunks: list[Whole]) -> None:
@@ -195,6 +201,7 @@ class Gathering:
         await asyncio.to_thread(self._partial.write_all, news)
         self._moved_s = self._clock()
         self._claims.arrived(of(index for index, _ in news), self._moved_s)
+        self._growth.keep(news)
         self._growth.note()
         if not self._claims.missing:
             self._ended.set()

@@ -1,13 +1,21 @@
 """An artifact that is being fetched, as others see it: what of it can be had here already.
 
-Owns waking those who wait for more. Doesn't know who they are. Lives in the event loop alone.
+Owns waking those who wait for more, and the latest chunks in memory for them. Doesn't know who they
+are. Lives in the event loop alone.
 """
 
 import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
-from jupiterd.store.manifest import Manifest
+from jupiterd.store.assembly import Whole
+from jupiterd.store.manifest import Chunk, Manifest
 from jupiterd.store.partial import PartialArtifact
+
+MAX_KEPT_BYTES: Final = 32 << 20
+"""Others ask within moments for what is new."""
 
 
 class Growth:
@@ -19,6 +27,9 @@ class Growth:
         self.files = files
         self._partial = partial
         self._more = asyncio.Event()
+        self._is_shared = False
+        self._kept: OrderedDict[int, memoryview] = OrderedDict()
+        self._kept_bytes = 0
 
     @property
     def manifest(self) -> Manifest:
@@ -29,6 +40,26 @@ class Growth:
     def verified(self) -> int:
         """The chunks that are here, as a set of bits."""
         return self._partial.verified
+
+    def share(self) -> None:
+        """Take note that others ask for it: from now on it pays to keep what is new."""
+        self._is_shared = True
+
+    def keep(self, chunks: Iterable[Whole]) -> None:
+        """Keep the latest verified chunks as they came, so that none is read and hashed again."""
+        if not self._is_shared:
+            return
+        for index, data in chunks:
+            if index not in self._kept:
+                self._kept[index] = data
+                self._kept_bytes += len(data)
+        while self._kept_bytes > MAX_KEPT_BYTES:
+            _, data = self._kept.popitem(last=False)
+            self._kept_bytes -= len(data)
+
+    def kept(self, chunk: Chunk) -> memoryview | None:
+        """Return a chunk's bytes where they are still in memory: those that were verified."""
+        return self._kept.get(chunk.index)
 
     def note(self) -> None:
         """Wake everybody: more is here, or no more will come."""

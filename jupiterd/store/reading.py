@@ -1,6 +1,7 @@
 """Reading an artifact for others: every chunk is checked before any byte of it goes out.
 
-Owns the check and finding the files, whether all of them are here or some. Doesn't know who asks.
+Owns the check and finding the bytes: in the files, whether all of them are here or some, or, just
+after they came, still in memory, where they were checked. Doesn't know who asks.
 """
 
 import asyncio
@@ -16,8 +17,11 @@ from jupiterd.store.artifacts import ArtifactStore, read_range
 from jupiterd.store.bitmap import of
 from jupiterd.store.manifest import Chunk, Manifest
 
-BLOCK_BYTES: Final = 2 << 20
+BLOCK_BYTES: Final = 4 << 20
 """Read at once, unless one chunk alone has more."""
+
+Part = tuple[int, bytes | memoryview]
+"""Where some bytes begin, in the files laid end to end, and the bytes."""
 
 
 class Reading:
@@ -47,6 +51,21 @@ class Reading:
         """Raise CorruptArtifactError where a range reaches beyond the end."""
         for offset, length in ranges:
             self.manifest.covering(offset, length)
+
+    def at_hand(self, offset: int, length: int) -> list[Part] | None:
+        """Return a range as it came here a moment ago; None where not all of it is in memory.
+
+        For the event loop alone. Raises CorruptArtifactError where it reaches beyond the end.
+        """
+        if (growth := self._store.growing(self.artifact)) is None:
+            return None
+        parts: list[Part] = []
+        for chunk in self.manifest.covering(offset, length):
+            if (data := growth.kept(chunk)) is None:
+                return None
+            start = max(offset - chunk.offset, 0)
+            parts.append((chunk.offset + start, data[start : offset + length - chunk.offset]))
+        return parts or None
 
     def read(self, offset: int, length: int) -> bytes:
         """Return a range, read from the disk and found to be what the manifest says.
@@ -88,26 +107,26 @@ class Reading:
         return growth.files
 
 
-async def read_ahead(
-    reading: Reading, ranges: Iterable[tuple[int, int]]
-) -> AsyncGenerator[tuple[int, bytes]]:
+async def read_ahead(reading: Reading, ranges: Iterable[tuple[int, int]]) -> AsyncGenerator[Part]:
     """Yield (offset, data) of ranges, block by block; the next one is read while one is sent.
 
     Raises:
         NotFoundError, CorruptArtifactError: as `Reading.read`, once what came before was yielded.
     """
-    ahead: asyncio.Future[tuple[int, bytes]] | None = None
+    ahead: asyncio.Future[list[Part]] | None = None
     try:
         for block in (block for each in ranges for block in reading.blocks(*each)):
-            read, ahead = ahead, asyncio.ensure_future(asyncio.to_thread(_read, reading, *block))
-            if read is not None:
-                yield await read
-        if ahead is not None:
-            yield await ahead
+            read, ahead = ahead, asyncio.ensure_future(_read(reading, *block))
+            for part in await read if read is not None else ():
+                yield part
+        for part in await ahead if ahead is not None else ():
+            yield part
     finally:
         if ahead is not None:
             ahead.cancel()
 
 
-def _read(reading: Reading, offset: int, length: int) -> tuple[int, bytes]:
-    return offset, reading.read(offset, length)
+async def _read(reading: Reading, offset: int, length: int) -> list[Part]:
+    if parts := reading.at_hand(offset, length):
+        return parts
+    return [(offset, await asyncio.to_thread(reading.read, offset, length))]

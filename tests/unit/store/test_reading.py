@@ -8,6 +8,7 @@ import pytest
 
 from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId
+from jupiterd.store import growth as growth_module
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.manifest import CHUNK_BYTES
 from jupiterd.store.reading import Reading, read_ahead
@@ -82,3 +83,50 @@ async def test_what_grows_gives_what_it_has_and_goes_on_giving_in_its_place(tmp_
         partial.commit()
         assert reading.read(0, len(whole)) == whole
     assert reading.read(0, len(whole)) == whole
+
+
+async def test_what_came_a_moment_ago_is_given_as_it_was_checked_whatever_the_disk_says(
+    tmp_path: Path,
+) -> None:
+    holder, artifact, whole = made(tmp_path)
+    manifest_bytes = holder.manifest_bytes(artifact)
+    store = ArtifactStore(tmp_path / "other")
+    partial = store.begin(manifest_bytes)
+    with store.grown(partial, manifest_bytes) as growth:
+        chunks = [
+            (chunk.index, memoryview(whole)[chunk.offset : chunk.offset + chunk.size_bytes])
+            for chunk in partial.manifest.chunks
+        ]
+        partial.write_all(chunks)
+        reading = Reading(store, artifact)
+        growth.keep(chunks)
+        assert reading.at_hand(0, 10) is None, "nobody asks, so nothing is kept"
+        growth.share()
+        growth.keep(chunks[:3])
+        damaged = growth.files / "b"
+        damaged.write_bytes(bytes(damaged.stat().st_size))
+        length = 10 + 2 * CHUNK_BYTES
+        came = [part async for part in read_ahead(reading, [(3, 4), (9, length - 9)])]
+        assert b"".join(data for _, data in came) == whole[3:7] + whole[9:length]
+        assert [offset for offset, _ in came] == [3, 9, 10, 10 + CHUNK_BYTES]
+        assert reading.at_hand(9, length + 1 - 9) is None, "part of it isn't in memory"
+        with pytest.raises(CorruptArtifactError, match="damaged on this disk"):
+            await anext(read_ahead(reading, [(9, length + 1 - 9)]))
+
+
+def test_no_more_than_the_latest_chunks_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growth_module, "MAX_KEPT_BYTES", CHUNK_BYTES + 5)
+    holder, artifact, whole = made(tmp_path)
+    manifest_bytes = holder.manifest_bytes(artifact)
+    store = ArtifactStore(tmp_path / "other")
+    partial = store.begin(manifest_bytes)
+    with store.grown(partial, manifest_bytes) as growth:
+        growth.share()
+        for chunk in partial.manifest.chunks:
+            data = memoryview(whole)[chunk.offset : chunk.offset + chunk.size_bytes]
+            growth.keep([(chunk.index, data)])
+            growth.keep([(chunk.index, data)])
+        kept = [chunk.index for chunk in partial.manifest.chunks if growth.kept(chunk)]
+    assert kept == [3, 4]

@@ -21,7 +21,8 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(BIN)/python scripts/install_openblas.py
 	@touch $@
 
-# Three daemons on this machine, one cluster, two rounds of a real cycle: make demo [TUI=1] [ENGINE=mlx]
+# Three daemons on this machine, one cluster, two rounds of a real cycle: make demo [TUI=1] [ENGINE=mlx]; with
+# ENGINE=hybrid one training run of two islands instead, one on MLX and one on torch.
 demo: setup
 	@$(BIN)/python scripts/demo.py $(if $(TUI),--tui) $(if $(ENGINE),--engine $(ENGINE))
 

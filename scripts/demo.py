@@ -1,7 +1,8 @@
 """Three daemons on this machine, one cluster, one real cycle of two rounds: `make demo`.
 
 Owns the stage: it starts the daemons, runs jupiterctl as a user would, and stops what it started.
-Everything shown comes from the daemons; nothing is prepared.
+Everything shown comes from the daemons; nothing is prepared. With `--engine hybrid` it is one
+training run instead, of two islands: one trains on MLX, the other, of two nodes, on torch.
 """
 
 import argparse
@@ -9,10 +10,12 @@ import asyncio
 import contextlib
 import os
 import secrets
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +35,14 @@ PROMPTS = (
     "import os\nimport sys\n\ndef main():\n    ",
 )
 
+HYBRID = "hybrid"
+ISLANDS = f"mlx:{NAMES[0]} torch:{NAMES[1]},{NAMES[2]}"
+TEXT = Path(sysconfig.get_path("stdlib")) / "asyncio"
+RUN_OPTIONS = (
+    *("--seq-len", "128", "--batch-size", "4", "--gradient-accumulation-steps", "1"),
+    *("--max-steps", "240", "--sync-every", "40"),
+)
+
 Views = dict[str, Mapping[str, Any] | None]
 """Each daemon's status, or None where it doesn't answer."""
 
@@ -47,11 +58,11 @@ def main() -> int:
     try:
         show_meeting(daemons)
         met_s = time.monotonic()
-        status = run_cycle(options)
+        status = run_islands(options) if options.engine == HYBRID else run_cycle(options)
         cycle_s = time.monotonic()
         if status == 0:
-            show_completions()
-        show_times(began_s, met_s, cycle_s)
+            show_completions(options)
+        show_times(options, began_s, met_s, cycle_s)
     except KeyboardInterrupt:
         print("\nstopping")
         status = 130
@@ -76,7 +87,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--domain", default="python")
     parser.add_argument("--size", default="1m")
     parser.add_argument("--rounds", default="2")
-    parser.add_argument("--engine", default="auto", help="auto, torch or mlx")
+    parser.add_argument("--engine", default="auto", help="auto, torch, mlx or hybrid")
     parser.add_argument("--tui", action="store_true", help="show the cycle in the dashboard")
     return parser.parse_args()
 
@@ -122,8 +133,8 @@ def show_meeting(daemons: list[subprocess.Popen[bytes]]) -> None:
     sys.exit(f"the daemons didn't become one cluster in {ELECT_TIMEOUT_S:.0f} s; see .demo/*.log")
 
 
-async def look() -> Views:
-    """Return each daemon's status, or None where it doesn't answer yet."""
+async def look(noun: str = "status") -> Views:
+    """Return a document of each daemon, or None where it doesn't answer yet."""
     from jupiterd.client.channel import ControlChannel
     from jupiterd.errors import JupiterError
 
@@ -131,7 +142,7 @@ async def look() -> Views:
     for name in NAMES:
         try:
             async with ControlChannel(STAGE / name) as channel:
-                views[name] = await channel.status("status")
+                views[name] = await channel.status(noun)
         except JupiterError:
             views[name] = None
     return views
@@ -177,15 +188,41 @@ def run_cycle(options: argparse.Namespace) -> int:
     command += ["--domain", options.domain, "--size", options.size, "--rounds", options.rounds]
     if options.engine != "auto":
         command += ["--engine", options.engine]
-    shown = [part.replace(f"{ROOT}/", "") for part in command]
     wait = [] if options.tui else ["--wait"]
-    print("$ " + " ".join([*shown, *wait]), flush=True)
-    status = subprocess.run([BIN / command[0], *command[1:], *wait], check=False).returncode
+    status = run(command + wait)
     if status or not options.tui:
         return status
     show_dashboard()
     watch = [*command[:3], "cycle", "watch"]
     return subprocess.run([BIN / watch[0], *watch[1:]], check=False).returncode
+
+
+def run_islands(options: argparse.Namespace) -> int:
+    """Train one model on two islands, and show that both have the same weights."""
+    command = ["jupiterctl", "--state-dir", str(STAGE / NAMES[0]), "train", "start"]
+    command += ["--data", str(TEXT), "--model", options.size, "--islands", ISLANDS]
+    status = run([*command, *RUN_OPTIONS, "--wait"])
+    if status == 0:
+        show_digests()
+    return status
+
+
+def run(command: list[str]) -> int:
+    """Show a command as a person would type it, run it, and return its exit status."""
+    words = [part.replace(f"{ROOT}/", "") for part in command]
+    print("$ " + shlex.join(words), flush=True)
+    return subprocess.run([BIN / command[0], *command[1:]], check=False).returncode
+
+
+def show_digests() -> None:
+    """Show what the first ranks of both islands say of their weights after each exchange."""
+    print("\nthe weights after each exchange, as each island has hashed them:")
+    for name in NAMES:
+        for log in sorted((STAGE / name / "logs").glob("*-0-train*.log")):
+            engine = "MLX" if "mlx" in log.name else "torch"
+            lines = [line for line in log.read_text().splitlines() if "| Digest " in line]
+            digests = " ".join(line.rpartition(" ")[2][:8] for line in lines)
+            print(f"  {engine:<6} on {name}  {digests}")
 
 
 def show_dashboard() -> None:
@@ -206,10 +243,9 @@ def has_ended() -> bool:
     return ((view or {}).get("cycle") or {}).get("state") in {"finished", "failed", "stopped"}
 
 
-def show_completions() -> None:
+def show_completions(options: argparse.Namespace) -> None:
     """Let the model complete three prompts."""
-    model = asyncio.run(look())[NAMES[0]]
-    folder = (model or {}).get("cycle", {}).get("model")
+    folder = document(options).get("model")
     if folder is None:
         return
     print("\nthe model completes three prompts:")
@@ -238,17 +274,23 @@ async def complete(folder: str) -> list[str]:
     return []
 
 
-def show_times(began_s: float, met_s: float, cycle_s: float) -> None:
+def show_times(options: argparse.Namespace, began_s: float, met_s: float, trained_s: float) -> None:
     """Print where the time went."""
-    view = asyncio.run(look())[NAMES[0]]
+    what = "cycle" if options.engine != HYBRID else "training run"
     print("\nwhere the time went:")
-    print(f"  {'start and elect':<22}{met_s - began_s:7.1f} s")
-    for phase in ((view or {}).get("cycle") or {}).get("phases", []):
+    print(f"  {'start and elect':<26}{met_s - began_s:7.1f} s")
+    for phase in document(options).get("phases", []):
         if phase["elapsed_s"]:
             name = f"round {phase['round']} {phase['phase']}"
-            print(f"  {name:<22}{phase['elapsed_s']:7.1f} s")
-    print(f"  {'cycle, all in all':<22}{cycle_s - met_s:7.1f} s")
-    print(f"  {'demo, all in all':<22}{time.monotonic() - began_s:7.1f} s")
+            print(f"  {name:<26}{phase['elapsed_s']:7.1f} s")
+    print(f"  {f'{what}, all in all':<26}{trained_s - met_s:7.1f} s")
+    print(f"  {'demo, all in all':<26}{time.monotonic() - began_s:7.1f} s")
+
+
+def document(options: argparse.Namespace) -> Mapping[str, Any]:
+    """Return what the first node tells of the cycle, or of the training run."""
+    key, noun = ("train", "train") if options.engine == HYBRID else ("cycle", "status")
+    return (asyncio.run(look(noun))[NAMES[0]] or {}).get(key) or {}
 
 
 def stop(daemons: list[subprocess.Popen[bytes]]) -> None:

@@ -110,9 +110,9 @@ class Leading:
 
         Nor has it been given to another cycle, whose gang may be planned at the same moment.
         """
-        recorded = max(each.next_epoch for each in self.journal.state.cycles.values())
+        recorded = (each.next_epoch for each in self.journal.state.cycles.values())
         given = (number + 1 for other, number in self._planned.items() if other != cycle)
-        self._planned[cycle] = max(recorded, *given) if self._planned else recorded
+        self._planned[cycle] = max([1, *recorded, *given])
         return self._planned[cycle]
 
     def cycle(self, cycle: CycleId) -> CycleState:

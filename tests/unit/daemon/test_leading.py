@@ -9,7 +9,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import UNITE_TIMEOUT_S
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish
-from jupiterd.ids import NodeId
+from jupiterd.ids import CycleId, NodeId
 from tests.unit.daemon.two_nodes import lead, serving, unite
 
 EPOCH = 3
@@ -64,3 +64,13 @@ async def test_a_new_leader_begins_without_waiting_for_the_silent_one_before_it(
         began_s = now_s()
         await lead(one)
         assert now_s() - began_s < UNITE_TIMEOUT_S
+
+
+async def test_an_epoch_number_is_given_to_one_cycle_alone(tmp_path: Path) -> None:
+    one, other = CycleId("1" * 16), CycleId("2" * 16)
+    async with serving(tmp_path, "one") as node:
+        await lead(node)
+        leading = node.leading
+        assert leading is not None
+        assert [leading.next_epoch(one), leading.next_epoch(one)] == [1, 1]  # it never began
+        assert [leading.next_epoch(other), leading.next_epoch(one)] == [2, 3]

@@ -1,0 +1,111 @@
+"""Two islands, one on MLX and one on torch, train one model, through the death of a leader."""
+
+import asyncio
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import OuterStepTaken
+from tests.e2e.cluster import NAMES, Cluster, Daemon, running
+from tests.e2e.surroundings import own_network
+from tests.e2e.test_training_run import write_letters
+from tests.e2e.wholeness import left_over
+
+pytest.importorskip("mlx.core")
+
+pytestmark = [
+    pytest.mark.net,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("e2e"),
+    pytest.mark.timeout(300),
+]
+
+STEPS, EVERY = 100, 10
+DIGEST = re.compile(r"Outer step (\d+) \| .*Digest ([0-9a-f]{64})")
+
+
+def run_of(daemon: Daemon) -> CycleState | None:
+    """The run as a node's ledger has it; its islands are runs of their own."""
+    runs = [run for run in daemon.state().cycles.values() if run.training is not None]
+    return next((run for run in runs if run.training and not run.training.parent), None)
+
+
+def outer_steps(daemon: Daemon) -> list[OuterStepTaken]:
+    run = run_of(daemon)
+    return [] if run is None else [*run.outer_line().values()]
+
+
+async def until_step(daemon: Daemon, number: int, timeout_s: float) -> None:
+    async with asyncio.timeout(timeout_s):
+        while len(outer_steps(daemon)) <= number:  # noqa: ASYNC110 - a ledger file tells nobody
+            await asyncio.sleep(0.2)
+
+
+def digests(daemon: Daemon) -> dict[int, set[str]]:
+    """What ranks of a node have said of their weights after each outer step."""
+    found: dict[int, set[str]] = {}
+    for log in (daemon.state_dir / "logs").glob("*train*.log"):
+        for number, digest in DIGEST.findall(log.read_text()):
+            found.setdefault(int(number), set()).add(digest)
+    return found
+
+
+async def test_islands_of_both_engines_outlive_their_leader_with_equal_weights(
+    tmp_path: Path,
+) -> None:
+    letters = write_letters(tmp_path)
+    with own_network() as prefix:
+        daemons = [Daemon(tmp_path, name, prefix) for name in NAMES[:2]]
+        async with running(daemons) as cluster:
+            (view, *_) = await cluster.meet()
+            leader = cluster.by_id(view["cluster"]["leader"], view)
+            survivor = next(daemon for daemon in daemons if daemon is not leader)
+            follower = asyncio.ensure_future(
+                asyncio.to_thread(train, cluster, letters, survivor, leader)
+            )
+            await until_step(survivor, 2, 120)
+            leader.kill()
+            before = len(outer_steps(survivor))
+            await until_step(survivor, before, 60)  # alone, under its own lead
+            leader.start()
+            ended = await follower
+            assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
+            taken = outer_steps(survivor)
+        assert_whole(taken)
+        assert_equal_weights(survivor, leader)
+        assert left_over(tmp_path, []) == []
+
+
+def train(
+    cluster: Cluster, letters: Path, survivor: Daemon, leader: Daemon
+) -> subprocess.CompletedProcess[str]:
+    return cluster.ctl(
+        *("train", "start", "--data", str(letters), "--model", "1m", "--seq-len", "64"),
+        *("--max-steps", str(STEPS), "--gradient-accumulation-steps", "2"),
+        *("--islands", f"torch:{survivor.name} mlx:{leader.name}", "--sync-every", str(EVERY)),
+        *("--wait", "--timeout", "250"),
+        daemon=survivor,
+        timeout_s=270,
+    )
+
+
+def assert_whole(taken: list[OuterStepTaken]) -> None:
+    """Every outer step follows the one before, and what counts was trained on once."""
+    assert [step.number for step in taken] == list(range(len(taken)))
+    assert (taken[-1].first_step, taken[-1].steps) == (STEPS, 0)
+    assert any(len(step.islands) == 2 for step in taken)
+    assert any(len(step.islands) == 1 for step in taken), "one was away for at least a round"
+    counted = sum(sum(step.tokens) for step in taken)
+    assert taken[-1].total_tokens == counted
+
+
+def assert_equal_weights(*daemons: Daemon) -> None:
+    """Wherever both islands took an outer step, they had the same weights, to the bit."""
+    one, other = map(digests, daemons)
+    both = one.keys() & other.keys()
+    assert len(both) >= 2
+    assert all(one[number] == other[number] for number in both)
+    assert all(len(found) == 1 for found in (*one.values(), *other.values()))

@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 import msgpack
 from blake3 import blake3
 
-from jupiterd.cluster.facts import Fact, from_wire, to_wire
+from jupiterd.cluster.fact_wire import from_wire, to_wire
+from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.field_types import is_well_formed
 from jupiterd.cluster.registers import Order
 from jupiterd.errors import Bug, CorruptLedgerError, RefusedError

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.cluster.admission import Summary
+from jupiterd.cluster.fact_wire import to_wire
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     ClusterFounded,
@@ -39,7 +40,6 @@ from jupiterd.cluster.facts import (
     VerdictReached,
     WindowSet,
     WorkCompleted,
-    to_wire,
 )
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.registers import canonical_bytes, fact_hash

@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 import msgpack
 from blake3 import blake3
 
-from jupiterd.cluster.facts import Fact, to_wire
+from jupiterd.cluster.fact_wire import to_wire
+from jupiterd.cluster.facts import Fact
 
 Order = tuple[int, str, str, int]
 """Where an entry stands among all: term, node, ledger uuid, index."""

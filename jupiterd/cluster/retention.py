@@ -14,13 +14,13 @@ from functools import cache
 from itertools import islice, takewhile
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.fact_wire import to_wire
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     EpochClosed,
     EpochOpened,
     Fact,
     UnknownFact,
-    to_wire,
 )
 from jupiterd.cluster.progress_tree import Leaf
 from jupiterd.ids import ArtifactId

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from blake3 import blake3
 
-from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved, to_wire
+from jupiterd.cluster.fact_wire import to_wire
+from jupiterd.cluster.facts import NodeAdmitted, NodeRemoved
 from jupiterd.cluster.registers import Order, canonical_bytes, fact_hash
 from jupiterd.ids import NodeId
 

@@ -18,7 +18,8 @@ import msgpack
 
 from jupiterd.cluster.chain import Tip
 from jupiterd.cluster.entry import HASH, MAX_NUMBER, MAX_SIGNATURE_BYTES, Writer
-from jupiterd.cluster.facts import Fact, Values, reader, to_wire
+from jupiterd.cluster.fact_wire import Values, reader, to_wire
+from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.field_types import is_well_formed
 from jupiterd.cluster.registers import Order
 from jupiterd.errors import CorruptLedgerError

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupiterd.cluster.entry import MAX_ENTRY_BYTES, Writer, compose, parse, seal
-from jupiterd.cluster.facts import UnknownFact, to_wire
+from jupiterd.cluster.fact_wire import to_wire
+from jupiterd.cluster.facts import UnknownFact
 from jupiterd.errors import Bug, CorruptLedgerError, RefusedError
 from jupiterd.ids import NodeId
 from tests.unit.cluster.building import CLUSTER, NODES, SIGNATURE, checkpoint, sample_facts, started

@@ -7,19 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cluster import facts
+from jupiterd.cluster import fact_wire, facts
+from jupiterd.cluster.fact_wire import from_wire, to_wire
 from jupiterd.cluster.facts import (
     EpochOpened,
     Fact,
     NodeAdmitted,
     UnknownFact,
     WindowSet,
-    from_wire,
-    to_wire,
 )
 from jupiterd.ids import CycleId, NodeId
 
-KINDS = tuple(facts._TYPES.values())
+KINDS = tuple(fact_wire._TYPES.values())
 
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _INTEGERS = st.integers(-(2**63), 2**64 - 1)
@@ -74,7 +73,7 @@ def test_a_fact_survives_the_wire(fact: Fact):
 
 
 def test_every_known_fact_has_its_own_name_on_the_wire():
-    assert {kind.__name__ for kind in KINDS} == set(facts._TYPES)
+    assert {kind.__name__ for kind in KINDS} == set(fact_wire._TYPES)
     assert set(KINDS) == set(facts.KnownFact.__args__)
 
 

@@ -373,6 +373,22 @@ class StateNotFetchedError(WorkFailedError):
     default_hint = "the others train on, and it is tried again by itself"
 
 
+class IslandLeftOutError(WorkFailedError):
+    """What an island trains isn't merged again and again: it is no numbers, or far off."""
+
+    code = "island-left-out"
+    may_mend = True
+    default_hint = "it begins anew from another island's checkpoint, by itself"
+
+
+class IslandLostError(WorkFailedError):
+    """An island's state is of no use to its run any more, and nobody has another one for it."""
+
+    code = "island-lost"
+    is_permanent = True
+    default_hint = "the other islands train on without it"
+
+
 class RanksDisagreeError(WorkFailedError):
     """The ranks of a gang were told different things, or run different versions."""
 

@@ -107,9 +107,14 @@ class EpochLine:
     def facts_of(
         self, made: CheckpointMade | None, launch: Launch, final_step: int
     ) -> Sequence[CheckpointCommitted]:
-        """Return what is to be recorded of a checkpoint: nothing where that is done."""
+        """Return what is to be recorded of a checkpoint: nothing where that is done.
+
+        It outweighs what it hangs below, even where an island goes on from another's, which had
+        trained on less.
+        """
         if made is None or self._is_recorded(made, launch.epoch):
             return ()
+        above = self._leading.cycle(self._cycle).checkpoint(self.tip)
         committed = CheckpointCommitted(
             cycle=self._cycle,
             round=self._round,
@@ -117,7 +122,7 @@ class EpochLine:
             artifact=made.artifact,
             epoch=launch.epoch,
             step=made.step,
-            tokens=made.tokens,
+            tokens=made.tokens if above is None else max(made.tokens, above.tokens + 1),
             cursor=made.cursor,
             loss=made.loss,
             is_final=made.step >= final_step,

@@ -27,6 +27,7 @@ from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon import late_inputs
 from jupiterd.daemon.adoption import Adopted, adopted
 from jupiterd.daemon.bad_checkpoints import set_aside, whole_start
+from jupiterd.daemon.beginning_anew import BeginningAnew, reason_to_begin_anew
 from jupiterd.daemon.checkpoint_alarm import CheckpointAlarm
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commit_queue import CommitQueue
@@ -101,7 +102,7 @@ class GangConductor:
         """Begin to conduct; parent: the run of which an island is trained, or empty."""
         self._leading = leading
         self._cycle = cycle
-        self._is_island = bool(parent)
+        self._anew = BeginningAnew(leading, cycle, CycleId(parent)) if parent else None
         self._round = round_number
         self._shape = shape
         self._plan = plan
@@ -161,7 +162,9 @@ class GangConductor:
                 wait_s = min(max(2 * wait_s, RETRY_S), MAX_RETRY_S)
 
     async def _set_aside(self, group: BaseExceptionGroup[JupiterError]) -> bool:
-        """Let the next epoch start from an earlier checkpoint where this one's was damaged."""
+        """Let the next epoch start from another checkpoint where this one's is of no use."""
+        if self._anew and (reason := reason_to_begin_anew(all_of(group))):
+            return await self._anew.begin(self._line.start, reason)
         damage = next((e for e in all_of(group) if isinstance(e, CorruptCheckpointError)), None)
         if damage is None or not self._line.start:
             return False
@@ -219,7 +222,7 @@ class GangConductor:
         self._line.start = launch.from_checkpoint
         inputs = await self._orders.inputs(step, launch)  # without them nothing is recorded
         await whole_start(self._leading.library, inputs)
-        if not self._is_island:  # its ranks all wait for what the others have learned
+        if not self._anew:  # its ranks all wait for what the others have learned
             launch = await self._late.named(launch)
         await self._leading.record(self._line.opened(launch))
         self._change.mark("opened")
@@ -250,7 +253,7 @@ class GangConductor:
     async def _end(
         self, launch: Launch, reason: str, code: str = "", *, keeps: bool = False
     ) -> None:
-        if self._is_island:
+        if self._anew:
             self._leading.ways.set_training(self._cycle, is_training=False)
         commits, self._commits = self._commits, CommitQueue()
         unrecorded, silent = commits.unrecorded, frozenset(self._silent)
@@ -434,6 +437,8 @@ class GangConductor:
 
     def _hear(self, rank: int, event: WorkEvent) -> None:
         """Tell the clocks of what a rank says."""
+        if self._anew and not rank:
+            self._anew.check()
         match event:
             case Joined():
                 self._watch.joined(rank, now_s())
@@ -465,7 +470,7 @@ class GangConductor:
                 self._listening.release()
             case Joined(device, note):
                 self._change.mark("joined")
-                if self._is_island:
+                if self._anew:
                     self._watch.waits()
                     self._leading.ways.set_training(self._cycle, is_training=True)
                 self._shown.workers({rank: {"device": device}})

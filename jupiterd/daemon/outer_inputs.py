@@ -137,4 +137,5 @@ def _arrived(
         steps=fact.steps,
         batch_sequences=fact.batches.get(island, 0),
         positions=fact.positions.get(island, ""),
+        is_counted=island in fact.islands,
     )

@@ -255,7 +255,8 @@ class IslandRounds:
         """Pack our way on every rank, and send it from rank 0."""
         way = self._island.way()
         norm = math.inf if self._has_diverged else length(way)
-        packed = self._island.packed(way) if math.isfinite(norm) else None
+        self._has_diverged = not math.isfinite(norm)  # the last step may have done that, unnoticed
+        packed = None if self._has_diverged else self._island.packed(way)
         self._is_trained = True
         if self._engine.rank == 0:
             name = f"way-{order.number:06}"

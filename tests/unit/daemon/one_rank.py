@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import cast
 
+from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice
 from jupiterd.cluster.gang_watch import GangWatch
 from jupiterd.cycle.plan import ModelShape, TrainPlan
@@ -39,6 +40,9 @@ class OneRank:
         self.ways = Ways()
         self._events = events
         self._is_slow = is_slow
+
+    def cycle(self, _cycle: CycleId) -> CycleState:
+        return CycleState()
 
     def hardware_of(self, _node: NodeId) -> None:
         return None

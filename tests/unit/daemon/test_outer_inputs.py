@@ -58,6 +58,7 @@ async def test_a_rank_that_begins_is_told_of_the_first_step(two: tuple[Node, Nod
     (arrived,) = await brought(one, "")
     assert (arrived.step, arrived.number, list(arrived.ways)) == (ROOT, 0, [])
     assert (arrived.steps, arrived.batch_sequences, arrived.positions) == (30, 4, "0-120")
+    assert not arrived.is_counted
 
 
 async def test_a_step_comes_once_it_is_taken_with_its_ways_from_wherever_they_are(
@@ -75,6 +76,7 @@ async def test_a_step_comes_once_it_is_taken_with_its_ways_from_wherever_they_ar
     assert (arrived.after, arrived.step, arrived.number) == (ROOT, fact_hash(step), 1)
     assert [(Path(path) / "way").read_bytes() for path in arrived.ways] == [b"\1\2\3"]
     assert (arrived.rate, arrived.momentum, list(arrived.tokens)) == (0.5, 0.9, [960])
+    assert arrived.is_counted
 
 
 async def test_a_rank_on_a_line_that_counts_no_more_is_told_so(

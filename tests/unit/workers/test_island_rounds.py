@@ -267,6 +267,7 @@ def test_a_rank_that_is_told_to_stop_while_it_waits_keeps_its_round(
     finished = island.ended().finished
     assert finished is not None
     assert (finished.summary["stopped"], finished.summary["step"]) == (True, EVERY)
+    leader.wait_for(island.rank, CheckpointWritten)
     (made,) = island.rank.said(CheckpointWritten)
     start = {"checkpoint": str(island.rank.folder / made.path)}
     again = Island(leader, "b", inputs | start)
@@ -292,7 +293,10 @@ def test_before_all_have_met_after_the_last_step_nothing_is_kept_that_would_look
     assert not island.rank.said(CheckpointWritten)
 
 
-def test_an_island_whose_loss_is_no_number_is_left_out_and_begins_anew_with_the_others(
+@pytest.mark.parametrize(("at_step", "tokens"), [(6, SEQ_LEN), (8, EVERY * SEQ_LEN)])
+def test_an_island_whose_weights_are_no_numbers_is_left_out_and_goes_on_with_those_of_all(
+    at_step: int,
+    tokens: int,
     inputs: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -301,11 +305,16 @@ def test_an_island_whose_loss_is_no_number_is_left_out_and_begins_anew_with_the_
     step, taken = TorchEngine.step, dict[str, int]()
 
     def broken(engine: TorchEngine, *args: Any) -> tuple[float, float]:
+        """Break the weights before a step within the round, or after the round's last one."""
         name = threading.current_thread().name
         taken[name] = taken.get(name, 0) + 1
-        if (name, taken[name]) == ("b", 6):
-            engine.load_weights({n: v * np.nan for n, v in engine.weights().items()})
-        return step(engine, *args)
+        is_now, is_last = (name, taken[name]) == ("b", at_step), at_step % EVERY == 0
+        if is_now and not is_last:
+            _break(engine)
+        result = step(engine, *args)
+        if is_now and is_last:
+            _break(engine)
+        return result
 
     monkeypatch.setattr(TorchEngine, "step", broken)
     leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY)
@@ -314,8 +323,14 @@ def test_an_island_whose_loss_is_no_number_is_left_out_and_begins_anew_with_the_
     log = capsys.readouterr().out
     assert digests(log, "a") == digests(log, "b")
     assert [math.isfinite(way.norm) for way in islands[1].ways] == [True, False, True, True]
-    assert islands[1].ways[1].tokens == 3 * SEQ_LEN, "one step"
+    assert islands[1].ways[1].tokens == 3 * tokens
     assert list(leader.line[2].ways) == ["a"]
+
+
+def _break(engine: TorchEngine) -> None:
+    engine.load_weights({name: values * np.nan for name, values in engine.weights().items()})
+    moments = engine.moments()
+    engine.load_moments({name: values * np.nan for name, values in moments.items()}, 1)
 
 
 def test_a_damaged_way_ends_the_rank_and_says_so(inputs: dict[str, str], tmp_path: Path):

@@ -1,0 +1,95 @@
+"""What an island of a run begins anew from: a checkpoint of another one, whose outer step counts.
+
+Owns the choice, and how it is written down. Doesn't know ranks, or who has what in reach.
+
+A checkpoint doesn't say which outer step it contains, but its step against the line's does: what an
+island has saved within a round that it had a part in, is of that round. Groups that were apart may
+both have had such a round; what is taken wrongly then can't catch up, and the next one is tried.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken
+from jupiterd.cluster.outer_line import Steps
+from jupiterd.ids import CycleId
+
+BY_NO_GANG = 0
+"""Stands for the epoch of a checkpoint that an island has from another one."""
+
+ROUND = 1
+"""An island's run has one round."""
+
+TRIED_OF_EACH = 3
+"""Older ones may be gone: no more of a line are kept for certain."""
+
+
+def seeds(line: Steps, siblings: Iterable[CycleState]) -> Sequence[CheckpointCommitted]:
+    """Return checkpoints of other islands whose outer steps are on the line, the newest first."""
+    steps = list(line.values())
+    found = [
+        saved
+        for sibling in siblings
+        for saved in islice((s for s in _own(sibling) if _is_on_line(steps, s)), TRIED_OF_EACH)
+    ]
+    return sorted(found, key=lambda saved: (saved.step, saved.artifact), reverse=True)
+
+
+def _own(island: CycleState) -> Iterator[CheckpointCommitted]:
+    """Yield what an island has saved since it began, the newest first.
+
+    What it has saved before it began anew is of a line that counts no more, mostly.
+    """
+    for fact in reversed(island.line()):
+        if not isinstance(fact, CheckpointCommitted):
+            continue
+        if fact.epoch == BY_NO_GANG:
+            return
+        if not fact.is_final:
+            yield fact
+
+
+def _is_on_line(line: Sequence[OuterStepTaken], saved: CheckpointCommitted) -> bool:
+    """Say whether an island had a part in the round that a checkpoint is of.
+
+    One from between two rounds is of either.
+    """
+    return any(
+        saved.cycle in taken.batches
+        and taken.first_step <= saved.step <= taken.first_step + taken.steps
+        for taken in line
+    )
+
+
+def begun_anew(
+    island: CycleId, seed: CheckpointCommitted, last: CheckpointCommitted | None
+) -> CheckpointCommitted:
+    """Return what is recorded of an island that goes on from another's checkpoint.
+
+    It hangs below the island's last one, and outweighs it, so that the island's line ends in it.
+    """
+    return replace(
+        seed,
+        cycle=island,
+        parent="" if last is None else last.artifact,
+        epoch=BY_NO_GANG,
+        tokens=seed.tokens if last is None else max(seed.tokens, last.tokens + 1),
+        is_final=False,
+    )
+
+
+def left_out_again(line: Steps, island: CycleId, reason: str) -> str:
+    """Return the last outer step's name where it and the one before left an island out for that.
+
+    Only rounds that it had a part in are looked at. Empty: it isn't so.
+    """
+    had_part = [
+        (name, taken.left_out.get(island))
+        for (_, before), (name, taken) in pairwise(line.items())
+        if island in before.batches
+    ]
+    last = had_part[-2:]
+    is_so = len(last) > 1 and all(why == reason for _, why in last)
+    return last[-1][0] if is_so else ""

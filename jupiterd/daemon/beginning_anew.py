@@ -1,0 +1,100 @@
+"""An island that can't go on from what it has, and begins anew from what another one has saved.
+
+Owns when it does, and what the leader records. Doesn't know gangs, or how a seed is chosen
+(`cluster.island_seeds`).
+
+    the others went on without it,       from the newest checkpoint in reach of an island whose
+    or outer steps can't be had          outer steps count. Where no island has one yet: from its
+                                         own one before, and from the first weights at last
+    its way was left out once            not at all: its ranks take the weights of all with the
+                                         next outer step, and forget moments that are no numbers
+    left out twice running               as above: with sound weights it went astray again, so
+                                         its moments, its process or its machine are at fault
+"""
+
+import logging
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.island_runs import islands_of
+from jupiterd.cluster.island_seeds import ROUND, begun_anew, left_out_again, seeds
+from jupiterd.cluster.outer_line import Steps
+from jupiterd.cycle.outer_orders import QUARANTINED
+from jupiterd.daemon.bad_checkpoints import set_aside
+from jupiterd.daemon.leading import Leading
+from jupiterd.errors import IslandLeftOutError, IslandLostError, JupiterError, StateNotFetchedError
+from jupiterd.ids import CycleId, short
+
+log = logging.getLogger(__name__)
+
+
+class BeginningAnew:
+    """That of one island, for one term."""
+
+    def __init__(self, leading: Leading, island: CycleId, run: CycleId) -> None:
+        self._leading = leading
+        self._island = island
+        self._run = run
+        self._looked_at = ""
+        """The last outer step that has led to it."""
+
+    def check(self) -> None:
+        """Look whether a gang that trains is to end for it.
+
+        Raises:
+            IslandLeftOutError: its way was left out twice running, and there is a seed.
+        """
+        again = left_out_again(self._line, self._island, QUARANTINED)
+        if again and again != self._looked_at and self._seeds():
+            self._looked_at = again
+            raise IslandLeftOutError(f"its way was left out twice running: {QUARANTINED}")
+
+    async def begin(self, start: str, error: JupiterError) -> bool:
+        """Let the next epoch start from elsewhere; say no where the same is to be tried again.
+
+        start: the checkpoint that the last epoch began with, or empty
+
+        Raises:
+            IslandLostError: there is nothing left to begin with.
+        """
+        found = self._seeds()
+        for seed in found:
+            is_new = self._state.checkpoint(seed.artifact) is None
+            if is_new and await self._leading.is_in_reach(seed.artifact):
+                await self._record(seed, error)
+                return True
+        if found or isinstance(error, IslandLeftOutError):
+            return False  # whoever has one may come back, and there will be newer ones
+        if not start:
+            raise IslandLostError(f"this island can't begin anew: {error.message}") from error
+        await set_aside(self._leading, self._island, start, error.message)
+        return True
+
+    @property
+    def _state(self) -> CycleState:
+        return self._leading.cycle(self._island)
+
+    @property
+    def _line(self) -> Steps:
+        return self._leading.cycle(self._run).outer_line(ROUND)
+
+    def _seeds(self) -> list[CheckpointCommitted]:
+        """Return what there is to begin with, tried or not; nothing that turned out damaged."""
+        islands = islands_of(self._leading.journal.state.cycles, self._run)
+        others = [state for state, started in islands if started.cycle != self._island]
+        found = seeds(self._line, others)
+        return [seed for seed in found if seed.artifact not in self._leading.damaged]
+
+    async def _record(self, seed: CheckpointCommitted, error: JupiterError) -> None:
+        last = self._state.last_checkpoint(ROUND)
+        await self._leading.record(begun_anew(self._island, seed, last))
+        extra = {"island": self._island, "from_step": seed.step, "of": short(seed.cycle)}
+        log.warning("island_begins_anew", extra={**extra, "reason": error.message})
+        told = f"{error.message}; going on from another island's step {seed.step}"
+        self._leading.board.explain(self._island, told)
+
+
+def reason_to_begin_anew(errors: list[JupiterError]) -> JupiterError | None:
+    """Return what of an epoch's errors says that its state is of no use; None: nothing."""
+    kinds = (StateNotFetchedError, IslandLeftOutError)
+    return next((error for error in errors if isinstance(error, kinds)), None)

@@ -25,10 +25,10 @@ COMMANDS = {
     ),
     "check": ("jupiterd.ctl.check", "What only a try can tell: links, sync."),
     "launch": ("jupiterd.ctl.launch", "Run a script written for torchrun or MLX, as it is."),
-    "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, lint."),
+    "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, new, lint, schema."),
     "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, stop, resume."),
     "train": ("jupiterd.ctl.train", "Training without the cycle: start, status, watch, stop."),
-    "data": ("jupiterd.ctl.data", "Text as data sets: prepare, list, audit."),
+    "data": ("jupiterd.ctl.data", "Text: prepare, list, why, export, purge, audit."),
     "version": ("jupiterd.ctl.version", "The version of this program."),
 }
 """Name of a command -> its module and one line of help."""

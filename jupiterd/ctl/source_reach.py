@@ -24,6 +24,7 @@ from jupiterd.cycle.data_sources import (
     WebSource,
 )
 
+HUB = "https://huggingface.co"
 TIMEOUT_S = 10.0
 AT_ONCE = 8
 MAX_ASKED = 8
@@ -88,8 +89,9 @@ def _ask(source: DataSource, timeout_s: float) -> None:
         case FeedSource():
             _ask_pages(source.urls, timeout_s, allow_private=source.allow_private_addresses)
         case HuggingFaceSource():
-            page = f"https://huggingface.co/datasets/{source.path}"
-            _ask_pages([page], timeout_s, allow_private=False)
+            mirror = os.environ.get("HF_ENDPOINT", "")
+            page = f"{mirror.rstrip('/') or HUB}/datasets/{source.path}"
+            _ask_pages([page], timeout_s, allow_private=bool(mirror))
         case _:
             pass
 

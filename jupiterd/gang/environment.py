@@ -44,7 +44,7 @@ ALWAYS = {
 
 TO_THE_INTERNET = tuple(
     name
-    for each in ("HF_TOKEN", "HF_HOME", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
+    for each in ("HF_TOKEN", "HF_HOME", "HF_ENDPOINT", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
     for name in ((each, each.lower()) if each.endswith("PROXY") else (each,))
 )
 """Inherited too by the one worker that fetches from there: it reads a Hugging Face data set."""

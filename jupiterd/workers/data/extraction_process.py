@@ -41,9 +41,9 @@ def main(memory_bytes: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.disable()  # parsers complain about every second document
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_AS, memory_bytes)
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_FSIZE, 0)
+    limit(resource.RLIMIT_AS, memory_bytes)
     link = socket.socket(fileno=os.dup(0))
     while (body := receive(link)) is not None:
         order = cast("dict[str, Any]", msgpack.unpackb(body))
@@ -87,7 +87,8 @@ def _exactly(link: socket.socket, size: int) -> bytes | None:
     return bytes(data)
 
 
-def _limit(kind: int, value: int) -> None:
+def limit(kind: int, value: int) -> None:
+    """Bound what this process may use, where the system lets us."""
     with contextlib.suppress(ValueError, OSError):  # macOS refuses some of them
         resource.setrlimit(kind, (value, value))
 

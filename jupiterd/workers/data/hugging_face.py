@@ -5,17 +5,23 @@ Owns the way to the library and what its errors mean. Doesn't know tokens, or wh
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from gzip import BadGzipFile
 from importlib import import_module
 from typing import Any
 
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.errors import EmptySourceError, MissingExtraError, SourceUnreachableError, UsageError
+from jupiterd.workers.data.skips import SkipReason, UnreadableError
+from jupiterd.workers.data.text_files import Skipped
 
 INSTALL = "pip install datasets on one of the machines, or give it a folder of text"
 
+_GONE = (404, 410)
+"""What the hub says of a file that it has listed and doesn't have."""
 
-def documents(settings: DataSettings) -> Iterator[str]:
-    """Yield every text that isn't blank.
+
+def documents(settings: DataSettings, skipped: Skipped) -> Iterator[str]:
+    """Yield every text that isn't blank; count the files that can't be read to their end.
 
     Raises:
         MissingExtraError: the library isn't installed.
@@ -25,6 +31,9 @@ def documents(settings: DataSettings) -> Iterator[str]:
     """
     found = 0
     for row in rows(settings.path, settings.subset, settings.split):
+        if isinstance(row, SkipReason):
+            skipped.files += 1
+            continue
         if settings.field not in row:
             raise UsageError(
                 f"{settings.path} has no field {settings.field}",
@@ -38,15 +47,33 @@ def documents(settings: DataSettings) -> Iterator[str]:
         raise EmptySourceError(f"{settings.path} has no text in its field {settings.field}")
 
 
-def rows(path: str, subset: str, split: str, revision: str = "") -> Iterator[Mapping[str, Any]]:
-    """Yield the rows of a data set as they come over the network.
+def rows(
+    path: str, subset: str, split: str, revision: str = ""
+) -> Iterator[Mapping[str, Any] | SkipReason]:
+    """Yield the rows of a data set as they come over the network, file by file.
+
+    In the place of what can't be read any further of a file stands the reason.
 
     Raises:
-        MissingExtraError: the library isn't installed.
+        MissingExtraError: the library isn't installed, or another that these rows need.
         SourceUnreachableError: there is no way to it just now.
-        UsageError: the subset or the split isn't there.
+        UsageError: the subset or the split isn't there, or it is a program.
         EmptySourceError: there is no such data set.
     """
+    try:
+        stream = _opened(path, subset, split, revision)
+    except UnreadableError as error:
+        yield error.reason
+        return
+    files = int(stream.num_shards)
+    for number in range(files):
+        try:
+            yield from stream.shard(files, number)
+        except Exception as error:  # noqa: BLE001 - its readers raise anything at all
+            yield _why_it_ends(path, error)
+
+
+def _opened(path: str, subset: str, split: str, revision: str) -> Any:  # noqa: ANN401 - theirs
     try:
         from datasets import (  # pyright: ignore[reportMissingImports] - an extra of its own
             load_dataset,  # pyright: ignore[reportUnknownVariableType]
@@ -54,16 +81,29 @@ def rows(path: str, subset: str, split: str, revision: str = "") -> Iterator[Map
     except ModuleNotFoundError as error:
         raise _missing() from error
     try:
-        stream: Any = load_dataset(
+        return load_dataset(
             path, subset or None, split=split, streaming=True, revision=revision or None
         )
-        yield from stream
-    except ValueError as error:  # an unknown split or subset; the message lists those there are
-        raise UsageError(f"{path}: {_first_line(error)}", "see --subset, --split") from error
     except FileNotFoundError as error:
         raise _no_such(path, error) from error
-    except _no_way() as error:
+    except Exception as error:
+        if type(error) is ValueError:  # its text lists the splits or subsets that there are
+            raise UsageError(f"{path}: {_first_line(error)}", "see --subset, --split") from error
+        if type(error) is RuntimeError:  # a program would have to be run
+            raise UsageError(f"{path}: {_first_line(error)}", "take one of plain files") from error
+        raise UnreadableError(_why_it_ends(path, error)) from error  # it has looked into a file
+
+
+def _why_it_ends(path: str, error: Exception) -> SkipReason:
+    """Say why no more can be read of a file; raise what isn't the file's fault."""
+    response = getattr(error, "response", None)
+    if isinstance(error, FileNotFoundError) or getattr(response, "status_code", 0) in _GONE:
+        return SkipReason.VANISHED
+    if isinstance(error, ImportError):
+        raise MissingExtraError(f"{path}: {_first_line(error)}", INSTALL) from error
+    if isinstance(error, _no_way()) and not isinstance(error, BadGzipFile):
         raise SourceUnreachableError(f"{path} can't be had: {_first_line(error)}") from error
+    return SkipReason.OUT_OF_MEMORY if isinstance(error, MemoryError) else SkipReason.BROKEN
 
 
 def commit_of(path: str, revision: str = "") -> str:
@@ -76,11 +116,20 @@ def commit_of(path: str, revision: str = "") -> str:
     """
     try:
         from huggingface_hub import HfApi
-        from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+        from huggingface_hub.errors import (
+            GatedRepoError,
+            RepositoryNotFoundError,
+            RevisionNotFoundError,
+        )
     except ModuleNotFoundError as error:
         raise _missing() from error
     try:
         return str(HfApi().dataset_info(path, revision=revision or None).sha)
+    except GatedRepoError as error:  # one of those that aren't found
+        raise EmptySourceError(
+            f"the data set {path} is open to those alone who have agreed to its terms",
+            f"agree at huggingface.co/datasets/{path}, and start jupiterd with HF_TOKEN set",
+        ) from error
     except (RepositoryNotFoundError, RevisionNotFoundError) as error:
         raise _no_such(path, error) from error
     except (*_no_way(), RuntimeError, ValueError) as error:  # or what answers isn't the hub

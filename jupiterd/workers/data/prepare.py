@@ -128,7 +128,8 @@ def prepare(
 
 def _open(settings: DataSettings) -> tuple[Iterator[str], Skipped]:
     if settings.kind == "hugging_face":
-        return hugging_face.documents(settings), Skipped()
+        skipped = Skipped()
+        return hugging_face.documents(settings, skipped), skipped
     files = TextFiles(Path(settings.path), settings.field)
     return files.documents(), files.skipped
 

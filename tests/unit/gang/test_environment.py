@@ -44,11 +44,16 @@ def test_nothing_is_fetched_from_the_internet():
     ],
 )
 def test_only_who_reads_a_hugging_face_data_set_reaches_the_hub(task, params):
-    shell = SHELL | {"HTTPS_PROXY": "http://proxy", "no_proxy": "lan", "HF_HOME": "/hf"}
+    shell = SHELL | {
+        "HTTPS_PROXY": "http://proxy",
+        "no_proxy": "lan",
+        "HF_HOME": "/hf",
+        "HF_ENDPOINT": "x",
+    }
     found = worker_environment(task, params, shell)
     assert "HF_HUB_OFFLINE" not in found
-    names = ("HF_TOKEN", "HF_HOME", "HTTPS_PROXY", "no_proxy")
-    assert [found.get(name) for name in names] == ["secret", "/hf", "http://proxy", "lan"]
+    names = ("HF_TOKEN", "HF_HOME", "HF_ENDPOINT", "HTTPS_PROXY", "no_proxy")
+    assert [found.get(name) for name in names] == ["secret", "/hf", "x", "http://proxy", "lan"]
     of_a_folder = worker_environment("prepare", {"kind": "folder"}, shell)
     assert of_a_folder["HF_HUB_OFFLINE"] == "1"
     assert of_a_folder.keys().isdisjoint(names)

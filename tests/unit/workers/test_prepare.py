@@ -12,7 +12,6 @@ from jupiterd.errors import (
     CorruptArtifactError,
     EmptySourceError,
     InvalidSettingError,
-    MissingExtraError,
 )
 from jupiterd.frames import TaskFailed, TaskFinished
 from jupiterd.workers.data.prepare import HELD_OUT_BYTES, prepare
@@ -198,17 +197,6 @@ def test_a_worker_does_it_as_a_daemon_asks(tmp_path):
     assert isinstance(last, TaskFinished), last
     assert set(last.outputs) == {"tokenizer", "shards", "holdout"}
     assert last.counts["vocab_size"] == 300
-
-
-def test_a_hugging_face_data_set_needs_the_library(tmp_path):
-    try:
-        import datasets  # noqa: F401
-    except ModuleNotFoundError:
-        hub = DataSettings(kind="hugging_face", path="wikimedia/wikipedia")
-        with pytest.raises(MissingExtraError, match="need the package datasets"):
-            prepare(hub, None, tmp_path / "out")
-    else:
-        pytest.skip("the package datasets is installed")
 
 
 def test_a_hugging_face_data_set_is_streamed(tmp_path):

@@ -2,21 +2,23 @@
 
 import gzip
 import json
-import socket
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import zstandard
 
-from jupiterd.cycle.data_sources import HuggingFaceSource, JsonlSource, ParquetSource
+from jupiterd.cycle.data_sources import JsonlSource, ParquetSource
 from jupiterd.cycle.licenses import LicensePolicy
-from jupiterd.errors import EmptySourceError, MissingExtraError, SourceUnreachableError
-from jupiterd.workers.data import hugging_face
+from jupiterd.errors import EmptySourceError, MissingExtraError
+from jupiterd.workers.data import parquet_file
 from jupiterd.workers.data.collect import CollectParams
-from jupiterd.workers.data.collectors.hugging_face import HuggingFace
 from jupiterd.workers.data.collectors.jsonl import Jsonl
 from jupiterd.workers.data.collectors.parquet import Parquet
+from jupiterd.workers.data.skips import SkipReason
+from jupiterd.workers.data.tables_apart import TableLimits, rows_apart
 from tests.unit.workers.collecting import PARAMS, collect, samples_in, skipped, texts_in
 
 ROWS = [
@@ -172,7 +174,7 @@ def test_parquet_is_read_or_its_library_asked_for(tmp_path):
         collect(Parquet(source), tmp_path / "broken")
 
 
-def test_a_table_in_a_form_that_its_library_does_not_know_is_left_out(tmp_path, monkeypatch):
+def test_a_table_in_a_form_that_its_library_does_not_know_is_left_out(monkeypatch):
     class ArrowNotImplementedError(NotImplementedError):
         """As it is in pyarrow: no OSError, and no ValueError."""
 
@@ -180,88 +182,61 @@ def test_a_table_in_a_form_that_its_library_does_not_know_is_left_out(tmp_path, 
         raise ArrowNotImplementedError("an unknown codec")
 
     table = SimpleNamespace(ParquetFile=unknown)
-    library = SimpleNamespace(parquet=table, ArrowException=ArrowNotImplementedError)
-    monkeypatch.setitem(sys.modules, "pyarrow", library)
+    monkeypatch.setitem(sys.modules, "pyarrow", SimpleNamespace(parquet=table))
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", table)
-    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
-    source = ParquetSource(kind="parquet", path=str(tmp_path / "rows.parquet"), license="MIT")
-    with pytest.raises(EmptySourceError, match="broken 1"):
+    assert list(parquet_file.rows(Path("rows.parquet"), ["text"])) == [SkipReason.BROKEN]
+
+
+def write_bomb(path, characters, rows):
+    """Write a table of one text again and again, which packs to next to nothing."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    texts = pa.DictionaryArray.from_arrays([0] * rows, ["a" * characters])
+    parquet.write_table(pa.table({"text": texts}), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+
+
+def test_a_table_that_unpacks_to_any_size_costs_its_bounds_and_no_more(tmp_path):
+    write_bomb(tmp_path / "rows.parquet", 2 << 20, 1000)
+    source = ParquetSource(
+        kind="parquet", path=str(tmp_path), license="MIT", max_bytes=10 << 20,
+        max_document_bytes=1 << 20,
+    )  # fmt: skip
+    (tmp_path / "whole.parquet").symlink_to("rows.parquet")
+    with pytest.raises(EmptySourceError, match="too_large 10, over_budget 2"):
         collect(Parquet(source), tmp_path / "out")
 
 
-def test_a_hugging_face_data_set_needs_its_library_or_a_way_to_it(tmp_path, monkeypatch):
-    from jupiterd.workers.data.collectors import hugging_face as collector
-
-    monkeypatch.setattr(collector, "commit_of", lambda _path, _revision: "c0ffee")
-    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    source = HuggingFaceSource(kind="hugging_face", path="wikimedia/wikipedia", license="MIT")
-    with pytest.raises(MissingExtraError, match="need the package datasets"):
-        collect(HuggingFace(source), tmp_path / "out")
-
-
-@pytest.fixture
-def no_hub(monkeypatch):
-    """Let nobody answer in the hub's place."""
-    from huggingface_hub import constants
-
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
-    monkeypatch.setattr(constants, "ENDPOINT", address)
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+def test_a_table_that_fills_the_memory_costs_nothing_but_itself(tmp_path):
+    (tmp_path / "rows").mkdir()
+    write_bomb(tmp_path / "rows" / "a.parquet", 64 << 20, 16)
+    write_bomb(tmp_path / "rows" / "b.parquet", 5, 1)
+    source = ParquetSource(kind="parquet", path=str(tmp_path / "rows"), license="MIT")
+    collect(Parquet(source, TableLimits(memory_bytes=600 << 20)), tmp_path / "out")
+    assert texts_in(tmp_path / "out") == {"parquet:rows/b.parquet#1": "aaaaa"}
+    assert skipped(tmp_path / "out") == {"parquet:rows/a.parquet#1": "out_of_memory"}
 
 
-@pytest.mark.net
-def test_a_hub_that_does_not_answer_is_waited_for(no_hub, tmp_path):
-    source = HuggingFaceSource(kind="hugging_face", path="a/b", license="MIT")
-    with pytest.raises(SourceUnreachableError, match="a/b can't be had"):
-        collect(HuggingFace(source), tmp_path / "out")
+def fake_process(monkeypatch, body):
+    """Let a process run in the reader's place."""
+    script = f"import os, signal, time; {body}"
+    real = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda _command, **named: real([sys.executable, "-c", script], **named)
+    )
 
 
-@pytest.mark.parametrize("client", ["httpx", "httpx2"])
-def test_a_stream_that_breaks_off_is_waited_for(monkeypatch, client):
-    library = pytest.importorskip(client)
-
-    def broken(*_arguments, **_named):
-        yield {"text": "one"}
-        raise library.ReadError("the connection was lost")
-
-    datasets = SimpleNamespace(load_dataset=broken)
-    monkeypatch.setitem(sys.modules, "datasets", datasets)
-    found = hugging_face.rows("a/b", "", "train")
-    assert next(found) == {"text": "one"}
-    with pytest.raises(SourceUnreachableError, match="the connection was lost"):
-        next(found)
-
-
-def test_a_data_set_at_the_same_commit_is_not_streamed_again(tmp_path, monkeypatch):
-    from jupiterd.workers.data.collectors import hugging_face as collector
-
-    commits, streams = iter(["one", "one", "two"]), []
-
-    def rows(*arguments):
-        streams.append(arguments)
-        return iter(ROWS)
-
-    monkeypatch.setattr(collector, "commit_of", lambda _path, _revision: next(commits))
-    monkeypatch.setattr(collector, "rows", rows)
-    source = HuggingFaceSource(kind="hugging_face", path="a/b", license="MIT", subset="es")
-    before = None
-    for name in ("one", "two", "three"):
-        collect(HuggingFace(source), tmp_path / name, before=before)
-        before = tmp_path / name
-        assert list(texts_in(before)) == [f"huggingface:a/b#es/train/{n}" for n in (1, 2, 3)]
-    assert streams == [("a/b", "es", "train", "one"), ("a/b", "es", "train", "two")]
-
-
-def test_rows_of_one_page_are_all_kept_by_the_next_round_and_stay_together(tmp_path, monkeypatch):
-    from jupiterd.workers.data.collectors import hugging_face as collector
-
-    parts = [{"text": f"part {number}", "url": "https://a.example/long"} for number in range(5)]
-    monkeypatch.setattr(collector, "commit_of", lambda _path, _revision: "one")
-    monkeypatch.setattr(collector, "rows", lambda *_arguments: iter(parts))
-    source = HuggingFaceSource(kind="hugging_face", path="a/b", license="MIT", uri_field="url")
-    collect(HuggingFace(source), tmp_path / "one")
-    collect(HuggingFace(source), tmp_path / "two", before=tmp_path / "one")
-    samples = samples_in(tmp_path / "two")
-    assert [sample.text for sample in samples] == [row["text"] for row in parts]
-    assert {sample.cluster_id for sample in samples} == {"https://a.example/long"}
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed"),
+        ("os.abort()", "out_of_memory"),
+        ("os.write(0, bytes([0] * 8 + [9]))", "crashed"),
+        ("time.sleep(60)", "timed_out"),
+    ],
+)
+def test_a_reader_that_dies_or_stands_still_says_what_of(monkeypatch, body, reason):
+    fake_process(monkeypatch, body)
+    limits = TableLimits(silence_s=0.2 if reason == "timed_out" else 30.0)
+    assert list(rows_apart("parquet", {"path": "x"}, ["text"], limits)) == [reason]

@@ -1,18 +1,19 @@
 """A data set of Hugging Face, streamed: nothing is kept that isn't collected.
 
 Owns what belongs to such a source and how its rows are named. The way to the library is in
-`workers/data/hugging_face`.
+`workers/data/hugging_face`; a process of its own goes it.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.cycle.data_sources import HuggingFaceSource
-from jupiterd.errors import SourceUnreachableError
+from jupiterd.errors import EmptySourceError, SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
-from jupiterd.workers.data.collectors.tables import Row, documents_of_rows
-from jupiterd.workers.data.hugging_face import commit_of, rows
+from jupiterd.workers.data.collectors.tables import Row, documents_of_rows, fields_of, limits_of
+from jupiterd.workers.data.hugging_face import commit_of
 from jupiterd.workers.data.skips import SkipReason
+from jupiterd.workers.data.tables_apart import rows_apart
 
 
 class HuggingFace:
@@ -27,29 +28,40 @@ class HuggingFace:
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every row that has a text; nothing is streamed where the commit is the same."""
-        before = next(visit.previous.state(), {})
-        source = self._source
-        try:
-            commit = commit_of(source.path, source.revision)
-        except SourceUnreachableError:
-            if not visit.previous.count:
-                raise
-            visit.skips.add(self._uri(""), SkipReason.UNREACHABLE)
-            commit = str(before.get("commit", ""))
+        before = str(next(visit.previous.state(), {}).get("commit", ""))
+        commit = self._commit(before, visit)
         self._state = {"commit": commit}
-        if visit.previous.count and commit == before.get("commit"):
+        if visit.previous.count and commit == before:
             yield from map(Unchanged, visit.previous.uris())
             return
-        yield from documents_of_rows(self._rows(commit), source, visit, commit)
+        yield from documents_of_rows(self._rows(commit), self._source, visit, commit)
 
     def state(self) -> Iterator[Mapping[str, Any]]:
         """Yield the commit that was read."""
         yield self._state
 
+    def _commit(self, before: str, visit: Visit) -> str:
+        """Return the newest commit; where it can't be had, the one of the round before."""
+        try:
+            return commit_of(self._source.path, self._source.revision)
+        except (EmptySourceError, SourceUnreachableError) as error:
+            if not visit.previous.count:
+                raise
+            is_gone = isinstance(error, EmptySourceError)
+            reason = SkipReason.VANISHED if is_gone else SkipReason.UNREACHABLE
+            visit.skips.add(self._uri(""), reason)
+            return before
+
     def _rows(self, commit: str) -> Iterator[Row]:
         source = self._source
-        found = rows(source.path, source.subset, source.split, commit)
+        order = {
+            "path": source.path, "subset": source.subset, "split": source.split,
+            "revision": commit,
+        }  # fmt: skip
+        found = rows_apart("hugging_face", order, fields_of(source), limits_of(source))
         for number, row in enumerate(found, 1):
+            if row is SkipReason.TIMED_OUT:
+                raise SourceUnreachableError(f"{source.path} sends nothing any more")
             yield self._uri(f"{source.subset}/{source.split}/{number}"), row
 
     def _uri(self, name: str) -> str:

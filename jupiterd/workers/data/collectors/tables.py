@@ -13,11 +13,23 @@ from jupiterd.cycle.data_sources import HuggingFaceSource, JsonlSource, ParquetS
 from jupiterd.cycle.licenses import LICENSE_PATTERN
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
+from jupiterd.workers.data.tables_apart import TableLimits
 
 TableSource = HuggingFaceSource | JsonlSource | ParquetSource
 
 Row = tuple[str, Mapping[str, Any] | SkipReason]
 """Where it lies, and its fields or why it can't be read."""
+
+
+def fields_of(source: TableSource) -> tuple[str, ...]:
+    """Return the fields of a row that mean something; the text comes first."""
+    others = (source.license_field, source.cluster_field, source.uri_field)
+    return (source.field, *(name for name in others if name))
+
+
+def limits_of(source: TableSource) -> TableLimits:
+    """Return what reading it may cost."""
+    return TableLimits(max_chars=source.max_document_bytes, max_chars_in_all=source.max_bytes)
 
 
 def documents_of_rows(

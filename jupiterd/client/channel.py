@@ -66,7 +66,7 @@ class ControlChannel:
         await self._channel.close()
         self._path.__exit__(kind, error, trace)
 
-    async def status(self, noun: str) -> Document:
+    async def status(self, noun: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Document:
         """Return the daemon's document about `noun`: `status` or `cycle`.
 
         For a program that holds the channel anyway; one that only asks takes `answer_to`.
@@ -76,9 +76,7 @@ class ControlChannel:
             JupiterError: what the daemon answered instead.
         """
         with self.translated():
-            reply = await self._stub.Status(
-                control_pb2.StatusRequest(noun=noun), timeout=ANSWER_TIMEOUT_S
-            )
+            reply = await self._stub.Status(control_pb2.StatusRequest(noun=noun), timeout=timeout_s)
         return decoded(reply)
 
     async def execute(

@@ -9,24 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.client.question import answer_to
-from jupiterd.question_lines import Document
+from jupiterd.question_lines import ANSWER_TIMEOUT_S, Document
 
 
 def ask(state_dir: Path, noun: str) -> Document:
     """Return the daemon's document about `noun`."""
     found = answer_to(noun, state_dir)
-    return _ask_over_grpc(state_dir, noun) if found is None else found
+    return ask_over_grpc(state_dir, noun) if found is None else found
 
 
-def _ask_over_grpc(state_dir: Path, noun: str) -> Document:
-    """Ask as daemons before the question socket are asked, or find out why none answers."""
+def ask_over_grpc(state_dir: Path, noun: str, timeout_s: float = ANSWER_TIMEOUT_S) -> Document:
+    """Ask for what may take long, or as daemons before the question socket are asked.
+
+    It finds out why none answers, too.
+    """
     import asyncio
 
     from jupiterd.client.channel import ControlChannel
 
     async def call() -> Document:
         async with ControlChannel(state_dir) as channel:
-            return await channel.status(noun)
+            return await channel.status(noun, timeout_s)
 
     return asyncio.run(call())
 

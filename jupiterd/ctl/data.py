@@ -15,6 +15,9 @@ from jupiterd.ids import short
 
 NOUN = "data"
 
+FETCHING_S = 3600.0
+"""How long an export waits for samples that come from other nodes."""
+
 
 @click.group(cls=Group)
 def command() -> None:
@@ -158,17 +161,18 @@ def export(invocation: Invocation, run: str, form: str, to: Path) -> None:
     """Write the samples that a round trains on into a file, each with its provenance.
 
     RUN is a cycle's domain or id; without ROUND the newest is meant. What was purged since is left
-    out. Parquet needs the extra jupiterd[parquet].
+    out. Any node can be asked: it fetches what it lacks first. Parquet needs the extra
+    jupiterd[parquet].
 
     \b
     Examples:
       jupiterctl data export python --to python.jsonl
       jupiterctl data export python/2 --format parquet --to python.parquet
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.calls import ask_over_grpc
     from jupiterd.ctl.data_export import write_export
 
-    exported = ask(invocation.state_dir, f"export/{run}")["export"]
+    exported = ask_over_grpc(invocation.state_dir, f"export/{run}", FETCHING_S)["export"]
     written = write_export(exported, form, to)
     Console.of(invocation).show(
         {"schema": SCHEMA, "file": str(to), "format": form, "samples": written},

@@ -48,14 +48,14 @@ _QUICK: Mapping[str, Callable[["Node", str], Document]] = {
     "status": lambda node, _: status_document(node),
     "cycle": cycle_status_document,
     "train": train_document,
-    "data": data_document,
     "branches": lambda node, _: branches_document(node),
 }
 """Noun -> its document, out of what the daemon holds in memory."""
 
 _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "audit": audit_document,
+    "data": data_document,
     "why": _why_document,
     "export": _export_document,
 }
-"""The same of documents that are read from the disk."""
+"""The same of documents that are read from the disk, or asked of other nodes."""

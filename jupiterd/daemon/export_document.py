@@ -1,6 +1,7 @@
 """The document of `data export`: where the samples of a round lie on this machine.
 
-Owns its keys. Reads no sample: jupiterctl does, on the same machine, as the same user.
+Owns its keys. What isn't here is fetched from whoever has it. Reads no sample: jupiterctl does, on
+the same machine, as the same user.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ async def export_document(node: "Node", wanted: str) -> dict[str, Any]:
     """Return the folders of RUN, its newest round, or of RUN/ROUND.
 
     Raises:
-        NotFoundError: there is no such round, or its samples aren't on this node.
+        NotFoundError: there is no such round, or nobody in reach has its samples.
+        DiskFullError: there is no room for them here.
         UsageError: it is a data set, whose text lies where it was made of.
     """
     state = node.journal.state
@@ -32,22 +34,26 @@ async def export_document(node: "Node", wanted: str) -> dict[str, Any]:
             f"{shards.label} is a data set: tokens{path}", "export the data of a cycle's round"
         )
     kept = [each for each in outputs if _is_kept_for(each, shards)]
-    store = node.library.store
-    for each in (shards, *kept):
-        if not store.holds(each.artifact):
-            raise NotFoundError(
-                f"the samples of {shards.label}, round {shards.round}, aren't all on this node",
-                f"run it on {each.node_name}, which made them",
-            )
+    shards_at, *kept_at = [await _brought(node, each) for each in (shards, *kept)]
     exported = {
         "run": shards.run,
         "name": shards.label,
         "round": shards.round,
-        "shards": str(store.path(shards.artifact)),
-        "samples": [str(store.path(each.artifact)) for each in kept],
+        "shards": shards_at,
+        "samples": kept_at,
         "purged": sorted(state.purged(shards.label, shards.run)),
     }
     return {"schema": SCHEMA, "export": exported}
+
+
+async def _brought(node: "Node", wanted: Output) -> str:
+    try:
+        return str(await node.library.ensure(wanted.artifact))
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"the samples of {wanted.label}, round {wanted.round}, aren't all in reach",
+            f"start {wanted.node_name}, which made them",
+        ) from error
 
 
 def _is_kept_for(output: Output, shards: Output) -> bool:

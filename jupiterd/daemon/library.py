@@ -23,6 +23,7 @@ from jupiterd.net.artifact_source import PeerArtifactSource
 from jupiterd.rpc import artifact_pb2
 from jupiterd.store.artifacts import ArtifactStore
 from jupiterd.store.room import Room
+from jupiterd.store.single_file import file_of
 from jupiterd.store.transfer import fetch
 
 if TYPE_CHECKING:
@@ -77,13 +78,21 @@ class Library:
                 )
             with contextlib.ExitStack() as uses:
                 used = _Sources(uses)
-                sources = [source for peer in holders if (source := used.of(peer)) is not None]
+                sources = used.all_of(holders)
                 await fetch(
                     self.store, artifact, sources, meet=lambda node: used.of(self._peers.get(node))
                 )
             log.info("artifact_fetched", extra={"artifact": short(artifact)})
         self.store.note_use(artifact, wall_s())
         return self.store.path(artifact)
+
+    async def read(self, artifact: ArtifactId, path: str, most_bytes: int) -> bytes | None:
+        """Return a small file of an artifact that may lie elsewhere; None where it can't be had."""
+        if self.store.holds(artifact):
+            return await asyncio.to_thread(_read, self.store.path(artifact) / path, most_bytes)
+        holders = await self._holders(artifact)
+        with contextlib.ExitStack() as uses:
+            return await file_of(artifact, path, _Sources(uses).all_of(holders), most_bytes)
 
     def part_bytes(self, most_bytes: int) -> int:
         """Return how much to send at once before giving way."""
@@ -251,12 +260,24 @@ def library_of(node: "Node", group: asyncio.TaskGroup) -> Library:
     )
 
 
+def _read(path: Path, most_bytes: int) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            data = file.read(most_bytes + 1)
+    except OSError:
+        return None
+    return data if len(data) <= most_bytes else None
+
+
 class _Sources:
     """The peers that one fetch uses; each is one source, however often it is met."""
 
     def __init__(self, uses: contextlib.ExitStack) -> None:
         self._uses = uses
         self._nodes: set[NodeId] = set()
+
+    def all_of(self, peers: Iterable[Peer]) -> list[PeerArtifactSource]:
+        return [source for peer in peers if (source := self.of(peer)) is not None]
 
     def of(self, peer: Peer | None) -> PeerArtifactSource | None:
         if peer is None or peer.node in self._nodes:

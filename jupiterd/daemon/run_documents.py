@@ -38,11 +38,11 @@ def train_document(node: "Node", run_id: str) -> dict[str, Any]:
     return {"schema": SCHEMA, "train": shown(node, run) if run and is_known else None}
 
 
-def data_document(node: "Node", run_id: str) -> dict[str, Any]:
+async def data_document(node: "Node", run_id: str) -> dict[str, Any]:
     """Return every data set, the newest first, or one as it is being made."""
     if not run_id:
         rows = [_row(node, run, asked) for run, asked in data_sets(node.journal.state)]
-        rounds = round_rows(node.journal.state, node.library.store)
+        rounds = await round_rows(node.journal.state, node.library)
         return {"schema": SCHEMA, "data": rows, "rounds": rounds}
     run = node.journal.state.cycles.get(CycleId(run_id))
     is_known = run is not None and run.requested is not None

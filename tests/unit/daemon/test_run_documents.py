@@ -201,12 +201,12 @@ async def test_a_run_is_told_with_the_keys_of_a_cycle(tmp_path: Path) -> None:
 async def test_data_sets_are_listed_with_how_far_they_are(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(data_asked(),))
-        (row,) = data_document(one, "")["data"]
+        (row,) = (await data_document(one, ""))["data"]
         assert (row["name"], row["state"], row["tokens"]) == ("letters", "preparing", None)
         await one.journal.append(1, [CycleFailed(CYCLE, "empty-source", "nothing there", "")])
-        (row,) = data_document(one, "")["data"]
+        (row,) = (await data_document(one, ""))["data"]
         assert (row["state"], row["failure"]) == ("failed", "nothing there")
         await one.journal.append(1, [MADE])
-        (row,) = data_document(one, "")["data"]
+        (row,) = (await data_document(one, ""))["data"]
         assert (row["state"], row["tokens"], row["held_here"]) == ("ready", 10_000, False)
-        assert data_document(one, CYCLE)["data"]["kind"] == "data"
+        assert (await data_document(one, CYCLE))["data"]["kind"] == "data"

@@ -178,7 +178,7 @@ async def test_a_round_is_exported_from_where_its_samples_lie(tmp_path: Path) ->
         with pytest.raises(NotFoundError, match="no shards are called python/1"):
             await export_document(one, "python/1")
         one.library.store.remove(made["kept"])
-        with pytest.raises(NotFoundError, match="aren't all on this node"):
+        with pytest.raises(NotFoundError, match="aren't all in reach"):
             await export_document(one, "python")
 
 
@@ -192,11 +192,11 @@ async def test_a_data_set_s_text_isn_t_exported(tmp_path: Path) -> None:
 async def test_the_data_of_rounds_is_listed_with_what_it_is_made_of(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         made = await prepared(one, tmp_path / "made")
-        (row,) = data_document(one, "")["rounds"]
+        (row,) = (await data_document(one, ""))["rounds"]
         assert (row["name"], row["round"], row["shards"]) == ("python", 2, made["shards"])
         assert row["contents"]["kind"] == {"real": 40, "synthetic": 2}
         one.library.store.remove(made["shards"])
-        (row,) = data_document(one, "")["rounds"]
+        (row,) = (await data_document(one, ""))["rounds"]
         assert (row["held_here"], row["contents"]) == (False, None)
 
 

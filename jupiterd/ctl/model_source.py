@@ -1,15 +1,17 @@
 """What the daemon is told of a model: the name of a preset, or what a Hugging Face folder says.
 
-Owns that choice and reading config.json. Doesn't know which presets there are.
+Owns that choice and reading config.json. A model of the hub becomes such a folder (`hub_model`).
+Doesn't know which presets there are.
 """
 
 from pathlib import Path
 from typing import Any
 
+from jupiterd.ctl.hub_model import fetched, is_hub_name
 from jupiterd.errors import NotFoundError, UsageError
 
 CONFIG = "config.json"
-HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder"
+HINT = "give a size such as 1m or gpt2-medium, or a Hugging Face model's folder or id"
 
 OTHER_FORMS = ("pytorch_model*.bin", "*.pth", "*.pt", "*.ckpt", "*.h5", "*.msgpack", "*.gguf")
 """Weights that others keep so; the first three are pickles, which run code when they are read."""
@@ -26,10 +28,17 @@ def model_arguments(text: str) -> dict[str, Any]:
     Raises:
         NotFoundError: the folder isn't here, or has no config.json that can be read.
         UsageError: it holds weights in another form than safetensors.
+        JupiterError: it is the id of a model that can't be fetched.
     """
     folder = Path(text).expanduser()
     if "/" not in text and not (folder / CONFIG).is_file():
         return {"model": text}
+    if is_hub_name(text) and not folder.exists():
+        return {**_of_folder(fetched(text)), "model": text.rpartition("/")[2]}
+    return _of_folder(folder)
+
+
+def _of_folder(folder: Path) -> dict[str, Any]:
     try:
         config = (folder / CONFIG).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -35,7 +35,7 @@ def command() -> None:
 
 @command.command()
 @click.option("--data", metavar="NAME|FOLDER", help="A prepared data set, or text.")
-@click.option("--model", metavar="SIZE|FOLDER", help="Such as 1m or gpt2-medium, or a folder.")
+@click.option("--model", metavar="SIZE|FOLDER|ID", help="Such as 1m or gpt2-medium, or a model.")
 @click.option("--engine", type=click.Choice(WANTED), help=ENGINE_HELP)
 @click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all unless told.")
 @click.option("--max-steps", type=click.IntRange(1), help="End after so many optimizer steps.")
@@ -99,14 +99,16 @@ def start(
 
     Text is made into a data set on the way, which `jupiterctl data list` shows. The effective batch
     is batch size x accumulation x ranks, as many as would train at the start. A model may be a
-    folder with the config.json of a Hugging Face causal language model; where it holds weights
-    (safetensors), training starts from them.
+    folder with the config.json of a Hugging Face causal language model, or its id on the hub; where
+    it holds weights (safetensors), training starts from them. They come here once, and to the other
+    nodes from here.
 
     \b
     Examples:
       jupiterctl train start --data ./texts --model 1m --max-steps 500 --wait
       jupiterctl train start --data wikipedia-es --model 100m --epochs 2 --nodes 3
       jupiterctl train start --data ./texts --model ./my-gpt2 --seq-len 512
+      jupiterctl train start --data ./texts --model Qwen/Qwen3-0.6B --seq-len 512
       jupiterctl train start --resume
     """  # noqa: D301 - click's mark for lines that keep their ends
     if timeout is not None and not wait:

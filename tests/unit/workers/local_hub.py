@@ -1,4 +1,4 @@
-"""A hub of the tests' own, on the loopback interface, with one data set at one commit."""
+"""A hub of the tests' own, on the loopback interface, with one data set or model at one commit."""
 
 import json
 import threading
@@ -13,12 +13,14 @@ NAME = "team/prose"
 class LocalHub:
     """What it holds: the bytes of each file. Another set of files is another commit."""
 
-    def __init__(self):
+    def __init__(self, kind):
+        self.about = f"/api/{kind}/{NAME}"
+        self.below = f"/{NAME}" if kind == "models" else f"/{kind}/{NAME}"
         self.files: dict[str, bytes] = {}
         self.gone: set[str] = set()
         """Files that are listed and can't be had."""
         self.status = 200
-        """What it says of the data set as a whole."""
+        """What it says of the data set or model as a whole."""
         self.code = ""
         """What else, where that is an error."""
         self.asked: list[str] = []
@@ -49,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         path = urlsplit(self.path).path
         self.hub.asked.append(path)
-        about, files = f"/api/datasets/{NAME}", f"/datasets/{NAME}/resolve/{self.hub.commit}/"
+        about, files = self.hub.about, f"{self.hub.below}/resolve/{self.hub.commit}/"
         if path.startswith(about) and self.hub.status != 200:
             self._reply(b"", self.hub.status, X_Error_Code=self.hub.code)
         elif path.startswith(f"{about}/tree/{self.hub.commit}"):
@@ -74,7 +76,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(b"", 404, X_Error_Code="EntryNotFound")
             return
         data = self.hub.files[name]
-        told = {"ETag": '"x"', "X_Repo_Commit": self.hub.commit, "Accept_Ranges": "bytes"}
+        told = {
+            "ETag": f'"{sha1(data).hexdigest()}"',
+            "X_Repo_Commit": self.hub.commit,
+            "Accept_Ranges": "bytes",
+        }
         if asked := self.headers.get("Range", "").removeprefix("bytes="):
             first, _, last = asked.partition("-")
             part = data[int(first) : int(last or len(data)) + 1]
@@ -96,9 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving_hub():
+def serving_hub(kind="datasets"):
     """Serve a hub until the end of the block."""
-    hub = LocalHub()
+    hub = LocalHub(kind)
     handler = type("Handler", (_Handler,), {"hub": hub})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

@@ -11,9 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from blake3 import blake3
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.engines import ranks_of
-from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken, TrainingStarted
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    CycleStateSet,
+    OuterStepTaken,
+    TrainingStarted,
+)
+from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
 from jupiterd.cluster.island_runs import islands_of
 from jupiterd.cluster.layouts import Island
@@ -22,6 +28,7 @@ from jupiterd.cycle.outer_round import Closing, Way
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.run_phases import drawing
 from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.island_joining import joining
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.layouts import inner_steps_of
 from jupiterd.daemon.leading import Leading
@@ -32,6 +39,8 @@ from jupiterd.errors import Bug, LossDivergedError, from_wire
 from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
+
+TOO_SLOW = "it takes more than four times as long as the fastest"
 
 TRAINING, IN, STARTING, AWAY, FAILED = "training", "in", "starting", "away", "failed"
 """What an island does: `in` is one that waits for the others, with its part of the round done."""
@@ -55,15 +64,19 @@ class IslandsConductor:
         """
         if not self._islands():
             await self._begin(step)
-        while self._state.last_checkpoint(ROUND) is None:
-            end = end_of_line(self._state)
-            if end is None:
-                raise Bug("there are islands, and no outer step")
-            after, taken = end
-            if taken.steps:
-                await self._see_through(after, taken)
-            else:
-                await self._finish(taken)
+        async with joining(self._leading, self._of):
+            while self._state.last_checkpoint(ROUND) is None:
+                await self._go_on()
+
+    async def _go_on(self) -> None:
+        end = end_of_line(self._state)
+        if end is None:
+            raise Bug("there are islands, and no outer step")
+        after, taken = end
+        if taken.steps:
+            await self._see_through(after, taken)
+        else:
+            await self._finish(taken)
 
     @property
     def _state(self) -> CycleState:
@@ -110,10 +123,24 @@ class IslandsConductor:
             return  # another leader's step does by now
         if not closing.counted:
             raise LossDivergedError("no island has weights that are numbers any more")
+        await self._let_go(taken, gathering.ways)
         order = self._next(taken, closing, gathering.ways)
         ways = [gathering.artifact(island) for island in closing.counted]
         await self._leading.record(fact_of(order, self._run, after, ways))
         self._tell(order, closing)
+
+    async def _let_go(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> None:
+        """End the islands that came later, and are far slower than others."""
+        islands = [started for _, started in self._islands().values()]
+        before = self._state.outer_line().get(taken.parent)
+        rounds = [taken.batches, *([] if before is None else [before.batches])]
+        speeds = {each: way.tokens_per_s for each, way in ways.items()}
+        planned = len(read(self._of.settings.island_nodes))
+        cycles = self._leading.journal.state.cycles
+        for island in too_slow(islands, planned, rounds, speeds):
+            log.info("island_let_go", extra={"run": self._run, "island": island})
+            edit = cycles[island].wanted_edit + 1
+            await self._leading.record(CycleStateSet(island, STOPPED, TOO_SLOW, edit))
 
     def _next(self, taken: OuterStepTaken, closing: Closing, ways: Mapping[str, Way]) -> OuterOrder:
         islands = self._islands()
@@ -132,7 +159,8 @@ class IslandsConductor:
 
     def _is_gone(self, island: CycleId) -> bool:
         state, started = self._islands()[island]
-        return state.failed is not None or not self._leading.alive() & {*started.nodes}
+        has_ended = state.failed is not None or state.wanted == STOPPED
+        return has_ended or not self._leading.alive() & {*started.nodes}
 
     def _lost(self, taken: OuterStepTaken) -> list[CycleId]:
         """Return who of a round is gone just now.
@@ -144,7 +172,8 @@ class IslandsConductor:
         return [each for each in map(CycleId, taken.batches) if self._is_gone(each)]
 
     def _check_any_left(self) -> None:
-        failed = [state.failed for state, _ in self._islands().values()]
+        states = [state for state, _ in self._islands().values()]
+        failed = [state.failed for state in states if state.wanted != STOPPED]
         if failed and all(failed):
             last = failed[-1]
             if last is not None:

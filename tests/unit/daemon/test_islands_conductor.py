@@ -14,6 +14,7 @@ from jupiterd.cluster.facts import (
     Fact,
     ManifestFrozen,
     OuterStepTaken,
+    RoleAssigned,
     TrainingStarted,
 )
 from jupiterd.cluster.island_runs import islands_of
@@ -27,9 +28,10 @@ from jupiterd.daemon.run_training import training_of
 from jupiterd.daemon.ways import ToldWay
 from jupiterd.daemon.work_events import WayMade
 from jupiterd.errors import JupiterError, LossDivergedError, all_of
-from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.locations import config_folder
-from tests.unit.cluster.building import CYCLE, data_asked, training
+from tests.unit.cluster.building import CYCLE, admitted, data_asked, training
+from tests.unit.daemon.test_going_on import MACHINE
 from tests.unit.daemon.test_run_conductor import MADE, OUTPUTS, Workers, leads
 from tests.unit.daemon.two_nodes import TIMEOUT_S, until
 
@@ -45,23 +47,28 @@ SETTINGS = {
     "sync_every": EVERY,
 }
 BATCH = 8
+ELSEWHERE = NodeId("e" * 32)
 
 
 @asynccontextmanager
 async def trains(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Fact
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Fact, second: NodeId | None = None
 ) -> AsyncGenerator[tuple[Leading, Workers]]:
-    """A term whose run has two islands, both on the node that leads."""
+    """A term whose run has two islands, both on the node that leads where none is named."""
 
     async def keep(_leading: Leading, _artifact: ArtifactId, _holder: object) -> None:
         pass
 
+    async def is_in_reach(_leading: Leading, _artifact: str) -> bool:
+        return True
+
     monkeypatch.setattr(Leading, "keep_two_copies", keep)
+    monkeypatch.setattr(Leading, "is_in_reach", is_in_reach)
     workers = Workers(WorkResult({"weights": WEIGHTS}))
     manifest = ManifestFrozen(CYCLE, 1, "", OUTPUTS["tokenizer"], (OUTPUTS["shards"],), 99, 9_999)
     before = (replace(data_asked(), node=""), MADE, manifest, *facts)
     async with leads(folder, workers, *before) as leading:
-        nodes = {"island_nodes": f"mlx:{leading.self_id} torch:{leading.self_id}"}
+        nodes = {"island_nodes": f"mlx:{leading.self_id} torch:{second or leading.self_id}"}
         asked = replace(training(), model_yaml=PRESET, settings={**SETTINGS, **nodes})
         await leading.record(asked)
         leading.board.begin(CYCLE, 1, Phase.TRAIN, now_s())
@@ -255,6 +262,79 @@ async def test_an_island_that_never_began_has_no_part_until_it_trains(
         say(leading, one)
         await until(lambda: len(line(leading)) > 2)
         assert set(line(leading)[2].batches) == {one, other}
+
+
+async def test_an_island_whose_machine_was_away_has_a_part_again_once_it_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
+        alive = {leading.self_id, ELSEWHERE}
+        term = replace(leading, alive=lambda: frozenset(alive))
+        async with conducting(term):
+            one, other = (each.cycle for each in islands(term))
+            term.ways.set_training(other, is_training=True)
+            alive.remove(ELSEWHERE)
+            say(term, one)
+            await until(lambda: len(line(term)) > 1)
+            assert set(line(term)[1].batches) == {one}
+            alive.add(ELSEWHERE)  # its old gang is over by now, and the new one has met
+            say(term, one)
+            await until(lambda: len(line(term)) > 2)
+            assert set(line(term)[2].batches) == {one, other}
+
+
+async def test_a_machine_that_comes_is_an_island_of_the_next_round_once_it_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.island_joining.LOOK_S", 0.01)
+    monkeypatch.setattr("jupiterd.daemon.island_joining.SETTLE_S", 0.0)
+    async with trains(tmp_path, monkeypatch) as (leading, _):
+        found = frozenset((leading.self_id, ELSEWHERE))
+        machine = replace(MACHINE, engines=("torch",))
+        trainer = RoleAssigned(ELSEWHERE, "trainer", "it is fast", 1)
+        await leading.record(admitted(ELSEWHERE), trainer)
+        monkeypatch.setattr(Leading, "fit_nodes", lambda _: sorted(found))
+        term = replace(leading, alive=lambda: found, hardware_of=lambda _: machine)
+        async with conducting(term):
+            one, other = (each.cycle for each in islands(term))
+            saved = CheckpointCommitted(
+                one, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
+            )
+            await term.record(saved)
+            await until(lambda: len(islands(term)) > 2)
+            *_, third = islands(term)
+            assert (third.name, third.nodes, third.engine) == ("letters/3", (ELSEWHERE,), "torch")
+            assert (third.parent, third.settings["start_from"]) == (CYCLE, WEIGHTS)
+            begun = term.cycle(third.cycle).last_checkpoint(1)
+            assert begun is not None
+            assert (begun.artifact, begun.step, begun.parent) == (saved.artifact, 12, "")
+            for number, takes_part in ((1, {one, other}), (2, {one, other, third.cycle})):
+                say(term, one)
+                say(term, other)
+                await until(lambda number=number: len(line(term)) > number)
+                assert set(line(term)[number].batches) == takes_part
+                term.ways.set_training(third.cycle, is_training=True)
+            assert len(islands(term)) == 3
+
+
+async def test_one_that_came_and_is_far_too_slow_is_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+        first, other = islands(leading)
+        third = replace(first, cycle=CycleId("3" * 16), name="letters/3")
+        await leading.record(third)
+        leading.ways.set_training(third.cycle, is_training=True)
+        for number in (1, 2):
+            for each in (first, other, third)[: number + 1]:
+                say(leading, each.cycle, elapsed_s=100.0 if each is third else 1.0)
+            await until(lambda number=number: len(line(leading)) > number)
+            assert third.cycle in line(leading)[number].batches
+        for each in (first, other, third):
+            say(leading, each.cycle, elapsed_s=100.0 if each is third else 1.0)
+        await until(lambda: len(line(leading)) > 3)
+        assert third.cycle in line(leading)[3].islands, "what it has done counts"
+        assert leading.cycle(third.cycle).wanted == "stopped"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,129 @@
+"""Machines that become islands of a run that is being trained.
+
+Owns looking for them, and what the leader records of one. Doesn't know who may join, or who is let
+go again (`cluster.island_newcomers`), nor rounds: an island has a part in the first one that opens
+after its ranks have met and caught up from another island's checkpoint.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from blake3 import blake3
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.engines import MLX, TORCH
+from jupiterd.cluster.facts import CheckpointCommitted, TrainingStarted
+from jupiterd.cluster.gang_growth import SETTLE_S
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.island_newcomers import newcomers
+from jupiterd.cluster.island_runs import islands_of, number_of
+from jupiterd.cluster.island_seeds import ROUND, begun_anew, seeds
+from jupiterd.cycle.architectures import ON_MLX
+from jupiterd.daemon.clock import now_s, wall_iso
+from jupiterd.daemon.launch import trainers
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.outer_facts import end_of_line
+from jupiterd.daemon.run_training import RunTraining
+from jupiterd.errors import JupiterError
+from jupiterd.ids import CycleId, NodeId, short
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+
+
+@asynccontextmanager
+async def joining(leading: Leading, training: RunTraining) -> AsyncGenerator[None]:
+    """Let machines become islands of a run meanwhile."""
+    newcomers = Newcomers(leading, training)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(newcomers.watch())
+        yield
+        task.cancel()
+
+
+class Newcomers:
+    """Those of one run, for one term."""
+
+    def __init__(self, leading: Leading, training: RunTraining) -> None:
+        self._leading = leading
+        self._of = training
+        self._run = training.started.cycle
+        self._since_s: dict[NodeId, float] = {}
+        """When each was seen first, of those that were there at every look since."""
+
+    async def watch(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look(now_s())
+            except JupiterError as error:
+                if self._leading.is_over:
+                    raise
+                log.warning("no_island_joins", extra={"reason": error.message})
+
+    async def look(self, at_s: float) -> None:
+        """Record an island of each machine that has been there for long enough.
+
+        It waits for the first checkpoint of any island: there would be all steps to catch up on.
+        After the last outer step nobody is needed any more.
+        """
+        end = end_of_line(self._leading.cycle(self._run))
+        if end is None or not end[1].steps:
+            return
+        islands = [started for _, started in self._islands]
+        found = self._found(islands)
+        self._since_s = {node: self._since_s.get(node, at_s) for node in found}
+        due = [node for node in found if at_s - self._since_s[node] >= SETTLE_S]
+        if not (islands and due) or (seed := await self._seed()) is None:
+            return
+        numbers = [number_of(island) for island in islands]
+        for number, node in enumerate(due, max(numbers) + 1):
+            await self._record(_island(self._run, islands[0], number, node, found[node]), seed)
+
+    @property
+    def _islands(self) -> list[tuple[CycleState, TrainingStarted]]:
+        return islands_of(self._leading.journal.state.cycles, self._run)
+
+    def _found(self, islands: list[TrainingStarted]) -> dict[NodeId, str]:
+        usable = {TORCH, MLX} if self._of.shape.architecture in ON_MLX else {TORCH}
+        known = {node: self._leading.hardware_of(node) for each in islands for node in each.nodes}
+        at_work: dict[NodeId, Hardware] = {node: m for node, m in known.items() if m is not None}
+        machines = at_work | trainers(self._leading)
+        batch = self._of.plan.batch_sequences
+        return newcomers(self._of.started, islands, machines, usable, batch)
+
+    async def _seed(self) -> CheckpointCommitted | None:
+        line = self._leading.cycle(self._run).outer_line(ROUND)
+        for seed in seeds(line, [state for state, _ in self._islands]):
+            is_whole = seed.artifact not in self._leading.damaged
+            if is_whole and await self._leading.is_in_reach(seed.artifact):
+                return seed
+        return None
+
+    async def _record(self, island: TrainingStarted, seed: CheckpointCommitted) -> None:
+        await self._leading.record(island, begun_anew(island.cycle, seed, None))
+        (node,) = island.nodes
+        extra = {"run": self._run, "node": short(node), "engine": island.engine}
+        log.info("island_joins", extra={**extra, "from_step": seed.step})
+        name = self._leading.names().get(node, short(node))
+        self._leading.board.explain(self._run, f"{name} joins as an island of its own")
+
+
+def _island(
+    run: CycleId, sibling: TrainingStarted, number: int, node: NodeId, engine: str
+) -> TrainingStarted:
+    """Return the run of an island; groups that are apart have others that come: so do the ids."""
+    name = sibling.name.rpartition("/")[0]
+    return replace(
+        sibling,
+        cycle=CycleId(blake3(f"{run}/{node}".encode()).hexdigest()[:16]),
+        name=f"{name}/{number}",
+        engine=engine,
+        nodes=(node,),
+        started_at=wall_iso(),
+    )

@@ -3,6 +3,7 @@
 Owns the order: by name, each in its own C order. Doesn't know what is done with the vector.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,16 @@ from jupiterd.workers.train.engine import Tensors
 
 Vector = NDArray[np.float32]
 """[parameters]."""
+
+CHUNK = 1 << 16
+"""Numbers that are worked on at a time: they stay in the processor's cache, and vectors as long as
+the model's are made as seldom as can be, for each costs as much as all that is computed."""
+
+
+def chunks_of(size: int) -> Iterator[slice]:
+    """Yield the chunks of a vector of that length."""
+    for start in range(0, size, CHUNK):
+        yield slice(start, min(size, start + CHUNK))
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Island:
         self, ways: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
     ) -> OuterState:
         """Return the outer state after the ways of all; nothing has changed by it yet."""
-        return self.state.after((way.restored() for way in ways), tokens, settings)
+        return self.state.after(ways, tokens, settings)
 
     def take(
         self, state: OuterState, order: RoundOrder | None = None, *, is_counted: bool = True
@@ -71,8 +71,8 @@ class Island:
 
     def digest(self) -> bytes:
         """Return BLAKE3 of what must be the same on all islands: weights and momentum."""
-        hasher = blake3(self.state.weights.tobytes())
-        hasher.update(self.state.momentum.tobytes())
+        hasher = blake3(self.state.weights.view(np.uint8))
+        hasher.update(self.state.momentum.view(np.uint8))
         return hasher.digest()
 
 

@@ -13,7 +13,8 @@ from typing import Self
 
 import numpy as np
 
-from jupiterd.workers.islands.flat import Vector
+from jupiterd.workers.islands.flat import Vector, chunks_of
+from jupiterd.workers.islands.packing import Packed
 
 FEW_ISLANDS = 2
 SHORT_ROUND = 50
@@ -58,7 +59,7 @@ class OuterState:
         return self.weights - weights
 
     def after(
-        self, ways: Iterable[Vector], tokens: Sequence[int], settings: OuterSettings
+        self, ways: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
     ) -> "OuterState":
         """Return what follows the islands' ways, in this order, each as weighty as its tokens.
 
@@ -68,10 +69,18 @@ class OuterState:
             return self
         mean, total = np.zeros_like(self.weights), sum(tokens)
         for way, trained in zip(ways, tokens, strict=True):
-            mean += _times(way, trained / total)
-        momentum = _times(self.momentum, settings.momentum) + mean
-        ahead = _times(momentum, settings.momentum) + mean
-        return OuterState(self.weights - _times(ahead, settings.rate), momentum)
+            for part, numbers in way.chunks():
+                mean[part] += _times(numbers, trained / total)
+        return self._stepped(mean, settings)
+
+    def _stepped(self, mean: Vector, settings: OuterSettings) -> "OuterState":
+        """Return what follows the mean way; the new weights are written where it stood."""
+        momentum, weights = np.empty_like(mean), mean
+        for part in chunks_of(len(mean)):
+            momentum[part] = _times(self.momentum[part], settings.momentum) + mean[part]
+            ahead = _times(momentum[part], settings.momentum) + mean[part]
+            weights[part] = self.weights[part] - _times(ahead, settings.rate)
+        return OuterState(weights, momentum)
 
 
 def _times(vector: Vector, factor: float) -> Vector:

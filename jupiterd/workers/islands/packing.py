@@ -6,7 +6,7 @@ the numbers are.
 What packing lost is added to what is packed next (error feedback: Seide et al., 2014).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupiterd.workers.islands import blocks
-from jupiterd.workers.islands.flat import Vector
+from jupiterd.workers.islands.flat import Vector, chunks_of
 
 Kind = Literal["int8", "bf16", "fp32"]
 
@@ -27,8 +27,8 @@ class Packed(Protocol):
         """Return how much of it goes over the wire."""
         ...
 
-    def restored(self) -> Vector:
-        """Return the numbers, the same on every machine."""
+    def chunks(self) -> Iterator[tuple[slice, Vector]]:
+        """Yield the numbers, the same on every machine, and where they stand."""
         ...
 
 
@@ -43,9 +43,10 @@ class Halves:
         """Return how much of it goes over the wire."""
         return self.halves.nbytes
 
-    def restored(self) -> Vector:
-        """Return the numbers, the same on every machine."""
-        return (self.halves.astype(np.uint32) << 16).view(np.float32)
+    def chunks(self) -> Iterator[tuple[slice, Vector]]:
+        """Yield the numbers, the same on every machine, and where they stand."""
+        for part in chunks_of(len(self.halves)):
+            yield part, (self.halves[part].astype(np.uint32) << 16).view(np.float32)
 
 
 @dataclass(frozen=True)
@@ -59,21 +60,33 @@ class Whole:
         """Return how much of it goes over the wire."""
         return self.numbers.nbytes
 
-    def restored(self) -> Vector:
-        """Return the numbers, the same on every machine."""
-        return self.numbers
+    def chunks(self) -> Iterator[tuple[slice, Vector]]:
+        """Yield the numbers, the same on every machine, and where they stand."""
+        for part in chunks_of(len(self.numbers)):
+            yield part, self.numbers[part]
 
 
 def halves(numbers: Vector) -> Halves:
     """Return the numbers in bf16, rounded to nearest, ties to even; they must be finite."""
-    bits = np.ascontiguousarray(numbers).view(np.uint32)
-    return Halves(((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16))
+    found = Halves(np.empty(len(numbers), np.uint16))
+    for part in chunks_of(len(numbers)):
+        bits = np.ascontiguousarray(numbers[part]).view(np.uint32)
+        found.halves[part] = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return found
+
+
+def restored(way: Packed, size: int) -> Vector:
+    """Return all numbers."""
+    numbers = np.empty(size, np.float32)
+    for part, some in way.chunks():
+        numbers[part] = some
+    return numbers
 
 
 PACKERS: Mapping[Kind, Callable[[Vector], Packed]] = {
     "int8": blocks.rounded,
     "bf16": halves,
-    "fp32": Whole,
+    "fp32": lambda numbers: Whole(numbers.copy()),
 }
 
 
@@ -92,9 +105,11 @@ class Packer:
 
     def packed(self, numbers: Vector) -> Packed:
         """Return the numbers and what is left of those before; nothing has changed by it yet."""
-        wanted = numbers + self.residual
-        sent = self._pack(wanted)
-        self._left = wanted - sent.restored()
+        left = numbers + self.residual
+        sent = self._pack(left)
+        for part, some in sent.chunks():
+            left[part] -= some
+        self._left = left
         return sent
 
     def ended(self, *, is_counted: bool) -> None:

@@ -163,7 +163,7 @@ class IslandRounds:
         return MOMENT_S if self._is_behind else 0.0
 
     def _tell_waiting(self) -> None:
-        """Tell that no step comes to its end, and that nothing is wrong with that."""
+        """Tell that no step comes to its end for a while, and that nothing is wrong with that."""
         last = {} if self._last is None else readings(self._last)
         values = {**last, **self.readings, "step": self.step, "waiting": 1.0}
         self._task.progress(self.step, self._plan.steps, "steps", **values)
@@ -253,6 +253,7 @@ class IslandRounds:
 
     def _send_way(self, order: RoundOrder, elapsed_s: float) -> None:
         """Pack our way on every rank, and send it from rank 0."""
+        self._tell_waiting()
         way = self._island.way()
         norm = math.inf if self._has_diverged else length(way)
         self._has_diverged = not math.isfinite(norm)  # the last step may have done that, unnoticed

@@ -6,6 +6,7 @@ import torch
 
 from jupiterd.workers.islands.flat import Layout
 from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings, OuterState
+from jupiterd.workers.islands.packing import Whole
 
 SIZE = 1000
 
@@ -23,19 +24,19 @@ def test_it_is_the_step_of_sgd_with_nesterovs_momentum(settings):
         way = drawn(round_number)
         theirs.grad = torch.from_numpy(way)
         sgd.step()
-        state = state.after([way], [1], settings)
+        state = state.after([Whole(way)], [1], settings)
     assert np.allclose(state.weights, theirs.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_plain_averaging_ends_at_the_mean_of_the_islands_weights():
     state, ends = OuterState.at(drawn(0)), [drawn(1), drawn(2)]
-    state = state.after((state.way_to(end) for end in ends), [1, 3], AVERAGE)
+    state = state.after((Whole(state.way_to(end)) for end in ends), [1, 3], AVERAGE)
     assert np.allclose(state.weights, ends[0] / 4 + 3 * ends[1] / 4, atol=1e-6)
 
 
 def test_an_island_weighs_as_much_as_it_has_trained():
     state = OuterState.at(np.zeros(3, np.float32))
-    ways = [np.full(3, 1.0, np.float32), np.full(3, 5.0, np.float32)]
+    ways = [Whole(np.full(3, value, np.float32)) for value in (1.0, 5.0)]
     assert state.after(ways, [300, 100], AVERAGE).weights.tolist() == [-2.0, -2.0, -2.0]
 
 

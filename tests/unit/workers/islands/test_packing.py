@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from jupiterd.workers.islands.blocks import BLOCK
-from jupiterd.workers.islands.packing import PACKERS, Kind, Packer, halves
+from jupiterd.workers.islands.packing import PACKERS, Kind, Packer, halves, restored
 
 SIZE = 2 * BLOCK
 
@@ -19,7 +19,7 @@ def test_nothing_is_lost_for_good_over_many_rounds(seed: int, kind: Kind, left: 
     for _ in range(50):
         numbers = draw.normal(size=SIZE).astype(np.float32)
         wanted += numbers
-        sent += packer.packed(numbers).restored()
+        sent += restored(packer.packed(numbers), SIZE)
         packer.ended(is_counted=True)
     assert np.abs(wanted - sent).max() < left, "of fifty numbers, the last one's rounding is left"
     assert np.allclose(wanted - sent, packer.residual, atol=1e-4)
@@ -42,7 +42,7 @@ def test_what_was_lost_of_a_way_that_does_not_count_is_forgotten_with_it():
 def test_bf16_is_what_torch_makes_of_it():
     numbers = np.random.default_rng(1).normal(size=10_000).astype(np.float32)
     theirs = torch.from_numpy(numbers).to(torch.bfloat16).to(torch.float32).numpy()
-    assert np.array_equal(halves(numbers).restored(), theirs)
+    assert np.array_equal(restored(halves(numbers), 10_000), theirs)
 
 
 @pytest.mark.parametrize(("kind", "times"), [("int8", 3.9), ("bf16", 2.0), ("fp32", 1.0)])

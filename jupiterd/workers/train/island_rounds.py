@@ -115,7 +115,7 @@ class IslandRounds:
     @property
     def readings(self) -> Mapping[str, float]:
         """Return what else is told of a step."""
-        return {"outer_step": self._number}
+        return {} if self._island.order is None else {"outer_step": self._number}
 
     @property
     def _number(self) -> int:

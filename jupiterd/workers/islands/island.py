@@ -71,8 +71,8 @@ class Island:
 
     def digest(self) -> bytes:
         """Return BLAKE3 of what must be the same on all islands: weights and momentum."""
-        hasher = blake3(memoryview(self.state.weights).cast("B"))
-        hasher.update(memoryview(self.state.momentum).cast("B"))
+        hasher = blake3(self.state.weights.data.cast("B"))
+        hasher.update(self.state.momentum.data.cast("B"))
         return hasher.digest()
 
 

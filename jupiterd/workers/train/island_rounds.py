@@ -80,6 +80,8 @@ class IslandRounds:
         """There may be outer steps that were taken without us."""
         self._has_diverged = False
         self._saved_step = -1
+        self._is_save_due = False
+        """Since the end of the round."""
         self._saved_number = self._number
 
     def run(self, step: int, tokens: int) -> None:
@@ -195,7 +197,8 @@ class IslandRounds:
         if self._has_diverged:
             self._forget_broken_moments()
         self._task.send(OuterStepWanted(self._after))
-        is_due = self._number - self._saved_number >= CHECKPOINT_EVERY_ROUNDS
+        is_due = self._is_save_due or self._number - self._saved_number >= CHECKPOINT_EVERY_ROUNDS
+        self._is_save_due = False
         if self._engine.rank == 0 and (self.is_over or (is_due and self._last is not None)):
             self._save(must_be_saved=self.is_over)
 
@@ -249,6 +252,14 @@ class IslandRounds:
         self._loop.step_done(done)
         is_due = done.step % self._plan.checkpoint_every_steps == 0
         if is_due and self._engine.rank == 0 and self.can_be_kept:
+            self._save_in_time()
+
+    def _save_in_time(self) -> None:
+        """Save now, or after the outer step at the end of a round: others wait for our way then."""
+        order = self._island.order
+        if order is not None and self.step == order.end_step:
+            self._is_save_due = True
+        else:
             self._save()
 
     def _send_way(self, order: RoundOrder, elapsed_s: float) -> None:

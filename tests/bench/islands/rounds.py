@@ -1,0 +1,107 @@
+"""What the stamped lines of islands' ranks come to: steps, rounds, and where their time went.
+
+Owns that arithmetic. Doesn't know machines or wires.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import mean
+
+from jupiterd.cluster.facts import OuterStepTaken
+from tests.bench.islands.stamps import Said
+
+_STEP = re.compile(r"^\[Rank 0/.* \| Step (\d+) \|")
+_OUTER = re.compile(r"^\[Rank 0/.*\] Outer step (\d+) \| Ways \d+ \| Digest (\w+)$")
+
+
+@dataclass
+class Heard:
+    """What the first rank of one island has said."""
+
+    steps: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
+    """Step, when it was done; in the order in which they were."""
+    outer: dict[int, tuple[str, float]] = field(default_factory=dict[int, tuple[str, float]])
+    """Outer step -> digest of weights and momentum after it, when it was taken."""
+
+    @property
+    def at_s(self) -> Mapping[int, float]:
+        """Return when each step was done."""
+        return dict(self.steps)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One island's part of a round."""
+
+    tokens: int
+    inner_s: float
+    """What its steps take where nothing else is done."""
+    waited_s: float
+    """For the slowest island to end its steps."""
+    exchanged_s: float
+    """From then on until it has taken the outer step."""
+    began_s: float
+    """Lost at its first step."""
+    span_s: float
+    """From outer step to outer step."""
+
+
+def heard(said: Sequence[Said]) -> dict[str, Heard]:
+    """Return what each machine's rank has said."""
+    found: dict[str, Heard] = {}
+    for line in said:
+        if match := _STEP.match(line.text):
+            found.setdefault(line.machine, Heard()).steps.append((int(match[1]), line.at_s))
+        elif match := _OUTER.match(line.text):
+            outer = found.setdefault(line.machine, Heard()).outer
+            outer.setdefault(int(match[1]), (match[2], line.at_s))
+    return found
+
+
+def equal_digests(islands: Sequence[Heard]) -> tuple[int, int]:
+    """Return after how many outer steps all have the same weights and momentum, and of how many."""
+    common = set.intersection(*({*island.outer} for island in islands)) - {0}
+    equal = [len({island.outer[number][0] for island in islands}) == 1 for number in common]
+    return sum(equal), len(equal)
+
+
+def parts(
+    islands: Mapping[str, Heard], runs: Mapping[str, str], taken: OuterStepTaken, seq_len: int
+) -> dict[str, Part]:
+    """Return each island's part of the round that follows an outer step, and ends with the next.
+
+    Args:
+        islands: what each machine has said.
+        runs: machine -> the run of its island.
+        taken: the outer step that the round follows.
+        seq_len: tokens of a sequence.
+    """
+    first, last = taken.first_step + 1, taken.first_step + taken.steps
+    slowest_s = max(island.at_s[last] for island in islands.values())
+    found: dict[str, Part] = {}
+    for name, island in islands.items():
+        at_s = island.at_s
+        step_s = (at_s[last] - at_s[first]) / (taken.steps - 1)
+        began_s, ended_s = (island.outer[taken.number + n][1] for n in (0, 1))
+        found[name] = Part(
+            tokens=taken.batches[runs[name]] * taken.steps * seq_len,
+            inner_s=step_s * taken.steps,
+            waited_s=slowest_s - at_s[last],
+            exchanged_s=ended_s - slowest_s,
+            began_s=at_s[first] - began_s - step_s,
+            span_s=ended_s - began_s,
+        )
+    return found
+
+
+def share_of_solo(rounds: Sequence[Mapping[str, Part]]) -> float:
+    """Return the tokens/s over whole rounds, as a share of the islands' sum within steps."""
+    every = [part for each in rounds for part in each.values()]
+    span_s = sum(mean(part.span_s for part in each.values()) for each in rounds)
+    together = sum(part.tokens for part in every) / span_s
+    solo = 0.0
+    for name in rounds[0]:
+        mine = [each[name] for each in rounds]
+        solo += sum(part.tokens for part in mine) / sum(part.inner_s for part in mine)
+    return together / solo

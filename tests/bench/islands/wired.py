@@ -1,0 +1,112 @@
+"""Real islands on machines with links of their own, which carry so much and no more.
+
+Owns starting them and one run on them. Doesn't know what is measured.
+"""
+
+import asyncio
+import contextlib
+import json
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.island_runs import islands_of
+from jupiterd.cycle.plan import ModelShape
+from jupiterd.ids import CycleId
+from jupiterd.workers.train.model_config import config_fields, model_config
+from tests.bench.artifacts.stations import shape as shaped
+from tests.bench.islands.rounds import Heard, heard
+from tests.bench.islands.stamps import Stamps
+from tests.bench.islands.text import write_files
+from tests.e2e.cluster import Document
+from tests.network.lab import lab_of, why_there_is_no_lab
+from tests.network.links import THROTTLE
+from tests.network.machines import Machines, machines_of
+
+SEQ_LEN = 128
+BATCH = 4
+"""Sequences of an island and step."""
+
+FILES = 150
+JOIN_S = 60.0
+PREPARED_S = 120.0
+LOOK_S = 0.1
+
+
+@dataclass
+class Wired:
+    """Machines that know each other, with data and a model."""
+
+    machines: Machines
+    stamps: Stamps
+    model: Path
+    run: str = ""
+    _began: int = 0
+    """Lines that had been said by then."""
+
+    async def start(self, steps: int, *options: str) -> None:
+        """Start a run."""
+        words = ("train", "start", "--data", "text", "--model", str(self.model))
+        sizes = ("--seq-len", SEQ_LEN, "--batch-size", BATCH, "--gradient-accumulation-steps", 1)
+        more = (*map(str, sizes), "--max-steps", str(steps), *options, "-o", "json")
+        self._began = len(self.stamps.said)
+        started = await asyncio.to_thread(self.machines.ctl, *words, *more)
+        assert started.returncode == 0, started.stderr
+        self.run = json.loads(started.stdout)["train"]
+
+    async def told(self, machine: int = 0) -> Document:
+        """Return what a machine says of the run."""
+        return ((await self.machines[machine].ask(f"train/{self.run}")) or {}).get("train") or {}
+
+    async def until_over(self, timeout_s: float, machine: int = 0) -> Document:
+        """Wait for the run's end; return what was last told of it while it trained."""
+        deadline_s, trained = time.monotonic() + timeout_s, {}
+        while True:
+            told = await self.told(machine)
+            assert told.get("state") != "failed", self.machines.told(str(told["failure"]))
+            if told.get("state") == "finished" or told.get("phase") == "evaluate":
+                return trained
+            trained = told if (told.get("outer") or {}).get("number", 0) else trained
+            assert time.monotonic() < deadline_s, self.machines.told(f"not over: {told}")
+            await asyncio.sleep(5 * LOOK_S)
+
+    def heard(self) -> dict[str, Heard]:
+        """Return what the first rank on each machine has said of the run."""
+        return heard(self.stamps.said[self._began :])
+
+    def recorded(self, machine: int = 0) -> CycleState:
+        """Return what the ledger on a machine's disk says of the run."""
+        cycles = self.machines[machine].state().cycles
+        return next(state for name, state in cycles.items() if name == self.run)
+
+    def islands(self, machine: int = 0) -> dict[str, str]:
+        """Return the run of each machine's island."""
+        state = self.machines[machine].state()
+        names = {node: fact.name for node, fact in state.members.items()}
+        found = islands_of(state.cycles, CycleId(self.run))
+        return {names[started.nodes[0]]: started.cycle for _, started in found}
+
+
+@contextlib.asynccontextmanager
+async def wired(count: int, bits_per_s: int, model: ModelShape) -> AsyncGenerator[Wired]:
+    """Yield so many machines with a packed data set."""
+    assert not why_there_is_no_lab((THROTTLE,)), why_there_is_no_lab((THROTTLE,))
+    with tempfile.TemporaryDirectory(prefix="jupiter-bench-") as name, lab_of(count) as lab:
+        folder = Path(name)
+        for host in lab.hosts:
+            shaped(host, bits_per_s)
+        write_files(folder / "text", FILES)
+        (folder / "small").mkdir()
+        fields = json.dumps(config_fields(model_config(model)))
+        (folder / "small" / "config.json").write_text(fields, encoding="utf-8")
+        async with machines_of(lab, folder) as machines:
+            await machines.one_cluster(JOIN_S)
+            with Stamps(machines.machines) as stamps:
+                command = ("data", "prepare", str(folder / "text"), "--wait")
+                command += ("--vocab-size", str(model.vocab_size))
+                prepared = await asyncio.to_thread(machines.ctl, *command)
+                assert prepared.returncode == 0, prepared.stderr
+                yield Wired(machines, stamps, folder / "small")

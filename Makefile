@@ -73,9 +73,9 @@ bench-train: setup
 bench-data: setup
 	@$(BIN)/python -m tests.bench.data $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(SIZE),--size $(SIZE))
 
-# What islands learn, beside training alone and together; an hour in full: make bench-islands [ONLY=hashes] [STEPS=600] [SEEDS=3] [SIZE=3m]
+# What islands learn, beside training alone and together, and how fast over 1 Gbit/s; an hour in full: make bench-islands [ONLY=network] [NETWORK_ROUNDS=2] [STEPS=600] [SEEDS=3] [SIZE=3m]
 bench-islands: setup
-	@$(BIN)/python -m tests.bench.islands $(if $(ONLY),--only '$(ONLY)') $(if $(STEPS),--steps $(STEPS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SIZE),--size $(SIZE))
+	@$(BIN)/python -m tests.bench.islands $(if $(ONLY),--only '$(ONLY)') $(if $(STEPS),--steps $(STEPS)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(SIZE),--size $(SIZE)) $(if $(NETWORK_ROUNDS),--network-rounds $(NETWORK_ROUNDS))
 
 # How fast artifacts travel, beside what the wire gives; as root, on Linux: make bench-artifacts [ONLY=loopback] [TRIALS=5] [MIB=512] [MBIT=1000]
 bench-artifacts: setup

@@ -1,12 +1,15 @@
 """Prints what islands learn, beside training alone and training together, and their goals.
 
 python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--size 1m|3m] [--every N]
+                              [--sync-every N] [--network-rounds N] [--kill-every N]
 
-Everything runs in this process: the losses are those of the product's engines and of its outer
-loop, on one thread, and nothing is said here of how fast anything goes over a network.
+Losses, sameness and hashes run in this process: they are those of the product's engines and of its
+outer loop, on one thread. `network` and `kill` run real daemons on machines of their own, whose
+links carry 1 Gbit/s, as root on Linux.
 """
 
 import argparse
+import asyncio
 import os
 import sys
 import tempfile
@@ -19,8 +22,12 @@ from jupiterd.gang.environment import worker_environment
 from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings
 from tests.bench.figure import machine
 from tests.bench.islands.contestants import EngineName, Outer, Race, Result, apart, synchronous
+from tests.bench.islands.killed import print_killed
+from tests.bench.islands.network import print_network
 from tests.bench.islands.text import Text, packed
 from tests.bench.train.single import preset
+from tests.network.lab import why_there_is_no_lab
+from tests.network.links import THROTTLE
 
 ISLANDS = 4
 BATCH = 4
@@ -113,6 +120,17 @@ def print_hashes(text: Text, shape: ModelShape, rounds: int) -> None:
     print(f"hashes: equal on an MLX and a torch island after {told} {reached}")
 
 
+def print_wired(shape: ModelShape, only: str, every: int, rounds: int, kill_every: int) -> None:
+    """Let islands train on machines of their own."""
+    if missing := why_there_is_no_lab((THROTTLE,)):
+        print(f"network, kill: not measured: {missing}")
+        return
+    if only in "network":
+        asyncio.run(print_network(shape, every, rounds))
+    if only in "kill":
+        asyncio.run(print_killed(preset("1m"), kill_every))
+
+
 def _verdict(is_reached: bool) -> str:
     return "[reached]" if is_reached else "[MISSED]"
 
@@ -125,11 +143,19 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--every", type=int, default=50, help="steps between two exchanges")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--sync-every", type=int, default=100, help="the same over a network")
+    parser.add_argument("--network-rounds", type=int, default=2, help="beside the first; full: 10")
+    parser.add_argument("--kill-every", type=int, default=20, help="the same, for kill; full: 100")
     parser.add_argument("--size", choices=("1m", "3m"), default="3m")
     chosen = parser.parse_args()
     shape = shape_of(chosen.size)
     print(machine())
     print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {BATCH} sequences a step")
+    if any(chosen.only in name for name in ("network", "kill")):
+        rounds, kill_every = chosen.network_rounds, chosen.kill_every
+        print_wired(shape, chosen.only, chosen.sync_every, rounds, kill_every)
+    if not any(chosen.only in name for name in ("sameness", "hashes", "losses")):
+        return
     with tempfile.TemporaryDirectory() as folder:
         text = packed(Path(folder) / "shards", shape)
         print(f"  {text.shards.index.tokens:,} tokens of this Python's library")

@@ -6,12 +6,13 @@ Owns these figures. Doesn't know how machines are made, or when what was said.
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import mean, median
 
-from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.facts import OuterStepTaken
 from jupiterd.cycle.plan import ModelShape
 from tests.bench.artifacts.stations import GBIT
-from tests.bench.islands.rounds import Part, equal_digests, parts, share_of_solo
+from tests.bench.islands.rounds import Heard, Part, equal_digests, parts, share_of_solo
 from tests.bench.islands.wired import BATCH, SEQ_LEN, Wired, wired
 from tests.e2e.cluster import Document
 
@@ -59,7 +60,7 @@ async def _idle(on: Wired) -> float:
     """Return the bytes per second that machines send while they train nothing."""
     began_s = time.monotonic()
     await asyncio.sleep(IDLE_S)
-    return on.stamps.sent_bytes(began_s, time.monotonic() - 1.0) / (IDLE_S - 1.0)
+    return on.stamps.usual_rate(began_s, time.monotonic())
 
 
 def _rounds(on: Wired) -> Rounds:
@@ -67,7 +68,8 @@ def _rounds(on: Wired) -> Rounds:
     islands = on.islands()
     said = on.heard()
     assert {*said} == {*islands}, f"heard of {[*said]}"
-    return [parts(said, islands, taken, SEQ_LEN) for taken in line[LEFT_OUT:-1]]
+    pairs = pairwise(line[LEFT_OUT:])
+    return [parts(said, islands, taken, ended, SEQ_LEN) for taken, ended in pairs]
 
 
 def print_speed(rounds: Rounds, every: int) -> None:
@@ -75,7 +77,8 @@ def print_speed(rounds: Rounds, every: int) -> None:
     for number, each in enumerate(rounds, LEFT_OUT):
         told = "; ".join(
             f"{name}: {part.tokens:,} tokens, steps {part.inner_s:.2f}, "
-            f"waited {part.waited_s:.2f}, exchange {part.exchanged_s:.2f}, first step {part.began_s:+.2f}"
+            f"waited {part.waited_s:.2f}, exchange {part.exchanged_s:.2f}, "
+            f"first step {part.began_s:+.2f}"
             for name, part in each.items()
         )
         print(f"  round {number}, s: {told}")
@@ -108,38 +111,32 @@ def print_prediction(rounds: Rounds, told: Document) -> None:
 def print_sent(on: Wired, idle: float) -> tuple[float, float]:
     """Return and print the bytes sent per token: for the exchange, and with checkpoints' copies."""
     line = [*on.recorded().outer_line().values()]
-    said = on.heard()
-    counted = line[LEFT_OUT:]
-    from_s, to_s = (
-        min(each.outer[taken.number][1] for each in said.values())
-        for taken in (counted[0], counted[-1])
-    )
-    sent = on.stamps.sent_bytes(from_s, to_s) - idle * (to_s - from_s)
-    tokens = counted[-1].total_tokens - counted[0].total_tokens
-    ways = sum(_size(on, way) for taken in counted[1:] for way in taken.ways)
-    copies = _copied(on, from_s, to_s)
+    said = [*on.heard().values()]
+    rounds = line[LEFT_OUT:-1]
+    tokens = line[-1].total_tokens - rounds[0].total_tokens
+    exchange = sum(_exchanged(on, said, taken, idle) for taken in rounds)
+    from_s, to_s = (max(each.outer[n][1] for each in said) for n in (LEFT_OUT, len(line) - 1))
+    everything = on.stamps.sent_bytes(from_s, to_s) - idle * (to_s - from_s)
+    ways = sum(_size(on, way) for taken in line[LEFT_OUT + 1 :] for way in taken.ways)
     print(
-        f"  {len(counted) - 1} rounds of {tokens:,} tokens: {sent:,.0f} bytes beyond idle; ways "
-        f"{ways:,}, checkpoints' copies {copies:,}"
+        f"  {len(rounds)} rounds of {tokens:,} tokens: {exchange:,.0f} bytes beyond idle, of which "
+        f"ways are {ways:,}; with what follows a round (checkpoints) {everything:,.0f}"
     )
-    return (sent - copies) / tokens, sent / tokens
+    return exchange / tokens, everything / tokens
 
 
-def _copied(on: Wired, from_s: float, to_s: float) -> int:
-    """Return the bytes of the checkpoints that were fetched meanwhile."""
-    cycles = on.machines[0].state().cycles.values()
-    made = {
-        fact.artifact[:8]: fact.artifact
-        for cycle in cycles
-        for fact in cycle.line()
-        if isinstance(fact, CheckpointCommitted)
-    }
-    fetched = [
-        line.text.partition("artifact=")[2].strip()
-        for line in on.stamps.said
-        if " artifact_fetched " in line.text and from_s <= line.at_s <= to_s
-    ]
-    return sum(_size(on, made[name]) for name in fetched if name in made)
+def _exchanged(on: Wired, said: Sequence[Heard], taken: OuterStepTaken, idle: float) -> float:
+    """Return the bytes beyond idle that a round takes, without the copies that it begins with.
+
+    The copies of checkpoints are over in the middle of the round; until then as much is talked as
+    between the middle and the last step.
+    """
+    began_s, ended_s = (max(i.outer[taken.number + n][1] for i in said) for n in (0, 1))
+    times = [[at_s for _, at_s in each.steps if began_s < at_s < ended_s] for each in said]
+    middle_s, last_s = (began_s + ended_s) / 2, min(each[-1] for each in times)
+    talk = on.stamps.sent_bytes(middle_s, last_s) / (last_s - middle_s)
+    sent = on.stamps.sent_bytes(middle_s, ended_s) + talk * (middle_s - began_s)
+    return sent - idle * (ended_s - began_s)
 
 
 def _size(on: Wired, artifact: str) -> int:

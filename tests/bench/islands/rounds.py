@@ -34,7 +34,10 @@ class Heard:
 class Part:
     """One island's part of a round."""
 
+    trained: int
+    """Tokens."""
     tokens: int
+    """Of these, those that count."""
     inner_s: float
     """What its steps take where nothing else is done."""
     waited_s: float
@@ -67,32 +70,44 @@ def equal_digests(islands: Sequence[Heard]) -> tuple[int, int]:
 
 
 def parts(
-    islands: Mapping[str, Heard], runs: Mapping[str, str], taken: OuterStepTaken, seq_len: int
+    islands: Mapping[str, Heard],
+    runs: Mapping[str, str],
+    taken: OuterStepTaken,
+    ended: OuterStepTaken,
+    seq_len: int,
 ) -> dict[str, Part]:
-    """Return each island's part of the round that follows an outer step, and ends with the next.
+    """Return each island's part of the round between two outer steps.
 
     Args:
         islands: what each machine has said.
         runs: machine -> the run of its island.
         taken: the outer step that the round follows.
+        ended: the one that it ends with; whoever was too slow isn't in it.
         seq_len: tokens of a sequence.
     """
-    first, last = taken.first_step + 1, taken.first_step + taken.steps
-    slowest_s = max(island.at_s[last] for island in islands.values())
+    counted: dict[str, int] = dict(zip(ended.islands, ended.tokens, strict=True))
+    done = {name: _times(island, taken.number) for name, island in islands.items()}
+    slowest_s = max(times[-1] for times in done.values())
     found: dict[str, Part] = {}
-    for name, island in islands.items():
-        at_s = island.at_s
-        step_s = (at_s[last] - at_s[first]) / (taken.steps - 1)
-        began_s, ended_s = (island.outer[taken.number + n][1] for n in (0, 1))
+    for name, times in done.items():
+        step_s = (times[-1] - times[0]) / (len(times) - 1)
+        began_s, ended_s = (islands[name].outer[taken.number + n][1] for n in (0, 1))
         found[name] = Part(
-            tokens=taken.batches[runs[name]] * taken.steps * seq_len,
-            inner_s=step_s * taken.steps,
-            waited_s=slowest_s - at_s[last],
+            trained=taken.batches[runs[name]] * len(times) * seq_len,
+            tokens=counted.get(runs[name], 0),
+            inner_s=step_s * len(times),
+            waited_s=slowest_s - times[-1],
             exchanged_s=ended_s - slowest_s,
-            began_s=at_s[first] - began_s - step_s,
+            began_s=times[0] - began_s - step_s,
             span_s=ended_s - began_s,
         )
     return found
+
+
+def _times(island: Heard, number: int) -> Sequence[float]:
+    """Return when an island's steps between two outer steps were done."""
+    began_s, ended_s = (island.outer[number + n][1] for n in (0, 1))
+    return [at_s for _, at_s in island.steps if began_s < at_s <= ended_s]
 
 
 def share_of_solo(rounds: Sequence[Mapping[str, Part]]) -> float:
@@ -103,5 +118,5 @@ def share_of_solo(rounds: Sequence[Mapping[str, Part]]) -> float:
     solo = 0.0
     for name in rounds[0]:
         mine = [each[name] for each in rounds]
-        solo += sum(part.tokens for part in mine) / sum(part.inner_s for part in mine)
+        solo += sum(part.trained for part in mine) / sum(part.inner_s for part in mine)
     return together / solo

@@ -71,6 +71,11 @@ class Stamps:
         first, last = np.interp([from_s, to_s], at_s, sent)
         return float(last - first)
 
+    def usual_rate(self, from_s: float, to_s: float) -> float:
+        """Return the bytes per second that they sent between two moments, mostly."""
+        times, sent = zip(*(each for each in self._sent if from_s <= each[0] <= to_s), strict=True)
+        return float(np.median(np.diff(sent) / np.diff(times)))
+
     def _follow(self) -> None:
         while not self._over.wait(LOOK_S):
             if time.monotonic() - self._found_s >= FIND_S:

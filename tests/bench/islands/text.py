@@ -7,6 +7,7 @@ import math
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,13 @@ def packed(folder: Path, shape: ModelShape) -> Text:
     batches = [MicroBatch(row[None, :-1], row[None, 1:]) for row in rows]
     size_bytes = sum(len(text.encode()) for text in held_out)
     return Text(ShardSet(folder), batches, size_bytes / len(ids))
+
+
+def write_files(folder: Path, count: int) -> None:
+    """Copy so many of the files into a folder, as people would have them."""
+    folder.mkdir()
+    for number, (_, text) in enumerate(islice(_files(), count)):
+        (folder / f"{number:04}.txt").write_text(text, encoding="utf-8")
 
 
 def _texts() -> tuple[list[str], list[str]]:

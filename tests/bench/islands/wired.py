@@ -26,8 +26,8 @@ from tests.network.lab import lab_of, why_there_is_no_lab
 from tests.network.links import THROTTLE
 from tests.network.machines import Machines, machines_of
 
-SEQ_LEN = 128
-BATCH = 4
+SEQ_LEN = 32
+BATCH = 16
 """Sequences of an island and step."""
 
 FILES = 150
@@ -67,7 +67,7 @@ class Wired:
         while True:
             told = await self.told(machine)
             assert told.get("state") != "failed", self.machines.told(str(told["failure"]))
-            if told.get("state") == "finished" or told.get("phase") == "evaluate":
+            if told.get("state") == "finished":
                 return trained
             trained = told if (told.get("outer") or {}).get("number", 0) else trained
             assert time.monotonic() < deadline_s, self.machines.told(f"not over: {told}")

@@ -127,6 +127,7 @@ def test_islands_of_unlike_batches_end_every_round_with_the_same_weights(
         assert [way.after for way in ways] == [f"step {n}" for n in range(ROUNDS)]
         assert {way.tokens for way in ways} == {EVERY * batch * SEQ_LEN}
         assert all(0 < way.norm < 10 and way.elapsed_s > 0 for way in ways)
+        leader.wait_for(island.rank, CheckpointWritten, 3)
         last = island.rank.said(CheckpointWritten)[-1]
         assert (last.step, last.tokens) == (STEPS, STEPS * batch * SEQ_LEN)
         assert island.finished is not None

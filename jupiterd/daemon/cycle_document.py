@@ -9,11 +9,13 @@ from typing import Any
 from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import STOPPED, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
+from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.phase_summary import summarise, total_counts
 from jupiterd.cycle.phases import item_id, skip_reason
 from jupiterd.cycle.run_phases import HELD_OUT, evaluation_id
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
+from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
 from jupiterd.errors import Bug
 
 Live = Mapping[str, Any]
@@ -25,7 +27,12 @@ VERDICT_NUMBERS = ("incumbent_bpb", "byte_bpb", "unigram_bpb")
 
 
 def cycle_document(
-    cycle: CycleState, live: Live | None, *, model: str | None, has_leader: bool
+    cycle: CycleState,
+    live: Live | None,
+    *,
+    model: str | None,
+    has_leader: bool,
+    islands: Islands = (),
 ) -> dict[str, Any]:
     """Return the document of one cycle.
 
@@ -34,6 +41,7 @@ def cycle_document(
         live: the leader's telemetry of the running phase, if there is any.
         model: folder of the newest model on this machine.
         has_leader: whether anybody conducts it.
+        islands: the runs that train its islands, in the order of their numbers.
     """
     begun = _begun(cycle)
     last = next(
@@ -42,6 +50,7 @@ def cycle_document(
     values = dict((live or {}).get("values", {}))
     training = live if live and live["phase"] == Phase.TRAIN else None
     verdicts = _verdicts(cycle)
+    gangs = [state for state, _ in islands] or [cycle]
     return {
         "id": begun.cycle,
         "kind": cycle.kind,
@@ -50,22 +59,32 @@ def cycle_document(
         "rounds": cycle.rounds_wanted,
         "round": min(cycle.rounds_committed + 1, cycle.rounds_wanted),
         "phase": None if live is None else live["phase"],
-        "step": training["done"] if training else (last.step if last else 0),
+        "step": training["done"] if training else _step(cycle, last),
         "total_steps": training["total"] if training else None,
         "tokens": int(values["tokens"]) if "tokens" in values else (last.tokens if last else 0),
         "loss": values.get("loss", last.loss if last else None),
         "val_bpb": verdicts[-1]["val_bpb"] if verdicts else _scored_bpb(cycle),
         "tokens_per_s": values.get("tokens_per_s"),
         "predicted_tokens_per_s": values.get("predicted_tokens_per_s"),
-        "epoch": max(cycle.epochs_opened, default=0),
-        "resumed_from_step": _resumed(cycle),
+        "epoch": max((epoch for each in gangs for epoch in each.epochs_opened), default=0),
+        "resumed_from_step": _resumed(gangs),
         "gang": list(training["gang"]) if training else [],
+        "islands": island_rows(cycle, islands, live),
+        "outer_steps": outer_steps(cycle),
         "verdicts": verdicts,
         "model": model,
         "failure": _failure(cycle),
-        "phases": _phases(cycle, live),
-        "events": _events(cycle),
+        "phases": _phases(cycle, live, gangs),
+        "events": _events(cycle, islands),
     }
+
+
+def _step(cycle: CycleState, last: CheckpointCommitted | None) -> int:
+    """Return how far a run is of which nobody tells just now."""
+    if last is not None:
+        return last.step
+    line = [*cycle.outer_line().values()]
+    return line[-1].first_step if line else 0
 
 
 def _begun(cycle: CycleState) -> Begun:
@@ -96,11 +115,10 @@ def _failure(cycle: CycleState) -> dict[str, str] | None:
     return {"code": failed.code, "message": failed.message, "hint": failed.hint} if failed else None
 
 
-def _resumed(cycle: CycleState) -> int | None:
+def _resumed(gangs: Sequence[CycleState]) -> int | None:
     """Return the step that the newest epoch started from."""
-    if not cycle.epochs_opened:
-        return None
-    return cycle.epochs_opened[max(cycle.epochs_opened)].from_step
+    opened = {number: fact for each in gangs for number, fact in each.epochs_opened.items()}
+    return opened[max(opened)].from_step if opened else None
 
 
 def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
@@ -120,10 +138,12 @@ def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
     return documents
 
 
-def _phases(cycle: CycleState, live: Live | None) -> list[dict[str, Any]]:
+def _phases(
+    cycle: CycleState, live: Live | None, gangs: Sequence[CycleState]
+) -> list[dict[str, Any]]:
     shown = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
     return [
-        _phase(cycle, number, phase, live)
+        _phase(cycle, number, phase, live, gangs)
         for number in range(1, shown + 1)
         for phase in _phases_of(cycle)
     ]
@@ -137,7 +157,9 @@ def _phases_of(cycle: CycleState) -> Sequence[Phase]:
     return [*preparing, Phase.TRAIN, Phase.EVALUATE] if cycle.training else preparing
 
 
-def _phase(cycle: CycleState, number: int, phase: Phase, live: Live | None) -> dict[str, Any]:
+def _phase(
+    cycle: CycleState, number: int, phase: Phase, live: Live | None, gangs: Sequence[CycleState]
+) -> dict[str, Any]:
     document: dict[str, Any] = {
         "round": number,
         "phase": str(phase),
@@ -157,7 +179,7 @@ def _phase(cycle: CycleState, number: int, phase: Phase, live: Live | None) -> d
         keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values", "detail")
         return document | {"state": "running"} | {key: live[key] for key in keys}
     if phase is Phase.TRAIN:
-        return document | _trained(cycle, number)
+        return document | _trained(cycle, number, gangs)
     done = work_that_counts(
         f for f in cycle.completed.values() if f.round == number and f.phase == phase
     )
@@ -200,14 +222,20 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
     }
 
 
-def _trained(cycle: CycleState, number: int) -> dict[str, Any]:
+def _trained(cycle: CycleState, number: int, gangs: Sequence[CycleState]) -> dict[str, Any]:
     last = cycle.last_checkpoint(number)
     if last is None or not last.is_final:
         return {}
-    epochs = [opened.epoch for opened in cycle.epochs_opened.values() if opened.round == number]
-    closed = [cycle.epochs_closed[epoch] for epoch in epochs if epoch in cycle.epochs_closed]
-    elapsed_s = sum(fact.elapsed_s for fact in closed)
-    ranks = len(cycle.epochs_opened[max(epochs)].gang) if epochs else 0
+    epochs, ranks, elapsed_s = 0, 0, 0.0
+    for each in gangs:
+        own = [opened.epoch for opened in each.epochs_opened.values() if opened.round == number]
+        closed = [each.epochs_closed[epoch] for epoch in own if epoch in each.epochs_closed]
+        elapsed_s = max(elapsed_s, sum(fact.elapsed_s for fact in closed))
+        ranks += len(each.epochs_opened[max(own)].gang) if own else 0
+        epochs += len(own)
+    told = [f"loss {last.loss:.3f}", _counted(ranks, "rank"), _counted(epochs, "epoch")]
+    if len(gangs) > 1:
+        told += [f"{len(gangs)} islands", _counted(outer_steps(cycle), "outer step")]
     return {
         "state": "done",
         "done": last.step,
@@ -215,8 +243,7 @@ def _trained(cycle: CycleState, number: int) -> dict[str, Any]:
         "unit": "steps",
         "rate": last.step / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
-        "detail": f"loss {last.loss:.3f}, {_counted(ranks, 'rank')}, "
-        f"{_counted(len(epochs), 'epoch')}",
+        "detail": ", ".join(told),
         "values": {"loss": last.loss},
     }
 
@@ -239,8 +266,16 @@ def _has_passed(cycle: CycleState, number: int, phase: Phase) -> bool:
     return any(fact.round == number and fact.phase in later for fact in cycle.completed.values())
 
 
-def _events(cycle: CycleState) -> list[dict[str, Any]]:
+def _events(cycle: CycleState, islands: Islands) -> list[dict[str, Any]]:
     """Return what happened to gangs and lines, in words; `seq` only ever grows."""
+    events = _events_of(cycle)
+    for state, started in islands:
+        whose = f"island {number_of(started)}, "
+        events += [event | {"text": whose + event["text"]} for event in _events_of(state)]
+    return sorted(events, key=lambda event: event["seq"])
+
+
+def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     for number, opened in sorted(cycle.epochs_opened.items()):
         start = (
@@ -253,7 +288,7 @@ def _events(cycle: CycleState) -> list[dict[str, Any]]:
         if closed is not None and closed.reason != "finished":
             text = f"epoch {number} ended: {closed.reason}"
             events.append({"seq": EPOCH_SEQ * number + 1, "text": text})
-    return sorted([*events, *_parkings(cycle)], key=lambda event: event["seq"])
+    return [*events, *_parkings(cycle)]
 
 
 def _parkings(cycle: CycleState) -> Iterator[dict[str, Any]]:

@@ -39,25 +39,34 @@ def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
         "rate": None if least is None else least["rate"],
         "eta_s": None if least is None else least["eta_s"],
         "values": {**_values(at_work), "tokens": tokens},
-        "gang": [seat | {"island": part["cycle"]} for part in parts for seat in part["gang"]],
+        "gang": _gang(states, parts),
         "epoch": max((part["epoch"] or 0 for part in parts), default=None),
         "resumed_from_step": max((part["resumed_from_step"] or 0 for part in parts), default=None),
         "detail": "; ".join(filter(None, [run["detail"], *(part["detail"] for part in parts)])),
         "outer": {
             "number": outer["number"],
-            "islands": {each: _island(states[each], each, at_work) for each in states},
+            "islands": [_island(state, each, at_work) for each, state in states.items()],
         },
     }
 
 
+def _gang(states: Mapping[str, str], parts: Sequence[Plain]) -> list[Plain]:
+    return [
+        seat | {"island": number}
+        for number, island in enumerate(states, 1)
+        for part in parts
+        if part["cycle"] == island
+        for seat in part["gang"]
+    ]
+
+
 def _island(state: str, island: str, parts: Sequence[Plain]) -> dict[str, Any]:
     found = next((part for part in parts if part["cycle"] == island), None)
-    return {
-        "state": state,
-        "step": None if found is None else found["done"],
-        OUTER_STEP: None if found is None else found["values"].get(OUTER_STEP),
-        TOKENS_PER_S: None if found is None else found["values"].get(TOKENS_PER_S),
-    }
+    if found is None:
+        return {"state": state}
+    values: Mapping[str, float] = found["values"]
+    told = {name: values[name] for name in (TOKENS_PER_S, OUTER_STEP) if name in values}
+    return {"state": state, "step": found["done"], **told}
 
 
 def _values(parts: Sequence[Plain]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.health import judge
-from jupiterd.cluster.island_runs import is_whole
+from jupiterd.cluster.island_runs import is_whole, islands_of
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.state import CycleState
 from jupiterd.cluster.waiting import Waiting
@@ -87,7 +87,10 @@ def shown(node: "Node", cycle: CycleState) -> dict[str, Any]:
     """Return the document of a cycle, a training run or a data set."""
     live = node.outlook.live_progress(cycle.begun.cycle if cycle.begun else "")
     has_leader = node.pulse.election.leader is not None
-    return cycle_document(cycle, live, model=_model_path(node, cycle), has_leader=has_leader)
+    own = cycle.begun.cycle if cycle.begun else CycleId("")
+    islands = islands_of(node.journal.state.cycles, own)
+    model = _model_path(node, cycle)
+    return cycle_document(cycle, live, model=model, has_leader=has_leader, islands=islands)
 
 
 def _model_path(node: "Node", cycle: CycleState) -> str | None:

@@ -65,7 +65,8 @@ def _is_live(row: object) -> bool:
     if not isinstance(row, Mapping):
         return False
     told = cast("Mapping[str, object]", row)
-    return all(name in told and fits(told[name]) for name, fits in _LIVE.items())
+    fitting = all(name in told and fits(told[name]) for name, fits in _LIVE.items())
+    return fitting and ("outer" not in told or _is_outer(told["outer"]))
 
 
 def _is_number(value: object) -> bool:
@@ -92,6 +93,23 @@ def _is_gang(value: object) -> bool:
     return isinstance(value, list) and all(
         isinstance(seat, Mapping) for seat in cast("list[object]", value)
     )
+
+
+def _is_outer(value: object) -> bool:
+    """Say whether it is what `island_progress` tells."""
+    if not isinstance(value, Mapping):
+        return False
+    told = cast("Mapping[str, object]", value)
+    islands = told.get("islands")
+    rows = cast("list[object]", islands) if isinstance(islands, list) else [None]
+    return _is_count(told.get("number")) and all(map(_is_island, rows))
+
+
+def _is_island(row: object) -> bool:
+    if not isinstance(row, Mapping):
+        return False
+    told = dict(cast("Mapping[str, object]", row))
+    return _is_text(told.pop("state", None)) and all(map(_is_number, told.values()))
 
 
 _LIVE: Mapping[str, Callable[[object], bool]] = {

@@ -257,6 +257,10 @@ class CycleState:
             self._outer_lines[round_number] = outer_line(of_round)
         return self._outer_lines[round_number]
 
+    def outer_steps(self) -> Iterator[OuterStepTaken]:
+        """Yield every outer step that was ever taken, on whatever line."""
+        yield from self._outer_steps.facts.values()
+
     @property
     def open_epochs(self) -> tuple[EpochOpened, ...]:
         """The epochs that haven't ended, in the order of their numbers."""

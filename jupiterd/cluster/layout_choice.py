@@ -7,11 +7,12 @@ The most useful of those that can be run is chosen, without machines that are to
 has measured a machine that would take part, what runs unasked is chosen: so it gets measured.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jupiterd.cluster.layouts import (
+    ONE_GANG,
     Fleet,
     Island,
     Job,
@@ -46,24 +47,52 @@ class LayoutPlan:
     """Beside the chosen one, the most useful first, those of which nothing is known last."""
     generators: tuple[NodeId, ...]
     """Machines too slow to train beside the fastest, and so in no layout that is chosen."""
+    choosable: Collection[Kind] = ONE_GANG
+    """What could be chosen; the others are only predicted."""
+    runs: Layout | None = None
+    """What runs, where it isn't what does so unasked."""
+
+    @property
+    def running(self) -> Layout:
+        """Return what runs."""
+        return self.unasked.layout if self.runs is None else self.runs
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        """Return how fast that is predicted to be; None where nobody can know."""
+        known = (self.unasked, self.chosen, *self.others)
+        return next((each.tokens_per_s for each in known if each.layout == self.running), None)
 
 
 def plan_layouts(
-    fleet: Fleet, job: Job, unasked: Island, corrections: Mapping[Kind, float] | None = None
+    fleet: Fleet,
+    job: Job,
+    unasked: Island,
+    corrections: Mapping[Kind, float] | None = None,
+    choosable: Collection[Kind] = ONE_GANG,
 ) -> LayoutPlan:
     """Return the best layout and the others.
 
-    unasked: who trains where nobody asks for anything else
+    Args:
+        fleet: machines and wires.
+        job: what is to be trained.
+        unasked: who trains where nobody asks for anything else.
+        corrections: what a layout of each kind is as fast as, compared with what is predicted.
+        choosable: what may be chosen.
     """
     layouts = dict.fromkeys([Layout.of([unasked]), *possible_layouts(fleet)])
     predicted = [predict(fleet, job, layout, corrections) for layout in layouts]
     ranked = sorted(predicted, key=_rank)
     by_default = predicted[0]
     too_slow = slow(fleet)
-    able = [each for each in ranked if each.layout.can_run and not too_slow & {*each.layout.nodes}]
+    able = [
+        each
+        for each in ranked
+        if each.layout.kind in choosable and not too_slow & {*each.layout.nodes}
+    ]
     chosen = by_default if by_default.unmeasured else able[0]
     others = tuple(each for each in ranked if each is not chosen)
-    return LayoutPlan(chosen, by_default, others, tuple(sorted(too_slow)))
+    return LayoutPlan(chosen, by_default, others, tuple(sorted(too_slow)), choosable)
 
 
 def _rank(prediction: Prediction) -> tuple[float, int, tuple[Island, ...]]:
@@ -76,9 +105,10 @@ def plan_document(plan: LayoutPlan, names: Names) -> Row:
     """Return the plan for front ends."""
     generators = [names.get(node, node) for node in plan.generators]
     return {
-        "chosen": _row(plan.chosen, names) | {"why": _why(plan, names)},
-        "unasked": title(plan.unasked.layout, names),
-        "alternatives": [_row(each, names) for each in plan.others[:SHOWN]],
+        "chosen": _row(plan, plan.chosen, names) | {"why": _why(plan, names)},
+        "unasked": title(plan.running, names),
+        "is_asked": plan.runs is not None,
+        "alternatives": [_row(plan, each, names) for each in plan.others[:SHOWN]],
         "not_shown": max(0, len(plan.others) - SHOWN),
         "generators": generators,
     }
@@ -94,7 +124,7 @@ def title(layout: Layout, names: Names) -> str:
     return f"{_names(island.nodes, names)} {how} {island.engine}"
 
 
-def _row(prediction: Prediction, names: Names) -> Row:
+def _row(plan: LayoutPlan, prediction: Prediction, names: Names) -> Row:
     layout = prediction.layout
     return {
         "layout": str(layout.kind),
@@ -103,7 +133,7 @@ def _row(prediction: Prediction, names: Names) -> Row:
             {"engine": each.engine, "nodes": [names.get(node, node) for node in each.nodes]}
             for each in layout.islands
         ],
-        "is_built": layout.can_run,
+        "is_choosable": layout.kind in plan.choosable,
         "tokens_per_s": _rounded(prediction.tokens_per_s),
         "useful_tokens_per_s": _rounded(prediction.useful_tokens_per_s),
         "step_s": None if prediction.step_s is None else round(prediction.step_s, 4),
@@ -123,7 +153,7 @@ def _why(plan: LayoutPlan, names: Names) -> str:
     chosen = plan.chosen
     if chosen.unmeasured:
         return "nothing is compared before that"
-    runnable = [each for each in plan.others if each.layout.can_run]
+    runnable = [each for each in plan.others if each.layout.kind in plan.choosable]
     if chosen.layout.kind is Kind.ALONE:
         return _why_alone(runnable)
     alone = [each for each in runnable if each.layout.kind is Kind.ALONE and each.tokens_per_s]
@@ -140,8 +170,11 @@ def _why_alone(others: Sequence[Prediction]) -> str:
 def _wire_share(prediction: Prediction) -> str:
     if prediction.step_s is None:
         return ""
-    spent = f"{_time(prediction.sync_s)} of each step of {_time(prediction.step_s)}"
     assumed = ", as such links usually are" if prediction.has_assumed_wires else ""
+    if prediction.layout.kind is Kind.ISLANDS:
+        steps = f"{prediction.inner_steps} steps of {_time(prediction.step_s)}"
+        return f"an exchange takes {_time(prediction.sync_s)} of each {steps}{assumed}"
+    spent = f"{_time(prediction.sync_s)} of each step of {_time(prediction.step_s)}"
     return f"{spent} would go over the wire{assumed}"
 
 

@@ -47,8 +47,8 @@ class Kind(StrEnum):
     ISLANDS = "islands"
 
 
-BUILT: Final = frozenset({Kind.ALONE, Kind.ALL_REDUCE})
-"""What can be run; the others are only predicted."""
+ONE_GANG: Final = frozenset({Kind.ALONE, Kind.ALL_REDUCE})
+"""What a round of a cycle can be trained by, and a run whose people want no islands."""
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,6 @@ class Layout:
     def nodes(self) -> tuple[NodeId, ...]:
         """Return all its machines."""
         return tuple(node for island in self.islands for node in island.nodes)
-
-    @property
-    def can_run(self) -> bool:
-        """Say whether there is code for it."""
-        return self.kind in BUILT
 
 
 @dataclass(frozen=True)

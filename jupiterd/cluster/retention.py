@@ -1,9 +1,11 @@
 """Which artifacts nobody needs any more.
 
-Owns two rules. A checkpoint may go once three newer ones follow it on every line through it, unless
-it is every tenth, final, or anything in the ledger still refers to it. And whatever the ledger
-doesn't name at all may go, as long as all of the ledger can be read here. Doesn't know disks or
-time: whoever goes by these rules waits long enough for a name to be recorded.
+Owns three rules. A checkpoint may go once three newer ones follow it on every line through it,
+unless it is every tenth, final, or anything in the ledger still refers to it. The way of an island
+may go once it lies far behind the end of its outer line, and all ways of what is over, with the
+weights that its islands began with. And whatever the ledger doesn't name at all may go, as long as
+all of the ledger can be read here. Doesn't know disks or time: whoever goes by these rules waits
+long enough for a name to be recorded.
 """
 
 import re
@@ -20,6 +22,7 @@ from jupiterd.cluster.facts import (
     EpochClosed,
     EpochOpened,
     Fact,
+    OuterStepTaken,
     UnknownFact,
 )
 from jupiterd.cluster.progress_tree import Leaf
@@ -30,6 +33,9 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 KEPT_OF_A_LINE = 3
 KEPT_EVERY = 10
 
+WAYS_KEPT = 16
+"""Outer steps whose ways are kept, from the end of the line on."""
+
 
 def unneeded(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
     """Return the checkpoints that may be dropped, as far as all cycles together tell."""
@@ -37,6 +43,32 @@ def unneeded(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
     superseded = {artifact for _, found in pairs for artifact in found}
     needed = {artifact for cycle, found in pairs for artifact in _needed(cycle, found)}
     return frozenset(superseded - needed)
+
+
+def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
+    """Return the ways that no island needs any more.
+
+    Who has missed more outer steps than that begins with the state of another island. A run that
+    was stopped may go on, so it isn't over; nor is a line that another may yet give way to.
+    """
+    gone: set[ArtifactId] = set()
+    needed: set[ArtifactId] = set()
+    for cycle in cycles:
+        for number, steps in _outer_rounds(cycle).items():
+            is_over = cycle.failed is not None or cycle.rounds_committed >= number
+            last = max(step.number for step in cycle.outer_line(number).values())
+            for step in steps:
+                kept = not is_over and step.number > last - WAYS_KEPT
+                (needed if kept else gone).update(step.ways)
+    return frozenset(gone - needed)
+
+
+def _outer_rounds(cycle: CycleState) -> dict[int, list[OuterStepTaken]]:
+    found: dict[int, list[OuterStepTaken]] = {}
+    for fact in cycle.outer_steps():
+        if cycle.outer_line(fact.round):
+            found.setdefault(fact.round, []).append(fact)
+    return found
 
 
 def strays(held: Iterable[ArtifactId], facts: Iterable[Fact]) -> frozenset[ArtifactId]:

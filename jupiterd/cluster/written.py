@@ -1,6 +1,6 @@
 """What somebody has written down of their machines, beside what these say of themselves.
 
-Owns the record, which machine each entry of it means, and the engine that it asks for. Pure.
+Owns the record, which machine each entry of it means, and what it asks for of runs. Pure.
 Doesn't know the file's form (`daemon.cluster_file`), or what a machine is like (`contradictions`).
 """
 
@@ -11,7 +11,6 @@ from typing import Final
 from jupiterd.cluster.engines import AUTO
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.interface_kind import InterfaceKind
-from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
 
 ISLANDS: Final = ("islands", "mpi")
@@ -45,7 +44,7 @@ class Written:
     file: str = ""
     backend: str = AUTO
     sync_every: int | None = None
-    """The inner steps of an island between two exchanges, for when there are islands."""
+    """The inner steps of an island between two exchanges."""
     entries: tuple[Entry, ...] = ()
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -54,13 +53,14 @@ class Written:
         return f"{self.file}:{(self.lines if entry is None else entry.lines).get(key, 1)}"
 
     def engine(self) -> str:
-        """Return what to train on where nobody says so; raises UsageError where that can't be."""
-        if self.backend in ISLANDS:
-            raise UsageError(
-                f"islands aren't built yet, and {self.place('backend')} asks for them",
-                "write backend: auto, torch or mlx there, or choose one with --engine",
-            )
-        return self.backend
+        """Return what to train on where nobody says so."""
+        return AUTO if self.backend in ISLANDS else self.backend
+
+    def settings(self) -> dict[str, str | int]:
+        """Return what else of a run the file decides where nobody says so."""
+        islands = {"islands": "on"} if self.backend in ISLANDS else {}
+        every = {} if self.sync_every is None else {"sync_every": self.sync_every}
+        return {**islands, **every}
 
     def notes(self) -> Iterator[str]:
         """Yield what has no effect, and why."""
@@ -68,10 +68,6 @@ class Written:
         if named:
             where = self.place("ssh_user", named[0])
             yield f"{where}: ssh_user isn't needed: the daemons reach each other without SSH"
-        if self.backend in ISLANDS:
-            yield f"{self.place('backend')}: islands aren't built yet: runs need --engine"
-        if self.sync_every is not None:
-            yield f"{self.place('sync_every')}: sync_every is for islands, which aren't built yet"
 
 
 @dataclass(frozen=True)

@@ -88,8 +88,19 @@ def _audit_lines(each: Row) -> list[str]:
         lines += [f"  {head}{plain(problem)}" for problem in part["problems"]]
     lines += [f"  {plain(problem)}" for problem in each["problems"]]
     lines += [f"  {line}" for proof in each.get("purged", ()) for line in _purged_lines(proof)]
+    if "outer_steps" in each:
+        return [*lines, *_outer_lines(each)]
     read, made = each["checkpoints_read"], each["checkpoints"]
     return [*lines, f"  {read} of {_counted(made, 'checkpoint')} read on this node"]
+
+
+def _outer_lines(each: Row) -> Iterator[str]:
+    """Yield what islands were told to train on, and have not, or not yet."""
+    yield f"  {_counted(each['outer_steps'], 'outer step')} of its islands"
+    for what, ranges in (("given out", each["given_out"]), ("came back", each["returned"])):
+        if ranges:
+            sequences = sum(end - first for first, end in ranges)
+            yield f"  {_counted(sequences, 'position')} {what}, not trained on yet"
 
 
 def _purged_lines(proof: Row) -> Iterator[str]:

@@ -12,6 +12,7 @@ from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
@@ -23,6 +24,8 @@ COPYING_S = 900.0
 """How long the weights of a folder may take into the daemon's store."""
 
 ENGINE_HELP = f"What to train on; {AUTO} unless told, or written in cluster.yaml."
+
+HOW = "--nodes names machines, --engine what they use"
 
 LATEST = ""
 """What --resume without a name means."""
@@ -206,7 +209,7 @@ def begun_lines(done: Mapping[str, Any]) -> list[str]:
     """Return a run that was recorded, as people read it."""
     started = f"training {short(str(done['train']))} started: {done['model']} on {done['name']}"
     sheet = map(str, done.get("sheet") or _batch_lines(done))
-    return [started, *sheet, *layout_lines(done, "--nodes names machines, --engine what they use")]
+    return [started, *sheet, *layout_lines(done, HOW, "islands are off")]
 
 
 def _batch_lines(done: Mapping[str, Any]) -> list[str]:
@@ -225,7 +228,8 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
     if not train:
         return ["no training has been started"]
     ended = train.get("state") in ENDED_STATES
-    return [f"training {cycle_summary(train)}", *(final_lines(train) if ended else [])]
+    told = [f"training {cycle_summary(train)}", *island_lines(train)]
+    return [*told, *(final_lines(train) if ended else [])]
 
 
 def _is_path(data: str) -> bool:

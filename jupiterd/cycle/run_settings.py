@@ -73,7 +73,7 @@ class RunSettings(_Asked):
     island_nodes: Annotated[str, Field(pattern=r"^((torch|mlx):[\w,]+( |$))*$")] = ""
     """What was made of that when the run was asked for: each island's engine and nodes, such as
     `mlx:a,b torch:c`; empty: one gang trains."""
-    sync_every: Annotated[int, Field(ge=0, le=10_000)] = 0
+    sync_every: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Steps that islands train between two exchanges; 0: as the planner thinks best."""
     outer: Literal["nesterov", "average"] = "nesterov"
     """How they merge what they have learned."""

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.engines import AUTO
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.layouts import ONE_GANG, Kind
 from jupiterd.daemon.launch import trainers
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.leading import Leading
+
+OFF, ON, AUTO_ISLANDS = "off", "on", "auto"
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,13 @@ class Asked:
     """Empty: anybody."""
     most: int = 0
     """Machines; 0: any number."""
+    islands: str = OFF
+    """`on`, `auto` or `off`."""
+
+    @property
+    def choosable(self) -> frozenset[Kind]:
+        """Return how machines may train together."""
+        return ONE_GANG if self.islands == OFF else frozenset(Kind)
 
     def machines(self, leading: "Leading") -> dict[NodeId, Hardware]:
         """Return those that are here."""

@@ -84,7 +84,7 @@ class Commands:
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
-        arguments = self._node.written.with_engine(verb, arguments)
+        arguments = self._node.written.added_to(verb, arguments)
         if verb in self._brought:
             arguments = await self._brought[verb](self._node, arguments)
         if verb in self._local:

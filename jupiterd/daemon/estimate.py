@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.engines import MLX, EngineChoice, ranks_of
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.layout_choice import plan_document
-from jupiterd.cluster.layouts import Island
+from jupiterd.cluster.layouts import Island, Layout
 from jupiterd.daemon.asked_machines import ANYBODY, Asked
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.layouts import planned_layouts
@@ -82,9 +82,11 @@ def estimate(
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
     ranks = _ranks(leading, gangs) if islands else len(choice.gang)
     machines = trainers(leading, asked.nodes)
-    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked.engine)
+    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked)
+    if islands:
+        layouts = replace(layouts, runs=Layout.of(islands))
     before = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
-    speed = layouts.unasked.tokens_per_s or before
+    speed = layouts.tokens_per_s or (0.0 if islands else before)
     whole = Gang(ranks, device.memory_bytes, speed * flops_per_token(shape))
     batch = Accumulation.of(fit.plan, ranks)
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
@@ -94,7 +96,7 @@ def estimate(
         [*run_sheet(shape, fit.plan, options, fit.need, whole), *changes],
         {
             "parameters": parameter_count(shape),
-            "engine": choice.engine,
+            "engine": " and ".join(sorted({gang.engine for gang in gangs})),
             "precision": options.precision,
             "optimizer": options.optimizer,
             "weights": options.weights,

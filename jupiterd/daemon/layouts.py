@@ -30,6 +30,7 @@ from jupiterd.cluster.layouts import (
     predict,
 )
 from jupiterd.cluster.sync_time import FEWEST_INNER_STEPS, Wire, inner_steps
+from jupiterd.daemon.asked_machines import ANYBODY, Asked
 from jupiterd.daemon.gang_order import qualities
 from jupiterd.daemon.measured_speed import tokens_per_s_of_nodes
 from jupiterd.ids import NodeId
@@ -47,7 +48,7 @@ def planned_layouts(
     shape: "ModelShape",
     plan: "TrainPlan",
     trainers: Trainers,
-    wanted: str = AUTO,
+    asked: Asked = ANYBODY,
 ) -> LayoutPlan:
     """Return the best layout of a training, and the others.
 
@@ -57,11 +58,14 @@ def planned_layouts(
         shape: the model.
         plan: how it is trained.
         trainers: all machines that could take part, whatever their engines.
-        wanted: the engine that was asked for; others aren't considered then.
+        asked: the engine that was asked for; others aren't considered then.
     """
     job = _job(shape, plan)
-    fleet = _measured(leading, shape, job, _engines(shape, trainers, wanted, choice), trainers)
-    return plan_layouts(fleet, job, Island.of(choice.engine, choice.gang))
+    fleet = _measured(
+        leading, shape, job, _engines(shape, trainers, asked.engine, choice), trainers
+    )
+    unasked = Island.of(choice.engine, choice.gang)
+    return plan_layouts(fleet, job, unasked, choosable=asked.choosable)
 
 
 def predicted_tokens_per_s(

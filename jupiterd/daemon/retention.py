@@ -1,7 +1,8 @@
 """Giving up what nobody needs on this node, so that disks don't fill for ever.
 
-That is old checkpoints, what lay on the way to the shards of old rounds, what no fact names,
-fetches that were broken off, old curves, and what workers left that nobody came back for.
+That is old checkpoints, what islands sent each other long ago, what lay on the way to the shards of
+old rounds, what no fact names, fetches that were broken off, old curves, and what workers left that
+nobody came back for.
 
 Owns the pace and the grace. Doesn't know which are needed (`cluster.retention`,
 `cluster.old_rounds`, `old_curves`), or how one goes.
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.facts import Fact
 from jupiterd.cluster.old_rounds import outlived
-from jupiterd.cluster.retention import strays, unneeded
+from jupiterd.cluster.retention import old_ways, strays, unneeded
 from jupiterd.cluster.state import State
 from jupiterd.daemon.clock import now_s, wall_s
 from jupiterd.daemon.journal import Journal
@@ -156,7 +157,8 @@ class Retention:
 
 
 def _unneeded(state: State) -> frozenset[ArtifactId]:
-    return unneeded(state.cycles.values())
+    cycles = state.cycles.values()
+    return unneeded(cycles) | old_ways(cycles)
 
 
 def retention_of(node: "Node") -> Retention:

@@ -12,8 +12,10 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, DataRequested
 from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.run_names import Named, meant
-from jupiterd.cycle.audit import Committed, RoundAudit, Trained, audit
+from jupiterd.cycle.audit import Committed, Trained, audit
+from jupiterd.daemon.audit_round import round_document
 from jupiterd.daemon.data_sets import data_sets
+from jupiterd.daemon.islands_audit import island_proof
 from jupiterd.daemon.purging import purge_proofs
 from jupiterd.daemon.round_data import round_rows
 from jupiterd.daemon.status_document import current_training, shown
@@ -111,18 +113,28 @@ def _named(run: CycleState) -> Named[CycleState]:
 
 async def _audited(node: "Node", run: CycleState) -> dict[str, Any]:
     """Prove one line; a long one has thousands of files to read, which holds nobody up."""
+    purged = purge_proofs(run, node.journal.state)
+    is_clean = all(part["samples"] == 0 for each in purged for part in each["rounds"])
+    if run.training is not None and run.outer_line():
+        proof = island_proof(run, _seq_len(run))
+    else:
+        proof = await _read_proof(node, run)
+    return _about(run) | proof | {"ok": proof["ok"] and is_clean, "purged": purged}
+
+
+async def _read_proof(node: "Node", run: CycleState) -> dict[str, Any]:
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
     began = _Beginnings(run)
     committed = [_committed(began, fact) for fact in made]
-    about = {
+    return await asyncio.to_thread(_proof, node.library.store, made, committed, _trained(run))
+
+
+def _about(run: CycleState) -> dict[str, Any]:
+    return {
         "id": None if run.begun is None else run.begun.cycle,
         "name": run.label,
         "kind": run.kind,
     }
-    proof = await asyncio.to_thread(_proof, node.library.store, made, committed, _trained(run))
-    purged = purge_proofs(run, node.journal.state)
-    is_clean = all(part["samples"] == 0 for each in purged for part in each["rounds"])
-    return about | proof | {"ok": proof["ok"] and is_clean, "purged": purged}
 
 
 def _proof(
@@ -137,7 +149,7 @@ def _proof(
     problems = [text for text in differing if text]
     return {
         "ok": not problems and not any(each.problems for each in rounds),
-        "rounds": [_round(each) for each in rounds],
+        "rounds": [round_document(each) for each in rounds],
         "checkpoints": len(made),
         "checkpoints_read": len(differing),
         "problems": problems,
@@ -223,20 +235,3 @@ def _difference(fact: CheckpointCommitted, found: dict[str, Any]) -> str:
                 f"{getattr(fact, name)}, and says {found.get(name)} itself"
             )
     return ""
-
-
-def _round(each: RoundAudit) -> dict[str, Any]:
-    passes, rest = each.passes
-    return {
-        "round": each.round,
-        "sequences": each.sequences,
-        "cursor": each.cursor,
-        "tokens": each.tokens,
-        "passes": passes,
-        "of_next_pass": rest,
-        "ranges": [
-            {"first": part.first, "end": part.end, "epoch": part.epoch, "checkpoint": part.name}
-            for part in each.ranges
-        ],
-        "problems": list(each.problems),
-    }

@@ -3,15 +3,15 @@
 Owns that decision. Doesn't know how islands are formed (`cluster.layouts`), or what they do.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.engines import EngineChoice, ranks_of
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.island_nodes import meant, read, written
-from jupiterd.cluster.layouts import Island
-from jupiterd.daemon.asked_machines import Asked
-from jupiterd.daemon.layouts import formed_islands
+from jupiterd.cluster.layouts import Island, Kind
+from jupiterd.daemon.asked_machines import AUTO_ISLANDS, ON, Asked
+from jupiterd.daemon.layouts import formed_islands, planned_layouts
 from jupiterd.daemon.leading import name_of
 from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
@@ -20,8 +20,6 @@ if TYPE_CHECKING:  # these models take 8 MB, idle or not
     from jupiterd.cycle.plan import ModelShape, TrainPlan
     from jupiterd.cycle.run_settings import RunSettings
     from jupiterd.daemon.leading import Leading
-
-ON = "on"
 
 
 def islands_of_settings(settings: "RunSettings") -> Sequence[Island]:
@@ -44,28 +42,53 @@ def with_gang(
         asked: who is to train.
         choice: the gang, where there are no islands.
         shape: the model.
-        plan: how it is trained, but for its batch.
+        plan: how it is trained by that gang.
         settings: as people asked for them.
 
     Raises:
         UsageError: islands are asked for, and one machine could train.
     """
     machines = asked.machines(leading)
+    if settings.islands == AUTO_ISLANDS:
+        islands = _best(leading, asked, choice, shape, plan)
+        return _settled(settings, len(choice.gang), islands)
     if ":" in settings.islands:
         islands = meant(settings.islands, leading.names())
         machines = _machines_of(leading, islands)
     elif settings.islands == ON:
         islands = formed_islands(leading, choice, shape, plan, machines, asked.engine)
     else:
-        return settings.model_copy(update={"ranks": len(choice.gang)})
+        return _settled(settings, len(choice.gang))
+    _check_that_there_are_two(islands, machines)
+    return _settled(settings, _ranks(islands, machines), islands)
+
+
+def _settled(settings: "RunSettings", ranks: int, islands: Sequence[Island] = ()) -> "RunSettings":
+    return settings.model_copy(update={"ranks": ranks, "island_nodes": written(islands)})
+
+
+def _best(
+    leading: "Leading",
+    asked: Asked,
+    choice: EngineChoice,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+) -> Sequence[Island]:
+    """Return the islands of the best layout; none where one gang is better, or nobody knows."""
+    if asked.most:
+        return ()
+    machines = asked.machines(leading)
+    best = planned_layouts(leading, choice, shape, plan, machines, asked).chosen.layout
+    has_enough = _ranks(best.islands, machines) <= plan.batch_sequences
+    return best.islands if best.kind is Kind.ISLANDS and has_enough else ()
+
+
+def _check_that_there_are_two(islands: Sequence[Island], machines: Collection[NodeId]) -> None:
     if len(islands) < 2:
         raise UsageError(
             f"islands need two machines that could train, and there is {len(machines)}",
-            "start jupiterd on another machine, or leave --islands out",
+            "start jupiterd on another machine, or train with --islands off",
         )
-    return settings.model_copy(
-        update={"ranks": _ranks(islands, machines), "island_nodes": written(islands)}
-    )
 
 
 def _machines_of(leading: "Leading", islands: Sequence[Island]) -> Mapping[NodeId, Hardware]:

@@ -74,8 +74,9 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
         vocab_size = int(made.counts["vocab_size"])
     _check_vocabulary(model, preset.vocab_size, vocab_size, settings)
     shape = fitted(preset, settings.seq_len, vocab_size)
-    plan = derive_run(preset.recipe, preset.seq_len, settings, 0)
-    asked = Asked(engine, nodes, most)
+    gang = settings.model_copy(update={"ranks": len(choice.gang)})
+    plan = derive_run(preset.recipe, preset.seq_len, gang, 0)
+    asked = Asked(engine, nodes, most, settings.islands)
     settings = with_gang(leading, asked, choice, shape, plan, settings)
     steps = settings.max_steps or 0
     if made is not None:

@@ -31,7 +31,8 @@ log = logging.getLogger(__name__)
 LOOK_S: Final = 2.0
 """Members, addresses and links change, but nobody waits for what follows from the file."""
 
-STARTS_TRAINING: Final = frozenset({"cycle.start", "cycle.plan", "train.start"})
+STARTS_RUN: Final = "train.start"
+STARTS_TRAINING: Final = frozenset({"cycle.start", "cycle.plan", STARTS_RUN})
 
 
 class WrittenWord:
@@ -66,19 +67,27 @@ class WrittenWord:
         """Return what in the file has no effect, and why."""
         return tuple(self._written.notes())
 
-    def with_engine(self, verb: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a command's arguments with the engine that the file names, where they name none.
+    def added_to(self, verb: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a command's arguments with what the file decides, where they say nothing of it."""
+        if verb in STARTS_TRAINING and not arguments.get("engine"):
+            arguments = self._with_engine(arguments)
+        return self._with_settings(arguments) if verb == STARTS_RUN else arguments
 
-        Raises:
-            UsageError: the file names one that can't be had.
-        """
-        if verb not in STARTS_TRAINING or arguments.get("engine"):
-            return arguments
+    def _with_engine(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         engine = self._written.engine()
         if engine == AUTO:
             return arguments
         log.info("engine_from_file", extra={"engine": engine, "file": self._written.file})
         return {**arguments, "engine": engine}
+
+    def _with_settings(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Add whether islands train a run, and how often they exchange."""
+        asked = arguments.get("settings") or {}
+        added = {k: value for k, value in self._written.settings().items() if k not in asked}
+        if not added:
+            return arguments
+        log.info("settings_from_file", extra={"file": self._written.file, **added})
+        return {**arguments, "settings": {**added, **asked}}
 
     async def run(self) -> None:
         """Log what the file is, and each contradiction once."""

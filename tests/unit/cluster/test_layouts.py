@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jupiterd.cluster.layout_choice import plan_document, plan_layouts, title
 from jupiterd.cluster.layouts import (
     ISLAND_GAIN,
+    ONE_GANG,
     Fleet,
     Island,
     Job,
@@ -18,6 +19,7 @@ from jupiterd.cluster.layouts import (
     Layout,
     Machine,
     Prediction,
+    islands_by_link,
     possible_layouts,
     predict,
     slow,
@@ -95,12 +97,14 @@ def test_steps_between_exchanges_stay_within_their_bounds(fleet: Fleet, job: Job
 def test_the_chosen_one_is_the_best_of_those_that_can_run(fleet: Fleet, job: Job) -> None:
     first = next(iter(fleet.machines.values()))
     plan = plan_layouts(fleet, job, Island.of(first.engine, [first.node]))
-    assert plan.chosen.layout.can_run
+    assert plan.chosen.layout.kind in ONE_GANG
     if plan.unasked.unmeasured:
         assert plan.chosen == plan.unasked
         return
     everything = (plan.chosen, *plan.others)
-    able = [e for e in everything if e.layout.can_run and not slow(fleet) & {*e.layout.nodes}]
+    able = [
+        e for e in everything if e.layout.kind in ONE_GANG and not slow(fleet) & {*e.layout.nodes}
+    ]
     assert plan.chosen.tokens_per_s == max(each.tokens_per_s or 0.0 for each in able)
     useful = [each.useful_tokens_per_s or 0.0 for each in plan.others]
     assert useful == sorted(useful, reverse=True)
@@ -240,13 +244,27 @@ def test_machines_that_nobody_measured_are_named_and_promise_nothing() -> None:
     assert [row["tokens_per_s"] for row in told["alternatives"]] == [1000.0, None, None]
 
 
-def test_what_isn_t_built_is_shown_and_never_chosen() -> None:
+def test_islands_are_chosen_where_they_may_be_and_shown_where_not() -> None:
     fleet = fleet_of([{"mlx": 1000.0}, {"torch": 900.0}])
     plan = plan_layouts(fleet, JOB, Island.of("torch", [B]))
     assert plan.chosen.layout == alone(A, "mlx")
     first = plan_document(plan, NAMES)["alternatives"][0]
-    assert (first["title"], first["is_built"]) == ("2 islands: a (mlx), b (torch)", False)
+    assert (first["title"], first["is_choosable"]) == ("2 islands: a (mlx), b (torch)", False)
     assert first["useful_tokens_per_s"] > 1000.0
+    either = plan_layouts(fleet, JOB, Island.of("torch", [B]), choosable=frozenset(Kind))
+    told = plan_document(either, NAMES)["chosen"]
+    assert (told["title"], told["is_choosable"]) == (first["title"], True)
+    assert told["why"].startswith("an exchange takes ")
+
+
+def test_islands_are_formed_by_engine_and_link_else_of_one_machine_each() -> None:
+    mixed = fleet_of([{"mlx": 0.0}, {"torch": 0.0}, {"torch": 0.0}], TEN_GIGABIT)
+    assert islands_by_link(mixed) == (Island("mlx", (A,)), Island("torch", (B, C)))
+    fast = fleet_of([{"torch": 0.0}] * 3, TEN_GIGABIT)
+    assert islands_by_link(fast) == tuple(Island("torch", (node,)) for node in (A, B, C))
+    one = fleet_of([{"torch": 1000.0}, {"torch": 9.0}])
+    assert len(islands_by_link(one)) == 2, "who is slow is better than nobody"
+    assert len(islands_by_link(fleet_of([{"torch": 0.0}]))) == 1
 
 
 def test_the_choice_says_why() -> None:

@@ -7,16 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.facts import CheckpointCommitted
-from jupiterd.cluster.retention import unneeded
+from jupiterd.cluster.facts import CheckpointCommitted, CycleFailed, OuterStepTaken
+from jupiterd.cluster.registers import fact_hash
+from jupiterd.cluster.retention import old_ways, unneeded
 from jupiterd.ids import ArtifactId
 from tests.unit.cluster.building import (
     CYCLE,
     NODES,
     checkpoint,
     closed,
+    commanded,
     judged,
     opened,
+    outer_step,
     parked,
     pinned,
     round_over,
@@ -100,3 +103,28 @@ def test_nothing_goes_that_a_line_ends_with(facts: list[CycleFact]) -> None:
     assert gone.isdisjoint(ends | final)
     assert gone <= parents.keys()
     assert CYCLE not in gone
+
+
+def outer_line(count: int, name: str = "w") -> list[OuterStepTaken]:
+    """So many outer steps below the beginning, with a way each."""
+    line = [replace(outer_step(0), ways=())]
+    for number in range(1, count + 1):
+        taken = outer_step(number, fact_hash(line[-1]), 100 * number)
+        line.append(replace(taken, ways=(ArtifactId(f"{name}{number}"),)))
+    return line
+
+
+def test_the_ways_of_old_outer_steps_may_go() -> None:
+    going_on = [run_of(*outer_line(20))]
+    assert old_ways(going_on) == {"w1", "w2", "w3", "w4"}
+    beginning, first = outer_line(1)
+    young = run_of(beginning, replace(first, ways=(ArtifactId("w3"),)))
+    assert old_ways([*going_on, young]) == {"w1", "w2", "w4"}, "another run needs it"
+
+
+def test_of_a_run_that_is_over_no_way_is_kept_and_of_one_that_was_stopped_the_last_ones() -> None:
+    last = [replace(checkpoint("k", is_final=True)), round_over("k")]
+    assert old_ways([run_of(*outer_line(3), *last)]) == {"w1", "w2", "w3"}
+    failed = CycleFailed(CYCLE, "work-failed", "all islands have failed", "")
+    assert old_ways([run_of(*outer_line(3), failed)]) == {"w1", "w2", "w3"}
+    assert old_ways([run_of(*outer_line(3), commanded("stopped", 1))]) == frozenset()

@@ -3,7 +3,6 @@
 import pytest
 
 from jupiterd.cluster.written import Entry, Machine, Written, entries_by_node
-from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
 
 ALPHA, BETA = NodeId("a" * 32), NodeId("b" * 32)
@@ -62,19 +61,17 @@ def test_the_engine_is_the_one_that_is_written(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["islands", "mpi"])
-def test_islands_are_refused_with_the_line_that_asks_for_them(backend: str) -> None:
-    written = Written("c.yaml", backend, lines={"backend": 3})
-    with pytest.raises(UsageError, match=r"aren't built yet, and c\.yaml:3 asks") as refused:
-        written.engine()
-    assert "--engine" in refused.value.hint
-    assert list(written.notes()) == ["c.yaml:3: islands aren't built yet: runs need --engine"]
+def test_islands_train_on_what_each_has(backend: str) -> None:
+    written = Written("c.yaml", backend, sync_every=50)
+    assert (written.engine(), written.settings()) == ("auto", {"islands": "on", "sync_every": 50})
+    assert list(written.notes()) == []
+    assert Written().settings() == {}
 
 
 def test_what_has_no_effect_is_said_once_with_its_line() -> None:
     users = tuple(Entry(name=n, ssh_user="me", lines={"ssh_user": 5}) for n in ("a", "b"))
-    written = Written("c.yaml", sync_every=50, entries=users, lines={"sync_every": 2})
+    written = Written("c.yaml", entries=users)
     assert list(written.notes()) == [
         "c.yaml:5: ssh_user isn't needed: the daemons reach each other without SSH",
-        "c.yaml:2: sync_every is for islands, which aren't built yet",
     ]
     assert list(Written().notes()) == []

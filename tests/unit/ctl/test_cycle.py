@@ -173,7 +173,7 @@ def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, 
             "chosen": {
                 "title": "alpha alone on torch",
                 "tokens_per_s": 10_000.0,
-                "is_built": True,
+                "is_choosable": True,
                 "why": "no other machine could take part",
             },
             "unasked": "alpha alone on torch",

@@ -21,7 +21,7 @@ RECORDED = {
 
 def layout(title, rate, useful=None, **more):
     told = {"title": title, "tokens_per_s": rate, "useful_tokens_per_s": useful or rate}
-    return {**told, "inner_steps": None, "is_built": True, "unmeasured": [], **more}
+    return {**told, "inner_steps": None, "is_choosable": True, "unmeasured": [], **more}
 
 
 LAYOUTS = {
@@ -31,7 +31,7 @@ LAYOUTS = {
     "alternatives": [
         layout(
             "2 islands: alpha (torch), beta (mlx)", 139795.0, 126064.0,
-            inner_steps=75, is_built=False,
+            inner_steps=75, is_choosable=False,
         ),
         layout("alpha, beta together, all-reduce on torch", 45548.0),
         layout("gamma alone on mlx", None, unmeasured=["gamma"]),
@@ -221,6 +221,30 @@ def test_status_shows_the_run(daemon, ctl, golden):
     assert json.loads(ctl("train", "status", "-o", "json").out)["train"]["val_bpb"] == 2.25
     daemon.documents["train"] = {"schema": "jupiter/v1", "train": None}
     assert ctl("train", "status").out == "no training has been started\n"
+
+
+def test_islands_are_shown_one_by_one(daemon, ctl):
+    row = {"nodes": ["a"], "step": 1_240, "tokens_per_s": 900.4, "outer_step": 41}
+    islands = [
+        {**row, "island": 1, "engine": "mlx", "state": "training"},
+        {**row, "island": 2, "engine": "torch", "state": "away", "tokens_per_s": None},
+    ]
+    shown = train(islands=islands, outer_steps=41)
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": shown}
+    assert ctl("train", "status").out.splitlines()[1:] == [
+        "2 islands, 41 outer steps taken",
+        "  island 1 (mlx, one machine) trains, step 1,240, 900 tokens/s",
+        "  island 2 (torch, one machine) is away, step 1,240",
+    ]
+
+
+def test_what_is_said_of_islands_is_asked_for(daemon, ctl, letters):
+    given = ("--islands", "on", "--sync-every", "50", "--outer", "average", "--ways", "bf16")
+    ran = ctl("train", "start", "--data", str(letters), "--model", "1m", *given)
+    assert ran.exit_code == 0
+    ((_, asked),) = daemon.executed
+    wanted = {"islands": "on", "sync_every": 50, "outer": "average", "ways": "bf16"}
+    assert asked["settings"] == wanted
 
 
 def test_the_cluster_s_status_has_a_line_for_it(daemon, ctl):

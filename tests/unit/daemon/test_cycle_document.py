@@ -31,7 +31,10 @@ NAMED_KEYS = {
 }  # fmt: skip
 """The keys that the design promises to scripts."""
 
-FURTHER_KEYS = {"predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events"}
+FURTHER_KEYS = {
+    "predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events", "islands",
+    "outer_steps",
+}  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")
 STOPPED = CycleStateSet(CYCLE, "stopped", "stopped by a person", 1)

@@ -18,6 +18,7 @@ from jupiterd.cluster.link_quality import LinkQuality
 from jupiterd.cluster.state import State
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import ModelShape, derive, parse_model
+from jupiterd.daemon.asked_machines import Asked
 from jupiterd.daemon.layouts import planned_layouts, predicted_tokens_per_s
 from jupiterd.daemon.model_files import model_text
 from jupiterd.daemon.train_commands import start_training
@@ -66,7 +67,9 @@ def planned(leading: Any, *nodes: NodeId, wanted: str = "auto") -> dict[str, Any
     machines = {node: leading.hardware_of(node) for node in nodes}
     choice = choose_engine(wanted, machines)
     plan = derive(shape(), 1)
-    return plan_document(planned_layouts(leading, choice, shape(), plan, machines, wanted), NAMES)
+    return plan_document(
+        planned_layouts(leading, choice, shape(), plan, machines, Asked(wanted)), NAMES
+    )
 
 
 def test_what_each_machine_did_alone_is_what_it_will_do() -> None:
@@ -119,7 +122,7 @@ def test_a_mac_and_a_box_are_islands_that_can_t_run_yet() -> None:
     told = planned(leading, A, B)
     assert told["chosen"]["title"] == "b alone on torch"
     first = told["alternatives"][0]
-    assert (first["title"], first["is_built"]) == ("2 islands: a (mlx), b (torch)", False)
+    assert (first["title"], first["is_choosable"]) == ("2 islands: a (mlx), b (torch)", False)
 
 
 def test_nobody_predicts_a_gang_that_was_never_measured() -> None:

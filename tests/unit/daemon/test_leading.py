@@ -10,7 +10,8 @@ from jupiterd.daemon.exchange import UNITE_TIMEOUT_S
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish
 from jupiterd.ids import CycleId, NodeId
-from tests.unit.daemon.two_nodes import lead, serving, unite
+from tests.unit.cluster.building import CYCLE, opened, started
+from tests.unit.daemon.two_nodes import found, lead, serving, unite
 
 EPOCH = 3
 WISH = KeepWish(0, 5.0)
@@ -74,3 +75,17 @@ async def test_an_epoch_number_is_given_to_one_cycle_alone(tmp_path: Path) -> No
         assert leading is not None
         assert [leading.next_epoch(one), leading.next_epoch(one)] == [1, 1]  # it never began
         assert [leading.next_epoch(other), leading.next_epoch(one)] == [2, 3]
+
+
+async def test_gangs_that_are_planned_at_the_same_moment_have_epochs_of_their_own(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(), opened(4)))
+        leading = one._begin_reign(1)
+        other = CycleId("e" * 16)
+        assert [leading.next_epoch(CYCLE), leading.next_epoch(CYCLE)] == [5, 5]
+        assert leading.next_epoch(other) == 6
+        assert leading.next_epoch(CYCLE) == 7, "a node obeys rising ones only"
+        await leading.record(opened(7))
+        assert leading.next_epoch(other) == 8

@@ -19,8 +19,12 @@ from jupiterd.cluster.facts import (
     RoundCommitted,
     WorkCompleted,
 )
+from jupiterd.cluster.registers import fact_hash
+from jupiterd.cycle.outer_orders import Member, Training, first_order, next_order
+from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.run_phases import evaluation_id
 from jupiterd.daemon import run_documents
+from jupiterd.daemon.outer_facts import fact_of
 from jupiterd.daemon.run_documents import audit_document, data_document, train_document
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
@@ -210,3 +214,57 @@ async def test_data_sets_are_listed_with_how_far_they_are(tmp_path: Path) -> Non
         (row,) = (await data_document(one, ""))["data"]
         assert (row["state"], row["tokens"], row["held_here"]) == ("ready", 10_000, False)
         assert (await data_document(one, CYCLE))["data"]["kind"] == "data"
+
+
+def island_line(*, is_over: bool = False) -> list[Fact]:
+    """Two rounds of two islands; the second island's way of the first came too late."""
+    run = Training(20, 4)
+    members = (Member("a" * 16), Member("b" * 16))
+    first = first_order(run, members, 10)
+    closing = Closing(("a" * 16,), (10 * 2 * SEQ_LEN,), (), ("b" * 16,))
+    second = next_order(run, first, closing, members, 10)
+    both = Closing(("a" * 16, "b" * 16), (20 * SEQ_LEN, 20 * SEQ_LEN))
+    third = next_order(run, second, both, members, 10)
+    facts: list[Fact] = [fact_of(first, CYCLE, "", ())]
+    for order, ways in ((second, ("5" * 64,)), (third, ("5" * 64, "6" * 64))):
+        before = fact_hash(facts[-1])
+        facts.append(fact_of(order, CYCLE, before, [ArtifactId(way) for way in ways]))
+    return facts if is_over else facts[:2]
+
+
+async def test_what_islands_have_trained_on_is_proved_along_their_outer_steps(
+    tmp_path: Path,
+) -> None:
+    asked = (data_asked(), training(), MADE, MANIFEST)
+    document = await audited(tmp_path / "first", *asked, *island_line())
+    assert problems(document) == []
+    (only,) = document["audit"]
+    (part,) = only["rounds"]
+    assert (part["tokens"], part["cursor"], only["outer_steps"]) == (20 * SEQ_LEN, 60, 1)
+    assert [(each["first"], each["end"]) for each in part["ranges"]] == [(0, 20)]
+    assert (only["given_out"], only["returned"]) == ([[20, 60]], [])
+    last = CheckpointCommitted(
+        CYCLE, 1, "", ArtifactId("k"), 3, 20, 60 * SEQ_LEN, 60, 3.5, is_final=True
+    )
+    document = await audited(tmp_path / "over", *asked, *island_line(is_over=True), last)
+    assert problems(document) == []
+    assert document["audit"][0]["given_out"] == []
+    wrong = replace(last, tokens=80 * SEQ_LEN)
+    document = await audited(tmp_path / "wrong", *asked, *island_line(is_over=True), wrong)
+    assert "recorded with 5120 tokens up to 60" in problems(document)[0]
+
+
+async def test_islands_are_no_runs_of_their_own_to_people(tmp_path: Path) -> None:
+    island = replace(
+        training("letters/1"), cycle=CycleId("e" * 16), parent=CYCLE, engine="mlx", nodes=NODES[:1]
+    )
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(*BEFORE_LAST, island))
+        shown = train_document(one, "")["train"]
+        assert (shown["id"], shown["domain"]) == (CYCLE, "letters")
+        assert shown["islands"] == [
+            {
+                "island": 1, "engine": "mlx", "nodes": [NODES[0]], "step": 0, "tokens_per_s": None,
+                "outer_step": 0, "state": "waiting",
+            }
+        ]  # fmt: skip

@@ -168,6 +168,24 @@ async def test_a_run_is_stopped_and_goes_on(tmp_path: Path) -> None:
         assert not run.finished
 
 
+async def test_islands_are_stopped_and_go_on_with_their_run(tmp_path: Path) -> None:
+    parts = [
+        replace(training(f"letters/{number}"), cycle=CycleId(f"{number}" * 16), parent=CYCLE)
+        for number in (1, 2, 3)
+    ]
+    lost = CycleFailed(parts[2].cycle, "work-failed", "its machine is broken", "")
+    async with leads(tmp_path, data_asked(), MADE, training(), *parts, lost) as leading:
+        cycles = leading.journal.state.cycles
+        with pytest.raises(ConflictError, match="training letters"):
+            await resume_training(leading, {})
+        entries = len(leading.journal.ledger)
+        assert (await stop_training(leading, {}))["train"] == CYCLE
+        assert len(leading.journal.ledger) == entries + 1
+        assert all(cycle.finished for cycle in cycles.values())
+        assert (await resume_training(leading, {}))["train"] == CYCLE
+        assert [cycles[part.cycle].finished for part in parts] == [False, False, True]
+
+
 async def test_there_is_nothing_to_resume_without_a_run_that_was_stopped(tmp_path: Path) -> None:
     done = (checkpoint("k1", is_final=True), round_over("k1", verdict=""))
     async with leads(tmp_path, data_asked(), MADE) as leading:

@@ -18,7 +18,7 @@ from jupiterd.daemon import written_word
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.status_document import status_document
 from jupiterd.daemon.written_word import WrittenWord
-from jupiterd.errors import JupiterError, UsageError
+from jupiterd.errors import JupiterError
 from jupiterd.net.scopes import without_scope_in
 from jupiterd.ports import Address
 from tests.unit.daemon.two_nodes import address_of, found, lead, serving, unite, until
@@ -88,7 +88,7 @@ async def test_what_is_not_so_is_seen_in_status_for_the_node_and_for_the_whole(
 ) -> None:
     async with one_and_two(tmp_path) as (one, two):
         lines = {"memory_gb": 3}
-        write(one, Entry(name="two", memory_gb=900_000, lines=lines), sync_every=5)
+        write(one, Entry(name="two", memory_gb=900_000, ssh_user="me", lines=lines))
         line = f"two has memory_gb {two.hardware.ram_bytes / (1 << 30):.1f}, and c.yaml:3 says"
         document = status_document(one)
         rows = {node["name"]: node["contradictions"] for node in document["nodes"]}
@@ -157,11 +157,11 @@ async def test_a_run_is_on_the_engine_of_the_file_unless_one_is_named(
 ) -> None:
     async with serving(tmp_path, "one") as one:
         write(one, backend="mlx")
-        assert one.written.with_engine(verb, {"size": "1m"}) == {"size": "1m", "engine": "mlx"}
-        assert one.written.with_engine(verb, {"engine": "auto"}) == {"engine": "auto"}
-        assert one.written.with_engine("cycle.stop", {}) == {}
+        assert one.written.added_to(verb, {"size": "1m"}) == {"size": "1m", "engine": "mlx"}
+        assert one.written.added_to(verb, {"engine": "auto"}) == {"engine": "auto"}
+        assert one.written.added_to("cycle.stop", {}) == {}
         write(one)
-        assert one.written.with_engine(verb, {}) == {}
+        assert one.written.added_to(verb, {}) == {}
 
 
 async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(
@@ -182,13 +182,15 @@ async def test_the_command_that_a_person_gives_takes_the_engine_of_the_file(
 
 
 @pytest.mark.parametrize("backend", ["islands", "mpi"])
-async def test_islands_are_refused_when_a_run_is_asked_for_and_not_before(
+async def test_a_file_may_want_islands_and_say_how_often_they_exchange(
     tmp_path: Path, backend: str
 ) -> None:
     async with serving(tmp_path, "one") as one:
-        write(one, backend=backend, lines={"backend": 1})
-        await lead(one)
-        for verb in ("cycle.start", "train.start"):
-            with pytest.raises(UsageError, match=r"islands aren't built yet, and c\.yaml:1"):
-                await one.commands.execute(verb, {})
-        assert not one.journal.state.cycles
+        write(one, backend=backend, sync_every=50)
+        added = one.written.added_to("train.start", {"settings": {"seq_len": 64}})
+        assert added == {"settings": {"islands": "on", "sync_every": 50, "seq_len": 64}}
+        said = {"settings": {"islands": "off", "sync_every": 7}}
+        assert one.written.added_to("train.start", said) == said
+        assert one.written.added_to("cycle.start", {}) == {}
+        write(one)
+        assert one.written.added_to("train.start", {}) == {}

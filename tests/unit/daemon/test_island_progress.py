@@ -1,0 +1,73 @@
+"""The progress of islands, as that of the one run that people see."""
+
+from typing import Any
+
+import pytest
+
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.work_events import Advanced
+from jupiterd.ids import CycleId
+
+RUN, ONE, OTHER = (CycleId(letter * 16) for letter in "rab")
+OUTER = {
+    "number": 3, "states": {ONE: "training", OTHER: "training"}, "steps": 200, "first_step": 90,
+    "tokens": 9_000, "step_tokens": 100,
+}  # fmt: skip
+
+
+@pytest.fixture
+def board() -> ProgressBoard:
+    board = ProgressBoard()
+    board.begin(RUN, 1, Phase.TRAIN, 0.0)
+    for island, node in ((ONE, "alpha"), (OTHER, "beta")):
+        board.begin(island, 1, Phase.TRAIN, 0.0, part_of=RUN)
+        board.show_gang(island, [{"node": node, "rank": 0}], {})
+    board.note(RUN, {"outer": OUTER})
+    return board
+
+
+def shown(board: ProgressBoard) -> dict[str, Any]:
+    (plain,) = board.to_plain(10.0)
+    return plain
+
+
+def say(board: ProgressBoard, island: CycleId, step: int, loss: float, rate: float) -> None:
+    values = {"loss": loss, "tokens_per_s": rate, "outer_step": 3.0}
+    board.advance(island, "train", Advanced(step, 200, "steps", values), 5.0)
+
+
+def test_people_see_one_run_that_is_as_far_as_the_last_of_its_islands(board: ProgressBoard) -> None:
+    say(board, ONE, 100, 2.0, 300.0)
+    say(board, OTHER, 95, 4.0, 100.0)
+    plain = shown(board)
+    assert (plain["cycle"], plain["done"], plain["total"]) == (RUN, 95, 200)
+    assert plain["values"] == {"loss": 2.5, "tokens_per_s": 400.0, "tokens": 9_500}
+    assert [(seat["node"], seat["island"]) for seat in plain["gang"]] == [("alpha", 1), ("beta", 2)]
+    assert plain["outer"] == {
+        "number": 3,
+        "islands": [
+            {"state": "training", "step": 100, "tokens_per_s": 300.0, "outer_step": 3.0},
+            {"state": "training", "step": 95, "tokens_per_s": 100.0, "outer_step": 3.0},
+        ],
+    }
+
+
+def test_an_island_that_is_away_holds_up_nobody(board: ProgressBoard) -> None:
+    say(board, ONE, 100, 2.0, 300.0)
+    say(board, OTHER, 5, 9.0, 100.0)
+    board.note(RUN, {"outer": OUTER | {"states": {ONE: "training", OTHER: "away"}}})
+    plain = shown(board)
+    assert (plain["done"], plain["values"]["tokens_per_s"]) == (100, 300.0)
+    assert plain["outer"]["islands"][1] == {"state": "away"}
+
+
+def test_before_the_first_step_nothing_is_made_up(board: ProgressBoard) -> None:
+    plain = shown(board)
+    assert (plain["done"], plain["total"], plain["values"]) == (90, 200, {"tokens": 9_000})
+
+
+def test_what_hinders_an_island_is_told(board: ProgressBoard) -> None:
+    board.explain(RUN, "outer step 3: 2 islands")
+    board.explain(OTHER, "beta has gone; trying again")
+    assert shown(board)["detail"] == "outer step 3: 2 islands; beta has gone; trying again"

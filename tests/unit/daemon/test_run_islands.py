@@ -1,0 +1,63 @@
+"""Whether islands train a run, and which: decided when it is asked for."""
+
+from typing import Any, cast
+
+import pytest
+
+from jupiterd.cluster.engines import choose_engine
+from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.layouts import Island
+from jupiterd.cycle.plan import derive
+from jupiterd.cycle.run_settings import RunSettings
+from jupiterd.daemon import asked_machines
+from jupiterd.daemon.asked_machines import Asked
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.run_islands import islands_of_settings, with_gang
+from jupiterd.errors import UsageError
+from jupiterd.ids import NodeId
+from tests.unit.daemon.test_gang_order import A, B, C
+from tests.unit.daemon.test_layouts import MAC, epoch, leading_of, shape
+
+
+def decided(
+    monkeypatch: pytest.MonkeyPatch, islands: str, *facts: Fact, nodes: tuple[NodeId, ...] = (A, B)
+) -> RunSettings:
+    """What is made of `--islands` where A is a Mac, and the others are boxes with torch."""
+    leading: Any = leading_of(*facts, a=MAC)
+    machines = {node: leading.hardware_of(node) for node in nodes}
+    monkeypatch.setattr(asked_machines, "trainers", lambda *_: machines)
+    settings = RunSettings(islands=cast("Any", islands), ranks=7)
+    choice, plan = choose_engine("auto", machines), derive(shape(), 1)
+    asked = Asked(islands=islands)
+    return with_gang(cast("Leading", leading), asked, choice, shape(), plan, settings)
+
+
+def test_islands_that_are_asked_for_have_an_engine_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = decided(monkeypatch, "on", nodes=(A, B, C))
+    assert islands_of_settings(settings) == (
+        Island("mlx", (A,)), Island("torch", (B,)), Island("torch", (C,)),
+    )  # fmt: skip
+    assert settings.ranks == 3
+
+
+@pytest.mark.parametrize("islands", ["auto", "off"])
+def test_what_nobody_has_measured_is_left_to_one_gang(
+    monkeypatch: pytest.MonkeyPatch, islands: str
+) -> None:
+    settings = decided(monkeypatch, islands)
+    assert (islands_of_settings(settings), settings.ranks) == ((), 1)
+
+
+def test_where_islands_are_predicted_to_be_best_they_train(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured = [*epoch(1, (A,), 40_000, "mlx"), *epoch(2, (B,), 40_000)]
+    settings = decided(monkeypatch, "auto", *measured)
+    assert islands_of_settings(settings) == (Island("mlx", (A,)), Island("torch", (B,)))
+    assert settings.batch_sequences == 32, "as one gang would have had it"
+    assert not islands_of_settings(decided(monkeypatch, "off", *measured))
+
+
+def test_one_machine_makes_no_islands(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="need two machines that could train, and there is 1"):
+        decided(monkeypatch, "on", nodes=(B,))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import RoundCommitted
+from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.progress_tree import Leaf
 from jupiterd.ids import CycleId, NodeId
 
@@ -18,8 +19,12 @@ SCHEMA = "jupiter/v1"
 
 
 def branches_document(node: "Node") -> dict[str, Any]:
-    """Return the leaves of all cycles, the newest cycle and its canonical leaf first."""
-    cycles = node.journal.state.cycles
+    """Return the leaves of all cycles, the newest cycle and its canonical leaf first.
+
+    Those of islands are parts of their run, and nobody's choice.
+    """
+    everything = node.journal.state.cycles.items()
+    cycles = {cycle: state for cycle, state in everything if is_whole(state)}
     ordered = sorted(cycles, key=lambda cycle: (cycles[cycle].start_order, cycle), reverse=True)
     return {
         "schema": SCHEMA,

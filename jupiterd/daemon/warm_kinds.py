@@ -6,6 +6,7 @@ Owns that choice. Doesn't know how workers are kept warm (`gang`).
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import EpochOpened
 from jupiterd.daemon.launch import TRAINING_ROLES
 from jupiterd.gang.environment import worker_environment
@@ -24,13 +25,15 @@ def wanted_kinds(node: "Node") -> Mapping[str, Mapping[str, str]]:
             continue
         for opened in cycle.open_epochs:
             engine, _, _ = opened.engine.partition("/")
-            if engine in node.hardware.engines and _may_join(node, opened):
+            if engine in node.hardware.engines and _may_join(node, cycle, opened):
                 wanted[engine] = _environment(node, opened, engine)
     return wanted
 
 
-def _may_join(node: "Node", opened: EpochOpened) -> bool:
+def _may_join(node: "Node", cycle: CycleState, opened: EpochOpened) -> bool:
     own = node.identity.node_id
+    if cycle.training is not None and cycle.training.nodes:
+        return own in cycle.training.nodes
     assigned = node.journal.state.roles.get(own)
     return own in opened.gang or (assigned is not None and assigned.role in TRAINING_ROLES)
 

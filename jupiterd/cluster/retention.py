@@ -33,6 +33,9 @@ _NAME = re.compile(r"[0-9a-f]{64}")
 KEPT_OF_A_LINE = 3
 KEPT_EVERY = 10
 
+TRAINING = "train"
+"""The phase whose work draws the weights that all islands of a run begin with."""
+
 WAYS_KEPT = 16
 """Outer steps whose ways are kept, from the end of the line on."""
 
@@ -54,6 +57,8 @@ def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
     gone: set[ArtifactId] = set()
     needed: set[ArtifactId] = set()
     for cycle in cycles:
+        has_ended = cycle.failed is not None or cycle.rounds_committed > 0
+        (gone if has_ended else needed).update(_drawn_weights(cycle))
         for number, steps in _outer_rounds(cycle).items():
             is_over = cycle.failed is not None or cycle.rounds_committed >= number
             last = max(step.number for step in cycle.outer_line(number).values())
@@ -61,6 +66,13 @@ def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
                 kept = not is_over and step.number > last - WAYS_KEPT
                 (needed if kept else gone).update(step.ways)
     return frozenset(gone - needed)
+
+
+def _drawn_weights(run: CycleState) -> Iterator[ArtifactId]:
+    """Yield what a run's islands began with; another run may have drawn the same."""
+    for fact in run.completed.values() if run.training is not None else ():
+        if fact.phase == TRAINING:
+            yield from fact.outputs.values()
 
 
 def _outer_rounds(cycle: CycleState) -> dict[int, list[OuterStepTaken]]:

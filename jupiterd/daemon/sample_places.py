@@ -14,6 +14,7 @@ from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cluster.old_rounds import Passing
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
+from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -65,7 +66,8 @@ def outputs_of(state: State) -> list[Output]:
 def _of_run(run: CycleState, names: Mapping[NodeId, str]) -> Iterator[Output]:
     if run.begun is None:
         return
-    done = sorted(work_that_counts(run.completed.values()), key=_newest_first)
+    of_text = (fact for fact in run.completed.values() if fact.phase != Phase.TRAIN)
+    done = sorted(work_that_counts(of_text), key=_newest_first)
     passing = Passing(run)
     for fact in done:
         going = passing.names(fact)

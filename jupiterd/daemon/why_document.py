@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import CheckpointCommitted, CycleStarted
+from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.state import State
 from jupiterd.cycle.lineage import MAX_DEPTH
 from jupiterd.cycle.phases import item_id
@@ -218,6 +219,7 @@ def _generators(state: State) -> Mapping[str, Plain]:
             "step": fact.step,
         }
         for run in state.cycles.values()
+        if is_whole(run)
         for fact in run.line()
         if isinstance(fact, CheckpointCommitted)
     }

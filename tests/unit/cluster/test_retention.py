@@ -23,6 +23,7 @@ from tests.unit.cluster.building import (
     parked,
     pinned,
     round_over,
+    training,
     work_done,
 )
 
@@ -125,6 +126,11 @@ def test_the_ways_of_old_outer_steps_may_go() -> None:
 def test_of_a_run_that_is_over_no_way_is_kept_and_of_one_that_was_stopped_the_last_ones() -> None:
     last = [replace(checkpoint("k", is_final=True)), round_over("k")]
     assert old_ways([run_of(*outer_line(3), *last)]) == {"w1", "w2", "w3"}
+    drawn = replace(work_done("r1/train/0"), phase="train", outputs={"weights": ArtifactId("d")})
+    begun = [training(), drawn, *outer_line(1)]
+    assert old_ways([run_of(*begun)]) == frozenset()
+    assert old_ways([run_of(*begun, *last)]) == {"w1", "d"}
+    assert old_ways([run_of(*begun, *last), run_of(*begun)]) == frozenset()
     failed = CycleFailed(CYCLE, "work-failed", "all islands have failed", "")
     assert old_ways([run_of(*outer_line(3), failed)]) == {"w1", "w2", "w3"}
     assert old_ways([run_of(*outer_line(3), commanded("stopped", 1))]) == frozenset()

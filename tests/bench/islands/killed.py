@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 
 from jupiterd.cluster.facts import OuterStepTaken
@@ -43,8 +44,10 @@ async def print_killed(shape: ModelShape, every: int) -> None:
         line = on.recorded(asked).outer_line()
         said = on.heard()
         done = said.pop(struck.name)
-        reached = on.islands(asked)[struck.name]
-        _print_kept([*line][: len(before)] == before, said, line.values(), reached, done)
+        islands = on.islands(asked)
+        dead = islands.pop(struck.name)
+        is_kept = [*line][: len(before)] == before
+        _print_kept(is_kept, said, line.values(), islands, dead, done)
         _print_wait([*line.values()], said, at_s)
 
 
@@ -74,19 +77,21 @@ def _print_kept(
     is_kept: bool,
     said: Mapping[str, Heard],
     line: Collection[OuterStepTaken],
-    island: str,
-    dead: Heard,
+    islands: Mapping[str, str],
+    dead: str,
+    of_dead: Heard,
 ) -> None:
     """Print what is left of what was trained before the kill, and what follows."""
     lost = sum(_repeated(each) for each in said.values())
-    with_it = [taken.number for taken in line if island in taken.islands]
+    lost += sum(_left_out(each, line) for each in islands.values())
+    with_it = [taken.number for taken in line if dead in taken.islands]
     last = list(line)[-1]
     equal, of = equal_digests([*said.values()])
     began = next(taken.first_step for taken in line if taken.number == with_it[-1])
     print(
         f"kill one of three: {len(with_it)} rounds with it, {last.number - len(with_it)} without; "
         f"the others lose {lost} steps {verdict(is_kept and not lost)} (goal 0), it loses "
-        f"{dead.steps[-1][0] - began} of its round; {last.first_step} steps, "
+        f"{of_dead.steps[-1][0] - began} of its round; {last.first_step} steps, "
         f"{last.total_tokens:,} tokens in the end; weights equal after {equal} of {of} outer steps "
         f"{verdict(equal == of > 0)}"
     )
@@ -96,6 +101,12 @@ def _repeated(island: Heard) -> int:
     """Return how many steps were trained more than once."""
     steps = [step for step, _ in island.steps]
     return len(steps) - len({*steps})
+
+
+def _left_out(island: str, line: Collection[OuterStepTaken]) -> int:
+    """Return how many steps were for nothing: the round was closed before they were done."""
+    rounds = pairwise(line)
+    return sum(taken.steps for taken, ended in rounds if island not in ended.islands)
 
 
 def _print_wait(line: Sequence[OuterStepTaken], said: Mapping[str, Heard], at_s: float) -> None:

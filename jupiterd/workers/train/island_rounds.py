@@ -82,7 +82,7 @@ class IslandRounds:
         self._saved_step = -1
         self._is_save_due = False
         """Since the end of the round."""
-        self._saved_number = self._number
+        self._saved_number = max(0, self._number)
 
     def run(self, step: int, tokens: int) -> None:
         """Train until the run is over or a rank is told to stop.
@@ -251,7 +251,7 @@ class IslandRounds:
         self.step, self._last = done.step, done
         self._loop.step_done(done)
         is_due = done.step % self._plan.checkpoint_every_steps == 0
-        if is_due and self._engine.rank == 0 and self.can_be_kept:
+        if is_due and self._engine.rank == 0:
             self._save_in_time()
 
     def _save_in_time(self) -> None:

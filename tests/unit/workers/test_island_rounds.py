@@ -27,6 +27,7 @@ from jupiterd.frames import (
     OuterStepWanted,
     Progressed,
     StateKept,
+    TaskFailed,
     TaskFinished,
     WayWritten,
 )
@@ -72,12 +73,15 @@ class Island:
     def _run(self, task: link.Task) -> None:
         try:
             self.finished = torch_rank.run(task)
+            task.send(self.finished)
         except JupiterError as error:
             self.error = error
+            task.send(TaskFailed(error.code, error.message, error.hint))
 
     def ended(self) -> "Island":
         self._thread.join(WAIT_S)
         assert not self._thread.is_alive()
+        self.leader.wait_for(self.rank, TaskFailed if self.error else TaskFinished)
         return self
 
     def way(self, number: int) -> bytes:
@@ -127,7 +131,6 @@ def test_islands_of_unlike_batches_end_every_round_with_the_same_weights(
         assert [way.after for way in ways] == [f"step {n}" for n in range(ROUNDS)]
         assert {way.tokens for way in ways} == {EVERY * batch * SEQ_LEN}
         assert all(0 < way.norm < 10 and way.elapsed_s > 0 for way in ways)
-        leader.wait_for(island.rank, CheckpointWritten, 3)
         last = island.rank.said(CheckpointWritten)[-1]
         assert (last.step, last.tokens) == (STEPS, STEPS * batch * SEQ_LEN)
         assert island.finished is not None
@@ -211,9 +214,11 @@ def test_another_island_begins_where_the_round_of_the_one_began_and_waits_for_it
     again.batches = {"c": 4}
     start = {"checkpoint": str(islands["b"].checkpoint(6))}
     island = Island(again, "c", inputs | start)
-    again.wait_for(island.rank, OuterStepWanted)
+    again.wait_for(island.rank, Progressed)
     again.close_round()
     assert island.ended().error is None
+    first = island.rank.said(Progressed)[0]
+    assert (first.done, first.values["waiting"]) == (EVERY, 1.0), "where that round began"
     assert [way.after for way in island.ways] == ["step 2", "step 3"]
     assert island.finished is not None
     assert island.finished.counts == {
@@ -238,6 +243,18 @@ def test_a_way_that_does_not_count_costs_its_island_the_round_and_nothing_else(
     ]
     assert not np.array_equal(*residuals[0])
     assert np.array_equal(*residuals[1]), "of the way that was dropped, nothing is left"
+
+
+def test_after_every_fourth_outer_step_without_a_checkpoint_there_is_one(
+    inputs: dict[str, str], tmp_path: Path
+):
+    rarely = plan(steps=12, checkpoint_every_steps=5)
+    leader = OuterLeader(tmp_path, rarely, {"a": 2}, 1)
+    island = Island(leader, "a", inputs).ended()
+    made = [told.step for told in island.rank.said(CheckpointWritten)]
+    assert made == [4, 5, 9, 10, 12]
+    orders = [load_state(island.checkpoint(step)).outer or {} for step in made]
+    assert [order["number"] for order in orders] == made
 
 
 def test_a_round_that_the_others_have_ended_is_left_at_once(inputs: dict[str, str], tmp_path: Path):
@@ -268,7 +285,6 @@ def test_a_rank_that_is_told_to_stop_while_it_waits_keeps_its_round(
     finished = island.ended().finished
     assert finished is not None
     assert (finished.summary["stopped"], finished.summary["step"]) == (True, EVERY)
-    leader.wait_for(island.rank, CheckpointWritten)
     (made,) = island.rank.said(CheckpointWritten)
     start = {"checkpoint": str(island.rank.folder / made.path)}
     again = Island(leader, "b", inputs | start)
@@ -281,7 +297,8 @@ def test_a_rank_that_is_told_to_stop_while_it_waits_keeps_its_round(
 def test_before_all_have_met_after_the_last_step_nothing_is_kept_that_would_look_final(
     inputs: dict[str, str], tmp_path: Path
 ):
-    leader = OuterLeader(tmp_path, plan(steps=EVERY), {"a": 2, "b": 3}, EVERY)
+    short = plan(steps=EVERY, checkpoint_every_steps=EVERY // 2)
+    leader = OuterLeader(tmp_path, short, {"a": 2, "b": 3}, EVERY)
     island = Island(leader, "b", inputs)
     leader.wait_for(island.rank, WayWritten)
     island.rank.tell(KeepState(0))
@@ -291,7 +308,7 @@ def test_before_all_have_met_after_the_last_step_nothing_is_kept_that_would_look
     assert finished is not None
     assert finished.summary["stopped"] is True
     assert island.rank.said(StateKept) == [StateKept()]
-    assert not island.rank.said(CheckpointWritten)
+    assert [made.step for made in island.rank.said(CheckpointWritten)] == [EVERY // 2]
 
 
 @pytest.mark.parametrize(("at_step", "tokens"), [(6, SEQ_LEN), (8, EVERY * SEQ_LEN)])

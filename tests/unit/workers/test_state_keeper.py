@@ -28,6 +28,16 @@ def test_nothing_is_kept_that_others_have_already() -> None:
     assert keeper.keep(11) == StateKept()
 
 
+def test_what_replaces_the_weights_is_kept_whole_under_its_own_step() -> None:
+    keeper = StateKeeper(10, write)
+    with keeper.jumping(40):
+        pass
+    assert keeper.keep(12).step == 40
+    with suppress(MemoryError), keeper.jumping(80):
+        raise MemoryError
+    assert keeper.keep(12) == StateKept()
+
+
 def test_an_update_that_failed_half_way_leaves_nothing_to_keep() -> None:
     keeper = StateKeeper(0, write)
     with keeper.updating():

@@ -53,7 +53,8 @@ class Shown:
     started: frozenset[PhaseKey] = frozenset()
     ended: frozenset[PhaseKey] = frozenset()
     verdicts: frozenset[int] = frozenset()
-    last_event: int = -1
+    events: frozenset[int] = frozenset()
+    """Two islands' epochs may be told of in another order than that of their numbers."""
     is_waiting: bool = False
     running_s: float = float("-inf")
     """When the last line of a running phase was printed."""
@@ -148,9 +149,9 @@ def _waiting(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
 
 def _events(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
     for event in cycle.get("events", []):
-        if event["seq"] > shown.last_event:
+        if event["seq"] not in shown.events:
             lines.append(Line(plain(event["text"])))
-            shown = replace(shown, last_event=event["seq"])
+            shown = replace(shown, events=shown.events | {event["seq"]})
     return shown
 
 

@@ -267,7 +267,7 @@ def _has_passed(cycle: CycleState, number: int, phase: Phase) -> bool:
 
 
 def _events(cycle: CycleState, islands: Islands) -> list[dict[str, Any]]:
-    """Return what happened to gangs and lines, in words; `seq` only ever grows."""
+    """Return what happened to gangs and lines, in words; each has a `seq` of its own."""
     events = _events_of(cycle)
     for state, started in islands:
         whose = f"island {number_of(started)}, "

@@ -106,6 +106,15 @@ def test_events_and_verdicts_are_shown_once():
     assert next_lines(shown, document, 99.0)[1] == []
 
 
+def test_an_event_with_an_earlier_number_is_shown_when_it_is_told():
+    later = {"seq": 4000, "text": "island 2, epoch 4"}
+    earlier = {"seq": 3000, "text": "island 1, epoch 3"}
+    shown, lines = next_lines(Shown(), cycle(phases=[], events=[later]), 0.0)
+    assert [line.text for line in lines] == ["island 2, epoch 4"]
+    _, lines = next_lines(shown, cycle(phases=[], events=[earlier, later]), 1.0)
+    assert [line.text for line in lines] == ["island 1, epoch 3"]
+
+
 def test_a_missing_leader_is_mentioned_once_each_time():
     shown, lines = next_lines(Shown(), cycle("waiting", phases=[], events=[]), 0.0)
     assert "nobody leads" in lines[0].text

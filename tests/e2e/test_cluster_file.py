@@ -57,7 +57,9 @@ def role_of_two(view: Document) -> tuple[str, str]:
 async def test_daemons_that_multicast_does_not_unite_meet_at_the_hosts_of_a_file(
     tmp_path: Path,
 ) -> None:
-    file = tmp_path / "attic.yaml"
+    file, letters = tmp_path / "attic.yaml", tmp_path / "letters"
+    letters.mkdir()
+    (letters / "one.txt").write_text("the queen walks over green hills")
     with own_network() as prefix:
         one = Daemon(tmp_path, "one", prefix)
         async with running([one]) as alone:
@@ -79,11 +81,20 @@ async def test_daemons_that_multicast_does_not_unite_meet_at_the_hosts_of_a_file
                 view = await seen(cluster, one, lambda _: True)
                 assert not {"contradiction", "no-effect"} & codes(view), "its own word, no other's"
 
-                start = ("cycle", "start", "--domain", "python")
+                start = (
+                    "train",
+                    "start",
+                    "--data",
+                    str(letters),
+                    "--model",
+                    "1m",
+                    "--nodes",
+                    "one",
+                )
                 status, message, hint = refusal(cluster.ctl(*start, daemon=two))
                 assert status == ExitCode.USAGE
-                assert message == f"islands aren't built yet, and {file}:1 asks for them"
-                assert "--engine" in hint
+                assert message == "islands need two machines that could train, and there is 1"
+                assert "--islands off" in hint
 
                 one.kill()
                 await seen(cluster, two, lambda view: role_of_two(view) == ("generator", WRITTEN))

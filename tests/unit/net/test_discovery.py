@@ -161,7 +161,8 @@ async def test_a_machine_that_gets_multicast_later_is_heard_then(
         await discovery.start(40010)
     monkeypatch.setattr(discovery, "_choice", lambda: ["127.0.0.1"])
     monkeypatch.setattr(discovery, "_local_addresses", lambda: ["127.0.0.1"])
-    monkeypatch.setattr(discovery._watch, "has_changed", lambda: True)
+    changes = iter([True])  # it gets multicast once; asking anew each second would hear nobody
+    monkeypatch.setattr(discovery._watch, "has_changed", lambda: next(changes, False))
     await other.start(40009)
     async with asyncio.timeout(10):
         assert await first(discovery.sightings(), 40009)

@@ -124,8 +124,8 @@ M islands; a wire carries B bytes/s at a round trip of r.
   measurements differ by more than 20 %, their ratio corrects the next ones
   (`jupiterd/cluster/prediction_error.py`; pairs aren't kept yet).
 
-Shares are those of all machines' speeds added up. A training run takes the
-best one by itself where all was measured (`--islands auto`); the rounds of a cycle train on one gang.
+Shares are those of all machines' speeds added up. A training run takes the best
+one by itself where all was measured (`--islands auto`); the rounds of a cycle train on one gang.
 """
 
 

@@ -110,7 +110,7 @@ def next_order(
     """
     if not closing.counted or not {*closing.counted} <= last.positions.keys():
         raise Bug(f"the ways of {closing.counted} can't close a round of {sorted(last.positions)}")
-    rate, momentum = _settings(training, len(last.batches), last.steps)
+    rate, momentum = rate_and_momentum(training.outer, len(last.batches), last.steps)
     came_back = [
         each for name, ranges in last.positions.items() if name not in closing.counted
         for each in ranges
@@ -130,9 +130,12 @@ def next_order(
     return _with_round(merged, training, _measured(members, last.batches), every_steps)
 
 
-def _settings(training: Training, islands: int, steps: int) -> tuple[float, float]:
-    """Return rate and momentum after a round of so many islands and steps."""
-    if training.outer == AVERAGE:
+def rate_and_momentum(outer: str, islands: int, steps: int) -> tuple[float, float]:
+    """Return how the outer step after a round of so many islands and steps is taken.
+
+    outer: `nesterov` or `average`
+    """
+    if outer == AVERAGE:
         return 1.0, 0.0
     is_careful = islands <= FEW_ISLANDS or steps < SHORT_ROUND_STEPS
     return (CAREFUL_RATE if is_careful else RATE), MOMENTUM

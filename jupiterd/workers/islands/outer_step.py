@@ -16,29 +16,13 @@ import numpy as np
 from jupiterd.workers.islands.flat import Vector, chunks_of
 from jupiterd.workers.islands.packing import Packed
 
-FEW_ISLANDS = 2
-SHORT_ROUND = 50
-"""Steps."""
-
 
 @dataclass(frozen=True)
 class OuterSettings:
-    """How the step is taken; the same on every island."""
+    """How the step is taken; the same on every island, as `cycle.outer_orders` has decided."""
 
-    rate: float = 0.7
-    momentum: float = 0.9
-
-    @classmethod
-    def usual(cls, islands: int, every_steps: int) -> "OuterSettings":
-        """Return what suits so many islands that exchange after so many steps.
-
-        Few islands, or short rounds, overshoot at the full rate (DiLoCo's scaling laws,
-        2503.09799, have the best rate grow with both).
-        """
-        return cls(rate=0.5 if islands <= FEW_ISLANDS or every_steps < SHORT_ROUND else 0.7)
-
-
-AVERAGE = OuterSettings(rate=1.0, momentum=0.0)
+    rate: float
+    momentum: float
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ from pathlib import Path
 from statistics import mean
 
 from jupiterd.cycle.architectures import parameter_count
+from jupiterd.cycle.outer_orders import rate_and_momentum
 from jupiterd.cycle.plan import ModelShape
 from jupiterd.gang.environment import worker_environment
-from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings
+from jupiterd.workers.islands.outer_step import OuterSettings
 from tests.bench.figure import machine
 from tests.bench.islands.contestants import EngineName, Outer, Race, Result, apart, synchronous
 from tests.bench.islands.killed import print_killed
@@ -35,9 +36,15 @@ MIXED: list[EngineName] = ["mlx", "torch", "torch", "torch"]
 SAME_STEPS = 50
 ROUNDS = 1000
 TOLERANCE = 1e-4
+NESTEROV, AVERAGE = OuterSettings(0.7, 0.9), OuterSettings(1.0, 0.0)
 CALM_RATE = 1e-4
 """At the size's own rate a last bit grows to hundredths of a nat in 50 steps, whoever trains: MLX
 alone and torch alone differ by 3e-2 then, on the same batches."""
+
+
+def nesterov_of(islands: int, every: int) -> OuterSettings:
+    """Return what a leader decides for so many islands that exchange after so many steps."""
+    return OuterSettings(*rate_and_momentum("nesterov", islands, every))
 
 
 def shape_of(size: str) -> ModelShape:
@@ -51,14 +58,14 @@ def shape_of(size: str) -> ModelShape:
 
 def losses(race: Race, every: int) -> dict[str, float]:
     """Return bits per byte of every contestant."""
-    nesterov = Outer(every, OuterSettings.usual(ISLANDS, every))
+    nesterov = Outer(every, nesterov_of(ISLANDS, every))
     contestants = {
         "one island alone": lambda: synchronous(race, 1),
         f"{ISLANDS} in each step together": lambda: synchronous(race, ISLANDS),
         "islands, 1 MLX and 3 torch": lambda: _told(apart(race, MIXED, nesterov)),
         "islands, plain average": lambda: _told(apart(race, MIXED, Outer(every, AVERAGE))),
         "one island with the outer step": lambda: _told(
-            apart(race, ["torch"], Outer(every, OuterSettings()))
+            apart(race, ["torch"], Outer(every, NESTEROV))
         ),
     }
     found: dict[str, float] = {}
@@ -114,7 +121,7 @@ def print_sameness(text: Text, shape: ModelShape) -> None:
 def print_hashes(text: Text, shape: ModelShape, rounds: int) -> None:
     """Compare weights and momentum of MLX and torch islands after many rounds of one step."""
     race = Race(shape, text, rounds, 1, 1)
-    result = apart(race, ["mlx", "torch"], Outer(1, OuterSettings.usual(2, 1)))
+    result = apart(race, ["mlx", "torch"], Outer(1, nesterov_of(2, 1)))
     told = f"{result.equal_rounds} of {result.rounds} rounds"
     reached = _verdict(result.equal_rounds == result.rounds)
     print(f"hashes: equal on an MLX and a torch island after {told} {reached}")

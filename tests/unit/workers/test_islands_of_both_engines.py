@@ -17,7 +17,7 @@ from jupiterd.frames import (
     WayWritten,
 )
 from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.islands.outer_step import AVERAGE
+from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.train.batches import Batches
 from tests.unit.workers.gangs import HOST, Gangs, meeting_of
 from tests.unit.workers.outer_leader import OuterLeader, Rank, digests
@@ -91,7 +91,9 @@ def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_doe
     pytest.importorskip("mlx.core")
     rounds = plan(50)
     both = {"m": BATCH, "t": BATCH}
-    leader = OuterLeader(tmp_path, rounds, both, 1, AVERAGE, kind="fp32", same_batches=True)
+    leader = OuterLeader(
+        tmp_path, rounds, both, 1, OuterSettings(1.0, 0.0), kind="fp32", same_batches=True
+    )
     processes = Processes(gangs, leader, tmp_path)
     processes.begin("m", "mlx")
     processes.begin("t", "torch")

@@ -7,13 +7,15 @@ import pytest
 
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.islands.island import Island
-from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings
+from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.islands.packing import Kind
 from jupiterd.workers.train.batches import Batches
 from tests.unit.workers.tiny_engine import BATCH, tiny_engine, tiny_plan
 from tests.unit.workers.tiny_run import make_inputs
 
 RATE = 1e-2
+
+NESTEROV, AVERAGE = OuterSettings(0.7, 0.9), OuterSettings(1.0, 0.0)
 
 
 class Two:
@@ -40,7 +42,7 @@ class Two:
 def test_after_each_round_all_have_the_same_weights_and_keep_their_moments(
     kind: Kind, tmp_path: Path
 ):
-    two = Two(tmp_path, OuterSettings(), kind)
+    two = Two(tmp_path, NESTEROV, kind)
     for step in range(6):
         two.train(step)
         before = [engine.moments() for engine in two.engines]
@@ -67,7 +69,7 @@ def test_weights_in_bf16_lose_nothing_to_rounding_when_islands_meet(tmp_path: Pa
     engine = tiny_engine(plan)
     island = Island(engine, "fp32")
     engine.step(list(Batches(shards, "s", BATCH, 2).at(0)), RATE)
-    island.take(island.merged([island.packed(island.way())], [1], OuterSettings()))
+    island.take(island.merged([island.packed(island.way())], [1], NESTEROV))
     wanted = island.layout.tensors(island.state.weights)
     for name, rounded in engine.weights().items():
         exact = engine.exact_weights()[name]

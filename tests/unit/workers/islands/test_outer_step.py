@@ -5,17 +5,18 @@ import pytest
 import torch
 
 from jupiterd.workers.islands.flat import Layout
-from jupiterd.workers.islands.outer_step import AVERAGE, OuterSettings, OuterState
+from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
 from jupiterd.workers.islands.packing import Whole
 
 SIZE = 1000
+NESTEROV, AVERAGE = OuterSettings(0.7, 0.9), OuterSettings(1.0, 0.0)
 
 
 def drawn(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=SIZE).astype(np.float32)
 
 
-@pytest.mark.parametrize("settings", [OuterSettings(), OuterSettings(0.5, 0.8)])
+@pytest.mark.parametrize("settings", [NESTEROV, OuterSettings(0.5, 0.8)])
 def test_it_is_the_step_of_sgd_with_nesterovs_momentum(settings):
     state = OuterState.at(drawn(0))
     theirs = torch.from_numpy(drawn(0)).requires_grad_()
@@ -42,7 +43,7 @@ def test_an_island_weighs_as_much_as_it_has_trained():
 
 def test_without_a_way_nothing_changes():
     state = OuterState(drawn(0), drawn(1))
-    assert state.after([], [], OuterSettings()) is state
+    assert state.after([], [], NESTEROV) is state
 
 
 def test_weights_become_one_vector_and_are_the_same_again():

@@ -69,7 +69,7 @@ class CycleState:
         self._closed: Register[int, EpochClosed] = Register(greatest_wins=True)
         self._verdicts: Register[tuple[int, str], VerdictReached] = Register(greatest_wins=False)
         self._outer_steps: Register[str, OuterStepTaken] = Register(greatest_wins=False)
-        self._outer_lines: dict[int, Mapping[str, OuterStepTaken]] = {}
+        self._outer_lines: dict[tuple[int, str], Mapping[str, OuterStepTaken]] = {}
         """Those that were asked for since they last grew."""
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
@@ -120,7 +120,7 @@ class CycleState:
                 self._verdicts.offer((fact.round, fact.candidate), fact, order)
             case OuterStepTaken():
                 if self._outer_steps.offer(fact_hash(fact), fact, order):
-                    self._outer_lines.pop(fact.round, None)
+                    self._outer_lines.pop((fact.round, fact.start), None)
             case _:
                 assert_never(fact)
 
@@ -197,6 +197,12 @@ class CycleState:
         return command.edit if command else 0
 
     @property
+    def wanted_reason(self) -> str:
+        """Why that command was given; empty where there was none."""
+        command = self._wanted.facts.get(ONLY)
+        return command.reason if command else ""
+
+    @property
     def failed(self) -> CycleFailed | None:
         """Why it can't go on by itself, or None."""
         return self._failed.facts.get(ONLY)
@@ -250,12 +256,16 @@ class CycleState:
         return sum(judged != candidate for _, judged in self._verdicts.facts)
 
     def outer_line(self, round_number: int = 1) -> Mapping[str, OuterStepTaken]:
-        """Return a round's outer steps that count, by their hashes, from the first to the last."""
-        if round_number not in self._outer_lines:
+        """Return a round's outer steps that count, by their hashes, from the first to the last.
+
+        They begin with what the canonical line has before that round.
+        """
+        wanted = (round_number, self.start_of(round_number))
+        if wanted not in self._outer_lines:
             taken = self._outer_steps.facts.items()
-            of_round = {key: fact for key, fact in taken if fact.round == round_number}
-            self._outer_lines[round_number] = outer_line(of_round)
-        return self._outer_lines[round_number]
+            of_round = {key: fact for key, fact in taken if (fact.round, fact.start) == wanted}
+            self._outer_lines[wanted] = outer_line(of_round)
+        return self._outer_lines[wanted]
 
     def outer_steps(self) -> Iterator[OuterStepTaken]:
         """Yield every outer step that was ever taken, on whatever line."""
@@ -348,6 +358,11 @@ class CycleState:
             if isinstance(fact, CheckpointCommitted) and fact.round == round_number
         )
         return next((fact for fact in found if fact.artifact not in without), None)
+
+    def start_of(self, round_number: int) -> str:
+        """Return the checkpoint that a round begins with: the last before it; empty for none."""
+        before = self.last_checkpoint(round_number - 1) if round_number > 1 else None
+        return "" if before is None else before.artifact
 
     def checkpoint(self, artifact: str) -> CheckpointCommitted | None:
         """Return what is known of a checkpoint, on whatever line; None where nothing is."""

@@ -137,6 +137,8 @@ class CycleStarted:
     """The size preset, so that every leader plans the same training."""
     engine: str = "auto"
     """What people asked for: auto, torch or mlx."""
+    settings: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """Whether islands train its rounds, and how they exchange, see `cycle.run_settings`."""
 
 
 @dataclass(frozen=True)
@@ -339,6 +341,8 @@ class OuterStepTaken:
     """Island -> why its way doesn't count."""
     round: int = 1
     """Of a cycle; each begins anew."""
+    start: str = ""
+    """Artifact id of the checkpoint that a cycle's round begins with, or empty."""
 
 
 @dataclass(frozen=True)

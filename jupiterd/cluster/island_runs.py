@@ -1,15 +1,31 @@
-"""Runs that train an island of another run: parts of it, which people don't see by themselves.
+"""Runs that train an island of another run or of a cycle: parts of it, not seen by themselves.
 
-Owns which are whose. Doesn't know what islands do.
+Owns which are whose, and which of them count: a round's islands begin with what the cycle's line
+has before that round. Doesn't know what islands do.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from jupiterd.cluster.cycle_state import STOPPED, CycleState
+from blake3 import blake3
+
+from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.facts import CycleFailed, CycleStateSet, TrainingStarted
 from jupiterd.ids import CycleId
 
 Cycles = Mapping[CycleId, CycleState]
+Pair = tuple[CycleState, TrainingStarted]
+
+TOO_SLOW = "it takes more than four times as long as the fastest"
+"""Why an island is let go for good."""
+
+
+def island_id(run: str, round_number: int, start: str, which: int | str) -> CycleId:
+    """Return the id of an island; groups that begin the same round apart have the same ones.
+
+    which: its number, or the machine that came
+    """
+    told = f"{run}/{round_number}/{start}/{which}"
+    return CycleId(blake3(told.encode()).hexdigest()[:16])
 
 
 def parent_of(cycle: CycleState) -> CycleId:
@@ -22,14 +38,61 @@ def is_whole(cycle: CycleState) -> bool:
     return not parent_of(cycle)
 
 
-def islands_of(cycles: Cycles, run: CycleId) -> list[tuple[CycleState, TrainingStarted]]:
-    """Return the islands of a run, in the order of their numbers."""
+def islands_of(cycles: Cycles, run: CycleId) -> list[Pair]:
+    """Return all islands of a run, or of all rounds of a cycle, in the order of their numbers."""
     found = [
         (cycle, cycle.training)
         for cycle in cycles.values()
         if cycle.training is not None and cycle.training.parent == run
     ]
     return sorted(found, key=lambda pair: (number_of(pair[1]), pair[1].cycle))
+
+
+def islands_in(cycles: Cycles, run: CycleId, round_number: int) -> list[Pair]:
+    """Return the islands of a round that count, in the order of their numbers."""
+    start = cycles[run].start_of(round_number)
+    return [pair for pair in islands_of(cycles, run) if _place(pair[1]) == (round_number, start)]
+
+
+def counting_islands(cycles: Cycles, run: CycleId) -> list[Pair]:
+    """Return the islands of all rounds that count, in the order of their rounds and numbers."""
+    found = islands_of(cycles, run)
+    rounds = sorted({started.parent_round for _, started in found})
+    starts = {number: cycles[run].start_of(number) for number in rounds}
+    return [pair for each in starts.items() for pair in found if _place(pair[1]) == each]
+
+
+def counts(cycles: Cycles, cycle: CycleState) -> bool:
+    """Say whether a cycle or run counts just now: all do, but for islands of a round that don't.
+
+    These rest: they are of another line, or one gang has taken their round up.
+    """
+    if cycle.training is None or not cycle.training.parent:
+        return True
+    run = cycles.get(CycleId(cycle.training.parent))
+    if run is None:
+        return False
+    number, start = _place(cycle.training)
+    is_next = number <= run.rounds_committed + 1
+    return is_next and start == run.start_of(number) and not _is_of_a_gang(run, number)
+
+
+def is_trained_in(run: CycleState, round_number: int) -> bool:
+    """Say whether a round of a run or a cycle has its last checkpoint."""
+    last = run.last_checkpoint(round_number)
+    return last is not None and last.is_final
+
+
+def _is_of_a_gang(run: CycleState, round_number: int) -> bool:
+    """Say whether a gang has trained a part of a round: islands record its end alone."""
+    last = run.last_checkpoint(round_number)
+    return last is not None and not last.is_final
+
+
+def _place(island: TrainingStarted) -> tuple[int, str]:
+    """Return the round of an island, and the checkpoint that the round begins with."""
+    is_first = island.parent_round == 1
+    return island.parent_round, "" if is_first else str(island.settings.get("start_from") or "")
 
 
 def number_of(island: TrainingStarted) -> int:
@@ -40,8 +103,7 @@ def number_of(island: TrainingStarted) -> int:
 
 def is_trained(cycle: CycleState) -> bool:
     """Say whether an island has recorded its last checkpoint."""
-    last = cycle.last_checkpoint(1)
-    return last is not None and last.is_final
+    return is_trained_in(cycle, 1)
 
 
 def with_islands(cycles: Cycles, fact: CycleStateSet) -> list[CycleStateSet]:
@@ -50,8 +112,20 @@ def with_islands(cycles: Cycles, fact: CycleStateSet) -> list[CycleStateSet]:
 
 
 def stopped_with(cycles: Cycles, run: CycleId, reason: str) -> list[CycleStateSet]:
-    """Return what ends the islands of a run that is over."""
+    """Return what ends the islands of a run that is over, or of all rounds up to now."""
     return _commanded(cycles, run, STOPPED, reason)
+
+
+def stopped_in(cycles: Cycles, run: CycleId, round_number: int, reason: str) -> list[CycleStateSet]:
+    """Return what ends the islands of a round that is trained."""
+    return list(_commands(islands_in(cycles, run, round_number), STOPPED, reason))
+
+
+def going_on_in(cycles: Cycles, run: CycleId, round_number: int) -> list[CycleStateSet]:
+    """Return what lets the islands of a round go on, but for those that were let go for good."""
+    found = islands_in(cycles, run, round_number)
+    kept = [pair for pair in found if pair[0].wanted_reason != TOO_SLOW]
+    return list(_commands(kept, RUNNING, "its round goes on"))
 
 
 def failed_with(cycles: Cycles, fact: CycleFailed) -> list[CycleFailed]:
@@ -65,9 +139,7 @@ def _commanded(cycles: Cycles, run: CycleId, wanted: str, reason: str) -> list[C
     return list(_commands(islands_of(cycles, run), wanted, reason))
 
 
-def _commands(
-    islands: list[tuple[CycleState, TrainingStarted]], wanted: str, reason: str
-) -> Iterator[CycleStateSet]:
+def _commands(islands: Iterable[Pair], wanted: str, reason: str) -> Iterator[CycleStateSet]:
     for cycle, island in islands:
         is_over = cycle.failed is not None or cycle.rounds_committed >= cycle.rounds_wanted
         if not is_over and cycle.wanted != wanted:

@@ -89,7 +89,9 @@ def _audit_lines(each: Row) -> list[str]:
     lines += [f"  {plain(problem)}" for problem in each["problems"]]
     lines += [f"  {line}" for proof in each.get("purged", ()) for line in _purged_lines(proof)]
     if "outer_steps" in each:
-        return [*lines, *_outer_lines(each)]
+        lines += _outer_lines(each)
+        if each["kind"] != "cycle" or not each["checkpoints"]:
+            return lines
     read, made = each["checkpoints_read"], each["checkpoints"]
     return [*lines, f"  {read} of {_counted(made, 'checkpoint')} read on this node"]
 

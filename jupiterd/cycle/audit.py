@@ -11,7 +11,7 @@ begins where the same gang's checkpoint before it ended, or else where the gang 
 of the checkpoint that it had loaded, whatever the ledger names as the parent.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -66,14 +66,22 @@ class RoundAudit:
         return divmod(self.cursor, self.sequences) if self.sequences else (0, self.cursor)
 
 
-def audit(line: Sequence[Committed], trained: Mapping[int, Trained]) -> tuple[RoundAudit, ...]:
-    """Return a judgement of each round of a line, from its root on."""
+def audit(
+    line: Sequence[Committed],
+    trained: Mapping[int, Trained],
+    by_islands: Collection[int] = (),
+) -> tuple[RoundAudit, ...]:
+    """Return a judgement of each round of a line, from its root on.
+
+    by_islands: rounds that are proved by their outer steps (`outer_audit`), and not here
+    """
     rounds = sorted({each.round for each in line})
     audits: list[RoundAudit] = []
     tokens_before = 0
     for number in rounds:
         made = [each for each in line if each.round == number]
-        audits.append(_audit_round(made, trained.get(number), tokens_before))
+        if number not in by_islands:
+            audits.append(_audit_round(made, trained.get(number), tokens_before))
         tokens_before = made[-1].tokens
     return tuple(audits)
 

@@ -24,6 +24,7 @@ class OuterAudit:
     """Those that merged something."""
     cursor: int
     tokens: int
+    """As the line reports them, without those before it."""
     committed: tuple[Range, ...]
     """Positions that were trained on, once each; in their order, none touching another."""
     given_out: tuple[Range, ...]
@@ -42,12 +43,13 @@ def audit_outer_line(line: Sequence[OuterOrder], seq_len: int) -> OuterAudit:
         *_uncovered([*committed, *given_out, *last.left.returned], last.left.cursor),
     ]
     counted = seq_len * _size(committed)
-    if last.total_tokens != counted:
-        problems.append(f"{last.total_tokens} tokens are reported, and {counted} were trained on")
+    reported = last.total_tokens - line[0].total_tokens  # a cycle's rounds count on
+    if reported != counted:
+        problems.append(f"{reported} tokens are reported, and {counted} were trained on")
     return OuterAudit(
         outer_steps=last.number,
         cursor=last.left.cursor,
-        tokens=last.total_tokens,
+        tokens=reported,
         committed=_joined(committed),
         given_out=_joined(given_out),
         returned=last.left.returned,

@@ -92,7 +92,7 @@ def next_step(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[S
         if is_packed and phase in _OF_DATA:
             continue
         if phase is Phase.EVALUATE and view.trained is None:
-            return _train(view), "the round's sequences are packed"
+            return trained_in(view.round, view.completed), "the round's sequences are packed"
         items = items_of(view, domain, shape)
         undone = tuple(item for item in items if item.id not in view.completed)
         if undone:
@@ -118,16 +118,20 @@ def _result(view: RoundView, phase: Phase, number: int = 0, round_number: int = 
     return view.completed[item_id(round_number or view.round, phase, number)]
 
 
-def _train(view: RoundView) -> TrainRound:
-    packed = _result(view, Phase.PACK)
-    names = sorted(name for name in view.completed if name.startswith(_FIRST_COLLECTED))
-    held_out = tuple(view.completed[name].outputs["holdout"] for name in names)
-    return TrainRound(_tokenizer(view), packed.outputs["shards"], held_out)
+def trained_in(round_number: int, completed: Mapping[str, WorkResult]) -> TrainRound:
+    """Return what a round that is packed trains on.
+
+    completed: item id -> result, over all rounds
+    """
+    packed = completed[item_id(round_number, Phase.PACK, 0)]
+    names = sorted(name for name in completed if name.startswith(_FIRST_COLLECTED))
+    held_out = tuple(completed[name].outputs["holdout"] for name in names)
+    return TrainRound(_tokenizer(completed), packed.outputs["shards"], held_out)
 
 
-def _tokenizer(view: RoundView) -> ArtifactId:
+def _tokenizer(completed: Mapping[str, WorkResult]) -> ArtifactId:
     """Return the first round's tokenizer: it never changes, so that students stay comparable."""
-    return _result(view, Phase.PACK, round_number=1).outputs["tokenizer"]
+    return completed[item_id(1, Phase.PACK, 0)].outputs["tokenizer"]
 
 
 def _collect(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
@@ -276,7 +280,7 @@ def _uniting(view: RoundView) -> str:
 def _pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkItem, ...]:
     inputs = {"kept": view.completed[_uniting(view)].outputs["kept"]}
     if view.round > 1:
-        inputs["tokenizer"] = _tokenizer(view)
+        inputs["tokenizer"] = _tokenizer(view.completed)
     params = {
         "vocab_size": shape.vocab_size,
         "seq_len": shape.seq_len,

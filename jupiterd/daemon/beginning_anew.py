@@ -35,6 +35,9 @@ class BeginningAnew:
         self._leading = leading
         self._island = island
         self._run = run
+        training = leading.cycle(island).training
+        self._round = 1 if training is None else training.parent_round
+        """Of the run, or the cycle, of which it is a part."""
         self._looked_at = ""
         """The last outer step that has led to it."""
 
@@ -76,7 +79,7 @@ class BeginningAnew:
 
     @property
     def _line(self) -> Steps:
-        return self._leading.cycle(self._run).outer_line(ROUND)
+        return self._leading.cycle(self._run).outer_line(self._round)
 
     def _seeds(self) -> list[CheckpointCommitted]:
         """Return what there is to begin with, tried or not; nothing that turned out damaged."""

@@ -14,6 +14,7 @@ import grpc
 
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
+from jupiterd.cluster.island_runs import with_islands
 from jupiterd.cluster.state import CycleState
 from jupiterd.daemon import (
     cycle_commands,
@@ -143,7 +144,8 @@ class Commands:
             raise NotFoundError(f"no running cycle is called {wanted}", "jupiterctl cycle status")
         edit = running.wanted_edit + 1
         cycle = running.started.cycle
-        await leading.record(CycleStateSet(cycle, "stopped", "stopped by a person", edit))
+        stopped = CycleStateSet(cycle, "stopped", "stopped by a person", edit)
+        await leading.record(*with_islands(leading.journal.state.cycles, stopped))
         return {"cycle": cycle}
 
     def _running(self, wanted: str = "") -> CycleState | None:

@@ -12,14 +12,15 @@ from jupiterd.cluster.facts import (
     RoundCommitted,
     VerdictReached,
 )
+from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, item_id, next_step
-from jupiterd.cycle.plan import derive, parse_model
+from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.round_training import trainer_of_round
 from jupiterd.daemon.stepping import step_until_finished
 from jupiterd.errors import (
     Bug,
@@ -41,8 +42,8 @@ class CycleConductor:
             raise Bug(f"cycle {cycle} was never started")
         self._started = started
         self._domain = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
-        self._overrides = self._domain.training.model_dump(exclude_none=True)
-        self._shape = parse_model(started.model_yaml, self._overrides)
+        overrides = self._domain.training.model_dump(exclude_none=True)
+        self._shape = parse_model(started.model_yaml, overrides)
         self._runner = ItemRunner(leading, cycle)
 
     async def conduct(self) -> None:
@@ -58,7 +59,8 @@ class CycleConductor:
                 await self._run_items(view, step)
             case TrainRound():
                 self._begin(view, Phase.TRAIN)
-                await self._gang(view.round).train(step)
+                trainer = await trainer_of_round(self._leading, self._cycle, view.round)
+                await trainer.train(step)
             case CloseRound(verdict):
                 await self._close(view, verdict)
 
@@ -122,10 +124,6 @@ class CycleConductor:
             ),
         )
 
-    def _gang(self, round_number: int) -> GangConductor:
-        plan = derive(self._shape, round_number, self._overrides, self._started.seed)
-        return GangConductor(self._leading, self._cycle, round_number, self._shape, plan)
-
     async def _close(self, view: RoundView, judged: WorkResult) -> None:
         candidate = view.trained
         if candidate is None:
@@ -137,6 +135,7 @@ class CycleConductor:
             raise LineChangedError(
                 f"round {view.round} is no longer the end of the line that counts"
             )
+        cycles = self._leading.journal.state.cycles
         await self._leading.record(
             VerdictReached(
                 cycle=self._cycle,
@@ -155,4 +154,5 @@ class CycleConductor:
                 verdict=verdict,
                 promoted=ArtifactId(promoted),
             ),
+            *stopped_with(cycles, self._cycle, f"round {view.round} is over"),
         )

@@ -17,7 +17,7 @@ from jupiterd.cluster.facts import (
     TokenWithdrawn,
     WindowSet,
 )
-from jupiterd.cluster.island_runs import is_whole
+from jupiterd.cluster.island_runs import counts, is_whole
 from jupiterd.cluster.roles import Candidate, assign
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
@@ -63,7 +63,7 @@ async def lead(leading: Leading) -> None:
             await _try_to_settle(leading)
             for cycle_id, cycle in leading.journal.state.cycles.items():
                 task = tasks.get(cycle_id)
-                if cycle.finished:
+                if cycle.finished or not counts(leading.journal.state.cycles, cycle):
                     if task is not None and not task.done():
                         log.info("cycle_ends", extra={"cycle": cycle_id})
                         task.cancel()

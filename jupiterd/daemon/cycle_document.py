@@ -41,25 +41,27 @@ def cycle_document(
         live: the leader's telemetry of the running phase, if there is any.
         model: folder of the newest model on this machine.
         has_leader: whether anybody conducts it.
-        islands: the runs that train its islands, in the order of their numbers.
+        islands: the runs that train its islands, in the order of their rounds and numbers.
     """
     begun = _begun(cycle)
+    current = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
+    shown = [(state, started) for state, started in islands if started.parent_round == current]
     last = next(
         (fact for fact in reversed(cycle.line()) if isinstance(fact, CheckpointCommitted)), None
     )
     values = dict((live or {}).get("values", {}))
     training = live if live and live["phase"] == Phase.TRAIN else None
     verdicts = _verdicts(cycle)
-    gangs = [state for state, _ in islands] or [cycle]
+    gangs = [cycle, *(state for state, _ in islands)]
     return {
         "id": begun.cycle,
         "kind": cycle.kind,
         "domain": cycle.label,
         "state": _state(cycle, has_leader=has_leader),
         "rounds": cycle.rounds_wanted,
-        "round": min(cycle.rounds_committed + 1, cycle.rounds_wanted),
+        "round": current,
         "phase": None if live is None else live["phase"],
-        "step": training["done"] if training else _step(cycle, last),
+        "step": training["done"] if training else _step(cycle, last, current),
         "total_steps": training["total"] if training else None,
         "tokens": int(values["tokens"]) if "tokens" in values else (last.tokens if last else 0),
         "loss": values.get("loss", last.loss if last else None),
@@ -69,22 +71,22 @@ def cycle_document(
         "epoch": max((epoch for each in gangs for epoch in each.epochs_opened), default=0),
         "resumed_from_step": _resumed(gangs),
         "gang": list(training["gang"]) if training else [],
-        "islands": island_rows(cycle, islands, live),
-        "outer_steps": outer_steps(cycle),
+        "islands": island_rows(cycle, shown, live),
+        "outer_steps": outer_steps(cycle, current),
         "verdicts": verdicts,
         "model": model,
         "failure": _failure(cycle),
-        "phases": _phases(cycle, live, gangs),
+        "phases": _phases(cycle, live, islands),
         "events": _events(cycle, islands),
     }
 
 
-def _step(cycle: CycleState, last: CheckpointCommitted | None) -> int:
+def _step(cycle: CycleState, last: CheckpointCommitted | None, current: int) -> int:
     """Return how far a run is of which nobody tells just now."""
-    if last is not None:
-        return last.step
-    line = [*cycle.outer_line().values()]
-    return line[-1].first_step if line else 0
+    line = [*cycle.outer_line(current).values()]
+    if line and (last is None or last.round < current):
+        return line[-1].first_step
+    return 0 if last is None else last.step
 
 
 def _begun(cycle: CycleState) -> Begun:
@@ -138,12 +140,10 @@ def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
     return documents
 
 
-def _phases(
-    cycle: CycleState, live: Live | None, gangs: Sequence[CycleState]
-) -> list[dict[str, Any]]:
+def _phases(cycle: CycleState, live: Live | None, islands: Islands) -> list[dict[str, Any]]:
     shown = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
     return [
-        _phase(cycle, number, phase, live, gangs)
+        _phase(cycle, number, phase, live, islands)
         for number in range(1, shown + 1)
         for phase in _phases_of(cycle)
     ]
@@ -158,7 +158,7 @@ def _phases_of(cycle: CycleState) -> Sequence[Phase]:
 
 
 def _phase(
-    cycle: CycleState, number: int, phase: Phase, live: Live | None, gangs: Sequence[CycleState]
+    cycle: CycleState, number: int, phase: Phase, live: Live | None, islands: Islands
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
         "round": number,
@@ -179,7 +179,7 @@ def _phase(
         keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values", "detail")
         return document | {"state": "running"} | {key: live[key] for key in keys}
     if phase is Phase.TRAIN:
-        return document | _trained(cycle, number, gangs)
+        return document | _trained(cycle, number, islands)
     done = work_that_counts(
         f for f in cycle.completed.values() if f.round == number and f.phase == phase
     )
@@ -222,20 +222,21 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
     }
 
 
-def _trained(cycle: CycleState, number: int, gangs: Sequence[CycleState]) -> dict[str, Any]:
+def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]:
     last = cycle.last_checkpoint(number)
     if last is None or not last.is_final:
         return {}
     epochs, ranks, elapsed_s = 0, 0, 0.0
-    for each in gangs:
-        own = [opened.epoch for opened in each.epochs_opened.values() if opened.round == number]
+    gangs = _gangs(cycle, number, islands)
+    for each, own in gangs:
         closed = [each.epochs_closed[epoch] for epoch in own if epoch in each.epochs_closed]
         elapsed_s = max(elapsed_s, sum(fact.elapsed_s for fact in closed))
         ranks += len(each.epochs_opened[max(own)].gang) if own else 0
         epochs += len(own)
     told = [f"loss {last.loss:.3f}", _counted(ranks, "rank"), _counted(epochs, "epoch")]
     if len(gangs) > 1:
-        told += [f"{len(gangs)} islands", _counted(outer_steps(cycle), "outer step")]
+        exchanges = _counted(outer_steps(cycle, number), "outer step")
+        told += [f"{len(gangs)} islands", exchanges]
     return {
         "state": "done",
         "done": last.step,
@@ -246,6 +247,17 @@ def _trained(cycle: CycleState, number: int, gangs: Sequence[CycleState]) -> dic
         "detail": ", ".join(told),
         "values": {"loss": last.loss},
     }
+
+
+def _gangs(
+    cycle: CycleState, number: int, islands: Islands
+) -> Sequence[tuple[CycleState, Sequence[int]]]:
+    """Return who has trained a round, with the epochs of each."""
+    parts = [state for state, started in islands if started.parent_round == number]
+    if parts:
+        return [(state, [*state.epochs_opened]) for state in parts]
+    opened = cycle.epochs_opened.values()
+    return [(cycle, [each.epoch for each in opened if each.round == number])]
 
 
 def _counted(number: int, noun: str) -> str:
@@ -271,6 +283,8 @@ def _events(cycle: CycleState, islands: Islands) -> list[dict[str, Any]]:
     events = _events_of(cycle)
     for state, started in islands:
         whose = f"island {number_of(started)}, "
+        if cycle.started is not None:
+            whose = f"round {started.parent_round}, {whose}"
         events += [event | {"text": whose + event["text"]} for event in _events_of(state)]
     return sorted(events, key=lambda event: event["seq"])
 

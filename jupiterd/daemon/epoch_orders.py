@@ -58,7 +58,7 @@ class EpochOrders:
             "backend": launch.choice.backend,
             "shape": self.shape.to_plain(),
             "plan": self.plan.to_plain(),
-            "round": self.round,
+            "round": self._round_of_data,
             "rank": rank,
             "members": self._names(launch),
             "world_size": len(launch.gang),
@@ -81,14 +81,19 @@ class EpochOrders:
         """Return what only an island's ranks are told: where their outer steps come from."""
         if not self.parent:
             return {}
-        training = self.leading.cycle(self.cycle).training
         told = {
             "run": self.parent,
-            "round": 1 if training is None else training.parent_round,
+            "round": self._round_of_data,
             "island": self.cycle,
             "kind": self.asked("ways") or "int8",
         }
         return {"island": told}
+
+    @property
+    def _round_of_data(self) -> int:
+        """Return the round whose data is trained on: an island's run has one of its own."""
+        training = self.leading.cycle(self.cycle).training if self.parent else None
+        return self.round if training is None else training.parent_round
 
     async def inputs(self, step: TrainRound, launch: Launch) -> dict[str, ArtifactId]:
         """Bring what the ranks need to this node, and return it by name.

@@ -11,16 +11,14 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from blake3 import blake3
-
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.engines import MLX, TORCH
 from jupiterd.cluster.facts import CheckpointCommitted, TrainingStarted
 from jupiterd.cluster.gang_growth import SETTLE_S
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.island_newcomers import newcomers
-from jupiterd.cluster.island_runs import islands_of, number_of
-from jupiterd.cluster.island_seeds import ROUND, begun_anew, seeds
+from jupiterd.cluster.island_runs import island_id, islands_in, number_of
+from jupiterd.cluster.island_seeds import begun_anew, seeds
 from jupiterd.cycle.architectures import ON_MLX
 from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.launch import trainers
@@ -28,7 +26,7 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.outer_facts import end_of_line
 from jupiterd.daemon.run_training import RunTraining
 from jupiterd.errors import JupiterError
-from jupiterd.ids import CycleId, NodeId, short
+from jupiterd.ids import NodeId, short
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +50,7 @@ class Newcomers:
         self._leading = leading
         self._of = training
         self._run = training.started.cycle
+        self._round = training.round
         self._since_s: dict[NodeId, float] = {}
         """When each was seen first, of those that were there at every look since."""
 
@@ -72,7 +71,7 @@ class Newcomers:
         It waits for the first checkpoint of any island: there would be all steps to catch up on.
         After the last outer step nobody is needed any more.
         """
-        end = end_of_line(self._leading.cycle(self._run))
+        end = end_of_line(self._leading.cycle(self._run), self._round)
         if end is None or not end[1].steps:
             return
         islands = [started for _, started in self._islands]
@@ -83,11 +82,11 @@ class Newcomers:
             return
         numbers = [number_of(island) for island in islands]
         for number, node in enumerate(due, max(numbers) + 1):
-            await self._record(_island(self._run, islands[0], number, node, found[node]), seed)
+            await self._record(self._island(islands[0], number, node, found[node]), seed)
 
     @property
     def _islands(self) -> list[tuple[CycleState, TrainingStarted]]:
-        return islands_of(self._leading.journal.state.cycles, self._run)
+        return islands_in(self._leading.journal.state.cycles, self._run, self._round)
 
     def _found(self, islands: list[TrainingStarted]) -> dict[NodeId, str]:
         usable = {TORCH, MLX} if self._of.shape.architecture in ON_MLX else {TORCH}
@@ -98,12 +97,28 @@ class Newcomers:
         return newcomers(self._of.started, islands, machines, usable, batch)
 
     async def _seed(self) -> CheckpointCommitted | None:
-        line = self._leading.cycle(self._run).outer_line(ROUND)
+        line = self._leading.cycle(self._run).outer_line(self._round)
         for seed in seeds(line, [state for state, _ in self._islands]):
             is_whole = seed.artifact not in self._leading.damaged
             if is_whole and await self._leading.is_in_reach(seed.artifact):
                 return seed
         return None
+
+    def _island(
+        self, sibling: TrainingStarted, number: int, node: NodeId, engine: str
+    ) -> TrainingStarted:
+        """Return the run of an island; groups that are apart have others that come.
+
+        So do the ids.
+        """
+        return replace(
+            sibling,
+            cycle=island_id(self._run, self._round, self._of.start, node),
+            name=f"{sibling.name.rpartition('/')[0]}/{number}",
+            engine=engine,
+            nodes=(node,),
+            started_at=wall_iso(),
+        )
 
     async def _record(self, island: TrainingStarted, seed: CheckpointCommitted) -> None:
         await self._leading.record(island, begun_anew(island.cycle, seed, None))
@@ -112,18 +127,3 @@ class Newcomers:
         log.info("island_joins", extra={**extra, "from_step": seed.step})
         name = self._leading.names().get(node, short(node))
         self._leading.board.explain(self._run, f"{name} joins as an island of its own")
-
-
-def _island(
-    run: CycleId, sibling: TrainingStarted, number: int, node: NodeId, engine: str
-) -> TrainingStarted:
-    """Return the run of an island; groups that are apart have others that come: so do the ids."""
-    name = sibling.name.rpartition("/")[0]
-    return replace(
-        sibling,
-        cycle=CycleId(blake3(f"{run}/{node}".encode()).hexdigest()[:16]),
-        name=f"{name}/{number}",
-        engine=engine,
-        nodes=(node,),
-        started_at=wall_iso(),
-    )

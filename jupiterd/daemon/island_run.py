@@ -1,11 +1,11 @@
-"""The leader's care for one island of a run: its gang trains as any, until the run is trained.
+"""The leader's care for one island of a run or a round: its gang trains as any, until that is over.
 
 Owns that one part for one term. Doesn't know what islands exchange, or when (`islands_conductor`).
 """
 
-from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import RoundCommitted
-from jupiterd.cluster.island_runs import parent_of, stopped_with
+from jupiterd.cluster.cycle_state import STOPPED, CycleState
+from jupiterd.cluster.facts import CycleStateSet, RoundCommitted
+from jupiterd.cluster.island_runs import is_trained_in, parent_of
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
@@ -22,6 +22,9 @@ class IslandRun:
         self._leading = leading
         self._island = island
         self._run = parent_of(leading.cycle(island))
+        training = leading.cycle(island).training
+        self._round = ROUND if training is None else training.parent_round
+        """Of the run: a cycle has several."""
 
     async def conduct(self) -> None:
         """Go on from what the ledger says; an error that won't mend ends the island alone."""
@@ -35,14 +38,19 @@ class IslandRun:
         last = self._state.last_checkpoint(ROUND)
         if last is not None and last.is_final:
             await self._leading.record(RoundCommitted(self._island, ROUND, last.artifact, "", ""))
-        elif self._leading.cycle(self._run).finished:
-            cycles = self._leading.journal.state.cycles
-            await self._leading.record(*stopped_with(cycles, self._run, "its run is over"))
+        elif self._is_over():
+            edit = self._state.wanted_edit + 1
+            stopped = CycleStateSet(self._island, STOPPED, "what it is a part of is over", edit)
+            await self._leading.record(stopped)
         else:
             await self._train()
 
+    def _is_over(self) -> bool:
+        run = self._leading.cycle(self._run)
+        return run.finished or is_trained_in(run, self._round)
+
     async def _train(self) -> None:
-        training = training_of(self._leading, self._run)
+        training = training_of(self._leading, self._run, self._round)
         board = self._leading.board
         board.begin(self._island, ROUND, Phase.TRAIN, now_s(), part_of=self._run)
         conductor = GangConductor(

@@ -1,4 +1,4 @@
-"""The leader's walk of a run that islands train: from one outer step to the next.
+"""The leader's walk of what islands train, a run or a round: from one outer step to the next.
 
 Owns what islands there are, and what is recorded of their rounds. Doesn't know how an island trains
 (`island_run`), how a round is gathered (`outer_gathering`), or how the next one is worked out
@@ -8,20 +8,20 @@ run: a round that was open when the leader changed is simply gathered anew.
 
 import logging
 from collections.abc import Mapping, Sequence
-
-from blake3 import blake3
+from dataclasses import replace
 
 from jupiterd.cluster.cycle_state import STOPPED, CycleState
 from jupiterd.cluster.engines import ranks_of
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     CycleStateSet,
+    EpochClosed,
     OuterStepTaken,
     TrainingStarted,
 )
 from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
-from jupiterd.cluster.island_runs import islands_of
+from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
 from jupiterd.cluster.layouts import Island
 from jupiterd.cycle.outer_orders import Member, OuterOrder, Training, first_order, next_order
 from jupiterd.cycle.outer_round import Closing, Way
@@ -40,36 +40,51 @@ from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
 
-TOO_SLOW = "it takes more than four times as long as the fastest"
+BY_ISLANDS = "islands train this round"
 
 TRAINING, IN, STARTING, AWAY, FAILED = "training", "in", "starting", "away", "failed"
 """What an island does: `in` is one that waits for the others, with its part of the round done."""
 
 
 class IslandsConductor:
-    """Conducts the training of one run by its islands, for one term."""
+    """Conducts the training of one run, or of one round, by its islands, for one term."""
 
-    def __init__(self, leading: Leading, run: CycleId, training: RunTraining) -> None:
+    def __init__(self, leading: Leading, training: RunTraining) -> None:
         self._leading = leading
-        self._run = run
+        self._run = training.started.cycle
+        self._round = training.round
         self._of = training
         plan, outer = training.plan, training.settings.outer
         self._training = Training(plan.steps, plan.batch_sequences, outer)
 
     async def train(self, step: TrainRound) -> None:
-        """Return when the run's final checkpoint is recorded.
+        """Return when the final checkpoint is recorded, or the islands' line counts no more.
 
         Raises:
             JupiterError: a reason that no island can mend.
         """
-        if not self._islands():
+        await self._close_gangs()
+        if not self._state.outer_line(self._round):
             await self._begin(step)
+        elif begun := going_on_in(self._leading.journal.state.cycles, self._run, self._round):
+            await self._leading.record(*begun)
         async with joining(self._leading, self._of):
-            while self._state.last_checkpoint(ROUND) is None:
+            while not self._is_over():
                 await self._go_on()
 
+    def _is_over(self) -> bool:
+        """Say whether the round is trained, or a gang trains it, or another line counts by now."""
+        state = self._state
+        has_any = state.last_checkpoint(self._round) is not None
+        return has_any or state.start_of(self._round) != self._of.start
+
+    async def _close_gangs(self) -> None:
+        """Close what another group has begun with one gang: the islands' line counts."""
+        for opened in self._state.open_epochs:
+            await self._leading.record(EpochClosed(self._run, opened.epoch, BY_ISLANDS))
+
     async def _go_on(self) -> None:
-        end = end_of_line(self._state)
+        end = end_of_line(self._state, self._round)
         if end is None:
             raise Bug("there are islands, and no outer step")
         after, taken = end
@@ -83,27 +98,28 @@ class IslandsConductor:
         return self._leading.cycle(self._run)
 
     def _islands(self) -> dict[CycleId, tuple[CycleState, TrainingStarted]]:
-        found = islands_of(self._leading.journal.state.cycles, self._run)
+        found = islands_in(self._leading.journal.state.cycles, self._run, self._round)
         return {started.cycle: (state, started) for state, started in found}
 
     async def _begin(self, step: TrainRound) -> None:
         """Record the islands and the beginning of the first round in one entry."""
         weights = self._of.settings.start_from or await self._drawn(step)
         islands = [
-            _started(self._of.started, number, island, weights)
+            _started(self._of, number, island, weights)
             for number, island in enumerate(read(self._of.settings.island_nodes), 1)
         ]
         members = [self._member(island) for island in islands]
         order = first_order(self._training, members, self._every_steps(islands))
-        await self._leading.record(*islands, fact_of(order, self._run, "", ()))
+        order = replace(order, total_tokens=self._of.tokens)
+        await self._leading.record(*islands, self._fact(order))
         log.info("islands_begin", extra={"run": self._run, "islands": len(islands)})
 
     async def _drawn(self, step: TrainRound) -> ArtifactId:
         """Return the weights that all begin with; they are drawn once."""
         item = drawing(self._of.shape.to_plain(), self._of.plan.to_plain(), step.tokenizer)
-        done = self._state.completed.get((ROUND, item.id))
+        done = self._state.completed.get((self._round, item.id))
         if done is None:
-            done = await ItemRunner(self._leading, self._run).run(ROUND, item)
+            done = await ItemRunner(self._leading, self._run).run(self._round, item)
             await self._leading.record(done)
         return done.outputs["weights"]
 
@@ -115,8 +131,8 @@ class IslandsConductor:
 
         def counts() -> bool:
             self._show(taken, gathering)
-            end = end_of_line(self._state)
-            return end is not None and end[0] == after
+            end = end_of_line(self._state, self._round)
+            return end is not None and end[0] == after and not self._is_over()
 
         closing = await gathering.closing(lambda: self._lost(taken), counts)
         if closing is None or not counts():
@@ -126,16 +142,16 @@ class IslandsConductor:
         await self._let_go(taken, gathering.ways)
         order = self._next(taken, closing, gathering.ways)
         ways = [gathering.artifact(island) for island in closing.counted]
-        await self._leading.record(fact_of(order, self._run, after, ways))
+        await self._leading.record(self._fact(order, after, ways))
         self._tell(order, closing)
 
     async def _let_go(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> None:
         """End the islands that came later, and are far slower than others."""
         islands = [started for _, started in self._islands().values()]
-        before = self._state.outer_line().get(taken.parent)
+        before = self._state.outer_line(self._round).get(taken.parent)
         rounds = [taken.batches, *([] if before is None else [before.batches])]
         speeds = {each: way.tokens_per_s for each, way in ways.items()}
-        planned = len(read(self._of.settings.island_nodes))
+        planned = self._planned()
         cycles = self._leading.journal.state.cycles
         for island in too_slow(islands, planned, rounds, speeds):
             log.info("island_let_go", extra={"run": self._run, "island": island})
@@ -182,10 +198,21 @@ class IslandsConductor:
     def _member(self, started: TrainingStarted, way: Way | None = None) -> Member:
         machines = map(self._leading.hardware_of, started.nodes)
         ranks = sum(1 if each is None else ranks_of(each, started.engine) for each in machines)
-        most = self._of.plan.batch_sequences // len(read(self._of.settings.island_nodes))
+        most = self._of.plan.batch_sequences // self._planned()
         return Member(
             started.cycle, max(1, min(ranks, most)), 0.0 if way is None else way.tokens_per_s
         )
+
+    def _planned(self) -> int:
+        """Return how many islands there were at the beginning."""
+        first = next(iter(self._state.outer_line(self._round).values()), None)
+        return len(read(self._of.settings.island_nodes) if first is None else first.batches)
+
+    def _fact(
+        self, order: OuterOrder, after: str = "", ways: Sequence[ArtifactId] = ()
+    ) -> OuterStepTaken:
+        taken = fact_of(order, self._run, after, ways)
+        return replace(taken, round=self._round, start=self._of.start)
 
     def _every_steps(self, islands: Sequence[TrainingStarted], step_s: float | None = None) -> int:
         """Return how many steps a round has.
@@ -199,15 +226,24 @@ class IslandsConductor:
         return inner_steps_of(self._leading, found, self._of.shape, self._of.plan, step_s)
 
     async def _finish(self, taken: OuterStepTaken) -> None:
-        """Record the run's final checkpoint: that of the first island that has recorded its own."""
-        while not self._leading.is_over:
+        """Record the final checkpoint: that of the first island that has recorded its own.
+
+        A cycle's others end with it: they have the same weights, and their machines judge it now.
+        """
+        while not (self._leading.is_over or self._is_over()):
             self._check_any_left()
             lasts = (state.last_checkpoint(ROUND) for state, _ in self._islands().values())
             made = next((last for last in lasts if last is not None and last.is_final), None)
             if made is not None:
-                await self._leading.record(_final(self._run, made, taken))
+                await self._leading.record(_final(self._of, made, taken), *self._others_end())
                 return
             await self._leading.ways.news(LOOK_S)
+
+    def _others_end(self) -> Sequence[CycleStateSet]:
+        if self._state.started is None:
+            return ()
+        cycles = self._leading.journal.state.cycles
+        return stopped_in(cycles, self._run, self._round, "its round is trained")
 
     def _show(self, taken: OuterStepTaken, gathering: Gathering) -> None:
         """Let people see where the round is, and who has come in while others are waited for."""
@@ -264,10 +300,11 @@ def _islands_in_words(count: int) -> str:
     return "one island" if count == 1 else f"{count} islands"
 
 
-def _started(parent: TrainingStarted, number: int, island: Island, weights: str) -> TrainingStarted:
-    """Return the run of an island; groups that begin the same run apart have the same ones."""
+def _started(of: RunTraining, number: int, island: Island, weights: str) -> TrainingStarted:
+    """Return the run of an island; groups that begin the same round apart have the same ones."""
+    parent = of.started
     return TrainingStarted(
-        cycle=CycleId(blake3(f"{parent.cycle}/{number}".encode()).hexdigest()[:16]),
+        cycle=island_id(parent.cycle, of.round, of.start, number),
         name=f"{parent.name}/{number}",
         data=parent.data,
         model=parent.model,
@@ -277,15 +314,18 @@ def _started(parent: TrainingStarted, number: int, island: Island, weights: str)
         settings={**parent.settings, "start_from": weights, "max_ranks": 0, "island_nodes": ""},
         started_at=wall_iso(),
         parent=parent.cycle,
+        parent_round=of.round,
     )
 
 
-def _final(run: CycleId, made: CheckpointCommitted, taken: OuterStepTaken) -> CheckpointCommitted:
-    """Return what is recorded of the run where an island has written the last weights of all."""
+def _final(
+    of: RunTraining, made: CheckpointCommitted, taken: OuterStepTaken
+) -> CheckpointCommitted:
+    """Return what is recorded where an island has written the last weights of all."""
     return CheckpointCommitted(
-        cycle=run,
-        round=ROUND,
-        parent="",
+        cycle=of.started.cycle,
+        round=of.round,
+        parent=of.start,
         artifact=made.artifact,
         epoch=made.epoch,
         step=made.step,

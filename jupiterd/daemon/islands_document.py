@@ -1,4 +1,4 @@
-"""The islands of a run, as its document shows them.
+"""The islands of a run, or of a cycle's round, as its document shows them.
 
 Owns their keys. Pure: it is handed what the ledger and the leader say.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import TrainingStarted
-from jupiterd.cluster.island_runs import is_trained, number_of
+from jupiterd.cluster.island_runs import is_trained, is_trained_in, number_of
 
 Islands = Sequence[tuple[CycleState, TrainingStarted]]
 
@@ -19,15 +19,15 @@ DONE, FAILED, STOPPED, WAITING = "done", "failed", "stopped", "waiting"
 def island_rows(
     run: CycleState, islands: Islands, live: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
-    """Return each island of a run; none where one gang trains it."""
+    """Return each island of a round; none where one gang trains it."""
     told: list[Mapping[str, Any]] = ((live or {}).get("outer") or {}).get("islands", [])
     padded = [*told, *({} for _ in islands[len(told) :])]
     return [_row(run, *pair, row) for pair, row in zip(islands, padded, strict=False)]
 
 
-def outer_steps(run: CycleState) -> int:
-    """Return how often islands have exchanged what they learned."""
-    return max((step.number for step in run.outer_line().values()), default=0)
+def outer_steps(run: CycleState, round_number: int = 1) -> int:
+    """Return how often islands have exchanged in a round what they learned."""
+    return max((step.number for step in run.outer_line(round_number).values()), default=0)
 
 
 def _row(
@@ -41,19 +41,20 @@ def _row(
         "step": told.get("step", 0 if last is None else last.step),
         "tokens_per_s": told.get("tokens_per_s"),
         "outer_step": told.get("outer_step", _newest(run, started)),
-        "state": told.get("state", _state(run, island)),
+        "state": told.get("state", _state(run, island, started)),
     }
 
 
 def _newest(run: CycleState, started: TrainingStarted) -> int:
     """Return the last outer step that merged what an island had learned; 0: none."""
-    merged = (step for step in run.outer_line().values() if started.cycle in step.islands)
+    line = run.outer_line(started.parent_round)
+    merged = (step for step in line.values() if started.cycle in step.islands)
     return max((step.number for step in merged), default=0)
 
 
-def _state(run: CycleState, island: CycleState) -> str:
+def _state(run: CycleState, island: CycleState, started: TrainingStarted) -> str:
     if island.failed is not None:
         return FAILED
-    if is_trained(island) or run.rounds_committed:
+    if is_trained(island) or is_trained_in(run, started.parent_round):
         return DONE
     return STOPPED if island.finished else WAITING

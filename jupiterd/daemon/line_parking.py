@@ -8,15 +8,17 @@ long is long enough (`parking`).
    on from it waits, as it did.
 2. Where a parked checkpoint has turned up, its line competes again. A gang that trains on another
    line by then keeps what it has made as a branch.
-3. Of a cycle that is over, was stopped or has a gang running, nothing is parked.
+3. Of a cycle that is over, was stopped or has a gang running, or an island's, nothing is parked.
 """
 
 import asyncio
 import logging
+from functools import partial
 
 from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import LineParked
+from jupiterd.cluster.island_runs import islands_of
 from jupiterd.cluster.parking import Absences
 from jupiterd.cluster.progress_tree import Leaf
 from jupiterd.daemon.clock import now_s
@@ -64,17 +66,21 @@ async def set_aside(
     leading: Leading, cycle_id: CycleId, cycle: CycleState, absences: Absences
 ) -> None:
     """Park the line that counts if its checkpoint has been missing for long enough."""
-    leaf = None if _is_at_rest(cycle) else cycle.leaf_without(frozenset())
+    is_at_rest = partial(_is_at_rest, leading, cycle_id, cycle)
+    leaf = None if is_at_rest() else cycle.leaf_without(frozenset())
     if leaf is None or await _is_here(leading, leaf.checkpoint.artifact):
         absences.found(cycle_id)
     elif absences.is_over(now_s(), cycle_id, leaf.checkpoint.artifact):
         missing = await _missing(leading, cycle)
-        if missing and not _is_at_rest(cycle):
+        if missing and not is_at_rest():
             await _record(leading, cycle_id, cycle, missing, is_parked=True)
 
 
-def _is_at_rest(cycle: CycleState) -> bool:
-    return cycle.begun is None or cycle.finished or bool(cycle.open_epochs)
+def _is_at_rest(leading: Leading, cycle_id: CycleId, cycle: CycleState) -> bool:
+    if cycle.begun is None or cycle.finished:
+        return True
+    islands = islands_of(leading.journal.state.cycles, cycle_id)
+    return any(each.open_epochs for each in [cycle, *(island for island, _ in islands)])
 
 
 async def _missing(leading: Leading, cycle: CycleState) -> list[str]:

@@ -65,8 +65,8 @@ def order_of(fact: OuterStepTaken) -> OuterOrder:
     )
 
 
-def end_of_line(run: CycleState) -> tuple[str, OuterStepTaken] | None:
-    """Return the last outer step that counts, with its hash; None before the first."""
-    line = run.outer_line()
+def end_of_line(run: CycleState, round_number: int = 1) -> tuple[str, OuterStepTaken] | None:
+    """Return a round's last outer step that counts, with its hash; None before the first."""
+    line = run.outer_line(round_number)
     last = next(reversed([*line]), None)
     return None if last is None else (last, line[last])

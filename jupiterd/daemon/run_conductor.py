@@ -141,5 +141,5 @@ class RunConductor:
     def _trainer(self) -> GangConductor | IslandsConductor:
         training = training_of(self._leading, self._run)
         if training.settings.island_nodes:
-            return IslandsConductor(self._leading, self._run, training)
+            return IslandsConductor(self._leading, training)
         return GangConductor(self._leading, self._run, ROUND, training.shape, training.plan)

@@ -5,17 +5,24 @@ Owns their keys. Reads the node's parts; changes nothing.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, DataRequested
 from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.run_names import Named, meant
-from jupiterd.cycle.audit import Committed, Trained, audit
+from jupiterd.cycle.audit import Committed, RoundAudit, Trained, audit
 from jupiterd.daemon.audit_round import round_document
 from jupiterd.daemon.data_sets import data_sets
-from jupiterd.daemon.islands_audit import island_proof
+from jupiterd.daemon.islands_audit import (
+    IslandRound,
+    audit_round,
+    island_proof,
+    outer_keys,
+    rounds_of_islands,
+)
 from jupiterd.daemon.purging import purge_proofs
 from jupiterd.daemon.round_data import round_rows
 from jupiterd.daemon.status_document import current_training, shown
@@ -27,6 +34,9 @@ if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
 SCHEMA = "jupiter/v1"
+_Read = tuple[CheckpointCommitted, dict[str, Any] | None]
+"""A checkpoint, and what it says of itself; None where it isn't here."""
+
 STATE_FILE = "training_state/state.json"
 """Of a checkpoint; it says how far the training was whose weights lie beside it."""
 
@@ -123,10 +133,16 @@ async def _audited(node: "Node", run: CycleState) -> dict[str, Any]:
 
 
 async def _read_proof(node: "Node", run: CycleState) -> dict[str, Any]:
+    """Prove what gangs have trained by their checkpoints, and what islands have by outer steps."""
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    by_islands = rounds_of_islands(run)
     began = _Beginnings(run)
     committed = [_committed(began, fact) for fact in made]
-    return await asyncio.to_thread(_proof, node.library.store, made, committed, _trained(run))
+    rounds = audit(committed, _trained(run), by_islands)
+    read = [fact for fact in made if fact.round not in by_islands]
+    contents = await asyncio.to_thread(_contents_of, node.library.store, read)
+    proofs = [audit_round(run, number, _seq_len(run)) for number in by_islands]
+    return _proof(contents, rounds, proofs)
 
 
 def _about(run: CycleState) -> dict[str, Any]:
@@ -137,22 +153,23 @@ def _about(run: CycleState) -> dict[str, Any]:
     }
 
 
+def _contents_of(store: ArtifactStore, made: Sequence[CheckpointCommitted]) -> list[_Read]:
+    return [(fact, _contents(store, fact)) for fact in made]
+
+
 def _proof(
-    store: ArtifactStore,
-    made: Sequence[CheckpointCommitted],
-    committed: Sequence[Committed],
-    trained: Mapping[int, Trained],
+    contents: Sequence[_Read], rounds: Sequence[RoundAudit], by_islands: Sequence[IslandRound]
 ) -> dict[str, Any]:
-    rounds = audit(committed, trained)
-    contents = [(fact, _contents(store, fact)) for fact in made]
+    audits = sorted([*rounds, *(each.audit for each in by_islands)], key=attrgetter("round"))
     differing = [_difference(fact, found) for fact, found in contents if found is not None]
     problems = [text for text in differing if text]
     return {
-        "ok": not problems and not any(each.problems for each in rounds),
-        "rounds": [round_document(each) for each in rounds],
-        "checkpoints": len(made),
+        "ok": not problems and not any(each.problems for each in audits),
+        "rounds": [round_document(each) for each in audits],
+        "checkpoints": len(contents),
         "checkpoints_read": len(differing),
         "problems": problems,
+        **(outer_keys(by_islands) if by_islands else {}),
     }
 
 

@@ -1,19 +1,20 @@
 """Whether islands train a run that is asked for, and which: decided once, and kept in its settings.
 
-Owns that decision. Doesn't know how islands are formed (`cluster.layouts`), or what they do.
+Owns that decision, and the same for a cycle's round. Doesn't know how islands are formed
+(`cluster.layouts`), when a round is decided on (`round_training`), or what they do.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from jupiterd.cluster.engines import EngineChoice, ranks_of
+from jupiterd.cluster.engines import EngineChoice, choose_engine, ranks_of
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.island_nodes import meant, read, written
 from jupiterd.cluster.layouts import Island, Kind
 from jupiterd.daemon.asked_machines import AUTO_ISLANDS, ON, Asked
 from jupiterd.daemon.layouts import formed_islands, planned_layouts
 from jupiterd.daemon.leading import name_of
-from jupiterd.errors import UsageError
+from jupiterd.errors import MissingExtraError, PeerUnreachableError, UsageError
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:  # these models take 8 MB, idle or not
@@ -61,6 +62,44 @@ def with_gang(
         return _settled(settings, len(choice.gang))
     _check_that_there_are_two(islands, machines)
     return _settled(settings, _ranks(islands, machines), islands)
+
+
+def islands_of_round(
+    leading: "Leading",
+    engine: str,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    settings: "RunSettings",
+) -> Sequence[Island]:
+    """Return the islands that had best train a cycle's round, of who is here; none: one gang had.
+
+    One gang also trains where islands are asked for, and one machine alone is here by now.
+
+    Args:
+        leading: of this term.
+        engine: that was asked for.
+        shape: the model.
+        plan: how the round is trained.
+        settings: what was asked for.
+
+    Raises:
+        PeerUnreachableError: nobody who is alive can train, on that engine.
+    """
+    if settings.island_nodes:
+        return read(settings.island_nodes)
+    asked = Asked(engine, islands=settings.islands)
+    machines = asked.machines(leading)
+    if not machines:
+        raise PeerUnreachableError("no node that is alive can train")
+    try:
+        choice = choose_engine(engine, machines, most_ranks=plan.batch_sequences)
+    except MissingExtraError as error:  # when the cycle began, somebody had it
+        raise PeerUnreachableError(error.message, error.hint) from error
+    if settings.islands != ON:
+        return _best(leading, asked, choice, shape, plan)
+    islands = formed_islands(leading, choice, shape, plan, machines, engine)
+    are_many = len(islands) > 1 and _ranks(islands, machines) <= plan.batch_sequences
+    return islands if are_many else ()
 
 
 def _settled(settings: "RunSettings", ranks: int, islands: Sequence[Island] = ()) -> "RunSettings":

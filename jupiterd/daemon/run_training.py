@@ -1,4 +1,4 @@
-"""What a run trains, and on what: the same whoever leads, and for all of its islands.
+"""What a run or a cycle's round trains, and on what: the same for all islands, whoever leads.
 
 Owns reading that from the ledger. Doesn't know how it is trained.
 """
@@ -6,9 +6,10 @@ Owns reading that from the ledger. Doesn't know how it is trained.
 from dataclasses import dataclass
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import TrainingStarted, WorkCompleted
-from jupiterd.cycle.phases import TrainRound
-from jupiterd.cycle.plan import ModelShape, TrainPlan, parse_model
+from jupiterd.cluster.facts import CycleStarted, TrainingStarted, WorkCompleted
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.phases import TrainRound, trained_in
+from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.run_phases import trained_on
 from jupiterd.cycle.run_plan import derive_run, fitted, total_steps
 from jupiterd.cycle.run_settings import RunSettings
@@ -23,22 +24,30 @@ ROUND = 1
 
 @dataclass(frozen=True)
 class RunTraining:
-    """A run's training."""
+    """The training of a run, or of a cycle's round."""
 
     started: TrainingStarted
+    """How it was asked for; of a round, as if it were a run."""
     settings: RunSettings
     shape: ModelShape
     plan: TrainPlan
     data: TrainRound
+    round: int = ROUND
+    start: str = ""
+    """The checkpoint that a cycle's round begins with; empty in the first."""
+    tokens: int = 0
+    """Trained on along the cycle's line by then."""
 
 
-def training_of(leading: Leading, run: CycleId) -> RunTraining:
-    """Return what a run trains whose data set is frozen.
+def training_of(leading: Leading, run: CycleId, round_number: int = ROUND) -> RunTraining:
+    """Return what a run trains whose data set is frozen, or a cycle's round that is packed.
 
     Raises:
         NotFoundError: the data set isn't known here.
     """
     state = leading.cycle(run)
+    if state.started is not None:
+        return _of_a_round(state, state.started, round_number)
     started, data = state.training, data_of(leading, run)
     if started is None or data is None or ROUND not in state.manifests:
         raise Bug("a run is trained before its data set is there")
@@ -48,6 +57,38 @@ def training_of(leading: Leading, run: CycleId) -> RunTraining:
     steps = total_steps(settings, state.manifests[ROUND].sequences)
     plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
     return RunTraining(started, settings, shape, plan, trained_on(data))
+
+
+def _of_a_round(state: CycleState, begun: CycleStarted, round_number: int) -> RunTraining:
+    domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
+    overrides = domain.training.model_dump(exclude_none=True)
+    shape = parse_model(begun.model_yaml, overrides)
+    before = state.last_checkpoint(round_number - 1)
+    start = state.start_of(round_number)
+    asked = {"seq_len": shape.seq_len, "seed": begun.seed, "start_from": start}
+    settings = RunSettings.parse({**begun.settings, **asked})
+    started = TrainingStarted(
+        cycle=begun.cycle,
+        name=begun.domain,
+        data=begun.cycle,
+        model=begun.size,
+        model_yaml=begun.model_yaml,
+        engine=begun.engine,
+        nodes=(),
+        settings=settings.to_scalars(),
+        started_at=begun.started_at,
+        parent_round=round_number,
+    )
+    return RunTraining(
+        started,
+        settings,
+        shape,
+        plan=derive(shape, round_number, overrides, begun.seed),
+        data=trained_in(round_number, {f.item: result_of(f) for f in state.completed.values()}),
+        round=round_number,
+        start=start,
+        tokens=0 if before is None else before.tokens,
+    )
 
 
 def data_of(leading: Leading, run: CycleId) -> WorkResult | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.health import judge
-from jupiterd.cluster.island_runs import is_whole, islands_of
+from jupiterd.cluster.island_runs import counting_islands, is_whole
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.state import CycleState
 from jupiterd.cluster.waiting import Waiting
@@ -88,7 +88,7 @@ def shown(node: "Node", cycle: CycleState) -> dict[str, Any]:
     live = node.outlook.live_progress(cycle.begun.cycle if cycle.begun else "")
     has_leader = node.pulse.election.leader is not None
     own = cycle.begun.cycle if cycle.begun else CycleId("")
-    islands = islands_of(node.journal.state.cycles, own)
+    islands = counting_islands(node.journal.state.cycles, own)
     model = _model_path(node, cycle)
     return cycle_document(cycle, live, model=model, has_leader=has_leader, islands=islands)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -118,6 +119,7 @@ class Recording:
         for index, fact in enumerate(facts, 1):
             self.state.apply(fact, (1, A, "u", index))
         self.library = self
+        self.journal = SimpleNamespace(state=SimpleNamespace(cycles={CYCLE: self.state}))
         self.board = ProgressBoard()
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
         self.may_copy = asyncio.Event()

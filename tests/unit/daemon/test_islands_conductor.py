@@ -78,7 +78,7 @@ async def trains(
 @asynccontextmanager
 async def conducting(leading: Leading) -> AsyncGenerator[asyncio.Task[None]]:
     found = training_of(leading, CYCLE)
-    conductor = IslandsConductor(leading, CYCLE, found)
+    conductor = IslandsConductor(leading, found)
     async with asyncio.timeout(TIMEOUT_S):
         task = asyncio.ensure_future(conductor.train(found.data))
         await until(lambda: task.done() or bool(line(leading)))

@@ -1,0 +1,83 @@
+"""Who trains a round of a cycle: one gang, or islands.
+
+Owns that decision. It is taken once, when the round's training begins, of the machines that are
+here then; what has begun is gone on with, whoever leads: a gang has opened an epoch or recorded a
+checkpoint, islands have a line of outer steps. Doesn't know how either trains, or which islands
+would be best (`run_islands`).
+"""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.island_nodes import written
+from jupiterd.daemon.asked_machines import OFF
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.islands_conductor import IslandsConductor
+from jupiterd.daemon.launch import TRAINING_ROLES, trainers
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.run_islands import islands_of_round
+from jupiterd.daemon.run_training import RunTraining, training_of
+from jupiterd.ids import CycleId
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 5.0
+"""How long a machine that trained before is waited for: all may just have been started again."""
+
+LOOK_S = 0.25
+
+
+async def trainer_of_round(
+    leading: Leading, cycle: CycleId, round_number: int
+) -> GangConductor | IslandsConductor:
+    """Return what conducts the training of a round that is packed, and not trained yet.
+
+    Raises:
+        PeerUnreachableError: nobody who is alive can train.
+    """
+    training, state = training_of(leading, cycle, round_number), leading.cycle(cycle)
+    by_one_gang = GangConductor(leading, cycle, round_number, training.shape, training.plan)
+    if _has_gang(state, training):
+        return by_one_gang
+    if not state.outer_line(round_number):
+        training = await _decided(leading, training)
+        if not training.settings.island_nodes:
+            return by_one_gang
+    return IslandsConductor(leading, training)
+
+
+def _has_gang(state: CycleState, training: RunTraining) -> bool:
+    """Say whether one gang has begun; where groups that were apart did either, its steps count."""
+    if state.last_checkpoint(training.round) is not None:
+        return True
+    begun = (training.round, training.start)
+    opened = ((each.round, each.from_checkpoint) for each in state.epochs_opened.values())
+    return begun in opened and not state.outer_line(training.round)
+
+
+async def _decided(leading: Leading, training: RunTraining) -> RunTraining:
+    """Return the training with the islands that are best now; as it was where one gang is."""
+    settings = training.settings
+    if settings.islands == OFF:
+        return training
+    await _gather(leading)
+    islands = islands_of_round(
+        leading, training.started.engine, training.shape, training.plan, settings
+    )
+    extra = {"cycle": training.started.cycle, "round": training.round, "islands": len(islands)}
+    log.info("round_is_trained_by", extra=extra)
+    nodes = {"island_nodes": written(islands)}
+    return replace(training, settings=settings.model_copy(update=nodes))
+
+
+async def _gather(leading: Leading) -> None:
+    """Wait a moment for members that have trained and aren't here."""
+    state = leading.journal.state
+    roles = {node: role.role for node, role in state.roles.items() if node in state.members}
+    wanted = {node for node, role in roles.items() if role in TRAINING_ROLES}
+    until_s = now_s() + PATIENCE_S
+    while wanted - trainers(leading).keys() and now_s() < until_s:  # noqa: ASYNC110 - roles change without telling
+        await asyncio.sleep(LOOK_S)

@@ -1,0 +1,277 @@
+"""Who trains a round of a cycle, and how islands do it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    CycleStarted,
+    CycleStateSet,
+    EpochOpened,
+    Fact,
+    LinePinned,
+    OuterStepTaken,
+    TrainingStarted,
+    WorkCompleted,
+)
+from jupiterd.cluster.island_runs import TOO_SLOW, counts, islands_in, islands_of
+from jupiterd.cluster.registers import fact_hash
+from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon import round_training
+from jupiterd.daemon.conductor import CycleConductor
+from jupiterd.daemon.gang_conductor import GangConductor
+from jupiterd.daemon.islands_audit import audit_round, rounds_of_islands
+from jupiterd.daemon.islands_conductor import IslandsConductor
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.round_training import trainer_of_round
+from jupiterd.daemon.run_training import training_of
+from jupiterd.daemon.ways import ToldWay
+from jupiterd.daemon.work_events import WayMade
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+from jupiterd.locations import config_folder
+from tests.unit.cluster.building import CYCLE, NODES, round_over, started
+from tests.unit.daemon.test_run_conductor import Workers, leads
+from tests.unit.daemon.two_nodes import TIMEOUT_S, until
+
+CONFIG = config_folder()
+DOMAIN = (CONFIG / "domains" / "python.yaml").read_text()
+DRAWN = ArtifactId("9" * 64)
+FIRST, SECOND, OTHER = (ArtifactId(digit * 64) for digit in "abc")
+EVERY = 50
+
+
+def asked(own: NodeId, **settings: str | int) -> CycleStarted:
+    """A cycle of three rounds, trained by two islands on the node that leads unless said."""
+    told = {"islands": "mlx:a torch:b", "island_nodes": f"mlx:{own} torch:{own}"}
+    return replace(
+        started(rounds=3),
+        domain_yaml=DOMAIN,
+        model_yaml=(CONFIG / "models" / "1m.yaml").read_text(),
+        settings={**told, "sync_every": EVERY, **settings},
+    )
+
+
+def packed(number: int) -> WorkCompleted:
+    outputs = {"tokenizer": ArtifactId("7" * 64), "shards": ArtifactId(f"{number}" * 64)}
+    return WorkCompleted(CYCLE, number, "pack", f"r{number}/pack/0", NODES[0], outputs)
+
+
+def trained(
+    name: ArtifactId, number: int = 1, parent: str = "", tokens: int = 1_000, epoch: int = 1
+) -> CheckpointCommitted:
+    return CheckpointCommitted(
+        CYCLE, number, parent, name, epoch, 10, tokens, 5, 3.5, is_final=True
+    )
+
+
+BEGUN = (packed(1), packed(2), trained(FIRST), round_over(FIRST))
+"""A cycle whose first round is over."""
+
+
+@asynccontextmanager
+async def a_cycle(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Fact, **settings: str | int
+) -> AsyncGenerator[Leading]:
+    async def keep(_leading: Leading, _artifact: ArtifactId, _holder: object) -> None:
+        pass
+
+    monkeypatch.setattr(Leading, "keep_two_copies", keep)
+    monkeypatch.setattr(round_training, "PATIENCE_S", 0.0)
+    async with leads(folder, Workers(WorkResult({"weights": DRAWN}))) as leading:
+        await leading.record(asked(leading.self_id, **settings), *facts)
+        yield leading
+
+
+@asynccontextmanager
+async def conducting(leading: Leading, number: int) -> AsyncGenerator[asyncio.Task[None]]:
+    trainer = await trainer_of_round(leading, CYCLE, number)
+    assert isinstance(trainer, IslandsConductor)
+    async with asyncio.timeout(TIMEOUT_S):
+        task = asyncio.ensure_future(trainer.train(training_of(leading, CYCLE, number).data))
+        await until(lambda: task.done() or bool(line(leading, number)))
+        yield task
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def line(leading: Leading, number: int) -> list[OuterStepTaken]:
+    return [*leading.cycle(CYCLE).outer_line(number).values()]
+
+
+def islands(leading: Leading, number: int) -> list[TrainingStarted]:
+    cycles = leading.journal.state.cycles
+    return [begun for _, begun in islands_in(cycles, CYCLE, number)]
+
+
+def say(leading: Leading, island: CycleId, number: int) -> None:
+    """Let an island's gang tell of its way in the outer round that is open."""
+    last = line(leading, number)[-1]
+    seq_len = training_of(leading, CYCLE, number).shape.seq_len
+    tokens = last.steps * last.batches[island] * seq_len
+    way = WayMade(ArtifactId(island * 4), fact_hash(last), tokens, 1.0, 10.0)
+    leading.ways.tell(island, ToldWay(way, leading.self_id, 0.0))
+
+
+async def go_through(leading: Leading, number: int) -> None:
+    """Let the islands tell of one way after another, until training is over."""
+    while (last := line(leading, number)[-1]).steps:
+        for island in last.batches:
+            say(leading, CycleId(island), number)
+        await until(lambda last=last: len(line(leading, number)) > last.number + 1)
+
+
+async def save_last(leading: Leading, number: int, model: ArtifactId) -> None:
+    """Let the first island record the last weights of all."""
+    first = islands(leading, number)[0].cycle
+    last = line(leading, number)[-1]
+    made = CheckpointCommitted(first, 1, "", model, 77, last.first_step, 9, 9, 2.5, is_final=True)
+    await leading.record(made)
+
+
+async def test_a_rounds_islands_begin_with_the_model_of_the_round_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
+        async with conducting(leading, 2):
+            one, other = islands(leading, 2)
+            assert (one.engine, other.engine) == ("mlx", "torch")
+            assert one.parent_round == other.parent_round == 2
+            assert one.settings["start_from"] == other.settings["start_from"] == FIRST
+            (first,) = line(leading, 2)
+            assert (first.round, first.start, first.steps) == (2, FIRST, EVERY)
+            assert first.total_tokens == 1_000, "the cycle's tokens go on"
+            assert not line(leading, 1)
+            of_island = training_of(leading, CYCLE, 2)
+            assert of_island.data.shards == "2" * 64
+        async with conducting(leading, 2):  # another leader goes on with the same
+            assert islands(leading, 2) == [one, other]
+
+
+async def test_a_first_round_begins_with_weights_that_are_drawn_and_later_ones_with_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, packed(1), packed(2)) as leading:
+        async with conducting(leading, 1):
+            first = islands(leading, 1)
+            assert {island.settings["start_from"] for island in first} == {DRAWN}
+        await leading.record(trained(FIRST), round_over(FIRST))
+        async with conducting(leading, 2):
+            second = islands(leading, 2)
+        ids = [island.cycle for island in (*first, *second)]
+        assert len(set(ids)) == 4, "each round has islands of its own"
+
+
+async def test_a_round_is_over_with_the_last_weights_of_an_island_and_so_are_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
+        async with conducting(leading, 2) as task:
+            await go_through(leading, 2)
+            await save_last(leading, 2, SECOND)
+            await task
+        state = leading.cycle(CYCLE)
+        final = state.last_checkpoint(2)
+        assert final is not None
+        plan = training_of(leading, CYCLE, 2).plan
+        assert (final.artifact, final.parent, final.step) == (SECOND, FIRST, plan.steps)
+        assert final.is_final
+        assert final.tokens == line(leading, 2)[-1].total_tokens > 1_000
+        assert {state.wanted for state, _ in islands_of(cycles_of(leading), CYCLE)} == {"stopped"}
+        seq_len = training_of(leading, CYCLE, 2).shape.seq_len
+        proved = audit_round(state, 2, seq_len)
+        assert rounds_of_islands(state) == [2]
+        assert proved.audit.problems == ()
+        assert proved.audit.cursor == plan.steps * plan.batch_sequences
+        assert proved.audit.tokens == final.tokens - 1_000
+
+
+def cycles_of(leading: Leading):
+    return leading.journal.state.cycles
+
+
+async def test_a_closed_round_leaves_no_island_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
+        async with conducting(leading, 2):
+            await go_through(leading, 2)
+        await leading.record(trained(SECOND, 2, FIRST, 9_999))
+        conductor = CycleConductor(leading, CYCLE)
+        judged = WorkResult(
+            {"verdict": ArtifactId("4" * 64)}, {},
+            {"verdict": "HOLD", "reason": "as good", "val_bpb": 2.5},
+        )  # fmt: skip
+        await conductor._close(conductor._view(), judged)
+        assert leading.cycle(CYCLE).rounds_committed == 2
+        assert all(state.finished for state, _ in islands_of(cycles_of(leading), CYCLE))
+
+
+async def test_islands_of_another_line_rest_until_theirs_counts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    branch = (trained(OTHER, tokens=999), round_over(OTHER))
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN, *branch) as leading:
+        async with conducting(leading, 2) as task:
+            before, steps = islands(leading, 2), line(leading, 2)
+            await leading.record(LinePinned(CYCLE, OTHER, 1))
+            await task  # it trains what counts no more
+        assert not any(counts(cycles_of(leading), leading.cycle(i.cycle)) for i in before)
+        assert line(leading, 2) == []
+        async with conducting(leading, 2):
+            begun = islands(leading, 2)
+            assert {island.settings["start_from"] for island in begun} == {OTHER}
+            assert not {i.cycle for i in begun} & {i.cycle for i in before}
+        await leading.record(LinePinned(CYCLE, FIRST, 2))
+        assert (islands(leading, 2), line(leading, 2)) == (before, steps)
+        assert all(counts(cycles_of(leading), leading.cycle(i.cycle)) for i in before)
+
+
+async def test_islands_of_a_cycle_that_was_stopped_go_on_with_it_but_for_the_slow_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
+        async with conducting(leading, 2):
+            one, other = (island.cycle for island in islands(leading, 2))
+        await leading.record(
+            CycleStateSet(one, "stopped", "stopped by a person", 1),
+            CycleStateSet(other, "stopped", TOO_SLOW, 1),
+        )
+        async with conducting(leading, 2):
+            await until(lambda: leading.cycle(one).wanted == "running")
+            assert leading.cycle(other).wanted == "stopped"
+
+
+async def test_what_a_gang_has_begun_a_gang_goes_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0)
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN, opened) as leading:
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+
+
+async def test_where_groups_apart_did_either_a_gangs_steps_count_and_its_promise_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN) as leading:
+        async with conducting(leading, 2):
+            begun = islands(leading, 2)
+        await leading.record(EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0))
+        async with conducting(leading, 2):
+            await until(lambda: not leading.cycle(CYCLE).open_epochs)
+            step = replace(trained(SECOND, 2, FIRST, 2_000), is_final=False)
+            await leading.record(step)
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+        assert not any(counts(cycles_of(leading), leading.cycle(i.cycle)) for i in begun)
+
+
+@pytest.mark.parametrize("islands", ["auto", "off", "on"])
+async def test_one_machine_alone_trains_a_round_without_islands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, islands: str
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN, islands=islands, island_nodes="") as leading:
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)

@@ -36,6 +36,10 @@ _DATA_SET = (
 UNJUDGED_COUNT = "quality_unjudged"
 """In the counts of filtering: texts were to be judged by quality, and the reference has none."""
 
+SILENT_COUNT = "silent:"
+"""In the counts of collecting, before a host: so many of its pages couldn't be had, since it
+stopped answering."""
+
 _SKIPPED = "; files skipped (not UTF-8, unreadable, empty, or over 8 MiB): {skipped}"
 
 
@@ -70,6 +74,8 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
     told = "" if template is None else template.format_map(whole)
     if replaced := _listed(counts, "removed."):
         told += f"; replaced in the text: {replaced}"
+    if silent := _listed(counts, SILENT_COUNT):
+        told += f"; stopped answering, and the next round asks again (pages): {silent}"
     if reasons := _listed(counts, "skipped."):
         return f"{told}; left out {whole['skipped']} ({reasons})"
     return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")

@@ -125,7 +125,8 @@ def trained_in(round_number: int, completed: Mapping[str, WorkResult]) -> TrainR
     """
     packed = completed[item_id(round_number, Phase.PACK, 0)]
     names = sorted(name for name in completed if name.startswith(_FIRST_COLLECTED))
-    held_out = tuple(completed[name].outputs["holdout"] for name in names)
+    collected = (completed[name].outputs for name in names)
+    held_out = tuple(outputs["holdout"] for outputs in collected if "holdout" in outputs)
     return TrainRound(_tokenizer(completed), packed.outputs["shards"], held_out)
 
 
@@ -163,18 +164,30 @@ def _collected_before(view: RoundView, number: int) -> dict[str, ArtifactId]:
 
 
 def _training_text(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
+    """Return the text of all sources but those of which nobody ever had any."""
     return {
-        f"train.{number}": _result(view, Phase.COLLECT, number).outputs["train"]
+        f"train.{number}": outputs["train"]
         for number in range(len(domain.data_sources))
+        if "train" in (outputs := _result(view, Phase.COLLECT, number).outputs)
     }
 
 
 def _holdout(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
-    """Return the text held out in round 1: scores of all rounds are of the same text."""
-    return {
-        f"holdout.{number}": _result(view, Phase.COLLECT, number, 1).outputs["holdout"]
+    """Return what was held out of each source in the first round that had text of it.
+
+    Scores of all rounds are of the same text; it grows only where a source answers at last.
+    """
+    found = {
+        f"holdout.{number}": _first_held_out(view, number)
         for number in range(len(domain.data_sources))
     }
+    return {name: artifact for name, artifact in found.items() if artifact is not None}
+
+
+def _first_held_out(view: RoundView, number: int) -> ArtifactId | None:
+    items = (item_id(each, Phase.COLLECT, number) for each in range(1, view.round + 1))
+    collected = (view.completed[item].outputs for item in items if item in view.completed)
+    return next((outputs["holdout"] for outputs in collected if "holdout" in outputs), None)
 
 
 def _parts_judged_on(_view: RoundView) -> list[str]:
@@ -246,14 +259,20 @@ def _clean(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
     batches = _training_text(view, domain) | _synthetic(view, domain)
     return tuple(
         WorkItem(
-            item_id(view.round, Phase.FILTER, number),
+            item_id(view.round, Phase.FILTER, _batch_number(name, domain)),
             Phase.FILTER,
             "clean",
             params,
             {"samples": batch},
         )
-        for number, batch in enumerate(batches.values(), 1)
+        for name, batch in batches.items()
     )
+
+
+def _batch_number(name: str, domain: "Domain") -> int:
+    """Return a batch's number, which is the same whichever sources couldn't be had."""
+    kind, _, number = name.partition(".")
+    return 1 + int(number) + (0 if kind == "train" else len(domain.data_sources))
 
 
 def _unite(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]) -> WorkItem:

@@ -11,6 +11,7 @@ from jupiterd.cluster.facts import (
     ManifestFrozen,
     RoundCommitted,
     VerdictReached,
+    WorkCompleted,
 )
 from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cycle.domain import parse_domain
@@ -18,12 +19,14 @@ from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, i
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.collecting import Collecting, lost_in
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.round_training import trainer_of_round
 from jupiterd.daemon.stepping import step_until_finished
 from jupiterd.errors import (
     Bug,
+    EmptySourceError,
     LineChangedError,
 )
 from jupiterd.ids import ArtifactId, CycleId
@@ -55,6 +58,10 @@ class CycleConductor:
         step, reason = next_step(view, self._domain, self._shape)
         log.info("next_step", extra={"round": view.round, "reason": reason})
         match step:
+            case RunItems(Phase.COLLECT):
+                self._begin(view, step.phase)
+                collecting = Collecting(self._leading, self._runner, self._domain, self._view)
+                await collecting.run(step.items, lambda: self._check_line(view))
             case RunItems():
                 await self._run_items(view, step)
             case TrainRound():
@@ -93,9 +100,20 @@ class CycleConductor:
                 group.create_task(self._run_item(view, item), name=item.id)
 
     async def _run_item(self, view: RoundView, item: WorkItem) -> None:
-        done = await self._runner.run(view.round, item, check=lambda: self._check_line(view))
+        done = await self._run_with_what_there_is(view, item)
         result = WorkResult(done.outputs, done.counts, done.summary)
         await self._leading.record(done, *self._manifest(view, item, result))
+
+    async def _run_with_what_there_is(self, view: RoundView, item: WorkItem) -> WorkCompleted:
+        """Do an item; where it has too little text, say which sources it lacks."""
+        try:
+            return await self._runner.run(view.round, item, check=lambda: self._check_line(view))
+        except EmptySourceError as error:
+            lost = lost_in(view)
+            if not lost:
+                raise
+            told = "; ".join(each.failure for each in lost)
+            raise EmptySourceError(f"{error.message}; {told}", error.hint) from error
 
     def _check_line(self, view: RoundView) -> None:
         """Raise LineChangedError where another line counts by now: its work is another."""

@@ -7,7 +7,7 @@ from a result: whoever asked records it.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
@@ -31,9 +31,28 @@ MAX_FAILURES = 3
 
 RETRY_S = 1.0
 
-SOURCE_TRIES = 30
 SOURCE_RETRY_S = 10.0
-"""The internet may come back: an item that needs it is tried so often, each time after a pause."""
+"""The internet may come back: an item that needs it is tried again after a pause."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long something is tried that can't be reached; whichever comes first."""
+
+    tries: int
+    elapsed_s: float
+    """Since the first of them ended: one of a server that is silent takes minutes."""
+
+    def is_over(self, tries: int, elapsed_s: float) -> bool:
+        """Say whether it isn't tried again."""
+        return tries >= self.tries or elapsed_s >= self.elapsed_s
+
+
+NEEDED = Patience(30, 1800.0)
+"""Nothing can go on without it."""
+
+SPARED = Patience(6, 120.0)
+"""There is other text to go on with."""
 
 NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.TRAIN, Phase.EVALUATE})
 """Phases whose workers import a machine learning library."""
@@ -52,6 +71,7 @@ class ItemRunner:
         item: WorkItem,
         only_on: str = "",
         check: Callable[[], None] = lambda: None,
+        is_needed: Callable[[], bool] = lambda: True,
     ) -> WorkCompleted:
         """Return what came of it, not recorded yet.
 
@@ -60,11 +80,12 @@ class ItemRunner:
             item: what is to be done.
             only_on: the one node that can; empty for any.
             check: called before another try; raises where the item is wanted no more.
+            is_needed: says whether nothing goes on without it, where it can't be reached.
 
         Raises:
             JupiterError: trying again can't help.
         """
-        failures, unreachable = 0, 0
+        failures, unreachable, unreachable_since_s = 0, 0, 0.0
         without: frozenset[NodeId] = frozenset()
         while True:
             node: NodeId | None = None
@@ -78,9 +99,11 @@ class ItemRunner:
                     raise
             except SourceUnreachableError as error:
                 unreachable += 1
-                if unreachable >= SOURCE_TRIES:
+                unreachable_since_s = unreachable_since_s or now_s()
+                patience = NEEDED if is_needed() else SPARED
+                if patience.is_over(unreachable, now_s() - unreachable_since_s):
                     raise
-                without |= {node} if node is not None else frozenset()
+                without = self._one_more(without, node)
                 await wait_out(self._leading, self._cycle, error.message, SOURCE_RETRY_S)
                 check()
             except JupiterError as error:
@@ -92,6 +115,12 @@ class ItemRunner:
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
                 await wait_out(self._leading, self._cycle, error.message)
                 check()
+
+    def _one_more(self, without: frozenset[NodeId], node: NodeId | None) -> frozenset[NodeId]:
+        """Return who has no way there; once that is everybody, each gets another turn."""
+        last = frozenset() if node is None else frozenset({node})
+        found = without | last
+        return last if found.issuperset(self._leading.fit_nodes()) else found
 
     def _named(self, node: str) -> NodeId:
         """Return the node that was named, as soon as it is here."""

@@ -35,7 +35,13 @@ from jupiterd.errors import (
 )
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.collectors import open_collector
-from jupiterd.workers.data.collectors.collector import Collector, Document, Unchanged, Visit
+from jupiterd.workers.data.collectors.collector import (
+    UNREACHABLE_HINT,
+    Collector,
+    Document,
+    Unchanged,
+    Visit,
+)
 from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.kept_extraction import KeptExtraction
 from jupiterd.workers.data.not_collected import not_collected
@@ -132,6 +138,20 @@ def collect(
         EmptySourceError: no document of the source could be read.
         SourceUnreachableError: the same, because there is no way to it.
     """
+    try:
+        return _collected(collector, places, params, progress, pause)
+    except (EmptySourceError, SourceUnreachableError):
+        _forget(places.scratch)
+        raise
+
+
+def _collected(
+    collector: Collector,
+    places: Places,
+    params: CollectParams,
+    progress: Progress,
+    pause: Callable[[float], None],
+) -> dict[str, float]:
     with (
         WorkQueue(places.scratch / "extracted.db") as queue,
         Extractor() as extractor,
@@ -153,7 +173,6 @@ def collect(
         counts = _split(samples, places.output, params) | removed
         write_state(places.output / "state", collector.state())
     if not (counts["documents"] + counts["holdout_documents"] or purged.counts()):
-        _forget(places.scratch)
         raise _nothing_found(collector.name, skips)
     return {**counts, **skips.totals(), **purged.counts()}
 
@@ -243,9 +262,7 @@ def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> di
 
 def _nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
     if skips.counts[SkipReason.UNREACHABLE]:
-        return SourceUnreachableError(
-            f"{name} can't be reached", "check the address, and this machine's way to it"
-        )
+        return SourceUnreachableError(f"{name} can't be reached", UNREACHABLE_HINT)
     if not skips.counts:
         return EmptySourceError(f"{name} has no file, page or row that the source asks for")
     reasons = ", ".join(f"{reason} {number}" for reason, number in skips.counts.most_common(4))

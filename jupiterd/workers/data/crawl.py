@@ -16,7 +16,15 @@ from blake3 import blake3
 
 from jupiterd.workers.data.collectors.collector import Visit
 from jupiterd.workers.data.extraction import Extracted
-from jupiterd.workers.data.fetching import Answer, Fetcher, Manners, form_of, gunzipped, normalised
+from jupiterd.workers.data.fetching import (
+    NO_ANSWER,
+    Answer,
+    Fetcher,
+    Manners,
+    form_of,
+    gunzipped,
+    normalised,
+)
 from jupiterd.workers.data.robots import Robots
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.work_queue import Item, WorkQueue
@@ -35,8 +43,6 @@ KNOWN_PER_PAGE = 50
 _BATCH = 16
 
 _QUEUE_FILE = "crawl.db"
-
-_MAY_COME_BACK = frozenset({SkipReason.UNREACHABLE, SkipReason.TIMED_OUT})
 
 _PAGE, _SITEMAP = "page", "sitemap"
 
@@ -103,6 +109,11 @@ class Outcome:
     read_bytes: int = 0
     """Over the network, until this was known."""
 
+    @property
+    def is_unheard(self) -> bool:
+        """Say whether nobody answered."""
+        return not self.source_hash and bool(NO_ANSWER & {self.reason, self.trouble})
+
     def packed(self) -> bytes:
         """Return it as a result of the queue."""
         return cast("bytes", msgpack.packb({k: v for k, v in vars(self).items() if v}))
@@ -154,6 +165,7 @@ class Crawl:
             self.pages += outcome.was_counted
             self.fetcher.read_bytes += outcome.read_bytes
         for _ in range(_ASKED_IN_TROUBLE):
+            self.fetcher.ask_silent_hosts()
             self.queue.release()  # held by who has been killed, or by what was postponed
             self._go_on()
 
@@ -191,7 +203,7 @@ class Crawl:
             self._check(place, tries)
             return self._fetched(place, known)
         except UnreadableError as error:
-            if error.reason in _MAY_COME_BACK:
+            if error.reason in NO_ANSWER:
                 if tries < _ASKED_IN_TROUBLE:
                     return None
                 if self.visit.previous.sample(place.url) is not None:

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +26,13 @@ from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 USER_AGENT = "JupiterCollector/1"
 """What robots.txt may name, and what servers see."""
+
+NO_ANSWER = frozenset({SkipReason.UNREACHABLE, SkipReason.TIMED_OUT, SkipReason.NOT_ASKED})
+"""Why nothing was heard from a host, which may be otherwise when it is asked again."""
+
+MAX_UNANSWERED = 8
+"""A host that leaves so many requests running without an answer isn't asked any more: each may
+take a minute, and there may be thousands of pages."""
 
 MAX_HOSTS = 64
 """Connections are kept to no more hosts."""
@@ -75,13 +83,15 @@ class Fetcher:
         self._transports: dict[str, httpx.HTTPTransport] = {}
         self._sockets: dict[str, socket.socket] = {}
         self._next_s: dict[str, float] = {}
+        self._unanswered: Counter[str] = Counter()
+        """Host -> requests since it last answered."""
         self.read_bytes = 0
         """Of all bodies, as they came over the network."""
 
     def get(
         self, url: str, etag: str = "", last_modified: str = "", delay_s: float = 0.0
     ) -> Answer:
-        """Ask for a page, once this host's turn has come.
+        """Ask for a page, once this host's turn has come, unless it has stopped answering.
 
         Args:
             url: its address.
@@ -92,6 +102,8 @@ class Fetcher:
         Raises:
             UnreadableError: it can't be had, or is too much.
         """
+        if self._unanswered[_host_of(url)] >= MAX_UNANSWERED:
+            raise UnreadableError(SkipReason.NOT_ASKED)
         self._wait_for_turn(url, max(delay_s, self._manners.delay_s))
         headers = {
             "User-Agent": USER_AGENT,
@@ -103,8 +115,26 @@ class Fetcher:
         if last_modified:
             headers["If-Modified-Since"] = last_modified
         try:
-            request = httpx.Request("GET", url, headers=headers)
-            return self._answer(request, url)
+            answer = self._asked(url, headers)
+        except UnreadableError as error:
+            self._count(url, is_answered=error.reason not in NO_ANSWER)
+            raise
+        self._count(url, is_answered=True)
+        return answer
+
+    def ask_silent_hosts(self) -> None:
+        """Ask again those that had stopped answering."""
+        self._unanswered.clear()
+
+    def _count(self, url: str, *, is_answered: bool) -> None:
+        if is_answered:
+            self._unanswered.pop(_host_of(url), None)
+        else:
+            self._unanswered[_host_of(url)] += 1
+
+    def _asked(self, url: str, headers: Mapping[str, str]) -> Answer:
+        try:
+            return self._answer(httpx.Request("GET", url, headers=headers), url)
         except httpx.TimeoutException as error:
             raise UnreadableError(SkipReason.TIMED_OUT) from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
@@ -214,7 +244,7 @@ class Fetcher:
             connection.close()
 
     def _wait_for_turn(self, url: str, delay_s: float) -> None:
-        host = urlsplit(url).netloc
+        host = _host_of(url)
         wait_s = self._next_s.get(host, 0.0) - time.monotonic()
         if wait_s > 0:
             self._pause(wait_s)
@@ -224,7 +254,7 @@ class Fetcher:
 
     def wait_s(self, url: str) -> float:
         """Return how long this page's host has to be left alone."""
-        return max(0.0, self._next_s.get(urlsplit(url).netloc, 0.0) - time.monotonic())
+        return max(0.0, self._next_s.get(_host_of(url), 0.0) - time.monotonic())
 
     def __enter__(self) -> Self:
         return self
@@ -237,6 +267,11 @@ class Fetcher:
     ) -> None:
         for host in list(self._transports):
             self._drop(host)
+
+
+def _host_of(url: str) -> str:
+    """Return what has a pace of its own: a host with its port."""
+    return urlsplit(url).netloc
 
 
 def gunzipped(data: bytes, most: int) -> bytes:

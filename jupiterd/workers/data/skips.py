@@ -9,7 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
+from jupiterd.cycle.phase_summary import SILENT_COUNT
 from jupiterd.workers.data.sample_file import LineWriter
 
 FILE_NAME = "skipped.jsonl.zst"
@@ -17,6 +19,9 @@ FILE_NAME = "skipped.jsonl.zst"
 
 EXAMPLES = 200
 """So many of each reason are written down; all are counted."""
+
+SILENT_HOSTS = 8
+"""No more of them are named in the counts."""
 
 MAX_URI_CHARS = 2048
 
@@ -63,6 +68,8 @@ class SkipReason(StrEnum):
     """The server answered with a status other than success."""
     UNREACHABLE = "unreachable"
     """The server didn't answer, or broke off."""
+    NOT_ASKED = "not_asked"
+    """Its server had left several requests running without an answer."""
     LICENSE = "license"
     """The domain's license_policy doesn't permit it."""
     PURGED = "purged"
@@ -84,19 +91,28 @@ class SkipLog:
         folder.mkdir(parents=True, exist_ok=True)
         self._writer = LineWriter(folder / FILE_NAME)
         self.counts: Counter[SkipReason] = Counter()
+        self._silent: Counter[str] = Counter()
+        """Host -> what wasn't asked for, because it had stopped answering."""
 
     def add(self, uri: str, reason: SkipReason) -> None:
         """Record one document."""
         self.counts[reason] += 1
+        if reason is SkipReason.NOT_ASKED:
+            self._silent[urlsplit(uri).netloc] += 1
         if self.counts[reason] <= EXAMPLES:
             self._writer.write(
                 json.dumps({"reason": reason, "uri": uri[:MAX_URI_CHARS]}, sort_keys=True)
             )
 
     def totals(self) -> dict[str, float]:
-        """Return all of them together as `skipped`, and each reason as `skipped.REASON`."""
+        """Return all of them together as `skipped`, each reason as `skipped.REASON`.
+
+        Hosts that had stopped answering are named, too.
+        """
         by_reason = {f"skipped.{reason}": float(n) for reason, n in sorted(self.counts.items())}
-        return {"skipped": float(self.counts.total()), **by_reason}
+        silent = sorted(self._silent.most_common(SILENT_HOSTS))
+        by_host = {f"{SILENT_COUNT}{host}": float(number) for host, number in silent}
+        return {"skipped": float(self.counts.total()), **by_reason, **by_host}
 
     def __enter__(self) -> Self:
         self._writer.__enter__()

@@ -218,6 +218,65 @@ def test_batches_are_cleaned_apart_and_then_united_with_the_holdout(domain: Doma
     ]
 
 
+def collected(number: int, name: str) -> WorkResult:
+    outputs = ("train", "holdout", "state")
+    return WorkResult({each: artifact(f"{name}{number}-{each}") for each in outputs})
+
+
+def inputs_of(step: Step) -> dict[str, ArtifactId]:
+    assert isinstance(step, RunItems)
+    return {name: each for item in step.items for name, each in item.inputs.items()}
+
+
+def test_a_source_that_could_not_be_had_changes_no_number_of_the_others(domain: Domain) -> None:
+    completed = {
+        item_id(1, Phase.COLLECT, 0): WorkResult({}, {}, {"lost_source": "python_stdlib"}),
+        item_id(1, Phase.COLLECT, 1): collected(1, "first"),
+    }
+    cleaning, _ = next_step(view(completed), domain, SHAPE)
+    assert isinstance(cleaning, RunItems)
+    (item,) = cleaning.items
+    assert (item.id, item.inputs["samples"]) == ("r1/filter/2", artifact("first1-train"))
+    finish(cleaning, completed)
+    uniting, _ = next_step(view(completed), domain, SHAPE)
+    assert set(inputs_of(uniting)) == {"holdout.1", "clean.0", "dropped.0"}
+    phases = walk(domain, completed)
+    assert phases[-1] == "close"
+
+
+def test_what_is_held_out_grows_where_a_source_answers_at_last_and_stays_otherwise(
+    domain: Domain,
+) -> None:
+    completed = {
+        item_id(1, Phase.COLLECT, 0): WorkResult({}, {}, {"lost_source": "python_stdlib"}),
+        item_id(1, Phase.COLLECT, 1): collected(1, "first"),
+    }
+    walk(domain, completed)
+    collecting, _ = next_step(view(completed, round=2), domain, SHAPE)
+    assert isinstance(collecting, RunItems)
+    assert collecting.items[0].inputs == {}  # it begins anew
+    for number in (2, 3):
+        for source in (0, 1):
+            completed[item_id(number, Phase.COLLECT, source)] = collected(source, f"r{number}")
+        uniting = [item for item in _walked_items(domain, completed, number) if item[0] == "unite"]
+        held_out = {name: each for name, each in uniting[0][1].items() if "holdout" in name}
+        assert held_out == {
+            "holdout.0": artifact("r20-holdout"),
+            "holdout.1": artifact("first1-holdout"),
+        }
+
+
+def _walked_items(
+    domain: Domain, completed: dict[str, WorkResult], number: int
+) -> list[tuple[str, dict[str, ArtifactId]]]:
+    """Do the round's items of data; return the task and inputs of each."""
+    seen: list[tuple[str, dict[str, ArtifactId]]] = []
+    while isinstance(step := next_step(view(completed, round=number), domain, SHAPE)[0], RunItems):
+        seen += [(item.task, dict(item.inputs)) for item in step.items]
+        finish(step, completed)
+    return seen
+
+
 def test_the_tokenizer_of_round_one_is_kept(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)

@@ -101,7 +101,7 @@ async def test_a_way_to_the_internet_is_tried_for_a_while_and_not_for_ever(
         assert failed is not None
         assert failed.code == "source-unreachable"
         assert "wikipedia can't be had" in failed.message
-        assert len(workers.orders) == item_runner.SOURCE_TRIES
+        assert len(workers.orders) == item_runner.NEEDED.tries
 
 
 async def test_text_on_a_machine_that_is_away_is_waited_for(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cycle.data_sources import FeedSource
+from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.feed import Feeds
 from tests.unit.workers.collecting import PARAMS, collect, samples_in, skipped, texts_in
 from tests.unit.workers.local_site import page, serving
@@ -41,8 +42,11 @@ def site():
 
 
 def feed(site, **changes):
-    fields = {"delay_s": 0.0, "allow_private_addresses": True, "license": "MIT", **changes}
-    return Feeds(FeedSource(kind="feed", urls=(f"{site.url}/feed",), **fields))
+    fields = {
+        "urls": (f"{site.url}/feed",), "delay_s": 0.0, "allow_private_addresses": True,
+        "license": "MIT", **changes,
+    }  # fmt: skip
+    return Feeds(FeedSource(kind="feed", **fields))
 
 
 def test_entries_of_arxiv_are_documents_of_their_own(site, tmp_path):
@@ -75,9 +79,19 @@ def test_what_earlier_rounds_brought_is_kept_and_an_unchanged_feed_costs_one_req
     collect(feed(site), tmp_path / "three", before=tmp_path / "two")
     assert list(texts_in(tmp_path / "three")) == [f"http://a.example/{n}" for n in (1, 2, 3)]
     site.put("/feed", "out of order", status=500)
-    collect(feed(site), tmp_path / "four", before=tmp_path / "three")
-    assert samples_in(tmp_path / "four") == samples_in(tmp_path / "three")
-    assert skipped(tmp_path / "four") == {f"{site.url}/feed": "unreachable"}
+    with pytest.raises(SourceUnreachableError, match="can't be reached"):
+        collect(feed(site), tmp_path / "four", before=tmp_path / "three")
+
+
+def test_of_two_feeds_one_may_be_silent(site, tmp_path):
+    site.put("/feed", rss(("One", "http://a.example/1")))
+    site.put("/other", rss(("Two", "http://a.example/2")))
+    both = feed(site, urls=(f"{site.url}/feed", f"{site.url}/other"))
+    collect(both, tmp_path / "one")
+    site.put("/feed", "out of order", status=500)
+    collect(both, tmp_path / "two", before=tmp_path / "one")
+    assert samples_in(tmp_path / "two") == samples_in(tmp_path / "one")
+    assert skipped(tmp_path / "two") == {f"{site.url}/feed": "unreachable"}
 
 
 def test_the_pages_that_entries_link_to_may_be_followed(site, tmp_path):

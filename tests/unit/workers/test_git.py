@@ -151,14 +151,12 @@ def test_a_new_commit_brings_what_changed(repository, tmp_path):
     assert found == {"src/a.py": newest, "src/c.py": newest, "src/deep/b.py": first}
 
 
-def test_a_repository_that_has_gone_leaves_what_was_had_before(repository, tmp_path):
+def test_a_repository_that_has_gone_cannot_be_reached_whatever_was_had_before(repository, tmp_path):
     gather(repository, tmp_path / "one")
     repository.rename(tmp_path / "moved")
-    counts = gather(repository, tmp_path / "two", before=tmp_path / "one")
-    assert counts["skipped.unreachable"] == 1
-    assert samples_in(tmp_path / "two") == samples_in(tmp_path / "one")
-    with pytest.raises(SourceUnreachableError, match="can't be fetched: fatal:"):
-        gather(repository, tmp_path / "three")
+    for before in (None, tmp_path / "one"):
+        with pytest.raises(SourceUnreachableError, match="can't be fetched: fatal:"):
+            gather(repository, tmp_path / "two", before=before)
 
 
 def test_a_branch_that_is_not_there_says_so(repository, tmp_path):

@@ -69,10 +69,9 @@ def test_a_data_set_is_read_at_its_newest_commit_and_again_once_there_is_another
     collect(HuggingFace(source(uri_field="url")), tmp_path / "three", before=tmp_path / "two")
     assert len(samples_in(tmp_path / "three")) == 4
 
-    hub.status, hub.code = 404, "RepoNotFound"  # it vanishes: what was had before is kept
-    collect(HuggingFace(source(uri_field="url")), tmp_path / "four", before=tmp_path / "three")
-    assert len(samples_in(tmp_path / "four")) == 4
-    assert list(skipped(tmp_path / "four").values()) == ["vanished"]
+    hub.status, hub.code = 404, "RepoNotFound"  # it vanishes
+    with pytest.raises(EmptySourceError, match="there is no data set"):
+        collect(HuggingFace(source(uri_field="url")), tmp_path / "four", before=tmp_path / "three")
 
 
 @pytest.mark.net

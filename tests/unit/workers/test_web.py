@@ -13,7 +13,7 @@ import pytest
 from jupiterd.cycle.data_sources import WebSource
 from jupiterd.errors import EmptySourceError, SourceUnreachableError, WorkStoppedError
 from jupiterd.frames import Progressed
-from jupiterd.workers.data import addresses
+from jupiterd.workers.data import addresses, fetching
 from jupiterd.workers.data import collect as collecting
 from jupiterd.workers.data.collect import Places
 from jupiterd.workers.data.collectors.web import Site
@@ -256,6 +256,34 @@ def test_a_site_that_vanishes_half_way_keeps_what_was_had_before(site, tmp_path)
     assert skipped(tmp_path / "two")[f"{site.url}/a"] == "unreachable"
     gather(site, tmp_path / "fresh", before=None)
     assert paths_in(site, tmp_path / "fresh") == ["/", "/b?x=1"]
+
+
+def test_a_site_that_answers_no_more_half_way_is_not_asked_for_every_page(
+    site, tmp_path, monkeypatch
+):
+    """The pages it gave are used; each of the others would have to be waited for."""
+    monkeypatch.setattr(fetching, "MAX_UNANSWERED", 3)
+    paths = [f"/{number:02}" for number in range(30)]
+    site.put("/", page("Home", *paths))
+    is_over = threading.Event()
+    for number, path in enumerate(paths):
+        silent = {"stream": lambda _file: is_over.wait(), "status": 200}
+        site.put(path, page(f"Page {path}"), **(silent if number >= 5 else {}))
+    counts = gather(site, tmp_path, timeout_s=0.2)
+    is_over.set()
+    assert len(paths_in(site, tmp_path)) == 6
+    assert len(site.asked) == 2 + 5 + 3 + 3  # and three more at the end, for it may be back
+    host = site.url.removeprefix("http://")
+    assert counts["skipped.not_asked"] == counts[f"silent:{host}"] == 25 - 3
+    assert counts["skipped.timed_out"] == 3
+
+
+def test_a_site_that_has_gone_since_the_round_before_is_one_that_cannot_be_reached(tmp_path):
+    with serving() as site:
+        small_site(site)
+        gather(site, tmp_path / "one")
+    with pytest.raises(SourceUnreachableError, match=f"the site {site.url}/ can't be reached"):
+        gather(site, tmp_path / "two", before=tmp_path / "one")
 
 
 def in_trouble_once(site, path, status, **headers):

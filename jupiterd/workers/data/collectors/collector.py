@@ -14,6 +14,8 @@ from jupiterd.workers.data.progress import Progress
 from jupiterd.workers.data.purged_addresses import PurgedAddresses
 from jupiterd.workers.data.skips import SkipLog
 
+UNREACHABLE_HINT = "check the address, and this machine's way to it"
+
 
 @dataclass(frozen=True)
 class Document:

@@ -11,11 +11,18 @@ from typing import Any
 from blake3 import blake3
 
 from jupiterd.cycle.data_sources import FeedSource
-from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
+from jupiterd.errors import SourceUnreachableError
+from jupiterd.workers.data.collectors.collector import (
+    UNREACHABLE_HINT,
+    Document,
+    Found,
+    Unchanged,
+    Visit,
+)
 from jupiterd.workers.data.collectors.web import found_in, manners_of
 from jupiterd.workers.data.crawl import Reach, crawled, to_ask_again
 from jupiterd.workers.data.extraction import extractor_of
-from jupiterd.workers.data.fetching import Answer, Fetcher, normalised
+from jupiterd.workers.data.fetching import NO_ANSWER, Answer, Fetcher, normalised
 from jupiterd.workers.data.robots import MAX_REDIRECTS, Robots
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
@@ -32,7 +39,11 @@ class Feeds:
         self._scratch: Path | None = None
 
     def documents(self, visit: Visit) -> Iterator[Found]:
-        """Yield every entry with a text, those of earlier rounds included."""
+        """Yield every entry with a text, those of earlier rounds included.
+
+        Raises:
+            SourceUnreachableError: none of the feeds answers.
+        """
         entries = self._entries(visit)
         found = self._followed(entries, visit) if self._source.follow else self._own(entries, visit)
         seen: set[str] = set()
@@ -50,6 +61,7 @@ class Feeds:
 
     def _entries(self, visit: Visit) -> list[Mapping[str, str]]:
         entries: list[Mapping[str, str]] = []
+        is_heard = False
         with Fetcher(manners_of(self._source), visit.pause) as fetcher:
             robots = Robots(fetcher)
             for url in map(normalised, self._source.urls):
@@ -60,9 +72,13 @@ class Feeds:
                     if not answer.is_unchanged:
                         entries += visit.extraction.read("feed", answer.body, url).told["entries"]
                     self._remember(key, before if answer.is_unchanged else vars(answer))
+                    is_heard = True
                 except UnreadableError as error:
+                    is_heard |= error.reason not in NO_ANSWER
                     visit.skips.add(url, error.reason)
                     self._remember(key, before)
+        if not is_heard:
+            raise SourceUnreachableError(f"{self.name} can't be reached", UNREACHABLE_HINT)
         for entry in entries[self._source.max_entries :]:
             visit.skips.add(_address(entry), SkipReason.TOO_MANY)
         return entries[: self._source.max_entries]

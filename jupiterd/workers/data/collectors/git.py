@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from jupiterd.cycle.data_sources import GitSource
-from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.files import (
     Bounds,
@@ -49,20 +48,12 @@ class GitRepository:
             source.timeout_s,
             source.allow_private_addresses,
         )
-        try:
-            newest = self._newest(repository)
-            if before.get("newest") == newest:
-                self._state = dict(before)
-                yield from map(Unchanged, visit.previous.uris())
-                return
-            repository.fetch(newest)
-        except SourceUnreachableError:
-            if not visit.previous.count:
-                raise
-            visit.skips.add(self._uri(""), SkipReason.UNREACHABLE)
+        newest = self._newest(repository)
+        if before.get("newest") == newest:
             self._state = dict(before)
             yield from map(Unchanged, visit.previous.uris())
             return
+        repository.fetch(newest)
         commit = repository.commit_of(newest)
         self._state = {"newest": newest, "commit": commit}
         yield from self._files(repository, commit, visit)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.cycle.data_sources import HuggingFaceSource
-from jupiterd.errors import EmptySourceError, SourceUnreachableError
+from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.tables import Row, documents_of_rows, fields_of, limits_of
 from jupiterd.workers.data.hugging_face import commit_of
@@ -29,7 +29,7 @@ class HuggingFace:
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every row that has a text; nothing is streamed where the commit is the same."""
         before = str(next(visit.previous.state(), {}).get("commit", ""))
-        commit = self._commit(before, visit)
+        commit = commit_of(self._source.path, self._source.revision)
         self._state = {"commit": commit}
         if visit.previous.count and commit == before:
             yield from map(Unchanged, visit.previous.uris())
@@ -39,18 +39,6 @@ class HuggingFace:
     def state(self) -> Iterator[Mapping[str, Any]]:
         """Yield the commit that was read."""
         yield self._state
-
-    def _commit(self, before: str, visit: Visit) -> str:
-        """Return the newest commit; where it can't be had, the one of the round before."""
-        try:
-            return commit_of(self._source.path, self._source.revision)
-        except (EmptySourceError, SourceUnreachableError) as error:
-            if not visit.previous.count:
-                raise
-            is_gone = isinstance(error, EmptySourceError)
-            reason = SkipReason.VANISHED if is_gone else SkipReason.UNREACHABLE
-            visit.skips.add(self._uri(""), reason)
-            return before
 
     def _rows(self, commit: str) -> Iterator[Row]:
         source = self._source

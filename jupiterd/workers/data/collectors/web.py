@@ -10,7 +10,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jupiterd.cycle.data_sources import FeedSource, WebSource
-from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
+from jupiterd.errors import SourceUnreachableError
+from jupiterd.workers.data.collectors.collector import (
+    UNREACHABLE_HINT,
+    Document,
+    Found,
+    Unchanged,
+    Visit,
+)
 from jupiterd.workers.data.crawl import Outcome, Reach, crawled, to_ask_again
 from jupiterd.workers.data.fetching import Manners, normalised
 from jupiterd.workers.data.skips import SkipReason
@@ -27,17 +34,25 @@ class Site:
         self._scratch: Path | None = None
 
     def documents(self, visit: Visit) -> Iterator[Found]:
-        """Yield every page that has text, in the order of their addresses."""
+        """Yield every page that has text, in the order of their addresses.
+
+        Raises:
+            SourceUnreachableError: nobody answers at any of them.
+        """
         source, self._scratch = self._source, visit.scratch
         reach = Reach(_within(source), source.max_pages, source.max_depth, source.max_bytes)
         outcomes = crawled(visit, reach, manners_of(source), source.urls, source.sitemaps)
+        asked, heard = 0, 0
         for key, outcome in outcomes:
             url = key.partition(" ")[2]
+            asked, heard = asked + 1, heard + (not outcome.is_unheard)
             found = found_in(url, outcome, visit, source.license)
             if isinstance(found, Document):
                 yield _clustered(found, source.cluster_depth)
             elif found is not None:
                 yield found
+        if asked and not heard:
+            raise SourceUnreachableError(f"{self.name} can't be reached", UNREACHABLE_HINT)
 
     def state(self) -> Iterator[Mapping[str, Any]]:
         """Yield for each address how to ask whether it has changed, and its links."""

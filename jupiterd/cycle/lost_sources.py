@@ -1,0 +1,76 @@
+"""Sources of which nothing could be collected in a round, and what stands in their place.
+
+Owns what is kept of such a source, and the words in which people are told of it. Doesn't know how
+often anybody tried, or where.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from jupiterd.cycle.work import WorkResult
+from jupiterd.frames import Scalar
+
+MAX_REASON_CHARACTERS = 300
+
+_KEPT_COUNTS = (
+    "documents", "bytes", "clusters", "holdout_documents", "holdout_bytes", "holdout_clusters",
+)  # fmt: skip
+
+_SOURCE, _REASON = "lost_source", "lost_reason"
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A source that couldn't be had in a round."""
+
+    source: str
+    """Its name in the domain file."""
+    reason: str
+    has_text: bool = False
+    """What was collected in rounds before is used."""
+
+    @property
+    def failure(self) -> str:
+        """Return what happened, for people."""
+        return f"source {self.source} failed: {self.reason}"
+
+    def told(self) -> str:
+        """Return what happened and what follows from it, for people."""
+        used = "what was collected of it before is used" if self.has_text else "there is none of it"
+        return f"{self.failure}; {used}, the next round tries it anew"
+
+
+def in_place_of(source: str, reason: str, before: WorkResult | None) -> WorkResult:
+    """Return what counts as collected: what the round before has, or nothing.
+
+    Args:
+        source: its name in the domain file.
+        reason: why nothing could be collected.
+        before: what the round before counts as collected; None in the first round.
+    """
+    line = (reason.splitlines() or [""])[0][:MAX_REASON_CHARACTERS]
+    outputs = {} if before is None else before.outputs
+    counts = {} if before is None else before.counts
+    return WorkResult(
+        # `skipped` is of the round that looked.
+        {name: artifact for name, artifact in outputs.items() if name != "skipped"},
+        {name: counts[name] for name in _KEPT_COUNTS if name in counts},
+        {_SOURCE: source, _REASON: line},
+    )
+
+
+def is_enough(collected: Iterable[WorkResult]) -> bool:
+    """Say whether a round can go on with this alone: there is text to train on, and to judge by."""
+    found = [result.counts for result in collected]
+    return all(
+        any(counts.get(name, 0) for counts in found) for name in ("documents", "holdout_documents")
+    )
+
+
+def lost_among(done: Iterable[tuple[Mapping[str, Scalar], Mapping[str, float]]]) -> Sequence[Lost]:
+    """Return which sources couldn't be had, of the summaries and counts of collecting."""
+    return [
+        Lost(str(summary[_SOURCE]), str(summary[_REASON]), bool(counts.get("documents")))
+        for summary, counts in done
+        if _SOURCE in summary
+    ]

@@ -13,6 +13,7 @@ from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
 from jupiterd.errors import UsageError
+from jupiterd.formats import plain
 from jupiterd.ids import short
 
 
@@ -179,6 +180,8 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     if not cycle:
         return ["no cycle has been started"]
     lines = [f"cycle {cycle_summary(cycle)}"]
+    lost = cycle.get("lost_sources", [])
+    lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
     for verdict in cycle.get("verdicts", []):
         lines += verdict_lines(verdict)
     return lines + (final_lines(cycle) if cycle.get("state") in ENDED_STATES else [])

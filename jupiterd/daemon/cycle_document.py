@@ -77,6 +77,7 @@ def cycle_document(
         "verdicts": verdicts,
         "model": model,
         "failure": _failure(cycle),
+        "lost_sources": _lost_sources(cycle),
         "phases": _phases(cycle, live, islands),
         "events": _events(cycle, islands),
     }
@@ -116,6 +117,23 @@ def _scored_bpb(cycle: CycleState) -> float | None:
 def _failure(cycle: CycleState) -> dict[str, str] | None:
     failed = cycle.failed
     return {"code": failed.code, "message": failed.message, "hint": failed.hint} if failed else None
+
+
+def _lost_sources(cycle: CycleState) -> list[dict[str, Any]]:
+    """Return the sources that couldn't be had in the newest round that was collected."""
+    collected = [fact for fact in cycle.completed.values() if fact.phase == Phase.COLLECT]
+    newest = max((fact.round for fact in collected), default=0)
+    found = lost_among((fact.summary, fact.counts) for fact in collected if fact.round == newest)
+    return [
+        {
+            "round": newest,
+            "source": lost.source,
+            "reason": lost.reason,
+            "has_text": lost.has_text,
+            "told": lost.told(),
+        }
+        for lost in found
+    ]
 
 
 def _resumed(gangs: Sequence[CycleState]) -> int | None:

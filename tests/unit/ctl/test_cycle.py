@@ -131,6 +131,14 @@ def test_watching_without_a_cycle_is_not_found(daemon, ctl):
     assert "cycle start" in ran.err
 
 
+def test_status_names_the_sources_that_failed_in_the_newest_round(daemon, ctl):
+    lost = {"round": 2, "told": "source docs failed: no way\x1b[2J; the next round tries it anew"}
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": cycle(lost_sources=[lost])}
+    _, line, *_ = ctl("cycle", "status").out.splitlines()
+    assert line.startswith("round 2 collect   source docs failed: no way")
+    assert "\x1b" not in line
+
+
 def test_status_of_running_finished_and_absent_cycles(daemon, ctl, golden):
     golden("cycle_status_running.txt", ctl("cycle", "status").out)
     daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": FINISHED}

@@ -1,5 +1,6 @@
 """The document of a cycle, built from facts through the real state."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ NAMED_KEYS = {
 
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events", "islands",
-    "outer_steps",
+    "outer_steps", "lost_sources",
 }  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")
@@ -171,6 +172,16 @@ def test_a_finished_phase_tells_its_counts_and_how_fast_it_was() -> None:
     )  # fmt: skip
     assert "10,000 bytes" in collected["detail"]
     assert phase(shown, "filter")["state"] == "waiting"
+
+
+def test_a_source_that_failed_is_told_until_a_later_round_has_it_again() -> None:
+    lost = {"lost_source": "docs", "lost_reason": "no way"}
+    facts = [started(), work("collect", 0), replace(work("collect", 1), summary=lost)]
+    shown = document(*facts)
+    (told,) = shown["lost_sources"]
+    assert (told["round"], told["source"], told["reason"]) == (1, "docs", "no way")
+    assert phase(shown, "collect")["detail"].endswith(told["told"])
+    assert document(*facts, work("collect", 0, number=2))["lost_sources"] == []
 
 
 def test_a_running_phase_shows_the_leader_s_readings() -> None:

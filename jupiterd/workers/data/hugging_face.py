@@ -1,6 +1,7 @@
-"""Documents of a Hugging Face data set, streamed: nothing is kept that isn't trained on.
+"""Rows of a Hugging Face data set, streamed: nothing is kept that isn't wanted.
 
-Owns the way to the library and what its errors mean. Doesn't know tokens, or what is held out.
+Owns the way to the library and what its errors mean. Doesn't know documents. What strangers packed
+may fill the memory, so this runs in a process of its own (`tables_apart`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,10 +10,8 @@ from gzip import BadGzipFile
 from importlib import import_module
 from typing import Any
 
-from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.errors import EmptySourceError, MissingExtraError, SourceUnreachableError, UsageError
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
-from jupiterd.workers.data.text_files import Skipped
 
 INSTALL = "pip install datasets on one of the machines, or give it a folder of text"
 
@@ -20,44 +19,24 @@ _GONE = (404, 410)
 """What the hub says of a file that it has listed and doesn't have."""
 
 
-def documents(settings: DataSettings, skipped: Skipped) -> Iterator[str]:
-    """Yield every text that isn't blank; count the files that can't be read to their end.
-
-    Raises:
-        MissingExtraError: the library isn't installed.
-        SourceUnreachableError: there is no way to it just now.
-        UsageError: the subset, the split or the field isn't there.
-        EmptySourceError: there is no such data set, or no row has any text.
-    """
-    found = 0
-    for row in rows(settings.path, settings.subset, settings.split):
-        if isinstance(row, SkipReason):
-            skipped.files += 1
-            continue
-        if settings.field not in row:
-            raise UsageError(
-                f"{settings.path} has no field {settings.field}",
-                f"--field takes one of: {', '.join(map(str, row))}",
-            )
-        text = row[settings.field]
-        if isinstance(text, str) and text.strip():
-            found += 1
-            yield text
-    if not found:
-        raise EmptySourceError(f"{settings.path} has no text in its field {settings.field}")
-
-
 def rows(
-    path: str, subset: str, split: str, revision: str = ""
+    path: str, subset: str, split: str, revision: str = "", required: str = ""
 ) -> Iterator[Mapping[str, Any] | SkipReason]:
     """Yield the rows of a data set as they come over the network, file by file.
 
     In the place of what can't be read any further of a file stands the reason.
 
+    Args:
+        path: its name, or a folder.
+        subset: its configuration; empty: the only one.
+        split: its own split.
+        revision: a branch, a tag or a commit; empty: the newest.
+        required: a field that each row must have; empty: none.
+
     Raises:
         MissingExtraError: the library isn't installed, or another that these rows need.
         SourceUnreachableError: there is no way to it just now.
-        UsageError: the subset or the split isn't there, or it is a program.
+        UsageError: the subset, the split or the field isn't there, or it is a program.
         EmptySourceError: there is no such data set.
     """
     try:
@@ -68,9 +47,20 @@ def rows(
     files = int(stream.num_shards)
     for number in range(files):
         try:
-            yield from stream.shard(files, number)
+            for row in stream.shard(files, number):
+                _check_field(path, row, required)
+                yield row
+        except UsageError:
+            raise
         except Exception as error:  # noqa: BLE001 - its readers raise anything at all
             yield _why_it_ends(path, error)
+
+
+def _check_field(path: str, row: Mapping[str, Any], required: str) -> None:
+    if required and required not in row:
+        raise UsageError(
+            f"{path} has no field {required}", f"--field takes one of: {', '.join(map(str, row))}"
+        )
 
 
 def _opened(path: str, subset: str, split: str, revision: str) -> Any:  # noqa: ANN401 - theirs

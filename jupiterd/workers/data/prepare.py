@@ -23,7 +23,7 @@ from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import DEV, in_holdout
 from jupiterd.errors import InvalidSettingError
 from jupiterd.frames import TaskFinished
-from jupiterd.workers.data import hugging_face
+from jupiterd.workers.data import streamed_text
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
@@ -129,7 +129,7 @@ def prepare(
 def _open(settings: DataSettings) -> tuple[Iterator[str], Skipped]:
     if settings.kind == "hugging_face":
         skipped = Skipped()
-        return hugging_face.documents(settings, skipped), skipped
+        return streamed_text.documents(settings, skipped), skipped
     files = TextFiles(Path(settings.path), settings.field)
     return files.documents(), files.skipped
 

@@ -37,7 +37,9 @@ def _of_parquet(order: Mapping[str, Any]) -> Iterator[Row | SkipReason]:
 
 
 def _of_hugging_face(order: Mapping[str, Any]) -> Iterator[Row | SkipReason]:
-    return hugging_face.rows(order["path"], order["subset"], order["split"], order["revision"])
+    return hugging_face.rows(
+        order["path"], order["subset"], order["split"], order["revision"], order["required"]
+    )
 
 
 _KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Row | SkipReason]]] = {

@@ -12,11 +12,16 @@ from jupiterd.errors import (
     CorruptArtifactError,
     EmptySourceError,
     InvalidSettingError,
+    SourceUnreachableError,
 )
 from jupiterd.frames import TaskFailed, TaskFinished
+from jupiterd.workers.data import streamed_text
 from jupiterd.workers.data.prepare import HELD_OUT_BYTES, prepare
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.shards import ShardSet
+from jupiterd.workers.data.skips import SkipReason
+from jupiterd.workers.data.tables_apart import TableLimits
+from jupiterd.workers.data.text_files import Skipped
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, TOKENIZER_FILE, load_tokenizer
 from tests.unit.workers.data_material import files_of, run_worker
 
@@ -212,3 +217,43 @@ def test_a_hugging_face_data_set_is_streamed(tmp_path):
     last = run_worker("prepare", odd.to_scalars(), {}, tmp_path / "odd")
     assert isinstance(last, TaskFailed)
     assert "has no field story" in last.message
+    assert "--field takes one of: text, id" in last.hint
+
+
+def test_a_data_set_that_fills_the_memory_costs_what_comes_behind_it_and_no_more(
+    tmp_path, monkeypatch
+):
+    pytest.importorskip("datasets", reason="the package datasets isn't installed")
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for name, texts in {
+        "train-0": [f"row {number} has text" for number in range(50)],
+        "train-1": pa.DictionaryArray.from_arrays([0] * 64, ["a" * (64 << 20)]),
+    }.items():
+        table = pa.table({"text": texts})
+        parquet.write_table(table, folder / f"{name}.parquet", compression="zstd")
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 100_000
+    monkeypatch.setattr(streamed_text, "LIMITS", TableLimits(memory_bytes=1 << 30))
+    hub = DataSettings(kind="hugging_face", path=str(folder), vocab_size=300)
+    counts = prepare(hub, None, tmp_path / "out")
+    assert counts["documents"] + counts["holdout_documents"] == 50
+    assert (counts["skipped"], counts["skipped_lines"]) == (1, 0)
+
+
+def test_a_text_that_is_too_long_is_left_out_and_counted(tmp_path, monkeypatch):
+    rows = iter([{"text": "one"}, SkipReason.TOO_LARGE, {"text": " "}, {"text": "two"}])
+    monkeypatch.setattr(streamed_text, "rows_apart", lambda *_arguments: rows)
+    skipped = Skipped()
+    hub = DataSettings(kind="hugging_face", path="a/b", vocab_size=300)
+    assert list(streamed_text.documents(hub, skipped)) == ["one", "two"]
+    assert (skipped.files, skipped.lines) == (0, 1)
+
+
+def test_a_hub_that_falls_silent_is_asked_again_later(monkeypatch):
+    rows = iter([{"text": "one"}, SkipReason.TIMED_OUT])
+    monkeypatch.setattr(streamed_text, "rows_apart", lambda *_arguments: rows)
+    found = streamed_text.documents(DataSettings(kind="hugging_face", path="a/b"), Skipped())
+    assert next(found) == "one"
+    with pytest.raises(SourceUnreachableError, match="a/b sends nothing any more"):
+        next(found)

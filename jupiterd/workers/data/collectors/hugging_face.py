@@ -44,7 +44,7 @@ class HuggingFace:
         source = self._source
         order = {
             "path": source.path, "subset": source.subset, "split": source.split,
-            "revision": commit,
+            "revision": commit, "required": "",
         }  # fmt: skip
         found = rows_apart("hugging_face", order, fields_of(source), limits_of(source))
         for number, row in enumerate(found, 1):

@@ -267,6 +267,10 @@ class CycleState:
             self._outer_lines[wanted] = outer_line(of_round)
         return self._outer_lines[wanted]
 
+    def has_outer_step(self, name: str) -> bool:
+        """Say whether an outer step is known, on whatever line."""
+        return name in self._outer_steps.facts
+
     def outer_steps(self) -> Iterator[OuterStepTaken]:
         """Yield every outer step that was ever taken, on whatever line."""
         yield from self._outer_steps.facts.values()

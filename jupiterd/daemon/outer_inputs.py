@@ -24,8 +24,11 @@ log = logging.getLogger(__name__)
 PARAM = "island"
 """Names the run and the island in an order."""
 
-OFF_THE_LINE_S = 30.0
-"""How long a step that isn't on the line that counts is waited for: this ledger may be behind."""
+OFF_THE_LINE_S = 5.0
+"""How long a step that isn't on the line that counts is waited for: more of its own may come."""
+
+UNHEARD_OF_S = 30.0
+"""The same of a step that isn't in this ledger at all: it is behind."""
 
 AWAY_S = 120.0
 """How long a way that nobody in reach has is waited for."""
@@ -73,16 +76,26 @@ class OuterInputs:
         Raises:
             ConflictError: another line than that of `after` counts.
         """
+        began_s = time.monotonic()
         while True:
             version, line = self._journal.version, self._line(run, round_number)
             if found := _next(line, after):
                 return found
-            is_on_it = not after or after in line
+            if not after or after in line:
+                await self._journal.changed_since(version)
+                began_s = time.monotonic()
+                continue
+            # Others may take one step after another meanwhile: that is no reason to wait on.
+            patience_s = OFF_THE_LINE_S if self._is_known(run, after) else UNHEARD_OF_S
             try:
-                async with asyncio.timeout(None if is_on_it else OFF_THE_LINE_S):
+                async with asyncio.timeout(began_s + patience_s - time.monotonic()):
                     await self._journal.changed_since(version)
             except TimeoutError as error:
                 raise ConflictError("the other islands went on without this one") from error
+
+    def _is_known(self, run: CycleId, step: str) -> bool:
+        cycle = self._journal.state.cycles.get(run)
+        return cycle is not None and cycle.has_outer_step(step)
 
     def _line(self, run: CycleId, round_number: int) -> Steps:
         cycle = self._journal.state.cycles.get(run)

@@ -1,7 +1,6 @@
 """Two islands, one on MLX and one on torch, train one model, through the death of a leader."""
 
 import asyncio
-import re
 import subprocess
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import OuterStepTaken
 from tests.e2e.cluster import NAMES, Cluster, Daemon, running
+from tests.e2e.outer_digests import digests
 from tests.e2e.surroundings import own_network
 from tests.e2e.test_training_run import write_letters
 from tests.e2e.wholeness import left_over
@@ -24,7 +24,6 @@ pytestmark = [
 ]
 
 STEPS, EVERY = 100, 10
-DIGEST = re.compile(r"Outer step (\d+) \| .*Digest ([0-9a-f]{64})")
 
 
 def run_of(daemon: Daemon) -> CycleState | None:
@@ -42,15 +41,6 @@ async def until_step(daemon: Daemon, number: int, timeout_s: float) -> None:
     async with asyncio.timeout(timeout_s):
         while len(outer_steps(daemon)) <= number:  # noqa: ASYNC110 - a ledger file tells nobody
             await asyncio.sleep(0.2)
-
-
-def digests(daemon: Daemon) -> dict[int, set[str]]:
-    """What ranks of a node have said of their weights after each outer step."""
-    found: dict[int, set[str]] = {}
-    for log in (daemon.state_dir / "logs").glob("*train*.log"):
-        for number, digest in DIGEST.findall(log.read_text()):
-            found.setdefault(int(number), set()).add(digest)
-    return found
 
 
 async def test_islands_of_both_engines_outlive_their_leader_with_equal_weights(
@@ -107,5 +97,5 @@ def assert_equal_weights(*daemons: Daemon) -> None:
     one, other = map(digests, daemons)
     both = one.keys() & other.keys()
     assert len(both) >= 2
-    assert all(one[number] == other[number] for number in both)
+    assert all(one[step] == other[step] for step in both)
     assert all(len(found) == 1 for found in (*one.values(), *other.values()))

@@ -19,6 +19,7 @@ import numpy as np
 from jupiterd.cycle.shares import Shares, shares_by_rate
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.frames import OuterStepArrived, OuterStepWanted, WayWritten
+from jupiterd.ids import short
 from jupiterd.workers.islands.island import Island, length
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.islands.packing import Packed
@@ -184,7 +185,8 @@ class IslandRounds:
                 self.step, order.first_step, self._tokens_of_step
             )
             self.step = order.first_step
-        self._report.outer_step(order.number, self._island.digest(), len(arrived.ways))
+        digest, ways = self._island.digest(), len(arrived.ways)
+        self._report.outer_step(order.number, short(order.step), digest, ways)
         self._begin_round()
 
     def _ways(self, arrived: OuterStepArrived) -> Iterator[Packed]:

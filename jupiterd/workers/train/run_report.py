@@ -83,9 +83,9 @@ class RunReport(AbstractContextManager["RunReport"]):
         if self._course.ends_pass(done.step):
             self._pass_done(done.step, val_loss)
 
-    def outer_step(self, number: int, digest: bytes, ways: int) -> None:
+    def outer_step(self, number: int, name: str, digest: bytes, ways: int) -> None:
         """Tell of an outer step that was taken, and of the weights and the momentum after it."""
-        _say(outer_line(self._place, number, digest.hex(), ways))
+        _say(outer_line(self._place, number, name, digest.hex(), ways))
 
     def finished(self) -> None:
         """Say that all steps are done."""

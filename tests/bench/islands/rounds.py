@@ -12,7 +12,7 @@ from jupiterd.cluster.facts import OuterStepTaken
 from tests.bench.islands.stamps import Said
 
 _STEP = re.compile(r"^\[Rank 0/.* \| Step (\d+) \|")
-_OUTER = re.compile(r"^\[Rank 0/.*\] Outer step (\d+) \| Ways \d+ \| Digest (\w+)$")
+_OUTER = re.compile(r"^\[Rank 0/.*\] Outer step (\d+) \(\w+\) \| Ways \d+ \| Digest (\w+)$")
 
 
 @dataclass

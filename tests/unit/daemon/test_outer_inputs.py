@@ -16,7 +16,7 @@ from jupiterd.daemon.work_events import WayMade
 from jupiterd.frames import OuterStepArrived, WayWritten
 from jupiterd.ids import ArtifactId, CycleId
 from tests.unit.cluster.building import CYCLE, outer_step
-from tests.unit.daemon.two_nodes import serving, unite, until
+from tests.unit.daemon.two_nodes import TIMEOUT_S, serving, unite, until
 
 ISLAND = CycleId("e" * 16)
 PARAMS = {"island": {"run": CYCLE, "island": ISLAND, "round": 1, "kind": "int8"}}
@@ -89,6 +89,38 @@ async def test_a_rank_on_a_line_that_counts_no_more_is_told_so(
     (arrived,) = await brought(one, fact_hash(left))
     assert not arrived.step
     assert "without this one" in arrived.reason
+
+
+async def test_a_rank_on_a_lost_line_is_told_so_however_busily_the_others_go_on(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_inputs, "OFF_THE_LINE_S", 0.1)
+    one, _ = two
+    left, step = outer_step(1, ROOT), outer_step(1, ROOT, total_tokens=9)
+    await one.journal.append(1, [BEGINNING, left, step])
+    waiting = asyncio.ensure_future(brought(one, fact_hash(left)))
+    async with asyncio.timeout(TIMEOUT_S):
+        while not waiting.done():
+            step = outer_step(step.number + 1, fact_hash(step))
+            await one.journal.append(1, [step])
+    (arrived,) = await waiting
+    assert "without this one" in arrived.reason
+
+
+async def test_a_step_that_this_ledger_lacks_is_waited_for_longer(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_inputs, "OFF_THE_LINE_S", 0.0)
+    one, _ = two
+    unheard_of = outer_step(1, ROOT)
+    follows = outer_step(2, fact_hash(unheard_of))
+    await one.journal.append(1, [BEGINNING])
+    waiting = asyncio.ensure_future(brought(one, fact_hash(unheard_of)))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await one.journal.append(1, [unheard_of, replace(follows, ways=())])
+    (arrived,) = await waiting
+    assert arrived.number == 2
 
 
 async def test_a_way_that_nobody_has_yet_is_waited_for(

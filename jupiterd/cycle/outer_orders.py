@@ -31,6 +31,9 @@ MOMENTUM: Final = 0.9
 FEW_ISLANDS: Final = 2
 SHORT_ROUND_STEPS: Final = 50
 
+LATE_SHARE: Final = 0.5
+"""What an island takes of a step that didn't come in time, of what it took before."""
+
 MISSING: Final = "it didn't come in time"
 QUARANTINED: Final = "its weights are no numbers, or far from all others'"
 
@@ -163,16 +166,17 @@ def _with_round(
 
 
 def _measured(members: Collection[Member], before: Mapping[str, int]) -> list[Member]:
-    """Return the members with a speed for those that have none: what they took of a step before.
+    """Return the members with a speed for those that have none: half of what they had before.
 
-    Whoever took nothing before is taken for as fast as the others are on average.
+    They didn't come in time with that, and if it was too much for them they never would. Whoever
+    had no part before is taken for as fast as the others are on average.
     """
     known = {each.name: each.tokens_per_s for each in members if each.tokens_per_s > 0}
     took = sum(before.get(name, 0) for name in known)
     of_one = sum(known[name] for name in known if name in before) / took if took else 1.0
     for each in members:
         if each.name in before:
-            known.setdefault(each.name, before[each.name] * of_one)
+            known.setdefault(each.name, before[each.name] * of_one * LATE_SHARE)
     usual = fmean(known.values()) if known else 1.0
     return [replace(each, tokens_per_s=known.get(each.name, usual)) for each in members]
 

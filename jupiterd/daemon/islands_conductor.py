@@ -23,12 +23,15 @@ from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
 from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
 from jupiterd.cluster.layouts import Island
+from jupiterd.cycle.island_speeds import speeds_before
 from jupiterd.cycle.outer_orders import Member, OuterOrder, Training, first_order, next_order
 from jupiterd.cycle.outer_round import Closing, Way
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.run_phases import drawing
+from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.island_joining import joining
+from jupiterd.daemon.island_progress import OUTER_STEP
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.layouts import inner_steps_of
 from jupiterd.daemon.leading import Leading
@@ -160,18 +163,27 @@ class IslandsConductor:
 
     def _next(self, taken: OuterStepTaken, closing: Closing, ways: Mapping[str, Way]) -> OuterOrder:
         islands = self._islands()
-        there = [each for each in islands if self._takes_part(each, ways)] or closing.counted
-        members = [self._member(islands[CycleId(each)][1], ways.get(each)) for each in there]
+        there = [each for each in islands if self._takes_part(each, taken, ways)]
+        there = there or [*map(CycleId, closing.counted)]
+        speeds = self._speeds(there, taken, ways)
+        members = [self._member(islands[each][1], speeds.get(each, 0.0)) for each in there]
         slowest_s = max(way.elapsed_s for way in ways.values())
-        every = self._every_steps(
-            [islands[CycleId(each)][1] for each in there], slowest_s / taken.steps
-        )
+        every = self._every_steps([islands[each][1] for each in there], slowest_s / taken.steps)
         return next_order(self._training, order_of(taken), closing, members, every)
 
-    def _takes_part(self, island: CycleId, ways: Mapping[str, Way]) -> bool:
-        """Say whether an island has a part in the next round: it trains, as far as we know."""
-        is_at_work = island in ways or self._leading.ways.is_training(island)
-        return is_at_work and not self._is_gone(island)
+    def _takes_part(self, island: CycleId, taken: OuterStepTaken, ways: Mapping[str, Way]) -> bool:
+        """Say whether an island has a part in the next round: it trains, as far as we know.
+
+        One that hasn't begun the last round yet has none: nobody would know how long to wait.
+        """
+        is_training = self._leading.ways.is_training(island)
+        is_at_work = is_training and not self._is_behind(island, taken)
+        return (island in ways or is_at_work) and not self._is_gone(island)
+
+    def _is_behind(self, island: CycleId, taken: OuterStepTaken) -> bool:
+        """Say whether an island was to train since an outer step, and tells that it doesn't."""
+        number = self._leading.board.reading(island, Phase.TRAIN, OUTER_STEP)
+        return island in taken.batches and number is not None and number < taken.number
 
     def _is_gone(self, island: CycleId) -> bool:
         state, started = self._islands()[island]
@@ -195,13 +207,22 @@ class IslandsConductor:
             if last is not None:
                 raise from_wire(last.code, last.message, last.hint)
 
-    def _member(self, started: TrainingStarted, way: Way | None = None) -> Member:
+    def _speeds(
+        self, there: Sequence[CycleId], taken: OuterStepTaken, ways: Mapping[str, Way]
+    ) -> Mapping[str, float]:
+        """Return tokens per second of each island, as measured, or known from before."""
+        measured = {each: way.tokens_per_s for each, way in ways.items() if way.tokens_per_s > 0}
+        away = {*there} - taken.batches.keys()
+        rounds = [
+            step.batches for step in reversed([*self._state.outer_line(self._round).values()])
+        ]
+        return measured | speeds_before(away, measured, rounds)
+
+    def _member(self, started: TrainingStarted, tokens_per_s: float = 0.0) -> Member:
         machines = map(self._leading.hardware_of, started.nodes)
         ranks = sum(1 if each is None else ranks_of(each, started.engine) for each in machines)
         most = self._of.plan.batch_sequences // self._planned()
-        return Member(
-            started.cycle, max(1, min(ranks, most)), 0.0 if way is None else way.tokens_per_s
-        )
+        return Member(started.cycle, max(1, min(ranks, most)), tokens_per_s)
 
     def _planned(self) -> int:
         """Return how many islands there were at the beginning."""

@@ -113,6 +113,12 @@ class ProgressBoard:
         if (running := self._running.get(cycle)) is not None:
             running.advance(item, event, now_s)
 
+    def reading(self, cycle: CycleId, item: str, name: str) -> float | None:
+        """Return the latest reading of that name, of an item of a running phase; None: none yet."""
+        running = self._running.get(cycle)
+        latest = None if running is None else running.items.get(item)
+        return None if latest is None else latest.values.get(name)
+
     def restart_rate(self, cycle: CycleId) -> None:
         """Count the rate anew from the next reading: a gang starts, and may resume elsewhere."""
         if (running := self._running.get(cycle)) is not None:

@@ -47,12 +47,16 @@ def test_batches_follow_speeds_where_they_are_known_and_every_rank_takes_one():
     assert first_order(RUN, unknown, 30).batches == {"a": 6, "b": 6}
 
 
-def test_who_was_not_measured_is_taken_for_as_fast_as_before():
+def test_who_did_not_come_in_time_takes_half_as_much_as_before_or_it_never_would():
     first = first_order(RUN, (Member("a", 1, 5.0), Member("b", 1, 1.0), Member("c", 1, 6.0)), 30)
     assert first.batches == {"a": 5, "b": 1, "c": 6}
     members = (Member("a", 1, 500.0), Member("b"), Member("c"))
     then = next_order(RUN, first, without(of_all(first), "b", "c"), members, 30)
-    assert then.batches == first.batches
+    assert then.batches == {"a": 7, "b": 1, "c": 4}
+
+
+def test_whoever_had_no_part_is_taken_for_as_fast_as_others():
+    first = first_order(RUN, THREE, 30)
     newcomer = (Member("a", 1, 500.0), Member("z"))
     assert next_order(RUN, first, of_all(first), newcomer, 30).batches == {"a": 6, "z": 6}
 

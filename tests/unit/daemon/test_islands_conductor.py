@@ -26,7 +26,7 @@ from jupiterd.daemon.islands_conductor import IslandsConductor, told
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.run_training import training_of
 from jupiterd.daemon.ways import ToldWay
-from jupiterd.daemon.work_events import WayMade
+from jupiterd.daemon.work_events import Advanced, WayMade
 from jupiterd.errors import JupiterError, LossDivergedError, all_of
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.locations import config_folder
@@ -264,23 +264,45 @@ async def test_an_island_that_never_began_has_no_part_until_it_trains(
         assert set(line(leading)[2].batches) == {one, other}
 
 
+async def test_an_island_that_is_behind_holds_nobody_up_until_it_has_caught_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.cycle.outer_round.LEAST_FIRST_GRACE_S", 0.0)
+    monkeypatch.setattr("jupiterd.cycle.outer_round.LEAST_GRACE_S", 0.0)
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+        one, other = sorted(each.cycle for each in islands(leading))
+        leading.ways.set_training(other, is_training=True)
+        leading.board.begin(other, 1, Phase.TRAIN, now_s(), part_of=CYCLE)
+        for number, (reached, has_part) in enumerate([(-1, False), (1, True)], 1):
+            told_of = Advanced(0, STEPS, "steps", {"outer_step": float(reached)})
+            leading.board.advance(other, "train", told_of, now_s())
+            say(leading, one, elapsed_s=0.0)
+            await until(lambda number=number: len(line(leading)) > number)
+            assert (other in line(leading)[number].batches) == has_part
+
+
 async def test_an_island_whose_machine_was_away_has_a_part_again_once_it_trains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(SETTINGS, "max_steps", 90)
     async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
         alive = {leading.self_id, ELSEWHERE}
         term = replace(leading, alive=lambda: frozenset(alive))
         async with conducting(term):
             one, other = (each.cycle for each in islands(term))
             term.ways.set_training(other, is_training=True)
+            say(term, one, elapsed_s=5.0)
+            say(term, other, elapsed_s=15.0)
+            await until(lambda: len(line(term)) > 1)
+            assert line(term)[1].batches == {one: 6, other: 2}
             alive.remove(ELSEWHERE)
             say(term, one)
-            await until(lambda: len(line(term)) > 1)
-            assert set(line(term)[1].batches) == {one}
+            await until(lambda: len(line(term)) > 2)
+            assert set(line(term)[2].batches) == {one}
             alive.add(ELSEWHERE)  # its old gang is over by now, and the new one has met
             say(term, one)
-            await until(lambda: len(line(term)) > 2)
-            assert set(line(term)[2].batches) == {one, other}
+            await until(lambda: len(line(term)) > 3)
+            assert line(term)[3].batches == {one: 6, other: 2}, "it is as fast as it was"
 
 
 async def test_a_machine_that_comes_is_an_island_of_the_next_round_once_it_trains(

@@ -48,7 +48,7 @@ class Kind(StrEnum):
 
 
 ONE_GANG: Final = frozenset({Kind.ALONE, Kind.ALL_REDUCE})
-"""What a round of a cycle can be trained by, and a run whose people want no islands."""
+"""What a training can be done by whose people want no islands."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.island_lines import island_lines
+from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
 from jupiterd.errors import UsageError
@@ -35,16 +37,21 @@ def command() -> None:
     help="What to train on; auto unless told, or written in cluster.yaml: MLX where all trainers "
     "are Macs, torch elsewhere.",
 )
+@island_options
 @click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
 @click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
 @click.pass_obj
 def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given: Any) -> None:
     """Start a cycle; returns once it is recorded, or with --wait once it has ended.
 
+    Who trains a round, one gang or islands, is decided when its training begins, of the machines
+    that are there then.
+
     \b
     Examples:
       jupiterctl cycle start --domain python --rounds 2 --size 1m --wait
       jupiterctl cycle start --domain ./cooking.yaml --wait --timeout 30m
+      jupiterctl cycle start --domain python --islands 'mlx:mini torch:box1,box2' --sync-every 100
     """  # noqa: D301 - click's mark for lines that keep their ends
     if timeout is not None and not wait:
         raise UsageError("--timeout needs --wait", "jupiterctl cycle start --help")
@@ -67,6 +74,7 @@ def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given:
 @click.option("--size", default="1m", show_default=True, help="Size of the model.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), hidden=True)
 @click.option("--engine", type=click.Choice(WANTED), help="As of cycle start.")
+@island_options
 @click.pass_obj
 def plan(invocation: Invocation, **given: Any) -> None:
     """Show what a cycle would collect, train and take; start nothing.
@@ -157,7 +165,7 @@ def resume(invocation: Invocation, cycle: str | None) -> None:
 
 
 def start_arguments(
-    domain: str, rounds: int, size: str, engine: str | None, seed: int | None
+    domain: str, rounds: int, size: str, engine: str | None, seed: int | None, **islands: Any
 ) -> dict[str, Any]:
     """Return what the daemon is told; raises NotFoundError or InvalidDomainError."""
     from jupiterd.ctl.domain_files import read_domain_file
@@ -171,7 +179,8 @@ def start_arguments(
         "rounds": rounds,
         "size": size,
     }
-    chosen = {"engine": engine, "seed": seed}
+    settings = {name: value for name, value in islands.items() if value is not None}
+    chosen = {"engine": engine, "seed": seed, "settings": settings or None}
     return arguments | {name: value for name, value in chosen.items() if value is not None}
 
 
@@ -179,7 +188,7 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     """Return a cycle as people read it."""
     if not cycle:
         return ["no cycle has been started"]
-    lines = [f"cycle {cycle_summary(cycle)}"]
+    lines = [f"cycle {cycle_summary(cycle)}", *island_lines(cycle)]
     lost = cycle.get("lost_sources", [])
     lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
     for verdict in cycle.get("verdicts", []):

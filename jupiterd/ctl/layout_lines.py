@@ -9,20 +9,18 @@ from typing import Any
 from jupiterd.formats import plain
 
 CHANGE_ROLES = "jupiterctl node role NODE generator takes one out of training"
-ONE_GANG = "a cycle is trained by one gang"
+ISLANDS_OFF = "islands are off"
+"""Why a layout that is shown can't be chosen."""
 
 Row = Mapping[str, Any]
 
 
-def layout_lines(
-    told: Mapping[str, Any], how: str = CHANGE_ROLES, why_not: str = ONE_GANG
-) -> list[str]:
+def layout_lines(told: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str]:
     """Return the chosen layout and why, then each other one; none where the leader tells none.
 
     Args:
         told: what the leader said.
         how: what people do to have a layout that doesn't run by itself.
-        why_not: why one that is shown can't be chosen.
     """
     plan = told.get("layouts")
     if not plan:
@@ -38,7 +36,7 @@ def layout_lines(
         lines.append(
             f"what runs, as asked: {runs}" if is_asked else f"what runs by itself: {runs}; {how}"
         )
-    lines += [f"  instead: {_line(row, why_not)}" for row in known]
+    lines += [f"  instead: {_line(row)}" for row in known]
     if unknown:
         lines.append(f"  not compared, since it was never measured: {'; '.join(unknown)}")
     if more := plan.get("not_shown"):
@@ -48,11 +46,11 @@ def layout_lines(
     return lines
 
 
-def _line(row: Row, why_not: str = "") -> str:
+def _line(row: Row) -> str:
     parts = [f"{plain(row['title'])}, {_rate(row)}"]
     if row.get("inner_steps"):
         parts.append(f"exchanging every {row['inner_steps']} steps")
-    return ", ".join(parts) + ("" if row.get("is_choosable", True) else f" ({why_not})")
+    return ", ".join(parts) + ("" if row.get("is_choosable", True) else f" ({ISLANDS_OFF})")
 
 
 def _rate(row: Row) -> str:

@@ -13,6 +13,7 @@ from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.island_lines import island_lines
+from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
@@ -59,22 +60,7 @@ def command() -> None:
 @click.option("--optimizer", type=click.Choice(("adamw", "muon")))
 @click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told.")
 @click.option("--weight-decay", type=float, help="The size's own unless told.")
-@click.option(
-    "--islands",
-    metavar="auto|on|off|WHO",
-    help="Let machines train apart and exchange what they have learned now and then, such as "
-    "'mlx:mini torch:box1,box2'; auto.",
-)
-@click.option(
-    "--sync-every",
-    type=click.IntRange(1),
-    metavar="STEPS",
-    help="How often islands exchange; as the planner thinks best unless told.",
-)
-@click.option(
-    "--outer", type=click.Choice(("nesterov", "average")), help="How islands merge; nesterov."
-)
-@click.option("--ways", type=click.Choice(("int8", "bf16", "fp32")), help="How islands send; int8.")
+@island_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")
 @click.option(
     "--log-dir", metavar="DIR", help="Where this machine's curves of the run are to be seen."
@@ -209,7 +195,7 @@ def begun_lines(done: Mapping[str, Any]) -> list[str]:
     """Return a run that was recorded, as people read it."""
     started = f"training {short(str(done['train']))} started: {done['model']} on {done['name']}"
     sheet = map(str, done.get("sheet") or _batch_lines(done))
-    return [started, *sheet, *layout_lines(done, HOW, "islands are off")]
+    return [started, *sheet, *layout_lines(done, HOW)]
 
 
 def _batch_lines(done: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,11 @@ AUTO = "auto"
 ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 
 
+OF_ISLANDS = ("islands", "island_nodes", "sync_every", "outer", "ways")
+"""What people may say of a cycle, too: the rest of a round's training is its size's and domain's.
+"""
+
+
 class _Asked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

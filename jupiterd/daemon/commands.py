@@ -5,15 +5,12 @@ Owns each verb's checks and its facts. A daemon that doesn't lead passes the com
 
 import asyncio
 import json
-import secrets
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
-from jupiterd.cluster.facts import CycleStarted, CycleStateSet
+from jupiterd.cluster.facts import CycleStateSet
 from jupiterd.cluster.island_runs import with_islands
 from jupiterd.cluster.state import CycleState
 from jupiterd.daemon import (
@@ -25,33 +22,25 @@ from jupiterd.daemon import (
     script_launch,
     train_commands,
 )
-from jupiterd.daemon.asked_machines import Asked
-from jupiterd.daemon.clock import wall_iso
-from jupiterd.daemon.estimate import estimate
-from jupiterd.daemon.launch import trainers
-from jupiterd.daemon.model_files import model_text
+from jupiterd.daemon.asked_cycle import asked_cycle
 from jupiterd.daemon.model_weights import bring_weights
 from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
 from jupiterd.errors import (
     ConflictError,
-    MissingExtraError,
     NoLeaderError,
     NotFoundError,
     UsageError,
     from_wire,
 )
 from jupiterd.failures import from_rpc
-from jupiterd.ids import CycleId
 from jupiterd.rpc import peer_pb2
 
 if TYPE_CHECKING:
-    from jupiterd.cycle.domain import Domain
     from jupiterd.daemon.leading import Leading
     from jupiterd.daemon.node import Node
 
 SCHEMA = "jupiter/v1"
 FORWARD_TIMEOUT_S = 10.0
-MAX_ROUNDS = 1000
 
 Arguments = Mapping[str, Any]
 
@@ -127,12 +116,12 @@ class Commands:
                 "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
             )
         train_commands.check_that_no_training_runs(leading)
-        started, foretold = _asked(leading, arguments)
+        started, foretold = asked_cycle(leading, arguments)
         await leading.record(started)
         return {"cycle": started.cycle, "domain": started.domain, **foretold}
 
     async def _plan_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        started, foretold = _asked(leading, arguments)
+        started, foretold = asked_cycle(leading, arguments)
         return {"domain": started.domain, "rounds": started.rounds, **foretold}
 
     async def _stop_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
@@ -156,67 +145,3 @@ class Commands:
             if cycle.started and not cycle.finished and cycle.started.cycle.startswith(wanted)
         )
         return next(running, None)
-
-
-def _asked(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted, dict[str, Any]]:
-    """Return the cycle that is asked for, and what is to be expected of its first round."""
-    from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
-
-    text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
-    domain = parse_domain(text, f"{name}.yaml")
-    rounds = int(arguments.get("rounds", 1))
-    if not 1 <= rounds <= MAX_ROUNDS:
-        raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
-    engine = check_wanted(str(arguments.get("engine", AUTO)))
-    size, seed = str(arguments.get("size", "1m")), int(arguments.get("seed", 1))
-    model, foretold = _foretold(leading, engine, size, domain, seed)
-    started = CycleStarted(
-        cycle=CycleId(secrets.token_hex(8)),
-        domain=domain.domain,
-        domain_yaml=text,
-        rounds=rounds,
-        size=size,
-        seed=seed,
-        started_at=wall_iso(),
-        model_yaml=model,
-        engine=engine,
-    )
-    return started, foretold
-
-
-def _foretold(
-    leading: "Leading", engine: str, size: str, domain: "Domain", seed: int
-) -> tuple[str, dict[str, Any]]:
-    """Return the model's text as it fits the machines, and what is to be expected of round 1.
-
-    Nothing is expected where nobody who could train is here.
-    """
-    text = model_text(size)
-    choice = _choice(leading, engine)
-    if choice is None:
-        return text, {}
-    from jupiterd.cycle.plan import derive, parse_model
-
-    overrides = domain.training.model_dump(exclude_none=True)
-    preset, shape = parse_model(text), parse_model(text, overrides)
-    plan = derive(shape, 1, overrides, seed)
-    gang = choice.gang[: plan.batch_sequences]
-    expected = estimate(leading, replace(choice, gang=gang), shape, plan, asked=Asked(engine))
-    if (fit := expected.fit).changes:
-        twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
-        text = preset.with_recipe(fit.plan, twice).to_text()
-    return text, {
-        "sheet": list(expected.lines),
-        "expected": expected.values,
-        "layouts": expected.layouts,
-    }
-
-
-def _choice(leading: "Leading", wanted: str) -> EngineChoice | None:
-    """Return who would train; raises MissingExtraError where no machine that is here could."""
-    if machines := trainers(leading):
-        return choose_engine(wanted, machines)
-    found = [leading.hardware_of(node) for node in leading.alive()]
-    if all(hardware is not None and not hardware.engines for hardware in found):
-        raise MissingExtraError("no node that is alive has a machine learning library installed")
-    return None

@@ -29,7 +29,7 @@ from jupiterd.cycle.outer_round import Closing, Way
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.run_phases import drawing
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.island_joining import joining
 from jupiterd.daemon.island_progress import OUTER_STEP
 from jupiterd.daemon.item_runner import ItemRunner
@@ -44,6 +44,9 @@ from jupiterd.ids import ArtifactId, CycleId
 log = logging.getLogger(__name__)
 
 BY_ISLANDS = "islands train this round"
+
+MOMENT_S = 3.0
+"""How long islands may take to end by themselves once the last weights of all are recorded."""
 
 TRAINING, IN, STARTING, AWAY, FAILED = "training", "in", "starting", "away", "failed"
 """What an island does: `in` is one that waits for the others, with its part of the round done."""
@@ -249,22 +252,32 @@ class IslandsConductor:
     async def _finish(self, taken: OuterStepTaken) -> None:
         """Record the final checkpoint: that of the first island that has recorded its own.
 
-        A cycle's others end with it: they have the same weights, and their machines judge it now.
+        A cycle's others end soon after it: they have the same weights, and judge these now.
         """
         while not (self._leading.is_over or self._is_over()):
             self._check_any_left()
             lasts = (state.last_checkpoint(ROUND) for state, _ in self._islands().values())
             made = next((last for last in lasts if last is not None and last.is_final), None)
             if made is not None:
-                await self._leading.record(_final(self._of, made, taken), *self._others_end())
+                await self._leading.record(_final(self._of, made, taken))
+                await self._others_end()
                 return
             await self._leading.ways.news(LOOK_S)
 
-    def _others_end(self) -> Sequence[CycleStateSet]:
+    async def _others_end(self) -> None:
+        """End the islands of a cycle's round, when they had a moment to do so by themselves."""
         if self._state.started is None:
-            return ()
+            return
+        until_s = now_s() + MOMENT_S
+        while self._is_any_at_work() and now_s() < until_s:
+            await self._leading.ways.news(LOOK_S)
         cycles = self._leading.journal.state.cycles
-        return stopped_in(cycles, self._run, self._round, "its round is trained")
+        if left := stopped_in(cycles, self._run, self._round, "its round is trained"):
+            await self._leading.record(*left)
+
+    def _is_any_at_work(self) -> bool:
+        islands = self._islands().items()
+        return any(not (state.finished or self._is_gone(each)) for each, (state, _) in islands)
 
     def _show(self, taken: OuterStepTaken, gathering: Gathering) -> None:
         """Let people see where the round is, and who has come in while others are waited for."""

@@ -11,7 +11,7 @@ from jupiterd.cluster.engines import EngineChoice, choose_engine, ranks_of
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.island_nodes import meant, read, written
 from jupiterd.cluster.layouts import Island, Kind
-from jupiterd.daemon.asked_machines import AUTO_ISLANDS, ON, Asked
+from jupiterd.daemon.asked_machines import AUTO_ISLANDS, OFF, ON, Asked
 from jupiterd.daemon.layouts import formed_islands, planned_layouts
 from jupiterd.daemon.leading import name_of
 from jupiterd.errors import MissingExtraError, PeerUnreachableError, UsageError
@@ -64,6 +64,44 @@ def with_gang(
     return _settled(settings, _ranks(islands, machines), islands)
 
 
+def checked_islands(
+    leading: "Leading",
+    engine: str,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    settings: "RunSettings",
+) -> "RunSettings":
+    """Return what a cycle's people ask of islands, with the nodes that they have named.
+
+    Args:
+        leading: of this term.
+        engine: that is asked for.
+        shape: the model.
+        plan: how the first round is trained.
+        settings: what is asked for.
+
+    Raises:
+        NotFoundError: a node isn't known.
+        UsageError: islands are asked for that can't be.
+    """
+    if settings.islands == ON:
+        machines = Asked(engine).machines(leading)
+        islands = _formed(leading, engine, shape, plan, machines) if machines else ()
+        _check_that_there_are_two(islands, machines)
+    elif ":" in settings.islands:
+        islands = meant(settings.islands, leading.names())
+        machines = _machines_of(leading, islands)
+    else:
+        return settings
+    if (ranks := _ranks(islands, machines)) > plan.batch_sequences:
+        raise UsageError(
+            f"--islands: {ranks} ranks can't share a step of {plan.batch_sequences} sequences",
+            "name fewer machines, or raise training.batch_sequences in the domain file",
+        )
+    named = islands if ":" in settings.islands else ()
+    return settings.model_copy(update={"island_nodes": written(named)})
+
+
 def islands_of_round(
     leading: "Leading",
     engine: str,
@@ -85,21 +123,35 @@ def islands_of_round(
     Raises:
         PeerUnreachableError: nobody who is alive can train, on that engine.
     """
-    if settings.island_nodes:
+    if settings.island_nodes or settings.islands == OFF:
         return read(settings.island_nodes)
     asked = Asked(engine, islands=settings.islands)
     machines = asked.machines(leading)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
-    try:
-        choice = choose_engine(engine, machines, most_ranks=plan.batch_sequences)
-    except MissingExtraError as error:  # when the cycle began, somebody had it
-        raise PeerUnreachableError(error.message, error.hint) from error
     if settings.islands != ON:
-        return _best(leading, asked, choice, shape, plan)
-    islands = formed_islands(leading, choice, shape, plan, machines, engine)
+        return _best(leading, asked, _gang(engine, plan, machines), shape, plan)
+    islands = _formed(leading, engine, shape, plan, machines)
     are_many = len(islands) > 1 and _ranks(islands, machines) <= plan.batch_sequences
     return islands if are_many else ()
+
+
+def _formed(
+    leading: "Leading",
+    engine: str,
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    machines: Mapping[NodeId, Hardware],
+) -> Sequence[Island]:
+    choice = _gang(engine, plan, machines)
+    return formed_islands(leading, choice, shape, plan, machines, engine)
+
+
+def _gang(engine: str, plan: "TrainPlan", machines: Mapping[NodeId, Hardware]) -> EngineChoice:
+    try:
+        return choose_engine(engine, machines, most_ranks=plan.batch_sequences)
+    except MissingExtraError as error:  # when the cycle began, somebody had it
+        raise PeerUnreachableError(error.message, error.hint) from error
 
 
 def _settled(settings: "RunSettings", ranks: int, islands: Sequence[Island] = ()) -> "RunSettings":

@@ -31,8 +31,7 @@ log = logging.getLogger(__name__)
 LOOK_S: Final = 2.0
 """Members, addresses and links change, but nobody waits for what follows from the file."""
 
-STARTS_RUN: Final = "train.start"
-STARTS_TRAINING: Final = frozenset({"cycle.start", "cycle.plan", STARTS_RUN})
+STARTS_TRAINING: Final = frozenset({"cycle.start", "cycle.plan", "train.start"})
 
 
 class WrittenWord:
@@ -71,7 +70,7 @@ class WrittenWord:
         """Return a command's arguments with what the file decides, where they say nothing of it."""
         if verb in STARTS_TRAINING and not arguments.get("engine"):
             arguments = self._with_engine(arguments)
-        return self._with_settings(arguments) if verb == STARTS_RUN else arguments
+        return self._with_settings(arguments) if verb in STARTS_TRAINING else arguments
 
     def _with_engine(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         engine = self._written.engine()
@@ -81,7 +80,7 @@ class WrittenWord:
         return {**arguments, "engine": engine}
 
     def _with_settings(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Add whether islands train a run, and how often they exchange."""
+        """Add whether islands train it, and how often they exchange."""
         asked = arguments.get("settings") or {}
         added = {k: value for k, value in self._written.settings().items() if k not in asked}
         if not added:

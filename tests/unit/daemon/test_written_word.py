@@ -191,6 +191,7 @@ async def test_a_file_may_want_islands_and_say_how_often_they_exchange(
         assert added == {"settings": {"islands": "on", "sync_every": 50, "seq_len": 64}}
         said = {"settings": {"islands": "off", "sync_every": 7}}
         assert one.written.added_to("train.start", said) == said
-        assert one.written.added_to("cycle.start", {}) == {}
+        for_a_cycle = one.written.added_to("cycle.start", {"settings": {"sync_every": 9}})
+        assert for_a_cycle == {"settings": {"islands": "on", "sync_every": 9}}
         write(one)
         assert one.written.added_to("train.start", {}) == {}

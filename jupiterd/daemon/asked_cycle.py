@@ -1,0 +1,123 @@
+"""A cycle as people ask for it: its checks, what is recorded of it, and what is to be expected.
+
+Owns that, for `cycle start` and `cycle plan` alike: what is shown is what is done. Doesn't know how
+a cycle is conducted, or when.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
+from jupiterd.cluster.facts import CycleStarted
+from jupiterd.daemon.asked_machines import Asked
+from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.estimate import estimate
+from jupiterd.daemon.launch import trainers
+from jupiterd.daemon.model_files import model_text
+from jupiterd.daemon.run_islands import checked_islands, islands_of_round
+from jupiterd.errors import MissingExtraError, UsageError
+from jupiterd.ids import CycleId
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.run_settings import RunSettings
+    from jupiterd.daemon.leading import Leading
+
+MAX_ROUNDS = 1000
+
+Arguments = Mapping[str, Any]
+
+
+def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted, dict[str, Any]]:
+    """Return the cycle that is asked for, and what is to be expected of its first round.
+
+    Raises:
+        InvalidDomainError: the domain file has mistakes.
+        MissingExtraError: nobody has the engine.
+        NotFoundError: no such size, or a node of its islands isn't known.
+        TooLargeForDeviceError: the model fits no machine's memory.
+        UsageError: something that can't be.
+    """
+    from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
+    from jupiterd.cycle.run_settings import OF_ISLANDS
+
+    text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
+    domain = parse_domain(text, f"{name}.yaml")
+    rounds = int(arguments.get("rounds", 1))
+    if not 1 <= rounds <= MAX_ROUNDS:
+        raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
+    started = CycleStarted(
+        cycle=CycleId(secrets.token_hex(8)),
+        domain=domain.domain,
+        domain_yaml=text,
+        rounds=rounds,
+        size=str(arguments.get("size", "1m")),
+        seed=int(arguments.get("seed", 1)),
+        started_at=wall_iso(),
+        engine=check_wanted(str(arguments.get("engine", AUTO))),
+    )
+    model, settings, foretold = _foretold(leading, started, domain, _settings(arguments))
+    told = settings.model_dump(mode="json", include={*OF_ISLANDS})
+    return replace(started, model_yaml=model, settings=told), foretold
+
+
+def _settings(arguments: Arguments) -> "RunSettings":
+    """Return what is said of islands."""
+    from jupiterd.cycle.run_settings import OF_ISLANDS, RunSettings
+
+    given = dict(arguments.get("settings") or {})
+    if strange := sorted(given.keys() - {*OF_ISLANDS}):
+        raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
+    return RunSettings.parse(given)
+
+
+def _foretold(
+    leading: "Leading", started: CycleStarted, domain: "Domain", settings: "RunSettings"
+) -> tuple[str, "RunSettings", dict[str, Any]]:
+    """Return the model's text as it fits the machines, who trains, and what round 1 comes to.
+
+    Nothing is expected where nobody who could train is here.
+    """
+    from jupiterd.cycle.plan import derive, parse_model
+
+    text, engine = model_text(started.size), started.engine
+    overrides = domain.training.model_dump(exclude_none=True)
+    preset, shape = parse_model(text), parse_model(text, overrides)
+    plan = derive(shape, 1, overrides, started.seed)
+    choice = _choice(leading, engine)
+    settings = checked_islands(leading, engine, shape, plan, settings)
+    if choice is None:
+        return text, settings, {}
+    gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
+    expected = estimate(
+        leading,
+        gang,
+        shape,
+        plan,
+        asked=Asked(engine, islands=settings.islands),
+        islands=islands_of_round(leading, engine, shape, plan, settings),
+    )
+    if (fit := expected.fit).changes:
+        twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
+        text = preset.with_recipe(fit.plan, twice).to_text()
+    return (
+        text,
+        settings,
+        {
+            "sheet": list(expected.lines),
+            "expected": expected.values,
+            "layouts": expected.layouts,
+        },
+    )
+
+
+def _choice(leading: "Leading", wanted: str) -> EngineChoice | None:
+    """Return who would train; raises MissingExtraError where no machine that is here could."""
+    if machines := trainers(leading):
+        return choose_engine(wanted, machines)
+    found = [leading.hardware_of(node) for node in leading.alive()]
+    if all(hardware is not None and not hardware.engines for hardware in found):
+        raise MissingExtraError("no node that is alive has a machine learning library installed")
+    return None

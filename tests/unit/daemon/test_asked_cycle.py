@@ -1,0 +1,89 @@
+"""What is recorded of a cycle that is asked for, and what it is said to come to."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.facts import Fact
+from jupiterd.daemon import asked_cycle as asking
+from jupiterd.daemon import asked_machines
+from jupiterd.daemon import estimate as estimating
+from jupiterd.daemon.asked_cycle import asked_cycle
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.ids import NodeId
+from jupiterd.locations import config_folder
+from tests.unit.daemon.test_gang_order import A, B, C
+from tests.unit.daemon.test_layouts import MAC, NAMES, epoch, leading_of
+from tests.unit.daemon.test_train_commands import leads
+
+DOMAIN = {
+    "domain_name": "python",
+    "domain_yaml": (config_folder() / "domains" / "python.yaml").read_text(),
+}
+
+
+def asked(
+    monkeypatch: pytest.MonkeyPatch, *facts: Fact, nodes: tuple[NodeId, ...] = (A, B), **said: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings and what is foretold where A is a Mac, and the others are boxes with torch."""
+    leading: Any = leading_of(*facts, a=MAC)
+    leading.names = lambda: NAMES
+    machines = {node: leading.hardware_of(node) for node in nodes}
+    for module in (asked_machines, asking, estimating):
+        monkeypatch.setattr(module, "trainers", lambda *_: machines)
+    started, foretold = asked_cycle(leading, {**DOMAIN, "settings": said})
+    return dict(started.settings), foretold
+
+
+def test_islands_that_are_named_are_kept_by_their_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    who = "mlx:a torch:b"
+    settings, foretold = asked(monkeypatch, islands=who, sync_every=40, ways="bf16")
+    assert settings == {
+        "islands": who, "island_nodes": f"mlx:{A} torch:{B}", "sync_every": 40,
+        "outer": "nesterov", "ways": "bf16",
+    }  # fmt: skip
+    assert foretold["expected"]["ranks"] == 2
+    assert foretold["layouts"]["unasked"].startswith("2 islands: ")
+
+
+def test_islands_that_are_wanted_are_found_anew_for_each_round(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings, foretold = asked(monkeypatch, islands="on", nodes=(A, B, C))
+    assert (settings["islands"], settings["island_nodes"]) == ("on", "")
+    assert foretold["expected"]["ranks"] == 3
+    assert foretold["layouts"]["unasked"].startswith("3 islands: ")
+
+
+def test_where_islands_are_predicted_to_be_best_that_is_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured = [*epoch(1, (A,), 40_000, "mlx"), *epoch(2, (B,), 40_000)]
+    settings, foretold = asked(monkeypatch, *measured)
+    assert settings["islands"] == "auto"
+    layouts = foretold["layouts"]
+    assert layouts["unasked"] == layouts["chosen"]["title"]
+    assert layouts["chosen"]["layout"] == "islands"
+    _, foretold = asked(monkeypatch, *measured, islands="off")
+    assert foretold["layouts"]["chosen"]["layout"] != "islands"
+
+
+def test_islands_that_cannot_be_are_refused_as_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="need two machines that could train, and there is 1"):
+        asked(monkeypatch, islands="on", nodes=(B,))
+    with pytest.raises(NotFoundError):
+        asked(monkeypatch, islands="mlx:nobody torch:no-one")
+    with pytest.raises(UsageError, match="islands"):
+        asked(monkeypatch, islands="some")
+    with pytest.raises(UsageError, match="seq-len: that is said of a training run alone"):
+        asked(monkeypatch, seq_len=64)
+
+
+async def test_a_cycle_may_be_asked_for_while_nobody_who_trains_is_here(tmp_path: Path) -> None:
+    async with leads(tmp_path) as leading:
+        leading.hardware_of = lambda _: None
+        started, foretold = asked_cycle(leading, DOMAIN)
+        assert (started.settings["islands"], foretold) == ("auto", {})
+        with pytest.raises(UsageError, match="there is 0"):
+            asked_cycle(leading, {**DOMAIN, "settings": {"islands": "on"}})

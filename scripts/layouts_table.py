@@ -125,7 +125,7 @@ M islands; a wire carries B bytes/s at a round trip of r.
   (`jupiterd/cluster/prediction_error.py`; pairs aren't kept yet).
 
 Shares are those of all machines' speeds added up. A training run takes the best
-one by itself where all was measured (`--islands auto`); the rounds of a cycle train on one gang.
+one by itself where all was measured (`--islands auto`), and so does each round of a cycle.
 """
 
 

@@ -77,6 +77,19 @@ def counts(cycles: Cycles, cycle: CycleState) -> bool:
     return is_next and start == run.start_of(number) and not _is_of_a_gang(run, number)
 
 
+def is_outlived(cycles: Cycles, cycle: CycleState) -> bool:
+    """Say whether it trained an island of a round that is over, on the line that counts.
+
+    Nobody goes on from what it has saved: the round's model is what remains of all its islands.
+    """
+    island = cycle.training
+    run = None if island is None else cycles.get(CycleId(island.parent))
+    if island is None or run is None or not cycle.finished:
+        return False
+    number, start = _place(island)
+    return run.rounds_committed >= number and run.start_of(number) == start
+
+
 def is_trained_in(run: CycleState, round_number: int) -> bool:
     """Say whether a round of a run or a cycle has its last checkpoint."""
     last = run.last_checkpoint(round_number)

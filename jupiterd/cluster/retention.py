@@ -1,9 +1,10 @@
 """Which artifacts nobody needs any more.
 
 Owns three rules. A checkpoint may go once three newer ones follow it on every line through it,
-unless it is every tenth, final, or anything in the ledger still refers to it. The way of an island
-may go once it lies far behind the end of its outer line, and all ways of what is over, with the
-weights that its islands began with. And whatever the ledger doesn't name at all may go, as long as
+unless it is every tenth, final, or anything in the ledger still refers to it. Of an island whose
+round is over all may go that its run or cycle doesn't name. The way of an island may go once it
+lies far behind the end of its outer line, and all ways of what is over, with the weights that its
+islands began with. And whatever the ledger doesn't name at all may go, as long as
 all of the ledger can be read here. Doesn't know disks or time: whoever goes by these rules waits
 long enough for a name to be recorded.
 """
@@ -25,6 +26,7 @@ from jupiterd.cluster.facts import (
     OuterStepTaken,
     UnknownFact,
 )
+from jupiterd.cluster.island_runs import is_outlived
 from jupiterd.cluster.progress_tree import Leaf
 from jupiterd.ids import ArtifactId
 
@@ -42,8 +44,13 @@ WAYS_KEPT = 16
 
 def unneeded(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
     """Return the checkpoints that may be dropped, as far as all cycles together tell."""
-    pairs = [(cycle, _superseded(cycle)) for cycle in cycles]
+    everything = [*cycles]
+    known = {cycle.begun.cycle: cycle for cycle in everything if cycle.begun is not None}
+    outlived = [cycle for cycle in everything if is_outlived(known, cycle)]
+    going_on = [cycle for cycle in everything if not is_outlived(known, cycle)]
+    pairs = [(cycle, _superseded(cycle)) for cycle in going_on]
     superseded = {artifact for _, found in pairs for artifact in found}
+    superseded.update(fact.artifact for cycle in outlived for fact in _checkpoints(cycle))
     needed = {artifact for cycle, found in pairs for artifact in _needed(cycle, found)}
     return frozenset(superseded - needed)
 
@@ -70,7 +77,7 @@ def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
 
 def _drawn_weights(run: CycleState) -> Iterator[ArtifactId]:
     """Yield what a run's islands began with; another run may have drawn the same."""
-    for fact in run.completed.values() if run.training is not None else ():
+    for fact in run.completed.values():
         if fact.phase == TRAINING:
             yield from fact.outputs.values()
 

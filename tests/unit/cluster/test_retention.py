@@ -10,7 +10,7 @@ from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, CycleFailed, OuterStepTaken
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cluster.retention import old_ways, unneeded
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, CycleId
 from tests.unit.cluster.building import (
     CYCLE,
     NODES,
@@ -23,9 +23,12 @@ from tests.unit.cluster.building import (
     parked,
     pinned,
     round_over,
+    started,
     training,
     work_done,
 )
+
+ISLAND = CycleId("1" * 16)
 
 
 def run_of(*facts: CycleFact) -> CycleState:
@@ -134,3 +137,24 @@ def test_of_a_run_that_is_over_no_way_is_kept_and_of_one_that_was_stopped_the_la
     failed = CycleFailed(CYCLE, "work-failed", "all islands have failed", "")
     assert old_ways([run_of(*outer_line(3), failed)]) == {"w1", "w2", "w3"}
     assert old_ways([run_of(*outer_line(3), commanded("stopped", 1))]) == frozenset()
+
+
+def test_of_islands_whose_round_is_over_nothing_stays_but_its_model() -> None:
+    settings = {"start_from": "k1"}
+    island = replace(
+        training("letters/1"), cycle=ISLAND, parent=CYCLE, parent_round=2, settings=settings
+    )
+    own = [
+        replace(checkpoint(name, parent, tokens=number), cycle=ISLAND)
+        for number, (parent, name) in enumerate(pairwise(["", "s1", "s2", "k2"]))
+    ]
+    done = replace(round_over("k2"), cycle=ISLAND)
+    first = [started(), checkpoint("k1", is_final=True), round_over("k1")]
+    second = [checkpoint("k2", "k1", 2, tokens=200, is_final=True), round_over("k2", 2)]
+    part = run_of(island, *own, done)
+    assert unneeded([run_of(*first), part]) == set()
+    assert unneeded([run_of(*first, *second), part]) == {"s1", "s2"}
+    other_line = run_of(
+        *first, *second, checkpoint("x1", tokens=101, is_final=True), round_over("x1"), pinned("x1")
+    )
+    assert unneeded([other_line, part]) == set(), "whose line may count again"

@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,11 +20,12 @@ from jupiterd.cluster.facts import (
     TrainingStarted,
     WorkCompleted,
 )
-from jupiterd.cluster.island_runs import TOO_SLOW, counts, islands_in, islands_of
+from jupiterd.cluster.island_runs import TOO_SLOW, counting_islands, counts, islands_in, islands_of
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import round_training
 from jupiterd.daemon.conductor import CycleConductor
+from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.islands_audit import audit_round, rounds_of_islands
 from jupiterd.daemon.islands_conductor import IslandsConductor
@@ -189,6 +191,18 @@ async def test_a_round_is_over_with_the_last_weights_of_an_island_and_so_are_the
         assert proved.audit.problems == ()
         assert proved.audit.cursor == plan.steps * plan.batch_sequences
         assert proved.audit.tokens == final.tokens - 1_000
+        shown = document(leading)
+        assert (shown["round"], shown["outer_steps"]) == (2, line(leading, 2)[-1].number)
+        assert [row["state"] for row in shown["islands"]] == ["done", "done"]
+        row = next(p for p in shown["phases"] if (p["round"], p["phase"]) == (2, "train"))
+        assert row["state"] == "done"
+        assert "2 islands" in row["detail"]
+
+
+def document(leading: Leading) -> dict[str, Any]:
+    cycles = cycles_of(leading)
+    found = counting_islands(cycles, CYCLE)
+    return cycle_document(cycles[CYCLE], None, model=None, has_leader=True, islands=found)
 
 
 def cycles_of(leading: Leading):

@@ -389,6 +389,15 @@ class IslandLostError(WorkFailedError):
     default_hint = "the other islands train on without it"
 
 
+class StrangeIslandError(WorkFailedError):
+    """An island computes something else than the others, with the same weights."""
+
+    code = "strange-island"
+    is_permanent = True
+    is_of_one_machine = False  # the message names the machines
+    default_hint = "have the same jupiterd, torch and mlx on all machines: jupiterctl version"
+
+
 class RanksDisagreeError(WorkFailedError):
     """The ranks of a gang were told different things, or run different versions."""
 

@@ -158,6 +158,8 @@ class WayWritten:
     """The way's length; infinite where a weight isn't a number."""
     elapsed_s: float
     """How long the inner steps took."""
+    logits: bytes = b""
+    """Of a batch that is the same everywhere, at that step's weights: float32 in little endian."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ LATE_SHARE: Final = 0.5
 
 MISSING: Final = "it didn't come in time"
 QUARANTINED: Final = "its weights are no numbers, or far from all others'"
+STRANGER: Final = "it trains another model"
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def next_order(
         first_step=last.first_step + last.steps,
         left=last.left.give_back(came_back),
         left_out=dict.fromkeys(closing.missing, MISSING)
-        | dict.fromkeys(closing.quarantined, QUARANTINED),
+        | dict.fromkeys(closing.quarantined, QUARANTINED)
+        | dict.fromkeys(closing.strangers, STRANGER),
     )
     return _with_round(merged, training, _measured(members, last.batches), every_steps)
 

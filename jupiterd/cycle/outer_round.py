@@ -13,7 +13,7 @@ weights of all.
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 GRACE = 0.2
@@ -40,6 +40,8 @@ class Way:
     """Its length; infinite or none where a weight isn't a number."""
     elapsed_s: float = 0.0
     """How long its steps took; 0: nobody knows."""
+    logits: bytes = field(default=b"", repr=False)
+    """What tells whether it trains the same model, see `same_model`; empty: nobody knows."""
 
     @property
     def tokens_per_s(self) -> float:
@@ -59,6 +61,19 @@ class Closing:
     """Their ways are left out, and they begin anew."""
     missing: tuple[str, ...] = ()
     """Whoever wasn't in."""
+    strangers: tuple[str, ...] = ()
+    """Their ways are left out: they train another model."""
+
+    def without(self, strangers: Collection[str]) -> "Closing":
+        """Return the same round with the ways of these left out."""
+        pairs = zip(self.counted, self.tokens, strict=True)
+        left = {island: tokens for island, tokens in pairs if island not in strangers}
+        return replace(
+            self,
+            counted=tuple(left),
+            tokens=tuple(left.values()),
+            strangers=tuple(sorted({*self.counted} & {*strangers})),
+        )
 
 
 class OuterRound:

@@ -305,7 +305,8 @@ def _events(cycle: CycleState, islands: Islands) -> list[dict[str, Any]]:
         whose = f"island {number_of(started)}, "
         if cycle.started is not None:
             whose = f"round {started.parent_round}, {whose}"
-        events += [event | {"text": whose + event["text"]} for event in _events_of(state)]
+        own = [*_events_of(state), *_end_of(state, cycle)]
+        events += [event | {"text": whose + event["text"]} for event in own]
     return sorted(events, key=lambda event: event["seq"])
 
 
@@ -323,6 +324,13 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
             text = f"epoch {number} ended: {closed.reason}"
             events.append({"seq": EPOCH_SEQ * number + 1, "text": text})
     return [*events, *_parkings(cycle)]
+
+
+def _end_of(island: CycleState, run: CycleState) -> Iterator[dict[str, Any]]:
+    """Return why an island trains no more, behind its last epoch, where its run goes on."""
+    if island.failed is not None and run.failed is None:
+        seq = EPOCH_SEQ * max(island.epochs_opened, default=0) + EPOCH_SEQ - 1
+        yield {"seq": seq, "text": f"failed: {island.failed.message}; {island.failed.hint}"}
 
 
 def _parkings(cycle: CycleState) -> Iterator[dict[str, Any]]:

@@ -38,6 +38,7 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.outer_facts import end_of_line, fact_of, order_of
 from jupiterd.daemon.outer_gathering import LOOK_S, Gathering
 from jupiterd.daemon.run_training import ROUND, RunTraining
+from jupiterd.daemon.strange_islands import without_strangers
 from jupiterd.errors import Bug, LossDivergedError, from_wire
 from jupiterd.ids import ArtifactId, CycleId
 
@@ -145,6 +146,7 @@ class IslandsConductor:
             return  # another leader's step does by now
         if not closing.counted:
             raise LossDivergedError("no island has weights that are numbers any more")
+        closing = await without_strangers(self._leading, self._run, taken, closing, gathering.ways)
         await self._let_go(taken, gathering.ways)
         order = self._next(taken, closing, gathering.ways)
         ways = [gathering.artifact(island) for island in closing.counted]
@@ -311,6 +313,7 @@ class IslandsConductor:
 
     def _tell(self, order: OuterOrder, closing: Closing) -> None:
         left_out = {"missing": len(closing.missing), "quarantined": len(closing.quarantined)}
+        left_out["strangers"] = len(closing.strangers)
         extra = {"run": self._run, "number": order.number, "counted": len(closing.counted)}
         log.info("outer_step_taken", extra=extra | left_out)
         self._leading.board.explain(self._run, told(order.number, closing))
@@ -318,9 +321,13 @@ class IslandsConductor:
 
 def told(number: int, closing: Closing) -> str:
     """Return how an outer round ended, for people."""
-    many = len(closing.counted) + len(closing.quarantined) + len(closing.missing)
-    names = {"missing": len(closing.missing), "left out": len(closing.quarantined)}
-    rest = [f"{_counted(count)} {what}" for what, count in names.items() if count]
+    others = {
+        "missing": len(closing.missing),
+        "left out": len(closing.quarantined),
+        "not let in": len(closing.strangers),
+    }
+    many = len(closing.counted) + sum(others.values())
+    rest = [f"{_counted(count)} {what}" for what, count in others.items() if count]
     counted = len(closing.counted)
     of_all = f"{counted} of {many} islands" if rest else _islands_in_words(counted)
     return f"outer step {number}: {', '.join([of_all, *rest])}"

@@ -85,7 +85,8 @@ class Gathering:
                 continue
             way = told.way
             self._told[island] = told
-            self._round.arrived(Way(island, way.tokens, way.norm, way.elapsed_s), told.at_s)
+            said = Way(island, way.tokens, way.norm, way.elapsed_s, way.logits)
+            self._round.arrived(said, told.at_s)
             copying = group.create_task(self._copy(island, told))
             self._copying.add(copying)
             copying.add_done_callback(self._copying.discard)

@@ -108,6 +108,8 @@ class WayMade:
     """Trained on since then."""
     norm: float
     elapsed_s: float
+    logits: bytes = b""
+    """Of a batch that is the same everywhere, at that step's weights; see `cycle.same_model`."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,8 @@ def made_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
 
 def _way(message: peer_pb2.WorkWay) -> WayMade:
     artifact = ArtifactId(message.artifact)
-    return WayMade(artifact, message.after, message.tokens, message.norm, message.elapsed_s)
+    told = message.tokens, message.norm, message.elapsed_s, message.logits
+    return WayMade(artifact, message.after, *told)
 
 
 def _advanced(message: peer_pb2.WorkProgress) -> Advanced:

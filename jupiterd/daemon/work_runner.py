@@ -258,7 +258,8 @@ class WorkRunner:
 
     async def _way(self, frame: WayWritten, spool: Path) -> WayMade:
         artifact = await self._ingest(spool, frame.path)
-        return WayMade(artifact, frame.after, frame.tokens, frame.norm, frame.elapsed_s)
+        told = frame.tokens, frame.norm, frame.elapsed_s, frame.logits
+        return WayMade(artifact, frame.after, *told)
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
         artifact = await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))

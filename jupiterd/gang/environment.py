@@ -102,10 +102,11 @@ def openblas() -> str | None:
 
 
 def _mlx_environment(threads: str) -> dict[str, str]:
+    environment = {"MLX_ENABLE_TF32": "0"}  # fp32 is fp32, as it is on torch
     if sys.platform != "linux":
-        return {"MLX_METAL_FAST_SYNCH": "0"}  # the other way wedges GPUs until a reboot
+        return environment | {"MLX_METAL_FAST_SYNCH": "0"}  # 1 wedges GPUs until a reboot
     # On a CPU, MLX would compile kernels with g++ where there is one, into a shared folder.
-    environment = {"MLX_DISABLE_COMPILE": "1"}
+    environment |= {"MLX_DISABLE_COMPILE": "1"}
     if blas := openblas():
         environment |= {"LD_PRELOAD": blas, "OPENBLAS_NUM_THREADS": threads}
     return environment

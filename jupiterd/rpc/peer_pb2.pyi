@@ -602,18 +602,20 @@ class WorkUnsaved(_message.Message):
     def __init__(self, step: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class WorkWay(_message.Message):
-    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s")
+    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s", "logits")
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     NORM_FIELD_NUMBER: _ClassVar[int]
     ELAPSED_S_FIELD_NUMBER: _ClassVar[int]
+    LOGITS_FIELD_NUMBER: _ClassVar[int]
     artifact: str
     after: str
     tokens: int
     norm: float
     elapsed_s: float
-    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ...) -> None: ...
+    logits: bytes
+    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ...) -> None: ...
 
 class WorkAlive(_message.Message):
     __slots__ = ()

@@ -13,7 +13,7 @@ from jupiterd.workers.islands.flat import Layout, Vector
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
 from jupiterd.workers.islands.packing import Kind, Packed, Packer
 from jupiterd.workers.islands.round_order import RoundOrder
-from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.engine import Engine, Tensors
 
 
 class Island:
@@ -43,6 +43,11 @@ class Island:
     def residual(self) -> Vector:
         """Return what the ways have left so far, of those that count."""
         return self._packer.residual
+
+    @property
+    def begun(self) -> Tensors:
+        """Return the weights where the round began, as views."""
+        return self.layout.tensors(self.state.weights)
 
     def way(self) -> Vector:
         """Return the way back from the weights to where the round began."""

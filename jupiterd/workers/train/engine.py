@@ -249,6 +249,15 @@ class Engine(Protocol):
         """Return the sum of the cross-entropies, without learning: nothing is changed by it."""
         ...
 
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+        """Return what the model says after a sequence, with other weights than it has now.
+
+        Computed in fp32, whatever training computes in.
+
+        tokens: [tokens]; returned: [vocabulary]
+        """
+        ...
+
     def gather(self, values: Sequence[float]) -> Rows:
         """Return what each rank has given, the same on all of them; float32 at the least."""
         ...

@@ -20,6 +20,7 @@ from jupiterd.cycle.shares import Shares, shares_by_rate
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.frames import OuterStepArrived, OuterStepWanted, WayWritten
 from jupiterd.ids import short
+from jupiterd.workers.islands.fixed_batch import FixedBatch
 from jupiterd.workers.islands.island import Island, length
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.islands.packing import Packed
@@ -72,6 +73,7 @@ class IslandRounds:
         self._checkpoints = checkpoints
         self._keeper = keeper
         self._report = report
+        self._fixed_batch = FixedBatch(loop.engine, loop.batches.shards.seq_len)
         self.step = 0
         """Inner steps that the weights contain, of all the run's."""
         self._last: StepDone | None = None
@@ -133,6 +135,7 @@ class IslandRounds:
         has_part = order is None or order.batch_sequences
         self.step = step if order is None or has_part else order.first_step
         self._checkpoints.tally = Tally(self.step, tokens, self._tokens_of_step)
+        self._fixed_batch.pass_through(self._after, self._island.begun)
         self._task.send(OuterStepWanted(self._after))
 
     @property
@@ -187,6 +190,7 @@ class IslandRounds:
             self.step = order.first_step
         digest, ways = self._island.digest(), len(arrived.ways)
         self._report.outer_step(order.number, short(order.step), digest, ways)
+        self._fixed_batch.pass_through(order.step, self._island.begun)
         self._begin_round()
 
     def _ways(self, arrived: OuterStepArrived) -> Iterator[Packed]:
@@ -276,7 +280,8 @@ class IslandRounds:
             name = f"way-{order.number:06}"
             write_way(self._task.output_dir / name, packed)
             tokens = (self.step - order.first_step) * self._tokens_of_step
-            self._task.send(WayWritten(name, order.step, tokens, norm, elapsed_s))
+            logits = self._fixed_batch.logits_at(order.step)
+            self._task.send(WayWritten(name, order.step, tokens, norm, elapsed_s, logits))
 
     def _stop(self) -> None:
         """Write a checkpoint on each machine: nobody waits for a copy of another's then."""

@@ -160,6 +160,11 @@ class MlxEngine:
             float(self._model.loss(parameters, *self._arrays(batch))) for batch in micro_batches
         )
 
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+        """Return what the model says after a sequence, in fp32, with these weights."""
+        given = tree({name: mx.array(weights[name]) for name in self._model.shapes})
+        return np.array(self._model.last_logits(given, self._ids(tokens[None])))
+
     def gather(self, values: Sequence[float]) -> Rows:
         """Return what each rank has given, the same on all of them."""
         return self._ring.gather(values)

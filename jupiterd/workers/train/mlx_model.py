@@ -61,8 +61,7 @@ class MlxModel:
         """
         used = tree_map(_to_bf16, parameters) if self._in_bf16 else parameters
         self._model.update(used)
-        body = self._model.model
-        layer = body.embed_tokens if self._is_tied else self._model.lm_head
+        layer = self._output_layer
         hidden = self._hidden(inputs, documents).reshape(-1, layer.weight.shape[1])
         wanted = targets.reshape(-1)
         if wanted.size <= LOGIT_CHUNK_TOKENS:
@@ -72,6 +71,18 @@ class MlxModel:
         chunks = [slice(start, start + LOGIT_CHUNK_TOKENS) for start in starts]
         losses = [_loss_again(layer.weight, hidden[c], wanted[c]) for c in chunks]
         return mx.stack(losses).sum()
+
+    def last_logits(self, parameters: Any, inputs: mx.array) -> mx.array:  # noqa: ANN401 - a tree
+        """Return what follows a sequence, [vocabulary], in the parameters' own precision.
+
+        inputs: int32[1, tokens]
+        """
+        self._model.update(parameters)
+        return self._hidden(inputs, None)[0, -1] @ self._output_layer.weight.T
+
+    @property
+    def _output_layer(self) -> Any:  # noqa: ANN401 - one of two classes of MLX
+        return self._model.model.embed_tokens if self._is_tied else self._model.lm_head
 
     def _hidden(self, inputs: mx.array, documents: mx.array | None) -> mx.array:
         """Return the last hidden states, as mlx-lm's model does, which takes no mask."""

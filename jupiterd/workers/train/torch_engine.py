@@ -31,8 +31,10 @@ from jupiterd.workers.train.torch_loss import cross_entropy, loss_alone, softmax
 from jupiterd.workers.train.torch_model import (
     LanguageModel,
     has_plain_output,
+    last_logits,
     make_model,
     named_parameters,
+    without_flash,
 )
 from jupiterd.workers.train.torch_optimizer import TorchOptimizer
 
@@ -223,6 +225,13 @@ class TorchEngine:
             return sum(self._scored.nats(*self._tensors(batch)) for batch in micro_batches)
         finally:
             self._model.train()
+
+    @torch.no_grad()
+    def logits(self, tokens: NDArray[np.int64], weights: Tensors) -> NDArray[np.float32]:
+        """Return what the model says after a sequence, in fp32, with these weights."""
+        given = {name: torch.from_numpy(weights[name]).to(self.device) for name in weights}
+        with without_flash(self._model):
+            return last_logits(self._model, self._ids(tokens[None]), given).cpu().numpy()
 
     def gather(self, values: Sequence[float]) -> Rows:
         """Return what each rank has given, the same on all of them."""

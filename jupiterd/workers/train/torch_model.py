@@ -3,10 +3,13 @@
 Owns the model's making, and one way to call either. Doesn't know training, nor files.
 """
 
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 from transformers.activations import NewGELUActivation
 from transformers.models.qwen3.configuration_qwen3 import Qwen3Config
@@ -51,9 +54,10 @@ class LanguageModel(Protocol):
 class HuggingFaceModel(nn.Module):
     """A model of transformers, called as ours."""
 
-    def __init__(self, inner: Any) -> None:  # noqa: ANN401 - transformers' classes are untyped
+    def __init__(self, inner: Any, *, has_flash: bool = False) -> None:  # noqa: ANN401 - untyped
         super().__init__()
         self.inner = inner
+        self.has_flash = has_flash
         self.config: PreTrainedConfig = inner.config
 
     def bounds(self, documents: Tensor) -> Tensor:
@@ -100,6 +104,46 @@ def named_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     return dict(cast("nn.Module", inner).named_parameters())
 
 
+class LastLogits(nn.Module):
+    """What a model says after a sequence, as a module: torch calls those with other parameters."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return [vocabulary]; ids: [1, tokens]."""
+        model = cast("LanguageModel", self.model)
+        last = model.hidden(ids)[0, -1]
+        return model.output_weight @ last if has_plain_output(model.config) else last
+
+
+def last_logits(model: nn.Module, ids: Tensor, parameters: Mapping[str, Tensor]) -> Tensor:
+    """Return what a model says after a sequence, [vocabulary], with these parameters for its own.
+
+    ids: [1, tokens]
+    """
+    prefix = "model.inner." if isinstance(model, HuggingFaceModel) else "model."
+    given = {f"{prefix}{name}": values for name, values in parameters.items()}
+    return functional_call(LastLogits(model), given, (ids,))
+
+
+@contextmanager
+def without_flash(model: nn.Module) -> Generator[None]:
+    """Compute attention with torch's own kernels meanwhile: flash-attn's know no fp32."""
+    if isinstance(model, Qwen3):
+        with model.attending(TorchAttention()):
+            yield
+    elif isinstance(model, HuggingFaceModel) and model.has_flash:
+        model.inner.set_attn_implementation(_HUGGING_FACE_NAMES["sdpa"])
+        try:
+            yield
+        finally:
+            model.inner.set_attn_implementation(_HUGGING_FACE_NAMES["flash"])
+    else:
+        yield
+
+
 def has_plain_output(config: PreTrainedConfig) -> bool:
     """Say whether `hidden` gives hidden states, and not logits."""
     return config.model_type in _PLAIN_OUTPUT
@@ -114,7 +158,8 @@ def _empty_model(config: PreTrainedConfig, options: ResolvedOptions | None) -> n
     if options is not None and options.documents_apart and attention == "flash":
         reason = f"documents can't be kept apart in this {config.model_type} model with flash-attn"
         raise UsageError(reason, "choose attention: sdpa")
-    return HuggingFaceModel(_of_transformers(config, attention, checkpointing=checkpointing))
+    inner = _of_transformers(config, attention, checkpointing=checkpointing)
+    return HuggingFaceModel(inner, has_flash=attention == "flash")
 
 
 def _of_transformers(config: PreTrainedConfig, attention: str, *, checkpointing: bool) -> Any:  # noqa: ANN401

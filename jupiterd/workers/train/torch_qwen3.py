@@ -5,7 +5,8 @@ does and calls its parameters the same, with one kernel for each norm, no paddin
 Doesn't know losses, optimizers or files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -35,7 +36,7 @@ class SelfAttention(nn.Module):
 
     def __init__(self, config: Qwen3Config, attention: Attention) -> None:
         super().__init__()
-        self._attention, self._width = attention, width_of(config)
+        self.attend, self._width = attention, width_of(config)
         queries = config.num_attention_heads * self._width
         keys = (config.num_key_value_heads or config.num_attention_heads) * self._width
         self.q_proj = nn.Linear(config.hidden_size, queries, bias=False)
@@ -52,7 +53,7 @@ class SelfAttention(nn.Module):
         heads = (*x.shape[:2], -1, self._width)
         queries = rotated(self.q_norm(self.q_proj(x).view(heads)), cosines, sines)
         keys = rotated(self.k_norm(self.k_proj(x).view(heads)), cosines, sines)
-        found = self._attention(queries, keys, self.v_proj(x).view(heads), bounds)
+        found = self.attend(queries, keys, self.v_proj(x).view(heads), bounds)
         return self.o_proj(found.reshape(*x.shape[:2], -1))
 
 
@@ -120,6 +121,22 @@ class Qwen3(nn.Module):
         self.sines: Tensor
         self.register_buffer("cosines", cosines, persistent=False)
         self.register_buffer("sines", sines, persistent=False)
+
+    @contextmanager
+    def attending(self, attention: Attention) -> Generator[None]:
+        """Compute attention with another kernel meanwhile."""
+        before = self._attention
+        self._attend_by(attention)
+        try:
+            yield
+        finally:
+            self._attend_by(before)
+
+    def _attend_by(self, attention: Attention) -> None:
+        self._attention = attention
+        for module in self.modules():
+            if isinstance(module, SelfAttention):
+                module.attend = attention
 
     def bounds(self, documents: Tensor) -> Tensor:
         """Return what `hidden` takes, to keep documents apart; documents: [sequences, tokens]."""

@@ -1,6 +1,7 @@
 """How the leader walks a run that islands train, from one outer step to the next."""
 
 import asyncio
+from array import array
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.island_runs import islands_of
 from jupiterd.cluster.registers import fact_hash
+from jupiterd.cycle.outer_orders import STRANGER
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.clock import now_s
@@ -95,11 +97,17 @@ def islands(leading: Leading) -> list[TrainingStarted]:
     return [started for _, started in islands_of(leading.journal.state.cycles, CYCLE)]
 
 
-def say(leading: Leading, island: CycleId, norm: float = 1.0, elapsed_s: float = 10.0) -> None:
+def say(
+    leading: Leading,
+    island: CycleId,
+    norm: float = 1.0,
+    elapsed_s: float = 10.0,
+    logits: bytes = b"",
+) -> None:
     """Let an island's gang tell of its way in the round that is open."""
     last = line(leading)[-1]
     tokens = last.steps * last.batches[island] * SEQ_LEN
-    way = WayMade(ArtifactId(island * 4), fact_hash(last), tokens, norm, elapsed_s)
+    way = WayMade(ArtifactId(island * 4), fact_hash(last), tokens, norm, elapsed_s, logits)
     leading.ways.tell(island, ToldWay(way, leading.self_id, now_s()))
 
 
@@ -177,6 +185,40 @@ async def test_nobody_waits_for_an_island_that_has_failed_and_its_data_comes_bac
         assert then.positions[other].startswith(first.positions[one])
         says = "outer step 1: 1 of 2 islands, one is missing"
         await until(lambda: says in str(leading.board.to_plain(now_s())))
+
+
+async def test_an_island_that_trains_another_model_is_not_let_in_and_people_are_told_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explained: list[str] = []
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
+        explain = leading.board.explain
+
+        def listen(cycle: CycleId, text: str) -> None:
+            explained.append(text)
+            explain(cycle, text)
+
+        monkeypatch.setattr(leading.board, "explain", listen)
+        one, other = sorted(each.cycle for each in islands(leading))
+        say(leading, one, logits=array("f", [0.5, 0.25]).tobytes())
+        say(leading, other, logits=array("f", [0.5, 0.0]).tobytes())
+        await until(lambda: len(line(leading)) > 1)
+        first, then = line(leading)
+        assert (then.islands, then.batches) == ((one,), {one: BATCH})
+        assert then.left_out == {other: STRANGER}
+        assert then.positions[one].startswith(first.positions[other])
+        failed = leading.cycle(other).failed
+        assert failed is not None
+        assert (
+            "its logits are 0.25 off those of the others, and 0.0001 is allowed" in failed.message
+        )
+        assert "jupiterctl version" in failed.hint
+        (told_at_once,) = [text for text in explained if "isn't let in" in text]
+        assert told_at_once.endswith(failed.message)
+        await until(lambda: "outer step 1: 1 of 2 islands, one is not let in" in explained)
+        say(leading, one, logits=array("f", [9.0, 9.0]).tobytes())
+        await until(lambda: len(line(leading)) > 2)
+        assert line(leading)[2].islands == (one,), "whoever is in isn't looked at again"
 
 
 async def test_where_all_islands_have_failed_the_run_does_with_their_reason(

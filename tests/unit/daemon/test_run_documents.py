@@ -268,3 +268,8 @@ async def test_islands_are_no_runs_of_their_own_to_people(tmp_path: Path) -> Non
                 "outer_step": 0, "state": "waiting",
             }
         ]  # fmt: skip
+        await one.journal.append(1, [CycleFailed(island.cycle, "x", "its GPU is gone", "mend it")])
+        shown = train_document(one, "")["train"]
+        assert shown["islands"][0]["state"] == "failed"
+        texts = [event["text"] for event in shown["events"]]
+        assert "island 1, failed: its GPU is gone; mend it" in texts

@@ -32,7 +32,7 @@ ARTIFACT = ArtifactId("a" * 64)
         Advanced(0, 0, "", {}),
         CheckpointMade(ARTIFACT, 100, 25_600, 400, 3.25),
         Unsaved(100, "no room"),
-        WayMade(ARTIFACT, "5" * 64, 960, 1.5, 12.5),
+        WayMade(ARTIFACT, "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?"),
         Listening("127.0.0.1", 4000),
         Joined("gpu", "without OpenBLAS"),
         Finished(WorkResult({"kept": ARTIFACT}, {"kept": 3.0}, {"why": "x", "n": 1, "none": None})),

@@ -8,6 +8,7 @@ import pytest
 from torch.distributed import TCPStore  # pyright: ignore[reportPrivateImportUsage]
 
 from jupiterd.cycle.plan import TrainPlan, derive
+from jupiterd.cycle.same_model import strangers
 from jupiterd.frames import (
     KeepState,
     Progressed,
@@ -100,6 +101,9 @@ def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_doe
     processes.ended()
     assert processes.digests("m") == processes.digests("t")
     assert len(processes.digests("m")) == 51
+    one, other = (rank.said(WayWritten) for rank in leader.ranks)
+    for each, beside in zip(one, other, strict=True):
+        assert not strangers({"a": each.logits, "b": beside.logits}, {"a"})
     ours = alone(make_inputs(tmp_path / "again"), rounds)
     for island in both:
         theirs = losses(leader.ranks, island)

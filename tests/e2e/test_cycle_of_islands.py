@@ -11,7 +11,7 @@ from jupiterd.cluster.island_runs import Cycles, islands_in
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.surroundings import own_network
-from tests.e2e.test_islands import DIGEST
+from tests.e2e.test_islands import assert_equal_weights
 from tests.e2e.tiny_domain import write_domain
 from tests.e2e.wholeness import assert_whole, left_over
 
@@ -92,24 +92,3 @@ def assert_islands_of_their_own(daemon: Daemon) -> None:
         assert (line[-1].first_step, line[-1].steps) == (STEPS, 0)
         assert line[0].start == cycle.start_of(number)
     assert len(cycles) == 5
-
-
-def assert_equal_weights(survivor: Daemon, leader: Daemon) -> None:
-    """Wherever both islands of a round took an outer step, they had the same weights."""
-    cycles = survivor.state().cycles
-    for number in (1, 2):
-        names = [begun.cycle[:8] for _, begun in islands_in(cycles, id_of(cycles), number)]
-        found = [digests(daemon, names) for daemon in (survivor, leader)]
-        both = found[0].keys() & found[1].keys()
-        assert len(both) >= 2
-        assert all(len(found[0][step] | found[1][step]) == 1 for step in both)
-
-
-def digests(daemon: Daemon, names: list[str]) -> dict[int, set[str]]:
-    """What ranks of these islands have said on a node after each outer step."""
-    found: dict[int, set[str]] = {}
-    for log in (daemon.state_dir / "logs").glob("*train*.log"):
-        if any(name in log.name for name in names):
-            for step, digest in DIGEST.findall(log.read_text()):
-                found.setdefault(int(step), set()).add(digest)
-    return found

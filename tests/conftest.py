@@ -3,11 +3,15 @@
 import asyncio
 import os
 import secrets
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 SEED_VARIABLE = "JUPITER_TEST_SEED"
+
+MAX_ID_LENGTH = 200
+"""Of a parameter in the name of a test."""
 
 # The same examples in every run, and no time limit for one of them: machines that test are busy.
 settings.register_profile(
@@ -20,6 +24,17 @@ def pytest_configure() -> None:
     # Or pytest-asyncio asks for "the current loop", gets one made for it, and never closes it:
     # a warning at the very end of the run, which counts as an error.
     asyncio.set_event_loop(None)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Give long texts a short name: pytest puts it in the environment of all that a test starts.
+
+    The kernel takes no variable longer than 128 KiB, so whoever starts a process would fail.
+    """
+    if isinstance(val, bytes | str) and len(val) > MAX_ID_LENGTH:
+        data = val.encode("utf-8", "surrogatepass") if isinstance(val, str) else val
+        return f"{type(val).__name__}-{len(data)}-{crc32(data):08x}"
+    return None
 
 
 @pytest.fixture

@@ -169,10 +169,10 @@ def start_arguments(
 ) -> dict[str, Any]:
     """Return what the daemon is told; raises NotFoundError or InvalidDomainError."""
     from jupiterd.ctl.domain_files import read_domain_file
-    from jupiterd.cycle.domain import parse_domain
+    from jupiterd.ctl.domain_name import checked_domain
 
     file = read_domain_file(domain)
-    name = parse_domain(file.text, str(file.path)).domain
+    name = checked_domain(file).domain
     arguments = {
         "domain_name": name,
         "domain_yaml": file.text,

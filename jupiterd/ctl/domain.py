@@ -57,16 +57,14 @@ def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
       jupiterctl domain lint python
       jupiterctl domain lint ./cooking.yaml --offline
     """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.cycle.domain import domain_mistakes
-
     file = read_domain_file(domain)
-    mistakes = domain_mistakes(file.text, str(file.path))
+    mistakes = _mistakes(file)
     sources = [] if mistakes or offline else _reached(file)
     Console.of(invocation).show(
         {
             "schema": SCHEMA,
             "file": str(file.path),
-            "mistakes": list(mistakes),
+            "mistakes": mistakes,
             "sources": [asdict(source) for source in sources],
         },
         lambda: mistakes or [f"{file.path}: no mistakes", *map(_reach_line, sources)],
@@ -131,6 +129,16 @@ def show_schema(invocation: Invocation, to: Path | None) -> None:
     except OSError as error:
         raise UsageError(f"{to} can't be written: {error.strerror or error}") from error
     console.show({"schema": SCHEMA, "file": str(to)}, lambda: [f"{to} is written"])
+
+
+def _mistakes(file: DomainFile) -> list[str]:
+    from jupiterd.ctl.domain_name import name_mistake
+    from jupiterd.cycle.domain import domain_mistakes, parse_domain
+
+    if mistakes := domain_mistakes(file.text, str(file.path)):
+        return list(mistakes)
+    mistake = name_mistake(file, parse_domain(file.text, str(file.path)))
+    return [mistake] if mistake else []
 
 
 def _reached(file: DomainFile) -> list["Reached"]:

@@ -20,6 +20,8 @@ class DomainFile:
 
     path: Path
     text: str
+    called: str = ""
+    """The domain's name as it was asked for; empty where it was the file that was named."""
 
 
 def shipped_domains() -> dict[str, Path]:
@@ -42,7 +44,8 @@ def read_domain_file(name_or_file: str) -> DomainFile:
     """
     path = _located(name_or_file)
     try:
-        return DomainFile(path, path.read_text(encoding="utf-8"))
+        called = "" if _is_file(name_or_file) else name_or_file
+        return DomainFile(path, path.read_text(encoding="utf-8"), called)
     except FileNotFoundError as error:
         raise NotFoundError(
             f"the domain file {path} doesn't exist", "jupiterctl domain list shows the domains"
@@ -56,7 +59,7 @@ def read_domain_file(name_or_file: str) -> DomainFile:
 
 
 def _located(name_or_file: str) -> Path:
-    if "/" in name_or_file or name_or_file.endswith(SUFFIXES):
+    if _is_file(name_or_file):
         return Path(name_or_file)
     if (own := _own(name_or_file)) is not None:
         return own
@@ -68,6 +71,10 @@ def _located(name_or_file: str) -> Path:
     raise NotFoundError(
         f"there is no domain {name_or_file!r}", f"{meant}jupiterctl domain list shows the domains"
     )
+
+
+def _is_file(name_or_file: str) -> bool:
+    return "/" in name_or_file or name_or_file.endswith(SUFFIXES)
 
 
 def _own(name: str) -> Path | None:

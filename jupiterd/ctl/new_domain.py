@@ -42,7 +42,7 @@ def _named(text: str, name: str, language: str, schema: Path) -> str:
     """Return the text with its own name, wherever the file that it is a copy of names itself."""
     changes = [
         (r"^(# yaml-language-server: \$schema=).*$", schema.resolve().as_posix()),
-        (r"^(domain: ).*$", name),
+        (r"^(domain: |# domain: ).*$", name),
         (r"^(  salt: ).*$", f"{name}-1"),
         (r"^(    path: ~/)new$", name),
     ]

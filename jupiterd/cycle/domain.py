@@ -4,6 +4,7 @@ Owns the form of a domain file and its checks. Doesn't know where the file lies:
 `config/domains/_template.yaml` shows every key with a comment.
 """
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
@@ -16,10 +17,9 @@ from jupiterd.cycle.part import Part
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidDomainError
 
-_NAME = Field(
-    pattern=r"^[a-z][a-z0-9_-]{0,31}$",
-    json_schema_extra={"expected": "a name of up to 32 lower-case letters, digits, - and _"},
-)
+_NAME_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
+_NAME_EXPECTED = "a name of up to 32 lower-case letters, digits, - and _"
+_NAME = Field(pattern=_NAME_PATTERN, json_schema_extra={"expected": _NAME_EXPECTED})
 _LANGUAGE = Field(
     pattern=r"^(code:)?[a-z][a-z0-9+#-]{0,31}$",
     json_schema_extra={"expected": "a language such as en, or code:python"},
@@ -143,8 +143,8 @@ class Domain(Part):
 
     version: Literal[1]
     """Version of this form."""
-    domain: Annotated[str, _NAME]
-    """The name on the command line; the file is called after it."""
+    domain: Annotated[str, _NAME] = ""
+    """The name on the command line; left out: the file's own name, without .yaml."""
     title: Annotated[str, Field(min_length=1, max_length=200)]
     """What it is about, for people."""
     language: Annotated[str, _LANGUAGE]
@@ -204,23 +204,35 @@ class Domain(Part):
 def domain_mistakes(text: str, file_name: str) -> tuple[str, ...]:
     """Return every mistake of a domain file, one line each; none: the file is right."""
     try:
-        parse_yaml(text, file_name, Domain)
+        _named_after(file_name, parse_yaml(text, file_name, Domain))
     except YamlMistakesError as error:
         return error.mistakes
     return ()
 
 
 def parse_domain(text: str, file_name: str) -> Domain:
-    """Return the domain that the text describes.
+    """Return the domain that the text describes; its file says its name where the text doesn't.
 
     Raises:
         InvalidDomainError: with file, line and what was expected there, for the first mistake.
     """
     try:
-        return parse_yaml(text, file_name, Domain)
+        return _named_after(file_name, parse_yaml(text, file_name, Domain))
     except YamlMistakesError as error:
         more = len(error.mistakes) - 1
         others = f" (and {more} more)" if more else ""
         raise InvalidDomainError(
             error.mistakes[0] + others, f"jupiterctl domain lint {file_name} shows every mistake"
         ) from error
+
+
+def _named_after(file_name: str, domain: Domain) -> Domain:
+    if domain.domain:
+        return domain
+    last = file_name.rpartition("/")[2].removesuffix(".yaml").removesuffix(".yml")
+    name = last.lstrip("_")  # templates begin with one, so that nobody lists them
+    if not re.match(_NAME_PATTERN, name):
+        raise YamlMistakesError(
+            [f"{file_name}:1: domain: expected {_NAME_EXPECTED}, for the file's own can't be one"]
+        )
+    return domain.model_copy(update={"domain": name})

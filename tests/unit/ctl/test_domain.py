@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.ctl.cycle import start_arguments
 from jupiterd.ctl.domain_files import read_domain_file, shipped_domains
 from jupiterd.ctl.domain_schema import domain_schema
 from jupiterd.cycle.domain import parse_domain
@@ -136,6 +137,34 @@ def test_the_template_can_be_copied_under_another_name(ctl, here):
     template = config_folder() / "domains" / "_template.yaml"
     (here / "my_domain.yaml").write_text(template.read_text())
     assert ctl("domain", "lint", "my_domain", "--offline").exit_code == 0
+    assert start_arguments("my_domain", 1, "1m", None, None)["domain_name"] == "my_domain"
+
+
+def test_a_copy_that_names_itself_as_another_is_told_so_with_its_line(ctl, here):
+    shipped = (config_folder() / "domains" / "python.yaml").read_text()
+    (here / "my_python.yaml").write_text(shipped)
+    line = shipped.splitlines().index("domain: python") + 1
+    told = f"my_python.yaml:{line}: domain: expected my_python, as the file is called, got python"
+    ran = ctl("domain", "lint", "my_python", "--offline")
+    assert (ran.exit_code, ran.out.strip()) == (2, told)
+    for command in ("start", "plan"):
+        ran = ctl("cycle", command, "--domain", "my_python")
+        assert ran.exit_code == 2
+        assert f"error: {told}" in ran.err
+        assert "hint: change that line, or leave it out" in ran.err
+    # Whoever names the file means that file, whatever it calls itself.
+    assert start_arguments("./my_python.yaml", 1, "1m", None, None)["domain_name"] == "python"
+    (here / "my_python.yaml").write_text(shipped.replace("domain: python\n", ""))
+    assert ctl("domain", "lint", "my_python", "--offline").exit_code == 0
+    assert start_arguments("my_python", 1, "1m", None, None)["domain_name"] == "my_python"
+
+
+def test_a_file_whose_name_can_be_no_domain_s_must_say_one(ctl, here):
+    shipped = (config_folder() / "domains" / "python.yaml").read_text()
+    (here / "My Python.yaml").write_text(shipped.replace("domain: python\n", ""))
+    ran = ctl("domain", "lint", "My Python.yaml", "--offline")
+    assert ran.exit_code == 2
+    assert ran.out.startswith("My Python.yaml:1: domain: expected a name of up to 32 lower-case")
 
 
 def test_the_schema_that_lies_beside_the_domains_is_current(ctl, here):

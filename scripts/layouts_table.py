@@ -122,7 +122,7 @@ M islands; a wire carries B bytes/s at a round trip of r.
   fastest one's speed generates and trains with nobody.
 - Expect real wires to be 1.1 to 1.9 times slower than paper. Where predictions of a kind and
   measurements differ by more than 20 %, their ratio corrects the next ones
-  (`jupiterd/cluster/prediction_error.py`; pairs aren't kept yet).
+  (`jupiterd/cluster/prediction_error.py`, of the pairs that the ledger tells of).
 
 Shares are those of all machines' speeds added up. A training run takes the best
 one by itself where all was measured (`--islands auto`), and so does each round of a cycle.

@@ -343,6 +343,10 @@ class OuterStepTaken:
     """Of a cycle; each begins anew."""
     start: str = ""
     """Artifact id of the checkpoint that a cycle's round begins with, or empty."""
+    elapsed_s: float = 0.0
+    """Since the step before, exchange and all; 0: no leader has seen both."""
+    trained_s: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Island -> how long its steps took that are merged, without waiting; 0: nobody knows."""
 
 
 @dataclass(frozen=True)

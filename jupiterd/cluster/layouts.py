@@ -185,11 +185,20 @@ def slow(fleet: Fleet) -> frozenset[NodeId]:
 
 
 def predict(
-    fleet: Fleet, job: Job, layout: Layout, corrections: Mapping[Kind, float] | None = None
+    fleet: Fleet,
+    job: Job,
+    layout: Layout,
+    corrections: Mapping[Kind, float] | None = None,
+    every_steps: int = 0,
 ) -> Prediction:
     """Return what a layout would come to.
 
-    corrections: what a layout of each kind is as fast as, compared with what is predicted here
+    Args:
+        fleet: machines and wires.
+        job: what is to be trained.
+        layout: who trains with whom.
+        corrections: what a layout of each kind is as fast as, compared with what is predicted here.
+        every_steps: how often islands exchange; 0: as often as is best.
     """
     speeds = [_speed(fleet, each) for each in layout.islands]
     rings = [_ring_wires(fleet, job, each) for each in layout.islands]
@@ -204,6 +213,7 @@ def predict(
     )
     if known.unmeasured:
         return known
+    known = replace(known, inner_steps=every_steps)
     return _with_times(job, known, speeds, sums_s, (corrections or {}).get(layout.kind, 1.0))
 
 
@@ -213,7 +223,7 @@ def _with_times(
     step_s = _shared_step_s(job, speeds, sums_s)
     steps, share, one_alone = 1, 1.0, 0.0
     if known.layout.kind is Kind.ISLANDS:
-        steps = inner_steps(known.sync_s, step_s)
+        steps = known.inner_steps or inner_steps(known.sync_s, step_s)
         share = computed_share(steps, step_s, known.sync_s)
         pairs = zip(speeds, sums_s, strict=True)
         one_alone = max(job.tokens_per_step / _shared_step_s(job, [v], [s]) for v, s in pairs)

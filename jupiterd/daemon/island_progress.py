@@ -3,7 +3,8 @@
 Owns the sums. Pure. Doesn't know where readings come from, or who shows them.
 
     step, time left    the islands' least, as far as they train
-    tokens/s           their sum
+    tokens/s           those of the last outer steps, exchanges among them; before, their sum
+    predicted          what the leader predicts of all of them together, with their exchanges
     loss               their mean, each as weighty as what it does in a second
     gang               all their ranks, each with its island
 """
@@ -17,7 +18,7 @@ TOKENS_PER_S = "tokens_per_s"
 PREDICTED = "predicted_tokens_per_s"
 TRAIN = "train"
 OUTER_STEP = "outer_step"
-OF_ONE_ISLAND = frozenset({OUTER_STEP, "waiting"})
+OF_ONE_ISLAND = frozenset({OUTER_STEP, "waiting", PREDICTED})
 NOT_AT_WORK = frozenset({"away", "failed"})
 
 
@@ -38,7 +39,7 @@ def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
         "unit": "steps",
         "rate": None if least is None else least["rate"],
         "eta_s": None if least is None else least["eta_s"],
-        "values": {**_values(at_work), "tokens": tokens},
+        "values": {**_values(at_work), **_rates(outer), "tokens": tokens},
         "gang": _gang(states, parts),
         "epoch": max((part["epoch"] or 0 for part in parts), default=None),
         "resumed_from_step": max((part["resumed_from_step"] or 0 for part in parts), default=None),
@@ -73,12 +74,16 @@ def _island(state: str, island: str, parts: Sequence[Plain]) -> dict[str, Any]:
     return told
 
 
+def _rates(outer: Plain) -> dict[str, float]:
+    return {name: outer[name] for name in (TOKENS_PER_S, PREDICTED) if outer.get(name)}
+
+
 def _values(parts: Sequence[Plain]) -> dict[str, float]:
     values: dict[str, float] = {}
     names = dict.fromkeys(name for part in parts for name in part["values"])
     for name in [name for name in names if name not in OF_ONE_ISLAND]:
         found = [part for part in parts if name in part["values"]]
-        if name in (TOKENS_PER_S, PREDICTED):
+        if name == TOKENS_PER_S:
             values[name] = sum(part["values"][name] for part in found)
         else:
             values[name] = _mean(name, found)

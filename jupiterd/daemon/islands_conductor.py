@@ -23,6 +23,7 @@ from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
 from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
 from jupiterd.cluster.layouts import Island
+from jupiterd.cluster.outer_speeds import of_all
 from jupiterd.cycle.island_speeds import speeds_before
 from jupiterd.cycle.outer_orders import Member, OuterOrder, Training, first_order, next_order
 from jupiterd.cycle.outer_round import Closing, Way
@@ -33,16 +34,20 @@ from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.island_joining import joining
 from jupiterd.daemon.island_progress import OUTER_STEP
 from jupiterd.daemon.item_runner import ItemRunner
-from jupiterd.daemon.layouts import inner_steps_of
+from jupiterd.daemon.layouts import inner_steps_of, predicted_of_islands
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.outer_facts import end_of_line, fact_of, order_of
 from jupiterd.daemon.outer_gathering import LOOK_S, Gathering
+from jupiterd.daemon.outer_times import OuterTimes
 from jupiterd.daemon.run_training import ROUND, RunTraining
 from jupiterd.daemon.strange_islands import without_strangers
 from jupiterd.errors import Bug, LossDivergedError, from_wire
 from jupiterd.ids import ArtifactId, CycleId
 
 log = logging.getLogger(__name__)
+
+NEWEST = 5
+"""Outer steps of which people are told how fast they went."""
 
 BY_ISLANDS = "islands train this round"
 
@@ -61,6 +66,9 @@ class IslandsConductor:
         self._run = training.started.cycle
         self._round = training.round
         self._of = training
+        self._times = OuterTimes()
+        self._foretold: tuple[int, float | None] = (-1, None)
+        """An outer step's number, and what its islands were predicted."""
         plan, outer = training.plan, training.settings.outer
         self._training = Training(plan.steps, plan.batch_sequences, outer)
 
@@ -118,7 +126,7 @@ class IslandsConductor:
         members = [self._member(island) for island in islands]
         order = first_order(self._training, members, self._every_steps(islands))
         order = replace(order, total_tokens=self._of.tokens)
-        await self._leading.record(*islands, self._fact(order))
+        await self._leading.record(*islands, self._times.timed(self._fact(order), {}))
         log.info("islands_begin", extra={"run": self._run, "islands": len(islands)})
 
     async def _drawn(self, step: TrainRound) -> ArtifactId:
@@ -150,7 +158,8 @@ class IslandsConductor:
         await self._let_go(taken, gathering.ways)
         order = self._next(taken, closing, gathering.ways)
         ways = [gathering.artifact(island) for island in closing.counted]
-        await self._leading.record(self._fact(order, after, ways))
+        step = self._times.timed(self._fact(order, after, ways), gathering.ways)
+        await self._leading.record(step)
         self._tell(order, closing)
 
     async def _let_go(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> None:
@@ -296,8 +305,20 @@ class IslandsConductor:
             "first_step": taken.first_step,
             "tokens": taken.total_tokens,
             "step_tokens": step_tokens,
+            "tokens_per_s": of_all(self._state.outer_line(self._round), NEWEST).tokens_per_s,
+            "predicted_tokens_per_s": self._predicted(taken),
         }
         self._leading.board.note(self._run, {"outer": outer})
+
+    def _predicted(self, taken: OuterStepTaken) -> float | None:
+        """Return what those who have a part in a round are predicted, with their exchanges."""
+        if self._foretold[0] != taken.number:
+            begun = [started for _, started in self._islands().values()]
+            found = [Island.of(e.engine, e.nodes) for e in begun if e.cycle in taken.batches]
+            shape, plan, every = self._of.shape, self._of.plan, taken.steps
+            rate = predicted_of_islands(self._leading, found, shape, plan, every)
+            self._foretold = taken.number, rate
+        return self._foretold[1]
 
     def _word(self, island: CycleId, taken: OuterStepTaken, gathering: Gathering) -> str:
         """Return what an island does just now, in a word."""

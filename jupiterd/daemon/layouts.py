@@ -32,6 +32,7 @@ from jupiterd.cluster.layouts import (
 from jupiterd.cluster.sync_time import FEWEST_INNER_STEPS, Wire, inner_steps
 from jupiterd.daemon.asked_machines import ANYBODY, Asked
 from jupiterd.daemon.gang_order import qualities
+from jupiterd.daemon.layout_corrections import corrections
 from jupiterd.daemon.measured_speed import tokens_per_s_of_nodes
 from jupiterd.ids import NodeId
 
@@ -65,21 +66,37 @@ def planned_layouts(
         leading, shape, job, _engines(shape, trainers, asked.engine, choice), trainers
     )
     unasked = Island.of(choice.engine, choice.gang)
-    return plan_layouts(fleet, job, unasked, choosable=asked.choosable)
+    known = corrections(leading, shape, fleet, job)
+    return plan_layouts(fleet, job, unasked, known, asked.choosable)
 
 
 def predicted_tokens_per_s(
     leading: "Leading", choice: EngineChoice, shape: "ModelShape", plan: "TrainPlan"
 ) -> float | None:
     """Return what a gang that is about to train is predicted; None where nobody can know."""
-    found = {node: leading.hardware_of(node) for node in choice.gang}
+    return predicted_of_islands(leading, [Island.of(choice.engine, choice.gang)], shape, plan)
+
+
+def predicted_of_islands(
+    leading: "Leading",
+    islands: Sequence[Island],
+    shape: "ModelShape",
+    plan: "TrainPlan",
+    every_steps: int = 0,
+) -> float | None:
+    """Return what islands that train are predicted, exchanges among it; None: nobody can know.
+
+    every_steps: how often they exchange
+    """
+    found = {node: leading.hardware_of(node) for island in islands for node in island.nodes}
     machines = {node: hardware for node, hardware in found.items() if hardware is not None}
-    if len(machines) < len(found):
+    if not islands or len(machines) < sum(len(island.nodes) for island in islands):
         return None
-    job, engines = _job(shape, plan), dict.fromkeys(machines, (choice.engine,))
+    engines = {node: (island.engine,) for island in islands for node in island.nodes}
+    job = _job(shape, plan)
     fleet = _measured(leading, shape, job, engines, machines)
-    layout = Layout.of([Island.of(choice.engine, choice.gang)])
-    return predict(fleet, job, layout).tokens_per_s
+    known = corrections(leading, shape, fleet, job)
+    return predict(fleet, job, Layout.of(islands), known, every_steps).tokens_per_s
 
 
 def formed_islands(

@@ -1,16 +1,22 @@
 """How fast a model was trained here before, as the ledger tells.
 
-Owns reading that from epochs that have ended. Doesn't know why anybody asks. An epoch's time holds
-its start as well, so only long ones count, and what is said is rather too little than too much.
+Owns reading that from epochs that have ended, and from the outer steps of islands. Doesn't know why
+anybody asks. An epoch's time holds its start as well, so only long ones count, and what is said is
+rather too little than too much. Outer steps tell how long an island took by itself.
 """
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from jupiterd.cluster import outer_speeds
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import EpochClosed, EpochOpened
-from jupiterd.ids import NodeId
+from jupiterd.cluster.facts import EpochClosed, EpochOpened, TrainingStarted
+from jupiterd.cluster.island_runs import islands_in
+from jupiterd.cluster.layouts import Island, Layout
+from jupiterd.cluster.outer_speeds import Stretch
+from jupiterd.ids import CycleId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.cycle.plan import ModelShape
@@ -26,16 +32,33 @@ LEAST_COMPUTED = 0.1
 """Of an epoch's time: so much at the least was computed, whatever its sums are taken for."""
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What one gang has trained in one go."""
+
+    gang: tuple[NodeId, ...]
+    """The node of each rank."""
+    did: Stretch
+
+    @property
+    def of_a_rank(self) -> float:
+        """Return tokens per second of each rank."""
+        return self.did.tokens_per_s / len(self.gang)
+
+
+@dataclass(frozen=True)
+class MeasuredLayout:
+    """What machines have done together."""
+
+    layout: Layout
+    did: Stretch
+    every_steps: int = 0
+    """How often islands have exchanged."""
+
+
 def tokens_per_s_of_a_rank(leading: "Leading", engine: str, shape: "ModelShape") -> float:
     """Return what one rank trained on in a second when that model was last trained; 0: never."""
-    return next(
-        (
-            speed
-            for run, opened, closed in _epochs_of(leading, engine, shape)
-            if (speed := _tokens(run, opened) / closed.elapsed_s / len(opened.gang))
-        ),
-        0.0,
-    )
+    return next((m.of_a_rank for m in _gangs(leading, engine, shape) if m.did.tokens > 0), 0.0)
 
 
 def tokens_per_s_of_nodes(
@@ -46,40 +69,79 @@ def tokens_per_s_of_nodes(
 ) -> dict[NodeId, float]:
     """Return what each node trains on in a second by itself; those that were never measured lack.
 
-    An epoch that it trained alone tells it, the newest such one. Else a gang's does: its ranks
-    count alike, since nothing is kept of each, and what their sums took is left out of the time.
+    What it trained alone tells it, the newest such thing. Else a gang does: its ranks count alike,
+    since nothing is kept of each, and what their sums took is left out of the time.
 
     sum_s: how long a gang of these nodes sums in each step; 0 where that isn't known either
     """
     alone: dict[NodeId, float] = {}
     shared: dict[NodeId, float] = {}
     sums_s: dict[frozenset[NodeId], float] = {}
-    for run, opened, closed in islice(_epochs_of(leading, engine, shape), NEWEST_EPOCHS):
-        last, nodes = run.last_of_epoch(opened.epoch), frozenset(opened.gang)
-        tokens = _tokens(run, opened)
-        if last is None or tokens <= 0:
+    for measured in islice(_gangs(leading, engine, shape), NEWEST_EPOCHS):
+        did, nodes = measured.did, frozenset(measured.gang)
+        if did.tokens <= 0:
             continue
         if nodes not in sums_s:  # a ring's best order takes a while to find
             sums_s[nodes] = sum_s(nodes)
-        summing_s = (last.step - opened.from_step) * sums_s[nodes]
-        computing_s = max(closed.elapsed_s - summing_s, LEAST_COMPUTED * closed.elapsed_s)
-        of_a_rank = tokens / computing_s / len(opened.gang)
+        computing_s = max(did.elapsed_s - did.steps * sums_s[nodes], LEAST_COMPUTED * did.elapsed_s)
+        of_a_rank = did.tokens / computing_s / len(measured.gang)
         for node in nodes:
             found = alone if len(nodes) == 1 else shared
-            found.setdefault(node, of_a_rank * opened.gang.count(node))
+            found.setdefault(node, of_a_rank * measured.gang.count(node))
     return shared | alone
 
 
-def _epochs_of(
-    leading: "Leading", engine: str, shape: "ModelShape"
-) -> Iterator[tuple[CycleState, EpochOpened, EpochClosed]]:
-    """Yield the epochs that have trained such a model on such an engine, the newest first."""
+def measured_layouts(leading: "Leading", shape: "ModelShape") -> Iterator[MeasuredLayout]:
+    """Yield what several machines have done together with such a model, the newest first."""
+    for run in _runs_of(leading, shape.size):
+        for opened, closed in reversed(list(_ended(run))):
+            engine, _, _ = opened.engine.partition("/")
+            did = _stretch(run, opened, closed)
+            if len(set(opened.gang)) > 1 and did.tokens > 0:
+                yield MeasuredLayout(Layout.of([Island.of(engine, opened.gang)]), did)
+        yield from _of_islands(leading, run)
+
+
+def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]:
+    """Yield what the islands of a run's rounds have done together, those of the newest first."""
+    cycle_id = None if run.begun is None else run.begun.cycle
+    rounds = sorted({step.round for step in run.outer_steps()}, reverse=True)
+    for number in rounds if cycle_id is not None else ():
+        line = run.outer_line(number)
+        did = outer_speeds.of_all(line)
+        islands = islands_in(leading.journal.state.cycles, CycleId(cycle_id or ""), number)
+        if did.tokens and islands:
+            *_, last = line.values()
+            parts = (each for _, each in islands if each.cycle in last.islands)
+            layout = Layout.of(Island.of(each.engine, each.nodes) for each in parts)
+            yield MeasuredLayout(layout, did, max(step.steps for step in line.values()))
+
+
+def _gangs(leading: "Leading", engine: str, shape: "ModelShape") -> Iterator[Measured]:
+    """Yield what has been measured of such a model on such an engine, the newest first."""
+    for run in _runs_of(leading, shape.size):
+        started, ended = run.training, reversed(list(_ended(run)))
+        if started is not None and started.parent and run.epochs_opened:
+            yield from _island(leading, run, started) if started.engine == engine else ()
+            continue
+        for opened, closed in ended:
+            if opened.engine.partition("/")[0] == engine:
+                yield Measured(opened.gang, _stretch(run, opened, closed))
+
+
+def _island(leading: "Leading", run: CycleState, started: TrainingStarted) -> Iterator[Measured]:
+    """Yield what an island has done; the gang that it had last counts for all of it."""
+    parent = leading.journal.state.cycles.get(CycleId(started.parent))
+    line = {} if parent is None else parent.outer_line(started.parent_round)
+    last = run.epochs_opened[max(run.epochs_opened)]
+    if (did := outer_speeds.of_island(line, started.cycle)).tokens:
+        yield Measured(last.gang, did)
+
+
+def _runs_of(leading: "Leading", size: str) -> Iterator[CycleState]:
     cycles = leading.journal.state.cycles.values()
-    for run in sorted(cycles, key=lambda run: run.start_order, reverse=True):
-        if _is_of(run, shape.size):
-            for opened, closed in reversed(list(_ended(run))):
-                if opened.engine.partition("/")[0] == engine:
-                    yield run, opened, closed
+    runs = sorted(cycles, key=lambda run: run.start_order, reverse=True)
+    return (run for run in runs if _is_of(run, size))
 
 
 def _is_of(run: CycleState, size: str) -> bool:
@@ -95,8 +157,10 @@ def _ended(run: CycleState) -> Iterator[tuple[EpochOpened, EpochClosed]]:
             yield opened, closed
 
 
-def _tokens(run: CycleState, opened: EpochOpened) -> int:
-    """Return how many tokens an epoch has added to its line."""
-    last = run.last_of_epoch(opened.epoch)
-    start = run.checkpoint(opened.from_checkpoint)
-    return 0 if last is None else last.tokens - (0 if start is None else start.tokens)
+def _stretch(run: CycleState, opened: EpochOpened, closed: EpochClosed) -> Stretch:
+    """Return what an epoch has added to its line, and how long that took, its start among it."""
+    last, start = run.last_of_epoch(opened.epoch), run.checkpoint(opened.from_checkpoint)
+    if last is None:
+        return Stretch(0, 0, closed.elapsed_s)
+    before = 0 if start is None else start.tokens
+    return Stretch(last.tokens - before, last.step - opened.from_step, closed.elapsed_s)

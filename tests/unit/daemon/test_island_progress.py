@@ -71,3 +71,13 @@ def test_what_hinders_an_island_is_told(board: ProgressBoard) -> None:
     board.explain(RUN, "outer step 3: 2 islands")
     board.explain(OTHER, "beta has gone; trying again")
     assert shown(board)["detail"] == "outer step 3: 2 islands; beta has gone; trying again"
+
+
+def test_what_all_came_to_stands_beside_what_they_were_predicted(board: ProgressBoard) -> None:
+    say(board, ONE, 100, 2.0, 300.0)
+    say(board, OTHER, 95, 4.0, 100.0)
+    board.note(ONE, {"predicted_tokens_per_s": 500.0})  # by itself, without its exchanges
+    assert "predicted_tokens_per_s" not in shown(board)["values"]
+    rates = {"tokens_per_s": 380.0, "predicted_tokens_per_s": 360.0}
+    board.note(RUN, {"outer": OUTER | rates})
+    assert shown(board)["values"].items() >= rates.items()

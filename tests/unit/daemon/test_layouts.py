@@ -13,17 +13,25 @@ from jupiterd.cluster.facts import EpochClosed, Fact
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.layout_choice import plan_document
-from jupiterd.cluster.layouts import Kind
+from jupiterd.cluster.layouts import Island, Kind
 from jupiterd.cluster.link_quality import LinkQuality
+from jupiterd.cluster.registers import fact_hash
 from jupiterd.cluster.state import State
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import ModelShape, derive, parse_model
 from jupiterd.daemon.asked_machines import Asked
-from jupiterd.daemon.layouts import planned_layouts, predicted_tokens_per_s
+from jupiterd.daemon.layouts import planned_layouts, predicted_of_islands, predicted_tokens_per_s
 from jupiterd.daemon.model_files import model_text
 from jupiterd.daemon.train_commands import start_training
 from jupiterd.ids import ArtifactId, CycleId, NodeId
-from tests.unit.cluster.building import checkpoint, commanded, data_asked, opened, training
+from tests.unit.cluster.building import (
+    checkpoint,
+    commanded,
+    data_asked,
+    opened,
+    outer_step,
+    training,
+)
 from tests.unit.daemon.test_gang_order import A, B, C, Peers
 from tests.unit.daemon.test_train_commands import MADE, leads
 
@@ -148,3 +156,50 @@ async def test_a_start_expects_what_the_plan_does(tmp_path: Path) -> None:
         done = await start_training(leading, ASKED)
         assert done["layouts"]["chosen"]["tokens_per_s"] == 10_000
         assert done["expected"]["tokens_per_s"] == 10_000
+
+
+def islands_run(*rounds: tuple[float, float]) -> list[Fact]:
+    """A run by an island on A and one on B: how long each round took, and either island for it."""
+    run = replace(training("other"), cycle=OVER, started_at="2027-01-01T00:00:00Z")
+    parts = {
+        node: replace(run, cycle=CycleId(node[0] * 16), parent=OVER, engine=TORCH, nodes=(node,))
+        for node in (A, B)
+    }
+    facts: list[Fact] = [run, *parts.values()]
+    facts += [replace(opened(9), cycle=part.cycle, gang=part.nodes) for part in parts.values()]
+    names = tuple(sorted(part.cycle for part in parts.values()))
+    last = replace(outer_step(0), cycle=OVER, islands=(), ways=(), tokens=())
+    facts.append(last)
+    for number, (elapsed_s, trained_s) in enumerate(rounds, 1):
+        last = replace(
+            last, number=number, parent=fact_hash(last), islands=names, tokens=(30_000, 30_000),
+            ways=(ArtifactId("5" * 64), ArtifactId("6" * 64)), first_step=30 * number,
+            elapsed_s=elapsed_s, trained_s=dict.fromkeys(names, trained_s),
+        )  # fmt: skip
+        facts.append(last)
+    return facts
+
+
+OVER = CycleId("9" * 16)
+START = (99.0, 90.0)
+"""The first round of islands, which tells nothing."""
+
+
+def test_what_an_island_did_without_its_exchanges_is_what_its_machine_does() -> None:
+    leading = leading_of(*islands_run(START, (60.0, 30.0)))
+    told = planned(leading, A, B)
+    rates = {row["title"]: row["tokens_per_s"] for row in [told["chosen"], *told["alternatives"]]}
+    assert rates["a alone on torch"] == rates["b alone on torch"] == 1_000
+
+
+def test_the_planner_corrects_itself_by_what_islands_came_to() -> None:
+    near = leading_of(*islands_run(START, (31.0, 30.0)))
+    far = leading_of(*islands_run(START, (60.0, 30.0)))
+    islands, plan = [Island.of(TORCH, [A]), Island.of(TORCH, [B])], derive(shape(), 1)
+    as_is = predicted_of_islands(near, islands, shape(), plan, 30)
+    assert as_is is not None
+    assert as_is == pytest.approx(2_000, rel=0.1)
+    corrected = predicted_of_islands(far, islands, shape(), plan, 30)
+    assert corrected == pytest.approx(60_000 / 60, rel=0.1)
+    alone = predicted_of_islands(far, islands[:1], shape(), plan)
+    assert alone == 1_000, "another kind of layout isn't corrected by it"

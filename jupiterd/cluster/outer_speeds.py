@@ -1,0 +1,59 @@
+"""How fast islands have trained, as their outer steps tell.
+
+Owns these sums. Pure. What the first step tells that merges anything is left out: engines start
+then, and nobody has a part by its speed yet. Doesn't know what was predicted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.outer_line import Steps
+from jupiterd.ids import CycleId
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """So much was trained in so long."""
+
+    tokens: int
+    steps: int
+    elapsed_s: float
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Return the rate; 0 where nothing was measured."""
+        return self.tokens / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+
+def of_all(line: Steps, newest: int = 0) -> Stretch:
+    """Return what all islands did together, exchanges and waiting among it.
+
+    newest: outer steps that count, from the line's end on; 0: all
+    """
+    timed = [pair for pair in _measured(line) if pair[1].elapsed_s > 0][-newest:]
+    return Stretch(
+        sum(sum(step.tokens) for _, step in timed),
+        sum(_steps(*pair) for pair in timed),
+        sum(step.elapsed_s for _, step in timed),
+    )
+
+
+def of_island(line: Steps, island: CycleId) -> Stretch:
+    """Return what one island did by itself, without exchanges or waiting for others."""
+    timed = [pair for pair in _measured(line) if pair[1].trained_s.get(island, 0.0) > 0]
+    return Stretch(
+        sum(dict(zip(step.islands, step.tokens, strict=True)).get(island, 0) for _, step in timed),
+        sum(_steps(*pair) for pair in timed),
+        sum(step.trained_s[island] for _, step in timed),
+    )
+
+
+def _measured(line: Steps) -> Sequence[tuple[OuterStepTaken, OuterStepTaken]]:
+    """Return the steps that tell how fast islands are, each with the one before."""
+    return [pair for pair in pairwise(line.values()) if pair[1].islands][1:]
+
+
+def _steps(before: OuterStepTaken, step: OuterStepTaken) -> int:
+    return step.first_step - before.first_step

@@ -23,3 +23,19 @@ class Schedule:
         if step >= self.steps:
             return 0.0
         return self.peak * min(1.0, rising, falling)
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """Up in a line to the curve, for an optimizer that knows nothing, in the middle of a round."""
+
+    first_step: int
+    steps: int
+
+    def factor(self, step: int) -> float:
+        """Return the part of the curve's rate that `step` (from 0) has."""
+        return max(0.0, min(1.0, (step - self.first_step + 1) / self.steps))
+
+    def is_over(self, step: int) -> bool:
+        """Say whether it changes nothing from `step` on."""
+        return self.factor(step) == 1.0

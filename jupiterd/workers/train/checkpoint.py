@@ -35,6 +35,9 @@ STATE_FILE = "state.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
 OUTER_FILE = "outer.safetensors"
 
+_RARE = frozenset({"outer", "ramp"})
+"""Fields of the state that stand there only where they say something."""
+
 _COMPARED = (
     "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "rope_theta",
     "tie_word_embeddings", "n_embd", "n_layer", "n_head",
@@ -65,13 +68,13 @@ class TrainingState:
     """torch's CPU generator, as hex digits; empty where MLX wrote it."""
     outer: Mapping[str, Any] | None = None
     """Of an island: its order since the last outer step, see `RoundOrder`."""
+    ramp: Sequence[int] = ()
+    """Of an island whose learning rate is being raised, see `JoiningRamp`."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as the file has it."""
         plain = asdict(self)
-        if self.outer is None:
-            del plain["outer"]
-        return plain
+        return {name: value for name, value in plain.items() if name not in _RARE or value}
 
 
 @dataclass(frozen=True)

@@ -187,7 +187,7 @@ class Engine(Protocol):
         ...
 
     def moments(self) -> Tensors:
-        """Return a copy of what the optimizer keeps, as KIND.NAME; none before the first step."""
+        """Return a copy of what the optimizer keeps, as KIND.NAME: zeros before the first step."""
         ...
 
     def load_moments(self, moments: Tensors, step: int) -> None:

@@ -215,6 +215,7 @@ class IslandRounds:
             for name, values in moments.items()
         }
         self._engine.load_moments(sound, self.step)
+        self._checkpoints.ramp.forget()
         self._has_diverged = False
 
     def _train(self) -> None:
@@ -224,6 +225,7 @@ class IslandRounds:
             raise Bug("an island was to train without an order")
         check_batch(order.batch_sequences, self._engine.world_size)
         first_step, began_s = self.step, time.monotonic()
+        self._checkpoints.ramp.begin(self._engine, first_step, order.end_step)
         try:
             self._loop_of(order).run(first_step)
         except LossDivergedError as error:
@@ -243,6 +245,7 @@ class IslandRounds:
             shares=self._shares(batch),
             stop_requested=self._is_interrupted,
             step_done=self._step_done,
+            rate_factor=self._checkpoints.ramp.factor,
         )
 
     def _shares(self, batch: int) -> Shares | None:

@@ -61,6 +61,8 @@ class TrainingLoop:
     """Where it ends; None: with the plan."""
     shares: Shares | None = None
     """How the ranks share the first step; None: equally."""
+    rate_factor: Callable[[int], float] = lambda _: 1.0
+    """What the learning rate of a step is multiplied by."""
 
     def run(self, first_step: int) -> None:
         """Train from `first_step` to the end, or until any rank is told to stop.
@@ -77,7 +79,7 @@ class TrainingLoop:
         here = tuple(rank not in self.late_ranks for rank in range(ranks))
         balance = Balance(batch, self.shares or shares_among(batch, here))
         for step in range(first_step, end):
-            learning_rate = schedule.learning_rate(step)
+            learning_rate = schedule.learning_rate(step) * self.rate_factor(step)
             part, norm = self._step(step, balance.shares, learning_rate)
             parts, stops, rates, arrived = self._told_by_all(part, balance.shares)
             loss, stop = sum(parts), any(stops)

@@ -91,8 +91,8 @@ class MlxEngine:
         self.load_weights(weights)
 
     def moments(self) -> Tensors:
-        """Return a copy of what the optimizer keeps; none before the first step."""
-        return _arrays(self._optimizer.moments)
+        """Return a copy of what the optimizer keeps: zeros before the first step."""
+        return _arrays(self._optimizer.moments or self._optimizer.none_yet(self._parameters))
 
     def load_moments(self, moments: Tensors, step: int) -> None:
         """Go on with moments as they were after `step` steps."""

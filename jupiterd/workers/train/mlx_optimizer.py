@@ -46,6 +46,14 @@ class MlxOptimizer:
             for name, gradient in gradients.items()
         }
 
+    def none_yet(self, parameters: Arrays) -> dict[str, mx.array]:
+        """Return the moments of these parameters as they are before the first step."""
+        return {
+            f"{kind}.{name}": mx.zeros_like(values)
+            for name, values in parameters.items()
+            for kind in moments_of(name, values.ndim, self._plan.options)
+        }
+
     def _updated(self, name: str, parameter: mx.array, gradient: mx.array, rate: float) -> mx.array:
         decay = self._plan.weight_decay if is_decayed(name, parameter.ndim) else 0.0
         kinds = moments_of(name, parameter.ndim, self._plan.options)

@@ -15,6 +15,7 @@ from jupiterd.workers.train.checkpoint import Snapshot, TrainingState, snapshot,
 from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
 from jupiterd.workers.train.engine import Engine, Tensors
 from jupiterd.workers.train.job import Job
+from jupiterd.workers.train.joining_ramp import JoiningRamp
 
 
 class OuterPart(Protocol):
@@ -57,6 +58,7 @@ class RankCheckpoints:
         self._saver = CheckpointSaver(task.inputs["tokenizer"])
         self.tally = tally
         self.outer: OuterPart | None = None
+        self.ramp = JoiningRamp()
         self.loss = float(task.params.get("from_loss", 0.0))
         """The one that is known last; the step that is kept may have none yet."""
         start = task.inputs.get("checkpoint")
@@ -112,6 +114,7 @@ class RankCheckpoints:
             model_hash=self._job.shape.architecture_hash(),
             rng=self._engine.random_state(),
             outer=None if self.outer is None else self.outer.place(),
+            ramp=self.ramp.at(step),
         )
 
     def _written(self, told: CheckpointWritten) -> None:

@@ -9,7 +9,7 @@ A checkpoint of the same round is continued exactly; one of an earlier round giv
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from jupiterd.workers.train.checkpoint import load_moments, load_state, load_wei
 from jupiterd.workers.train.engine import Engine, Tensors, digest
 from jupiterd.workers.train.island_rounds import IslandRounds
 from jupiterd.workers.train.job import Job
+from jupiterd.workers.train.joining_ramp import JoiningRamp
 from jupiterd.workers.train.late_rank import LateRank
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.rank_checkpoints import RankCheckpoints, Tally
@@ -52,6 +53,10 @@ class Start:
     """Tokens trained on along the line by then."""
     place: Mapping[str, Any] | None = None
     """Of an island: its order since the last outer step."""
+    ramp: Sequence[int] = ()
+    """Of an island whose learning rate is being raised, see `JoiningRamp`."""
+    is_fresh: bool = False
+    """The optimizer has never taken a step."""
 
 
 class RankTraining:
@@ -134,6 +139,7 @@ class RankTraining:
             return
         island = self._island()
         self._checkpoints.outer = SavedIsland(island)
+        self._checkpoints.ramp = JoiningRamp(self._start.ramp, is_fresh=self._start.is_fresh)
         self._rounds = IslandRounds(
             self._task, loop, island, self._checkpoints, self._keeper, self._report
         )
@@ -165,7 +171,7 @@ class RankTraining:
     def _begin(self, checkpoint: Path | None) -> Start:
         if checkpoint is None:
             self._load_first(self._task.inputs.get("weights"))
-            return Start(0, 0)
+            return Start(0, 0, is_fresh=True)
         try:
             return self._go_on_from(checkpoint)
         except CorruptArtifactError as error:
@@ -191,7 +197,7 @@ class RankTraining:
         state = load_state(checkpoint)
         load_weights(checkpoint, self._engine)
         if state.round != self._job.round:
-            return Start(0, state.tokens)
+            return Start(0, state.tokens, is_fresh=True)
         if state.plan_hash != self._plan.hash():
             raise ConflictError(
                 f"the checkpoint {checkpoint.name} of round {state.round} was made by another plan",
@@ -199,7 +205,7 @@ class RankTraining:
             )
         load_moments(checkpoint, self._engine, state.step)
         self._engine.load_random_state(state.rng)
-        return Start(state.step, state.tokens, state.outer)
+        return Start(state.step, state.tokens, state.outer, state.ramp)
 
     def _agreement(self) -> Agreement:
         """Return what must be the same on all ranks."""

@@ -94,6 +94,11 @@ class Island:
         return [frame.values["loss"] for frame in told]
 
     @property
+    def rates(self) -> list[float]:
+        told = [frame for frame in self.rank.said(Progressed) if "waiting" not in frame.values]
+        return [frame.values["lr"] for frame in told]
+
+    @property
     def ways(self) -> list[WayWritten]:
         return self.rank.said(WayWritten)
 
@@ -226,6 +231,25 @@ def test_another_island_begins_where_the_round_of_the_one_began_and_waits_for_it
         "steps": 2 * EVERY,
         "tokens": 2 * EVERY * 4 * SEQ_LEN,
     }
+
+
+def test_an_island_that_begins_in_the_middle_with_nothing_learned_raises_its_rate_bit_by_bit(
+    before: tuple[OuterLeader, dict[str, Island]], inputs: dict[str, str], tmp_path: Path
+):
+    leader, _ = before
+    late = Island(leader.again(tmp_path, 1, "b"), "b", inputs).ended()
+    assert late.error is None
+    schedule = plan().schedule()
+    usual = [schedule.learning_rate(step) for step in range(EVERY, STEPS)]
+    parts = [rate / each for rate, each in zip(late.rates, usual, strict=True)]
+    assert parts == pytest.approx([0.25, 0.5, 0.75, *[1.0] * (STEPS - EVERY - 3)])
+
+    assert load_state(late.checkpoint(6)).ramp == [EVERY, EVERY]
+    assert not load_state(late.checkpoint(12)).ramp
+    start = {"checkpoint": str(late.checkpoint(6))}
+    again = Island(leader.again(tmp_path / "again", 1, "b"), "b", inputs | start).ended()
+    assert again.rates == late.rates[2:]
+    assert same(again.checkpoint(STEPS), late.checkpoint(STEPS))
 
 
 def test_a_way_that_does_not_count_costs_its_island_the_round_and_nothing_else(

@@ -22,6 +22,7 @@ from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.train.batches import Batches
 from tests.unit.workers.gangs import HOST, Gangs, meeting_of
 from tests.unit.workers.outer_leader import OuterLeader, Rank, digests
+from tests.unit.workers.test_island_rounds import Island
 from tests.unit.workers.tiny_engine import tiny_engine
 from tests.unit.workers.tiny_run import make_inputs, tiny_shape
 
@@ -71,8 +72,16 @@ class Processes:
 
 
 def losses(ranks: Sequence[Rank], island: str) -> list[float]:
+    return readings(ranks, island, "loss")
+
+
+def rates(ranks: Sequence[Rank], island: str) -> list[float]:
+    return readings(ranks, island, "lr")
+
+
+def readings(ranks: Sequence[Rank], island: str, name: str) -> list[float]:
     told = [frame for rank in ranks if rank.island == island for frame in rank.said(Progressed)]
-    return [frame.values["loss"] for frame in told if "waiting" not in frame.values]
+    return [frame.values[name] for frame in told if "waiting" not in frame.values]
 
 
 def alone(inputs: dict[str, str], plan: TrainPlan) -> list[float]:
@@ -110,6 +119,32 @@ def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_doe
         assert len(theirs) == 50
         assert max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) < TOLERANCE
     assert ours[-1] < ours[0] - 0.3, "and it learns something"
+
+
+@pytest.mark.mlx
+def test_islands_of_both_engines_that_join_with_nothing_learned_raise_their_rates_alike(
+    gangs: Gangs, tmp_path: Path
+):
+    pytest.importorskip("mlx.core")
+    rounds, every = plan(40), 8
+    three = dict.fromkeys(("x", "m", "t"), BATCH)
+    leader = OuterLeader(tmp_path, rounds, three, every, kind="fp32", same_batches=True)
+    processes = Processes(gangs, leader, tmp_path)
+    before = Island(leader, "x", make_inputs(tmp_path / "x"))
+    leader.wait_for(before.rank, WayWritten)
+    leader.close_round()
+    processes.begin("m", "mlx")
+    processes.begin("t", "torch")
+    processes.ended()
+    before.ended()
+    assert processes.digests("m") == processes.digests("t")
+    one, other = (losses(leader.ranks, name) for name in ("m", "t"))
+    assert max(abs(a - b) for a, b in zip(one, other, strict=True)) < TOLERANCE
+    assert rates(leader.ranks, "m") == rates(leader.ranks, "t")
+    usual = [rounds.schedule().learning_rate(step) for step in range(every, rounds.steps)]
+    parts = [a / b for a, b in zip(rates(leader.ranks, "m"), usual, strict=True)]
+    raised = [(n + 1) / every for n in range(every)]
+    assert parts == pytest.approx([*raised, *[1.0] * (len(usual) - every)])
 
 
 def test_the_ranks_of_an_island_stay_in_step_and_stop_together_while_they_wait(

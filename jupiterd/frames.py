@@ -80,9 +80,11 @@ class OuterStepArrived:
     """How weighty each is."""
     rate: float = 0.0
     momentum: float = 0.0
+    lag: int = 1
+    """So many steps before this one the ways that it merges began."""
     first_step: int = 0
     steps: int = 0
-    """Inner steps that follow; 0: none."""
+    """Inner steps of the round that it orders; 0: none are left."""
     batch_sequences: int = 0
     """This island's, in each of them."""
     positions: str = ""

@@ -303,9 +303,9 @@ class CheckpointCommitted:
 
 @dataclass(frozen=True)
 class OuterStepTaken:
-    """Progress between islands: the ways that were merged, and what each trains on after that.
+    """Progress between islands: the ways that were merged, and a round that they train.
 
-    The first of a run merges nothing. Names of islands are the ids of their runs.
+    The first of a run merge nothing. Names of islands are the ids of their runs.
     """
 
     VERSION: ClassVar[int] = 1
@@ -326,9 +326,9 @@ class OuterStepTaken:
     total_tokens: int
     """Along the line, with these."""
     first_step: int
-    """Inner steps that are done then, of all the run's."""
+    """Inner steps that are done before the round, of all the run's."""
     steps: int
-    """Inner steps up to the next outer one; 0: training is over."""
+    """Inner steps of the round; 0: all were given out before."""
     batches: Mapping[str, int]
     """Island -> sequences that it takes in each of them."""
     positions: Mapping[str, str]
@@ -347,6 +347,9 @@ class OuterStepTaken:
     """Since the step before, exchange and all; 0: no leader has seen both."""
     trained_s: Mapping[str, float] = field(default_factory=dict[str, float])
     """Island -> how long its steps took that are merged, without waiting; 0: nobody knows."""
+    lag: int = 1
+    """So many steps before this one was ordered what the merged ways were trained in: 1, or 2 where
+    islands train on in the meantime."""
 
 
 @dataclass(frozen=True)

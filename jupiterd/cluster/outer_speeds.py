@@ -6,7 +6,6 @@ then, and nobody has a part by its speed yet. Doesn't know what was predicted.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from jupiterd.cluster.facts import OuterStepTaken
 from jupiterd.cluster.outer_line import Steps
@@ -35,7 +34,7 @@ def of_all(line: Steps, newest: int = 0) -> Stretch:
     timed = [pair for pair in _measured(line) if pair[1].elapsed_s > 0][-newest:]
     return Stretch(
         sum(sum(step.tokens) for _, step in timed),
-        sum(_steps(*pair) for pair in timed),
+        sum(ended.steps for ended, _ in timed),
         sum(step.elapsed_s for _, step in timed),
     )
 
@@ -45,15 +44,13 @@ def of_island(line: Steps, island: CycleId) -> Stretch:
     timed = [pair for pair in _measured(line) if pair[1].trained_s.get(island, 0.0) > 0]
     return Stretch(
         sum(dict(zip(step.islands, step.tokens, strict=True)).get(island, 0) for _, step in timed),
-        sum(_steps(*pair) for pair in timed),
+        sum(ended.steps for ended, _ in timed),
         sum(step.trained_s[island] for _, step in timed),
     )
 
 
 def _measured(line: Steps) -> Sequence[tuple[OuterStepTaken, OuterStepTaken]]:
-    """Return the steps that tell how fast islands are, each with the one before."""
-    return [pair for pair in pairwise(line.values()) if pair[1].islands][1:]
-
-
-def _steps(before: OuterStepTaken, step: OuterStepTaken) -> int:
-    return step.first_step - before.first_step
+    """Return the steps that tell how fast islands are, each after the one whose round it ends."""
+    steps = [*line.values()]
+    ended = [(steps[n - step.lag], step) for n, step in enumerate(steps) if n >= step.lag]
+    return ended[steps[0].lag :] if steps else []

@@ -10,7 +10,7 @@ import click
 
 Command = Callable[..., Any]
 
-NAMES = ("islands", "sync_every", "outer", "ways")
+NAMES = ("islands", "sync_every", "sync", "outer", "ways")
 
 
 def island_options(command: Command) -> Command:
@@ -32,6 +32,11 @@ _OPTIONS = (
         type=click.IntRange(1),
         metavar="STEPS",
         help="How often islands exchange; as the planner thinks best unless told.",
+    ),
+    click.option(
+        "--sync",
+        type=click.Choice(("blocking", "overlapped")),
+        help="Whether islands wait for the exchange, or train on meanwhile; overlapped.",
     ),
     click.option(
         "--outer", type=click.Choice(("nesterov", "average")), help="How islands merge; nesterov."

@@ -4,12 +4,12 @@ Owns the arithmetic. Doesn't know facts or shards: it is handed the orders of th
 first one first.
 
 An island's positions are committed by the step that merges its way. So of all positions below the
-cursor each has been committed once, but for those of the round that is open, and those that came
+cursor each has been committed once, but for those of the rounds that are open, and those that came
 back and weren't given out again.
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jupiterd.cycle.outer_orders import OuterOrder
@@ -28,7 +28,7 @@ class OuterAudit:
     committed: tuple[Range, ...]
     """Positions that were trained on, once each; in their order, none touching another."""
     given_out: tuple[Range, ...]
-    """Those of the round that is open."""
+    """Those of the rounds that are open."""
     returned: tuple[Range, ...]
     problems: tuple[str, ...] = ()
 
@@ -36,8 +36,10 @@ class OuterAudit:
 def audit_outer_line(line: Sequence[OuterOrder], seq_len: int) -> OuterAudit:
     """Return the judgement of a line that begins with its first step."""
     last = line[-1]
-    committed = [each for before, step in _pairs(line) for each in _merged(before, step)]
-    given_out = [each for ranges in last.positions.values() for each in ranges]
+    committed = [each for step in line for each in _merged(line, step)]
+    given_out = [
+        each for step in line[-last.lag :] for ranges in step.positions.values() for each in ranges
+    ]
     problems = [
         *_not_handed_on(line),
         *_uncovered([*committed, *given_out, *last.left.returned], last.left.cursor),
@@ -47,7 +49,7 @@ def audit_outer_line(line: Sequence[OuterOrder], seq_len: int) -> OuterAudit:
     if reported != counted:
         problems.append(f"{reported} tokens are reported, and {counted} were trained on")
     return OuterAudit(
-        outer_steps=last.number,
+        outer_steps=sum(1 for step in line if step.islands),
         cursor=last.left.cursor,
         tokens=reported,
         committed=_joined(committed),
@@ -57,19 +59,23 @@ def audit_outer_line(line: Sequence[OuterOrder], seq_len: int) -> OuterAudit:
     )
 
 
-def _pairs(line: Sequence[OuterOrder]) -> Iterable[tuple[OuterOrder, OuterOrder]]:
-    return itertools.pairwise(line)
+def _merged(line: Sequence[OuterOrder], step: OuterOrder) -> list[Range]:
+    """Return the positions of the ways that a step merges."""
+    given = _closed_by(line, step)
+    return [each for name in step.islands for each in given.get(name, ())]
 
 
-def _merged(before: OuterOrder, step: OuterOrder) -> list[Range]:
-    return [each for name in step.islands for each in before.positions.get(name, ())]
+def _closed_by(line: Sequence[OuterOrder], step: OuterOrder) -> Mapping[str, Sequence[Range]]:
+    """Return what was given out for the round that a step closes; nothing where it closes none."""
+    closes = step.closes - line[0].number
+    return line[closes].positions if 0 <= closes < len(line) else {}
 
 
 def _not_handed_on(line: Sequence[OuterOrder]) -> list[str]:
     """Return where a step merges a way of nobody's, or of other weight than its positions have."""
     problems = [] if not line[0].number else [f"the line begins with step {line[0].number}"]
-    for before, step in _pairs(line):
-        strangers = set(step.islands) - before.positions.keys()
+    for before, step in itertools.pairwise(line):
+        strangers = set(step.islands) - _closed_by(line, step).keys()
         if strangers:
             told = ", ".join(sorted(strangers))
             problems.append(f"outer step {step.number} merges ways of {told}, who had no order")

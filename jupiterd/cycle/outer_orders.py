@@ -10,6 +10,10 @@ ways are merged, and the positions of a round are cut.
     batches          one step's sequences, in proportion to what each island does in a second
     positions        those that came back, then the next ones; cut in the order of the names
     what comes back  the positions of an island whose way doesn't count
+
+Each step orders a round of its own. `blocking`, a step merges the ways of the round before: islands
+wait for it. `overlapped`, it merges those of the round before that one, and everybody trains in the
+meantime; so two rounds are ordered in the beginning, and two are open at any time.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,6 +31,10 @@ AVERAGE: Final = "average"
 RATE: Final = 0.7
 CAREFUL_RATE: Final = 0.5
 MOMENTUM: Final = 0.9
+
+BLOCKING, OVERLAPPED = "blocking", "overlapped"
+LAGS: Final = {BLOCKING: 1, OVERLAPPED: 2}
+"""How many steps before the one that merges them the ways began: so many rounds are open."""
 
 FEW_ISLANDS: Final = 2
 SHORT_ROUND_STEPS: Final = 50
@@ -49,6 +57,8 @@ class Training:
     """Of one step, of all islands together."""
     outer: str = "nesterov"
     """Or `average`."""
+    lag: int = 1
+    """See `LAGS`."""
 
 
 @dataclass(frozen=True)
@@ -76,26 +86,38 @@ class OuterOrder:
     total_tokens: int = 0
     first_step: int = 0
     steps: int = 0
-    """Of the round that follows; 0: training is over."""
+    """Of the round that it orders; 0: all steps were given out."""
     batches: Mapping[str, int] = field(default_factory=dict[str, int])
     positions: Mapping[str, tuple[Range, ...]] = field(default_factory=dict[str, tuple[Range, ...]])
     left: Positions = field(default_factory=Positions)
     """What is yet to be given out."""
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     """Island -> why its way doesn't count."""
+    lag: int = 1
+    """See `LAGS`."""
+
+    @property
+    def closes(self) -> int:
+        """Return the number of the step whose round it ends; below 0: it merges nothing."""
+        return self.number - self.lag
 
 
-def first_order(training: Training, members: Collection[Member], every_steps: int) -> OuterOrder:
-    """Return the beginning: nothing is merged.
+def first_orders(
+    training: Training, members: Collection[Member], every_steps: int
+) -> list[OuterOrder]:
+    """Return the beginning: nothing is merged, and as many rounds are ordered as are open.
 
     every_steps: how long a round is
     """
-    return _with_round(OuterOrder(0), training, members, every_steps)
+    orders = [_with_round(OuterOrder(0, lag=training.lag), training, members, every_steps)]
+    while len(orders) < training.lag:
+        orders.append(_with_round(_following(orders[-1]), training, members, every_steps))
+    return orders
 
 
 def next_order(
     training: Training,
-    last: OuterOrder,
+    open_rounds: Sequence[OuterOrder],
     closing: Closing,
     members: Collection[Member],
     every_steps: int,
@@ -104,35 +126,51 @@ def next_order(
 
     Args:
         training: what is trained.
-        last: the order of that round.
+        open_rounds: the orders of those that were open; the first one is that which has closed.
         closing: how it ended.
-        members: who takes part in the next one.
+        members: who takes part in the round that is ordered.
         every_steps: how long that one is, unless training ends before.
 
     Raises:
         Bug: no way counts, or one does of an island that had no part in the round.
     """
-    if not closing.counted or not {*closing.counted} <= last.positions.keys():
-        raise Bug(f"the ways of {closing.counted} can't close a round of {sorted(last.positions)}")
-    rate, momentum = rate_and_momentum(training.outer, len(last.batches), last.steps)
+    closed, last = open_rounds[0], open_rounds[-1]
+    if not closing.counted or not {*closing.counted} <= closed.positions.keys():
+        raise Bug(f"the ways of {closing.counted} can't close {sorted(closed.positions)}'s round")
+    rate, momentum = rate_and_momentum(training.outer, len(closed.batches), closed.steps)
     came_back = [
-        each for name, ranges in last.positions.items() if name not in closing.counted
+        each for name, ranges in closed.positions.items() if name not in closing.counted
         for each in ranges
     ]  # fmt: skip
-    merged = OuterOrder(
-        number=last.number + 1,
+    merged = replace(
+        _following(last),
         islands=closing.counted,
         tokens=closing.tokens,
         rate=rate,
         momentum=momentum,
         total_tokens=last.total_tokens + sum(closing.tokens),
-        first_step=last.first_step + last.steps,
         left=last.left.give_back(came_back),
         left_out=dict.fromkeys(closing.missing, MISSING)
         | dict.fromkeys(closing.quarantined, QUARANTINED)
         | dict.fromkeys(closing.strangers, STRANGER),
     )
-    return _with_round(merged, training, _measured(members, last.batches), every_steps)
+    return _with_round(merged, training, _measured(members, closed.batches), every_steps)
+
+
+def is_over(open_rounds: Collection[OuterOrder]) -> bool:
+    """Say whether nothing is left to train or to merge, by the last orders of a line."""
+    return not any(each.steps for each in open_rounds)
+
+
+def _following(last: OuterOrder) -> OuterOrder:
+    """Return a step after this one that merges nothing, and orders nothing yet."""
+    return OuterOrder(
+        number=last.number + 1,
+        total_tokens=last.total_tokens,
+        first_step=last.first_step + last.steps,
+        left=last.left,
+        lag=last.lag,
+    )
 
 
 def rate_and_momentum(outer: str, islands: int, steps: int) -> tuple[float, float]:

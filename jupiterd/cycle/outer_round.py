@@ -19,6 +19,9 @@ from statistics import median
 GRACE = 0.2
 """Of the round's time, as the first island in took it."""
 
+OVERLAPPED_GRACE = 0.5
+"""The same where nobody waits: islands train their next round meanwhile."""
+
 LEAST_GRACE_S = 2.0
 """A gang that loses a rank is back by then, mostly."""
 
@@ -79,13 +82,13 @@ class Closing:
 class OuterRound:
     """One round while it is open."""
 
-    def __init__(self, islands: Collection[str], *, is_first: bool = False) -> None:
+    def __init__(self, islands: Collection[str], *, is_first: bool = False, lag: int = 1) -> None:
         self._islands = frozenset(islands)
         self._lost: frozenset[str] = frozenset()
         self._ways: dict[str, Way] = {}
         self._first_s: float | None = None
         self._first_took_s = 0.0
-        self._grace = FIRST_GRACE if is_first else GRACE
+        self._grace = FIRST_GRACE if is_first else GRACE if lag == 1 else OVERLAPPED_GRACE
         self._least_grace_s = LEAST_FIRST_GRACE_S if is_first else LEAST_GRACE_S
 
     def arrived(self, way: Way, now_s: float) -> None:

@@ -80,6 +80,8 @@ class RunSettings(_Asked):
     `mlx:a,b torch:c`; empty: one gang trains."""
     sync_every: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Steps that islands train between two exchanges; 0: as the planner thinks best."""
+    sync: Literal["blocking", "overlapped"] = "overlapped"
+    """Whether islands wait for the exchange, or train on in the meantime."""
     outer: Literal["nesterov", "average"] = "nesterov"
     """How they merge what they have learned."""
     ways: Literal["int8", "bf16", "fp32"] = "int8"

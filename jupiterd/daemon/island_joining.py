@@ -23,7 +23,7 @@ from jupiterd.cycle.architectures import ON_MLX
 from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.outer_facts import end_of_line
+from jupiterd.daemon.outer_facts import open_rounds
 from jupiterd.daemon.run_training import RunTraining
 from jupiterd.errors import JupiterError
 from jupiterd.ids import NodeId, short
@@ -69,10 +69,10 @@ class Newcomers:
         """Record an island of each machine that has been there for long enough.
 
         It waits for the first checkpoint of any island: there would be all steps to catch up on.
-        After the last outer step nobody is needed any more.
+        Once all steps were given out nobody is needed any more.
         """
-        end = end_of_line(self._leading.cycle(self._run), self._round)
-        if end is None or not end[1].steps:
+        rounds = open_rounds(self._leading.cycle(self._run), self._round)
+        if not rounds or not rounds[-1][1].steps:
             return
         islands = [started for _, started in self._islands]
         found = self._found(islands)

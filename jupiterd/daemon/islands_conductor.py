@@ -24,8 +24,17 @@ from jupiterd.cluster.island_nodes import read
 from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
 from jupiterd.cluster.layouts import Island
 from jupiterd.cluster.outer_speeds import of_all
+from jupiterd.cluster.registers import fact_hash
 from jupiterd.cycle.island_speeds import speeds_before
-from jupiterd.cycle.outer_orders import Member, OuterOrder, Training, first_order, next_order
+from jupiterd.cycle.outer_orders import (
+    LAGS,
+    Member,
+    OuterOrder,
+    Training,
+    first_orders,
+    is_over,
+    next_order,
+)
 from jupiterd.cycle.outer_round import Closing, Way
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.run_phases import drawing
@@ -36,7 +45,7 @@ from jupiterd.daemon.island_progress import OUTER_STEP
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.layouts import inner_steps_of, predicted_of_islands
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.outer_facts import end_of_line, fact_of, order_of
+from jupiterd.daemon.outer_facts import fact_of, open_rounds, order_of
 from jupiterd.daemon.outer_gathering import LOOK_S, Gathering
 from jupiterd.daemon.outer_times import OuterTimes
 from jupiterd.daemon.run_training import ROUND, RunTraining
@@ -69,8 +78,10 @@ class IslandsConductor:
         self._times = OuterTimes()
         self._foretold: tuple[int, float | None] = (-1, None)
         """An outer step's number, and what its islands were predicted."""
-        plan, outer = training.plan, training.settings.outer
-        self._training = Training(plan.steps, plan.batch_sequences, outer)
+        plan, settings = training.plan, training.settings
+        self._training = Training(
+            plan.steps, plan.batch_sequences, settings.outer, LAGS[settings.sync]
+        )
 
     async def train(self, step: TrainRound) -> None:
         """Return when the final checkpoint is recorded, or the islands' line counts no more.
@@ -99,14 +110,13 @@ class IslandsConductor:
             await self._leading.record(EpochClosed(self._run, opened.epoch, BY_ISLANDS))
 
     async def _go_on(self) -> None:
-        end = end_of_line(self._state, self._round)
-        if end is None:
+        rounds = open_rounds(self._state, self._round)
+        if not rounds:
             raise Bug("there are islands, and no outer step")
-        after, taken = end
-        if taken.steps:
-            await self._see_through(after, taken)
+        if is_over([order_of(taken) for _, taken in rounds]):
+            await self._finish(rounds[-1][1])
         else:
-            await self._finish(taken)
+            await self._see_through(rounds)
 
     @property
     def _state(self) -> CycleState:
@@ -117,16 +127,19 @@ class IslandsConductor:
         return {started.cycle: (state, started) for state, started in found}
 
     async def _begin(self, step: TrainRound) -> None:
-        """Record the islands and the beginning of the first round in one entry."""
+        """Record the islands and the rounds that are open in the beginning, in one entry."""
         weights = self._of.settings.start_from or await self._drawn(step)
         islands = [
             _started(self._of, number, island, weights)
             for number, island in enumerate(read(self._of.settings.island_nodes), 1)
         ]
         members = [self._member(island) for island in islands]
-        order = first_order(self._training, members, self._every_steps(islands))
-        order = replace(order, total_tokens=self._of.tokens)
-        await self._leading.record(*islands, self._times.timed(self._fact(order), {}))
+        taken: list[OuterStepTaken] = []
+        for order in first_orders(self._training, members, self._every_steps(islands)):
+            begun = replace(order, total_tokens=self._of.tokens)
+            fact = self._fact(begun, fact_hash(taken[-1]) if taken else "")
+            taken.append(self._times.timed(fact, {}))
+        await self._leading.record(*islands, *taken)
         log.info("islands_begin", extra={"run": self._run, "islands": len(islands)})
 
     async def _drawn(self, step: TrainRound) -> ArtifactId:
@@ -138,16 +151,21 @@ class IslandsConductor:
             await self._leading.record(done)
         return done.outputs["weights"]
 
-    async def _see_through(self, after: str, taken: OuterStepTaken) -> None:
-        """Wait for a round's end, and record the next outer step."""
+    async def _see_through(self, rounds: Sequence[tuple[str, OuterStepTaken]]) -> None:
+        """Wait for the end of the oldest round that is open, and record the next outer step."""
+        (after, taken), (last, _) = rounds[0], rounds[-1]
         gathering = Gathering(
-            self._leading, after, [*map(CycleId, taken.batches)], is_first=not taken.number
+            self._leading,
+            after,
+            [*map(CycleId, taken.batches)],
+            is_first=taken.number < taken.lag,
+            lag=taken.lag,
         )
 
         def counts() -> bool:
             self._show(taken, gathering)
-            end = end_of_line(self._state, self._round)
-            return end is not None and end[0] == after and not self._is_over()
+            now = open_rounds(self._state, self._round)
+            return bool(now) and now[-1][0] == last and not self._is_over()
 
         closing = await gathering.closing(lambda: self._lost(taken), counts)
         if closing is None or not counts():
@@ -156,9 +174,9 @@ class IslandsConductor:
             raise LossDivergedError("no island has weights that are numbers any more")
         closing = await without_strangers(self._leading, self._run, taken, closing, gathering.ways)
         await self._let_go(taken, gathering.ways)
-        order = self._next(taken, closing, gathering.ways)
+        order = self._next([each for _, each in rounds], closing, gathering.ways)
         ways = [gathering.artifact(island) for island in closing.counted]
-        step = self._times.timed(self._fact(order, after, ways), gathering.ways)
+        step = self._times.timed(self._fact(order, last, ways), gathering.ways)
         await self._leading.record(step)
         self._tell(order, closing)
 
@@ -175,15 +193,17 @@ class IslandsConductor:
             edit = cycles[island].wanted_edit + 1
             await self._leading.record(CycleStateSet(island, STOPPED, TOO_SLOW, edit))
 
-    def _next(self, taken: OuterStepTaken, closing: Closing, ways: Mapping[str, Way]) -> OuterOrder:
-        islands = self._islands()
+    def _next(
+        self, rounds: Sequence[OuterStepTaken], closing: Closing, ways: Mapping[str, Way]
+    ) -> OuterOrder:
+        islands, taken = self._islands(), rounds[0]
         there = [each for each in islands if self._takes_part(each, taken, ways)]
         there = there or [*map(CycleId, closing.counted)]
         speeds = self._speeds(there, taken, ways)
         members = [self._member(islands[each][1], speeds.get(each, 0.0)) for each in there]
         slowest_s = max(way.elapsed_s for way in ways.values())
         every = self._every_steps([islands[each][1] for each in there], slowest_s / taken.steps)
-        return next_order(self._training, order_of(taken), closing, members, every)
+        return next_order(self._training, [*map(order_of, rounds)], closing, members, every)
 
     def _takes_part(self, island: CycleId, taken: OuterStepTaken, ways: Mapping[str, Way]) -> bool:
         """Say whether an island has a part in the next round: it trains, as far as we know.

@@ -27,7 +27,7 @@ def island_rows(
 
 def outer_steps(run: CycleState, round_number: int = 1) -> int:
     """Return how often islands have exchanged in a round what they learned."""
-    return max((step.number for step in run.outer_line(round_number).values()), default=0)
+    return sum(1 for step in run.outer_line(round_number).values() if step.islands)
 
 
 def _row(

@@ -40,6 +40,7 @@ def fact_of(
         cursor=order.left.cursor,
         returned=written(order.left.returned),
         left_out=dict(order.left_out),
+        lag=order.lag,
     )
 
 
@@ -62,11 +63,15 @@ def order_of(fact: OuterStepTaken) -> OuterOrder:
         positions={name: read(text) for name, text in fact.positions.items()},
         left=Positions(fact.cursor, read(fact.returned)),
         left_out=fact.left_out,
+        lag=fact.lag,
     )
 
 
-def end_of_line(run: CycleState, round_number: int = 1) -> tuple[str, OuterStepTaken] | None:
-    """Return a round's last outer step that counts, with its hash; None before the first."""
-    line = run.outer_line(round_number)
-    last = next(reversed([*line]), None)
-    return None if last is None else (last, line[last])
+def open_rounds(run: CycleState, round_number: int = 1) -> list[tuple[str, OuterStepTaken]]:
+    """Return the outer steps of a cycle's round whose orders nothing has closed, with their hashes.
+
+    They are of the line that counts: the oldest comes first, the line's last step last; there is
+    none before the first step.
+    """
+    line = [*run.outer_line(round_number).items()]
+    return line[-line[-1][1].lag :] if line else []

@@ -24,7 +24,13 @@ class Gathering:
     """The ways of one round."""
 
     def __init__(
-        self, leading: Leading, after: str, islands: Collection[CycleId], *, is_first: bool
+        self,
+        leading: Leading,
+        after: str,
+        islands: Collection[CycleId],
+        *,
+        is_first: bool,
+        lag: int = 1,
     ) -> None:
         """Begin to gather.
 
@@ -32,12 +38,13 @@ class Gathering:
             leading: of this term.
             after: hash of the outer step that the round follows.
             islands: who has a part in it.
-            is_first: whether it is the run's first round.
+            is_first: whether it is the run's first round, or was ordered with it.
+            lag: see `outer_orders.LAGS`.
         """
         self._leading = leading
         self._after = after
         self._islands = sorted(islands)
-        self._round = OuterRound(islands, is_first=is_first)
+        self._round = OuterRound(islands, is_first=is_first, lag=lag)
         self._told: dict[str, ToldWay] = {}
         self._copying: set[asyncio.Task[None]] = set()
 

@@ -146,6 +146,7 @@ def _arrived(
         tokens=fact.tokens,
         rate=fact.rate,
         momentum=fact.momentum,
+        lag=fact.lag,
         first_step=fact.first_step,
         steps=fact.steps,
         batch_sequences=fact.batches.get(island, 0),

@@ -2,26 +2,34 @@
 
 Owns the way from an engine's weights to what is sent, and from the ways of all to the weights. The
 inner optimizer keeps what it has gathered. Doesn't know how ways travel or when a round ends.
+
+An island that doesn't wait for the others trains on from the weights that it has ended its round
+with. Once the outer step of that round is there, what it has trained since then is carried over:
+the new outer weights, plus the way from there to here (as a late difference is rebased).
 """
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from blake3 import blake3
 
+from jupiterd.workers.islands.beside import Beside
 from jupiterd.workers.islands.flat import Layout, Vector
 from jupiterd.workers.islands.outer_step import OuterSettings, OuterState
 from jupiterd.workers.islands.packing import Kind, Packed, Packer
 from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.engine import Engine, Tensors
 
+Merged = tuple[OuterState, bytes]
+"""What follows an outer step, and its digest."""
+
 
 class Island:
     """One rank's view of it; all ranks of an island have the same weights, and take the same steps.
 
-    begun: the outer state that the round has begun with; None: it is that of the weights now
-    residual: what the island's ways have left so far
-    order: what it trains on since the last outer step
+    state: what follows the last outer step that was taken
+    base: the weights from which the round's way is measured
+    orders: of the rounds that no outer step has closed yet, the oldest first
+    current: the round that is trained, or was trained last
     """
 
     def __init__(
@@ -30,32 +38,45 @@ class Island:
         kind: Kind = "int8",
         begun: OuterState | None = None,
         residual: Vector | None = None,
-        order: RoundOrder | None = None,
+        left: Vector | None = None,
     ) -> None:
         weights = engine.exact_weights()
         self._engine = engine
         self.layout = Layout.of(weights)
         self.state = OuterState.at(self.layout.flat(weights)) if begun is None else begun
-        self.order = order
-        self._packer = Packer(self.layout.size, kind, residual)
+        self.base = self.state.weights
+        self.orders: Sequence[RoundOrder] = ()
+        self.current: RoundOrder | None = None
+        self.beside = Beside[Merged]()
+        self.packer = Packer(self.layout.size, kind, residual, left)
+        self._ended: Vector | None = None
 
     @property
-    def residual(self) -> Vector:
-        """Return what the ways have left so far, of those that count."""
-        return self._packer.residual
+    def last(self) -> RoundOrder | None:
+        """Return the order of the last outer step that was taken; None before the first one."""
+        return self.orders[-1] if self.orders else None
 
     @property
     def begun(self) -> Tensors:
-        """Return the weights where the round began, as views."""
+        """Return what all have in common since the last outer step, as views."""
         return self.layout.tensors(self.state.weights)
 
-    def way(self) -> Vector:
-        """Return the way back from the weights to where the round began."""
-        return self.state.way_to(self.layout.flat(self._engine.exact_weights()))
+    @property
+    def next(self) -> RoundOrder | None:
+        """Return the next round that it has a part in; None where none was ordered yet."""
+        after = -1 if self.current is None else self.current.number
+        return next((each for each in self.orders if each.number > after and each.has_part), None)
 
-    def packed(self, way: Vector) -> Packed:
-        """Return the way as it is sent; its numbers must be finite."""
-        return self._packer.packed(way)
+    def end(self) -> Vector:
+        """Return the weights that the round ends with, a copy."""
+        self._ended = self._weights()
+        return self._ended
+
+    def begin(self, order: RoundOrder) -> None:
+        """Begin a round with the weights that there are: of the last one's end, or of all."""
+        self.current = order
+        if self._ended is not None:
+            self.base = self._ended
 
     def merged(
         self, ways: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings
@@ -64,21 +85,52 @@ class Island:
         return self.state.after(ways, tokens, settings)
 
     def take(
-        self, state: OuterState, order: RoundOrder | None = None, *, is_counted: bool = True
+        self,
+        state: OuterState,
+        order: RoundOrder | None = None,
+        *,
+        is_counted: bool = True,
+        goes_on: bool = False,
     ) -> None:
-        """Train on from an outer state.
+        """Take an outer step.
 
-        is_counted: our way is in it; else what it had left is forgotten with it
+        Args:
+            state: what follows it.
+            order: the round that it orders.
+            is_counted: our way is in it; else what it had left is forgotten with it.
+            goes_on: what was trained since the round began, or so far of it, is carried over.
         """
-        self._packer.ended(is_counted=is_counted)
-        self.state, self.order = state, order
-        self._engine.load_exact(self.layout.tensors(state.weights))
+        if order is not None:
+            self.orders = [each for each in (*self.orders, order) if each.number > order.closes]
+            if order.closes < 0:
+                return
+        self.packer.ended(is_counted=is_counted)
+        self._load(self._carried_over(state.weights) if goes_on else state.weights)
+        self.state, self.base = state, state.weights
 
-    def digest(self) -> bytes:
-        """Return BLAKE3 of what must be the same on all islands: weights and momentum."""
-        hasher = blake3(self.state.weights.data.cast("B"))
-        hasher.update(self.state.momentum.data.cast("B"))
-        return hasher.digest()
+    def fall_back(self) -> None:
+        """Train on from what all have in common; what was trained since then is dropped."""
+        self._load(self.state.weights)
+        self.base = self.state.weights
+
+    def _load(self, weights: Vector) -> None:
+        self._engine.load_exact(self.layout.tensors(weights))
+        self._ended = None
+
+    def _weights(self) -> Vector:
+        return self.layout.flat(self._engine.exact_weights())
+
+    def _carried_over(self, to: Vector) -> Vector:
+        """Return these weights with what was trained on top; without it where it is no number."""
+        moved = self._weights()
+        moved -= self.base
+        moved += to
+        return moved if are_numbers(moved) else to
+
+
+def are_numbers(vector: Vector) -> bool:
+    """Say whether all of it is finite."""
+    return bool(np.isfinite(vector.sum(dtype=np.float64)))
 
 
 def length(way: Vector) -> float:

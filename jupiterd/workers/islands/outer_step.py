@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from blake3 import blake3
 
 from jupiterd.workers.islands.flat import Vector, chunks_of
 from jupiterd.workers.islands.packing import Packed
@@ -30,7 +31,7 @@ class OuterState:
     """What the outer loop carries from round to round, the same on every island."""
 
     weights: Vector
-    """Where the round began."""
+    """What all islands have in common."""
     momentum: Vector
 
     @classmethod
@@ -38,9 +39,11 @@ class OuterState:
         """Begin with these weights."""
         return cls(weights, np.zeros_like(weights))
 
-    def way_to(self, weights: Vector) -> Vector:
-        """Return the way from these weights back to the round's start: a gradient, as it were."""
-        return self.weights - weights
+    def digest(self) -> bytes:
+        """Return BLAKE3 of what must be the same on all islands: weights and momentum."""
+        hasher = blake3(self.weights.data.cast("B"))
+        hasher.update(self.momentum.data.cast("B"))
+        return hasher.digest()
 
     def after(
         self, ways: Iterable[Packed], tokens: Sequence[int], settings: OuterSettings

@@ -94,14 +94,22 @@ class Packer:
     """Packs vector after vector of one length; what those that count have lost goes with the next.
 
     residual: what hasn't been sent yet, of what was packed elsewhere
+    left: the same, if what was packed last counts, which isn't known yet
     """
 
-    def __init__(self, size: int, kind: Kind = "int8", residual: Vector | None = None) -> None:
+    def __init__(
+        self,
+        size: int,
+        kind: Kind = "int8",
+        residual: Vector | None = None,
+        left: Vector | None = None,
+    ) -> None:
         self._pack = PACKERS[kind]
         self._nothing = np.zeros(size, np.float32)
         self.residual: Vector = self._nothing if residual is None else residual
         """What hasn't been sent yet; part of what a checkpoint needs."""
-        self._left: Vector | None = None
+        self.left = left
+        """The same, if what was packed last counts; None where all is known."""
 
     def packed(self, numbers: Vector) -> Packed:
         """Return the numbers and what is left of those before; nothing has changed by it yet."""
@@ -109,7 +117,7 @@ class Packer:
         sent = self._pack(left)
         for part, some in sent.chunks():
             left[part] -= some
-        self._left = left
+        self.left = left
         return sent
 
     def ended(self, *, is_counted: bool) -> None:
@@ -118,5 +126,5 @@ class Packer:
         Where another process has packed it, nothing is known to be left of it.
         """
         if is_counted:
-            self.residual = self._nothing if self._left is None else self._left
-        self._left = None
+            self.residual = self._nothing if self.left is None else self.left
+        self.left = None

@@ -1,4 +1,4 @@
-"""What an island trains on after an outer step, as its state keeps it.
+"""What an island trains on in the round that an outer step orders, as its state keeps it.
 
 Owns that record and its form in a checkpoint. Doesn't know who decides it, or weights.
 """
@@ -23,13 +23,15 @@ class RoundOrder:
     first_step: int
     """Inner steps that are done before the round, of all the run's."""
     steps: int
-    """Inner steps of the round; 0: training is over."""
+    """Inner steps of the round; 0: all were given out before."""
     batch_sequences: int
     """Of this island, in each of them; 0: it has no part in this round."""
     positions: str
     """Where they lie in the order of the data, see `cycle.positions`."""
     island: str = ""
     """Whose order it is."""
+    lag: int = 1
+    """See `closes`."""
 
     @classmethod
     def of(cls, arrived: OuterStepArrived, island: str) -> Self:
@@ -42,6 +44,7 @@ class RoundOrder:
             arrived.batch_sequences,
             arrived.positions,
             island,
+            arrived.lag,
         )
 
     @classmethod
@@ -66,9 +69,14 @@ class RoundOrder:
         return self.first_step + self.steps
 
     @property
-    def is_over(self) -> bool:
-        """Say whether nothing follows this outer step."""
-        return not self.steps
+    def closes(self) -> int:
+        """Return the number of the step whose round ended with this one; below 0: none did."""
+        return self.number - self.lag
+
+    @property
+    def has_part(self) -> bool:
+        """Say whether the island trains in this round."""
+        return self.steps > 0 and self.batch_sequences > 0
 
     @property
     def ranges(self) -> tuple[Range, ...]:

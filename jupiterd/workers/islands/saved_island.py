@@ -1,7 +1,7 @@
-"""An island's part of a checkpoint: where its round began, its momentum, and what its ways left.
+"""An island's part of a checkpoint: the outer state, the rounds that are open, and its own part.
 
 Owns the way between an island and the tensors of that file. Doesn't know the rest of a checkpoint.
-Another island may go on from it: it begins where the round began, and has left nothing yet.
+Another island may go on from it: it begins with the outer state, and has trained nothing yet.
 """
 
 from collections.abc import Mapping
@@ -27,21 +27,28 @@ class SavedIsland:
         self._island = island
 
     def place(self) -> Mapping[str, Any] | None:
-        """Return its order since the last outer step; None before the first one."""
-        order = self._island.order
-        return None if order is None else order.to_plain()
+        """Return the rounds that are open, and which is trained; None before the first one."""
+        island = self._island
+        if not island.orders:
+            return None
+        current = None if island.current is None else island.current.to_plain()
+        return {"orders": [each.to_plain() for each in island.orders], "current": current}
 
     def tensors(self) -> Tensors:
-        """Return the outer state and the residual, as KIND.NAME."""
-        island = self._island
-        vectors = {
+        """Return the outer state and what is the island's own, as KIND.NAME."""
+        island, packer = self._island, self._island.packer
+        island.beside.settle()  # a way that is being packed
+        vectors: dict[str, Vector | None] = {
             "weights": island.state.weights,
             "momentum": island.state.momentum,
-            "residual": island.residual,
+            "residual": packer.residual,
+            "left": packer.left,
+            "base": None if island.base is island.state.weights else island.base,
         }
         return {
             f"{kind}.{name}": values
             for kind, vector in vectors.items()
+            if vector is not None
             for name, values in island.layout.tensors(vector).items()
         }
 
@@ -56,16 +63,35 @@ def load_island(
     Raises:
         CorruptArtifactError: the file isn't there or not whole, or is of another model.
     """
-    order = RoundOrder.from_plain(place)
+    orders, current = _orders(place)
     found = load_tensors(checkpoint / STATE_DIR / OUTER_FILE)
     layout = Layout.of(engine.weights())
     begun = OuterState(_vector(found, "weights", layout), _vector(found, "momentum", layout))
-    if order.island == name:
-        residual = _vector(found, "residual", layout)
-        return Island(engine, kind, begun, residual, order)
-    island = Island(engine, kind, begun)
-    island.take(begun, replace(order, island=name, batch_sequences=0, positions=""))
+    if orders[-1].island != name:
+        island = Island(engine, kind, begun)
+        island.fall_back()
+        island.orders = [replace(e, island=name, batch_sequences=0, positions="") for e in orders]
+        return island
+    residual, left = _vector(found, "residual", layout), _some_vector(found, "left", layout)
+    island = Island(engine, kind, begun, residual, left)
+    base = _some_vector(found, "base", layout)
+    island.base = begun.weights if base is None else base
+    island.orders, island.current = orders, current
     return island
+
+
+def _orders(place: Mapping[str, Any]) -> tuple[list[RoundOrder], RoundOrder | None]:
+    match place:
+        case {"orders": [_, *_] as orders, "current": current, **rest} if not rest:
+            read = [RoundOrder.from_plain(each) for each in orders]
+            return read, None if current is None else RoundOrder.from_plain(current)
+        case _:
+            raise CorruptArtifactError("a checkpoint's place between outer steps is not ours")
+
+
+def _some_vector(tensors: Tensors, kind: str, layout: Layout) -> Vector | None:
+    is_there = any(name.startswith(f"{kind}.") for name in tensors)
+    return _vector(tensors, kind, layout) if is_there else None
 
 
 def _vector(tensors: Tensors, kind: str, layout: Layout) -> Vector:

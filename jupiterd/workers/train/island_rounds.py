@@ -4,12 +4,17 @@ Owns what is done when, and that all ranks of the island do it together. Doesn't
 taken (`loop`), what is in a way (`islands`), or who decides on outer steps: its daemon hands them
 in. Whoever is behind takes those that it has missed, and drops what it has trained meanwhile.
 
+A round's way is sent once the ways of the round before are merged. The next round begins as soon as
+it is ordered: with the outer step that merges the way (blocking), or at once (overlapped); what the
+rank does beside its steps then is done in another thread.
+
 params: island {run, island, kind}: the run that it is an island of, its own id, how ways are packed
 """
 
 import math
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from enum import Enum, auto
 from pathlib import Path
@@ -21,7 +26,8 @@ from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.frames import OuterStepArrived, OuterStepWanted, WayWritten
 from jupiterd.ids import short
 from jupiterd.workers.islands.fixed_batch import FixedBatch
-from jupiterd.workers.islands.island import Island, length
+from jupiterd.workers.islands.flat import Vector
+from jupiterd.workers.islands.island import Island, Merged, are_numbers, length
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.islands.packing import Packed
 from jupiterd.workers.islands.round_order import RoundOrder
@@ -74,14 +80,19 @@ class IslandRounds:
         self._keeper = keeper
         self._report = report
         self._fixed_batch = FixedBatch(loop.engine, loop.batches.shards.seq_len)
+        self._beside = island.beside
         self.step = 0
         """Inner steps that the weights contain, of all the run's."""
         self._last: StepDone | None = None
-        self._is_trained = False
-        """The round's inner steps are done, and our way is on its way."""
-        self._is_behind = island.order is not None
+        self._is_done = not self._has_part
+        """Nothing is left to do in the round that we are in."""
+        self._is_sent = False
+        """Our way in it is."""
+        self._is_behind = bool(island.orders)
         """There may be outer steps that were taken without us."""
         self._has_diverged = False
+        self._trained_s, self._trained_steps = 0.0, 0
+        """Of the round, by us."""
         self._saved_step = -1
         self._is_save_due = False
         """Since the end of the round."""
@@ -109,8 +120,9 @@ class IslandRounds:
 
     @property
     def is_over(self) -> bool:
-        """Say whether the last outer step has been taken."""
-        return self._island.order is not None and self._island.order.is_over
+        """Say whether nothing is left to train or to merge."""
+        orders = self._island.orders
+        return bool(orders) and not any(each.steps for each in orders)
 
     @property
     def can_be_kept(self) -> bool:
@@ -120,27 +132,30 @@ class IslandRounds:
     @property
     def readings(self) -> Mapping[str, float]:
         """Return what else is told of a step."""
-        return {} if self._island.order is None else {"outer_step": self._number}
+        return {"outer_step": self._number} if self._island.orders else {}
 
     @property
     def _number(self) -> int:
-        return -1 if self._island.order is None else self._island.order.number
+        return -1 if self._island.last is None else self._island.last.number
 
     @property
     def _after(self) -> str:
-        return "" if self._island.order is None else self._island.order.step
+        return "" if self._island.last is None else self._island.last.step
+
+    @property
+    def _has_part(self) -> bool:
+        return self._island.current is not None and self._island.current.has_part
 
     def _go_on_at(self, step: int, tokens: int) -> None:
-        order = self._island.order
-        has_part = order is None or order.batch_sequences
-        self.step = step if order is None or has_part else order.first_step
+        orders = self._island.orders
+        self.step = step if self._has_part or not orders else orders[0].first_step
         self._checkpoints.tally = Tally(self.step, tokens, self._tokens_of_step)
         self._fixed_batch.pass_through(self._after, self._island.begun)
         self._task.send(OuterStepWanted(self._after))
 
     @property
     def _tokens_of_step(self) -> int:
-        order = self._island.order
+        order = self._island.current
         sequences = 0 if order is None else order.batch_sequences
         return sequences * self._loop.batches.shards.seq_len
 
@@ -148,6 +163,7 @@ class IslandRounds:
         """Wait for the next outer step, as long as there is nothing else to do."""
         until_s, is_coming = time.monotonic() + self._patience_s(), False
         while True:
+            self._beside.check()
             left_s = math.inf if is_coming else max(0.0, until_s - time.monotonic())
             arrived = self._task.outer_step(self._after, min(SLICE_S, left_s))
             is_late = time.monotonic() >= until_s
@@ -158,15 +174,46 @@ class IslandRounds:
                 return News.STOPPED
             if all(here):
                 return News.ARRIVED
-            if late[0] and not is_coming:
+            if late[0] and not (is_coming and self._is_due):
                 return News.NONE
             self._tell_waiting()
 
     def _patience_s(self) -> float:
-        order = self._island.order
-        if order is None or not order.batch_sequences or self._is_trained:
+        if self._must_wait:
             return math.inf
         return MOMENT_S if self._is_behind else 0.0
+
+    @property
+    def _must_wait(self) -> bool:
+        """Say whether there is nothing to do before the next outer step."""
+        if self._is_done:
+            return self._island.next is None
+        return self._is_round_over and not self._can_send
+
+    @property
+    def _is_due(self) -> bool:
+        """Say whether an outer step that comes now is waited for by all ranks."""
+        last, current = self._island.last, self._island.current
+        if self._must_wait or self._is_behind or last is None or current is None:
+            return True
+        return not self._is_done and last.closes + 1 >= current.number
+
+    @property
+    def _is_round_over(self) -> bool:
+        """Say whether no step is left of the round that we are in."""
+        return self._has_diverged or self.step == self._order.end_step
+
+    @property
+    def _can_send(self) -> bool:
+        """Say whether the ways of the round before ours are merged: ours is measured from there."""
+        last = self._island.last
+        return last is not None and last.closes >= self._order.number - 1
+
+    @property
+    def _order(self) -> RoundOrder:
+        if self._island.current is None:
+            raise Bug("an island was to train without an order")
+        return self._island.current
 
     def _tell_waiting(self) -> None:
         """Tell that no step comes to its end for a while, and that nothing is wrong with that."""
@@ -175,66 +222,94 @@ class IslandRounds:
         self._task.progress(self.step, self._plan.steps, "steps", **values)
 
     def _take_outer_step(self) -> None:
+        """Take the outer step that has arrived, and go on with what we were at if that is open."""
+        arrived = self._arrived()
+        state, digest = self._merging(arrived).result()
+        order = RoundOrder.of(arrived, str(self._task.params["island"]["island"]))
+        was_cut_off = not self._is_done and self._closes_ours(arrived)
+        self._is_done |= was_cut_off
+        goes_on = not (self._is_done or self._has_diverged)
+        with self._keeper.jumping(self.step):
+            self._island.take(state, order, is_counted=arrived.is_counted, goes_on=goes_on)
+        self._report.outer_step(order.number, short(order.step), digest, len(arrived.ways))
+        self._fixed_batch.pass_through(order.step, self._island.begun)
+        self._is_behind |= not (goes_on or self._is_sent)
+        if self._is_done and self._has_diverged:
+            self._fall_back()
+        self._task.send(OuterStepWanted(self._after))
+        if self._is_done and self._island.next is None:
+            self._jump(self._island.orders[0])
+        if self.is_over and self._engine.rank == 0:
+            self._save(must_be_saved=True)
+
+    def _arrived(self) -> OuterStepArrived:
         arrived = self._task.outer_step(self._after)
         if arrived is None:
             raise Bug("an outer step has gone again")
-        order = RoundOrder.of(arrived, str(self._task.params["island"]["island"]))
+        return arrived
+
+    def _closes_ours(self, arrived: OuterStepArrived) -> bool:
+        current = self._island.current
+        return current is not None and arrived.number - arrived.lag >= current.number
+
+    def _merging(self, arrived: OuterStepArrived) -> Future[Merged]:
+        """Return what follows an outer step; it is worked out beside all else."""
         settings = OuterSettings(arrived.rate, arrived.momentum)
-        state = self._island.merged(self._ways(arrived), arrived.tokens, settings)
-        with self._keeper.jumping(order.first_step):
-            self._island.take(state, order, is_counted=arrived.is_counted)
-            tally = self._checkpoints.tally
-            self._checkpoints.tally = tally.jumped(
-                self.step, order.first_step, self._tokens_of_step
-            )
-            self.step = order.first_step
-        digest, ways = self._island.digest(), len(arrived.ways)
-        self._report.outer_step(order.number, short(order.step), digest, ways)
-        self._fixed_batch.pass_through(order.step, self._island.begun)
-        self._begin_round()
+
+        def merge() -> Merged:
+            state = self._island.merged(self._ways(arrived), arrived.tokens, settings)
+            return state, state.digest()
+
+        return self._beside.result(arrived.step, merge)
 
     def _ways(self, arrived: OuterStepArrived) -> Iterator[Packed]:
         """Yield the ways of all, one in memory at a time."""
         size = self._island.layout.size
         return (read_way(Path(folder), size) for folder in arrived.ways)
 
-    def _begin_round(self) -> None:
-        self._is_behind, self._is_trained = not self._is_trained, False
-        if self._has_diverged:
-            self._forget_broken_moments()
-        self._task.send(OuterStepWanted(self._after))
-        is_due = self._is_save_due or self._number - self._saved_number >= CHECKPOINT_EVERY_ROUNDS
-        self._is_save_due = False
-        if self._engine.rank == 0 and (self.is_over or (is_due and self._last is not None)):
-            self._save(must_be_saved=self.is_over)
-
-    def _forget_broken_moments(self) -> None:
-        moments = self._engine.moments()
-        sound = {
-            name: values if np.isfinite(values).all() else np.zeros_like(values)
-            for name, values in moments.items()
-        }
-        self._engine.load_moments(sound, self.step)
-        self._checkpoints.ramp.forget()
-        self._has_diverged = False
-
     def _train(self) -> None:
         """Take the inner steps that are left of the round, or as many as there is time for."""
-        order = self._island.order
+        self._is_behind = False
+        if self._is_done:
+            self._begin_round()
+        if not self._is_round_over:
+            self._take_steps()
+        if self._is_round_over and self._can_send:
+            self._end_round()
+
+    def _begin_round(self) -> None:
+        order = self._island.next
         if order is None:
-            raise Bug("an island was to train without an order")
+            raise Bug("an island was to begin a round that nobody has ordered")
         check_batch(order.batch_sequences, self._engine.world_size)
-        first_step, began_s = self.step, time.monotonic()
-        self._checkpoints.ramp.begin(self._engine, first_step, order.end_step)
+        self._island.begin(order)
+        self._is_done = self._is_sent = False
+        self._trained_s, self._trained_steps = 0.0, 0
+        self._jump(order)
+        is_due = self._is_save_due or self._number - self._saved_number >= CHECKPOINT_EVERY_ROUNDS
+        self._is_save_due = False
+        if is_due and self._engine.rank == 0 and self._last is not None:
+            self._save()
+
+    def _jump(self, order: RoundOrder) -> None:
+        """Count on from the beginning of a round, wherever we are."""
+        with self._keeper.jumping(order.first_step):
+            tally = self._checkpoints.tally
+            self._checkpoints.tally = tally.jumped(
+                self.step, order.first_step, self._tokens_of_step
+            )
+            self.step = order.first_step
+
+    def _take_steps(self) -> None:
+        began_s, first_step = time.monotonic(), self.step
+        self._checkpoints.ramp.begin(self._engine, first_step, self._order.end_step)
         try:
-            self._loop_of(order).run(first_step)
+            self._loop_of(self._order).run(first_step)
         except LossDivergedError as error:
             print(error.message, flush=True)  # noqa: T201 - our log
             self._has_diverged = True
-        if self._has_diverged or self.step == order.end_step:
-            done = self.step - first_step
-            elapsed_s = (time.monotonic() - began_s) * order.steps / done if done else 0.0
-            self._send_way(order, elapsed_s)
+        self._trained_s += time.monotonic() - began_s
+        self._trained_steps += self.step - first_step
 
     def _loop_of(self, order: RoundOrder) -> TrainingLoop:
         loop, batch = self._loop, order.batch_sequences
@@ -244,6 +319,7 @@ class IslandRounds:
             end_step=order.end_step,
             shares=self._shares(batch),
             stop_requested=self._is_interrupted,
+            wants_pause=self._has_merged,
             step_done=self._step_done,
             rate_factor=self._checkpoints.ramp.factor,
         )
@@ -254,7 +330,13 @@ class IslandRounds:
 
     def _is_interrupted(self) -> bool:
         """Say whether to stop, or whether the others have ended the round without us."""
-        return self._task.stop_requested or self._task.outer_step(self._after) is not None
+        arrived = self._task.outer_step(self._after)
+        return self._task.stop_requested or (arrived is not None and self._closes_ours(arrived))
+
+    def _has_merged(self) -> bool:
+        """Say whether an outer step has arrived and is worked out."""
+        arrived = self._task.outer_step(self._after)
+        return arrived is not None and self._merging(arrived).done()
 
     def _step_done(self, done: StepDone) -> None:
         self.step, self._last = done.step, done
@@ -264,27 +346,52 @@ class IslandRounds:
             self._save_in_time()
 
     def _save_in_time(self) -> None:
-        """Save now, or after the outer step at the end of a round: others wait for our way then."""
-        order = self._island.order
-        if order is not None and self.step == order.end_step:
+        """Save now, or at the beginning of the next round: others wait for our way before that."""
+        if self.step == self._order.end_step:
             self._is_save_due = True
         else:
             self._save()
 
-    def _send_way(self, order: RoundOrder, elapsed_s: float) -> None:
-        """Pack our way on every rank, and send it from rank 0."""
+    def _end_round(self) -> None:
+        """Send our way from rank 0; it is packed on every rank, beside whatever follows."""
         self._tell_waiting()
-        way = self._island.way()
-        norm = math.inf if self._has_diverged else length(way)
-        self._has_diverged = not math.isfinite(norm)  # the last step may have done that, unnoticed
-        packed = None if self._has_diverged else self._island.packed(way)
-        self._is_trained = True
+        order, base, weights = self._order, self._island.base, self._island.end()
+        self._has_diverged |= not are_numbers(weights)  # the last step may have, unnoticed
+        self._is_done = self._is_sent = True
+        tokens = (self.step - order.first_step) * self._tokens_of_step
+        done = self._trained_steps
+        elapsed_s = self._trained_s * order.steps / done if done else 0.0
+        told = WayWritten(f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s)
+        if self._has_diverged:
+            self._send_way(told, None)
+            self._fall_back()
+        else:
+            self._beside.begin(lambda: self._pack_and_send(told, base, weights))
+
+    def _pack_and_send(self, told: WayWritten, base: Vector, weights: Vector) -> None:
+        way = base - weights
+        norm = length(way)
+        packed = self._island.packer.packed(way) if math.isfinite(norm) else None
+        self._send_way(replace(told, norm=norm), packed)
+
+    def _send_way(self, told: WayWritten, packed: Packed | None) -> None:
         if self._engine.rank == 0:
-            name = f"way-{order.number:06}"
-            write_way(self._task.output_dir / name, packed)
-            tokens = (self.step - order.first_step) * self._tokens_of_step
-            logits = self._fixed_batch.logits_at(order.step)
-            self._task.send(WayWritten(name, order.step, tokens, norm, elapsed_s, logits))
+            logits = self._fixed_batch.logits_at(told.after)
+            write_way(self._task.output_dir / told.path, packed)
+            self._task.send(replace(told, logits=logits))
+
+    def _fall_back(self) -> None:
+        """Go on from the weights of all, and with moments that are numbers."""
+        moments = self._engine.moments()
+        sound = {
+            name: values if np.isfinite(values).all() else np.zeros_like(values)
+            for name, values in moments.items()
+        }
+        with self._keeper.jumping(self.step):
+            self._island.fall_back()
+            self._engine.load_moments(sound, self.step)
+        self._checkpoints.ramp.forget()
+        self._has_diverged = False
 
     def _stop(self) -> None:
         """Write a checkpoint on each machine: nobody waits for a copy of another's then."""

@@ -63,6 +63,8 @@ class TrainingLoop:
     """How the ranks share the first step; None: equally."""
     rate_factor: Callable[[int], float] = lambda _: 1.0
     """What the learning rate of a step is multiplied by."""
+    wants_pause: Callable[[], bool] = lambda: False
+    """Says whether this rank does; once all do, `run` returns."""
 
     def run(self, first_step: int) -> None:
         """Train from `first_step` to the end, or until any rank is told to stop.
@@ -81,7 +83,7 @@ class TrainingLoop:
         for step in range(first_step, end):
             learning_rate = schedule.learning_rate(step) * self.rate_factor(step)
             part, norm = self._step(step, balance.shares, learning_rate)
-            parts, stops, rates, arrived = self._told_by_all(part, balance.shares)
+            parts, stops, rates, arrived, pauses = self._told_by_all(part, balance.shares)
             loss, stop = sum(parts), any(stops)
             balance.measured(rates)
             if here != (here := tuple(map(bool, arrived))):  # they share in the next step
@@ -104,7 +106,7 @@ class TrainingLoop:
                     is_complete=all(here),
                 )
             )
-            if stop:
+            if stop or all(pauses):
                 return
 
     def _step(self, step: int, shares: Shares, learning_rate: float) -> tuple[float, float]:
@@ -118,9 +120,9 @@ class TrainingLoop:
         )
 
     def _told_by_all(self, part: float, shares: Shares) -> Iterator[tuple[float, ...]]:
-        """Return each rank's part of the loss, wish to stop, speed, and whether it is here.
+        """Return what each rank tells: part of the loss, stop, speed, whether it is here, pause.
 
-        The speed is in sequences per second.
+        The speed is in sequences per second; stop and pause are wishes.
         """
         rate = shares[self.engine.rank] / max(self.engine.computed_s, 1e-9)
         mine = [
@@ -128,6 +130,7 @@ class TrainingLoop:
             float(self.stop_requested()),
             rate,
             float(self.late is None or self.late.is_here),
+            float(self.wants_pause()),
         ]
         return zip(*self.engine.gather(mine), strict=True)
 

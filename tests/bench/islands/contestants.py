@@ -14,7 +14,8 @@ import numpy as np
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterSettings
-from jupiterd.workers.islands.packing import Kind
+from jupiterd.workers.islands.packing import Kind, Packed
+from jupiterd.workers.islands.round_order import RoundOrder
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.group import Group
@@ -95,6 +96,8 @@ class Outer:
     kind: Kind = "int8"
     same_batches: bool = False
     """Each is given the batches of the first."""
+    late_steps: int = 0
+    """So many steps after a round's end its outer step is taken; they train on meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ def apart(
         for number in range(count)
     ]
     schedule = race.plan(1).schedule()
-    rounds = equal = sent_bytes = 0
+    exchanges = Exchanges(islands, outer)
     for step in range(race.steps):
         cursor = step * race.batch_sequences * (1 if outer.same_batches else count)
         losses = [
@@ -129,16 +132,43 @@ def apart(
             for engine, batches in zip(running, given, strict=True)
         ]
         told(step, float(np.mean(losses)))
-        if (step + 1) % outer.every_steps == 0 or step + 1 == race.steps:
-            sent_bytes += exchange(islands, outer.settings)
-            rounds += 1
-            equal += len({island.digest() for island in islands}) == 1
-    return Result(race.text.bits_per_byte(running[0]), rounds, equal, sent_bytes)
+        exchanges.go_on(step + 1, is_last=step + 1 == race.steps)
+    bits = race.text.bits_per_byte(running[0])
+    return Result(bits, exchanges.rounds, exchanges.equal, exchanges.sent_bytes)
 
 
-def exchange(islands: Sequence[Island], settings: OuterSettings) -> int:
-    """Let islands of equal weight take an outer step; return what one of them has sent."""
-    ways = [island.packed(island.way()) for island in islands]
-    for island in islands:
-        island.take(island.merged(ways, [1] * len(islands), settings))
-    return ways[0].size_bytes * (len(islands) - 1)
+class Exchanges:
+    """Those of islands of equal weight."""
+
+    def __init__(self, islands: Sequence[Island], outer: Outer) -> None:
+        self._islands, self._outer = islands, outer
+        self._ways: Sequence[Packed] = ()
+        """Those under way."""
+        self._due_step = 0
+        self.rounds = self.equal = self.sent_bytes = 0
+
+    def go_on(self, step: int, *, is_last: bool) -> None:
+        """Do what is due after so many steps."""
+        if self._ways and (is_last or step >= self._due_step):
+            self._take_outer_step()
+        if is_last or step % self._outer.every_steps == 0:
+            self._end_round(step)
+            if is_last or not self._outer.late_steps:
+                self._take_outer_step()
+
+    def _end_round(self, step: int) -> None:
+        """Let islands send their ways; what they train from now on is of the next round."""
+        self._ways = [each.packer.packed(each.base - each.end()) for each in self._islands]
+        self._due_step = step + self._outer.late_steps
+        for island in self._islands:
+            island.begin(RoundOrder("", 0, 0, 0, 0, ""))
+        self.rounds += 1
+        self.sent_bytes += self._ways[0].size_bytes * (len(self._islands) - 1)
+
+    def _take_outer_step(self) -> None:
+        alike = [1] * len(self._islands)
+        for island in self._islands:
+            state = island.merged(self._ways, alike, self._outer.settings)
+            island.take(state, goes_on=True)
+        self._ways = ()
+        self.equal += len({island.state.digest() for island in self._islands}) == 1

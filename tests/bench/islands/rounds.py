@@ -110,6 +110,46 @@ def _times(island: Heard, number: int) -> Sequence[float]:
     return [at_s for _, at_s in island.steps if began_s < at_s <= ended_s]
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """One island's part of some rounds in a row, during which it never waits for long."""
+
+    tokens: int
+    span_s: float
+    """From the end of the round before to the end of the last one."""
+    calm_s: float
+    """What its steps would take, were all as long as those of the second halves of the rounds: by
+    then, nothing of the exchange is under way."""
+
+
+def stretches(
+    islands: Mapping[str, Heard],
+    runs: Mapping[str, str],
+    rounds: Sequence[OuterStepTaken],
+    seq_len: int,
+) -> dict[str, Stretch]:
+    """Return each island's part of these rounds, none of which is the first one.
+
+    islands, runs, seq_len: see `parts`
+    """
+    found: dict[str, Stretch] = {}
+    for name, island in islands.items():
+        at_s, calm_s, tokens = island.at_s, 0.0, 0
+        for taken in rounds:
+            end, half = taken.first_step + taken.steps, taken.steps // 2
+            calm_s += (at_s[end] - at_s[end - half]) / half * taken.steps
+            tokens += taken.batches[runs[name]] * taken.steps * seq_len
+        span_s = at_s[rounds[-1].first_step + rounds[-1].steps] - at_s[rounds[0].first_step]
+        found[name] = Stretch(tokens, span_s, calm_s)
+    return found
+
+
+def share_of_calm(islands: Mapping[str, Stretch]) -> float:
+    """Return the tokens/s over whole rounds, as a share of the islands' sum in calm steps."""
+    together = sum(each.tokens / each.span_s for each in islands.values())
+    return together / sum(each.tokens / each.calm_s for each in islands.values())
+
+
 def share_of_solo(rounds: Sequence[Mapping[str, Part]]) -> float:
     """Return the tokens/s over whole rounds, as a share of the islands' sum within steps."""
     every = [part for each in rounds for part in each.values()]

@@ -1,6 +1,5 @@
 """What follows an outer round, and that nothing is trained on twice along any line of them."""
 
-import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -9,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cycle.outer_audit import audit_outer_line
-from jupiterd.cycle.outer_orders import Member, OuterOrder, Training, first_order, next_order
+from jupiterd.cycle.outer_orders import (
+    LAGS,
+    OVERLAPPED,
+    Member,
+    OuterOrder,
+    Training,
+    first_orders,
+    is_over,
+    next_order,
+)
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.positions import Positions, Range
 from jupiterd.errors import Bug
@@ -33,7 +41,7 @@ def without(closing: Closing, *missing: str) -> Closing:
 
 
 def test_in_the_beginning_nothing_is_merged_and_all_take_alike():
-    first = first_order(RUN, THREE, 30)
+    (first,) = first_orders(RUN, THREE, 30)
     assert (first.number, first.islands, first.first_step, first.steps) == (0, (), 0, 30)
     assert first.batches == {"a": 4, "b": 4, "c": 4}
     assert first.positions == {"a": ((0, 120),), "b": ((120, 240),), "c": ((240, 360),)}
@@ -42,28 +50,29 @@ def test_in_the_beginning_nothing_is_merged_and_all_take_alike():
 
 def test_batches_follow_speeds_where_they_are_known_and_every_rank_takes_one():
     members = (Member("a", 1, 300.0), Member("b", 4, 1.0), Member("c", 1, 100.0))
-    assert first_order(RUN, members, 30).batches == {"a": 6, "b": 4, "c": 2}
+    assert first_orders(RUN, members, 30)[0].batches == {"a": 6, "b": 4, "c": 2}
     unknown = (Member("a", 1, 300.0), Member("b"))
-    assert first_order(RUN, unknown, 30).batches == {"a": 6, "b": 6}
+    assert first_orders(RUN, unknown, 30)[0].batches == {"a": 6, "b": 6}
 
 
 def test_who_did_not_come_in_time_takes_half_as_much_as_before_or_it_never_would():
-    first = first_order(RUN, (Member("a", 1, 5.0), Member("b", 1, 1.0), Member("c", 1, 6.0)), 30)
+    unlike = (Member("a", 1, 5.0), Member("b", 1, 1.0), Member("c", 1, 6.0))
+    (first,) = first_orders(RUN, unlike, 30)
     assert first.batches == {"a": 5, "b": 1, "c": 6}
     members = (Member("a", 1, 500.0), Member("b"), Member("c"))
-    then = next_order(RUN, first, without(of_all(first), "b", "c"), members, 30)
+    then = next_order(RUN, [first], without(of_all(first), "b", "c"), members, 30)
     assert then.batches == {"a": 7, "b": 1, "c": 4}
 
 
 def test_whoever_had_no_part_is_taken_for_as_fast_as_others():
-    first = first_order(RUN, THREE, 30)
+    (first,) = first_orders(RUN, THREE, 30)
     newcomer = (Member("a", 1, 500.0), Member("z"))
-    assert next_order(RUN, first, of_all(first), newcomer, 30).batches == {"a": 6, "z": 6}
+    assert next_order(RUN, [first], of_all(first), newcomer, 30).batches == {"a": 6, "z": 6}
 
 
 def test_what_is_missing_comes_back_before_anything_new():
-    first = first_order(RUN, THREE, 30)
-    then = next_order(RUN, first, without(of_all(first), "b"), THREE[:2], 30)
+    (first,) = first_orders(RUN, THREE, 30)
+    then = next_order(RUN, [first], without(of_all(first), "b"), THREE[:2], 30)
     assert then.islands == ("a", "c")
     assert then.total_tokens == 240 * SEQ_LEN
     assert then.positions == {"a": ((120, 240), (360, 420)), "c": ((420, 600),)}
@@ -72,12 +81,25 @@ def test_what_is_missing_comes_back_before_anything_new():
 
 
 def test_the_last_round_is_shorter_and_then_training_is_over():
-    line = [first_order(RUN, THREE, 30)]
+    line = first_orders(RUN, THREE, 30)
     while line[-1].steps:
-        line.append(next_order(RUN, line[-1], of_all(line[-1]), THREE, 30))
+        line.append(next_order(RUN, line[-1:], of_all(line[-1]), THREE, 30))
     assert [each.steps for each in line] == [30, 30, 30, 10, 0]
     assert [each.first_step for each in line] == [0, 30, 60, 90, 100]
     assert (line[-1].batches, line[-1].positions) == ({}, {})
+    assert line[-1].total_tokens == RUN.steps * RUN.batch_sequences * SEQ_LEN
+
+
+def test_rounds_that_overlap_are_ordered_before_the_one_before_them_has_closed():
+    run = replace(RUN, lag=LAGS[OVERLAPPED])
+    line = first_orders(run, THREE, 30)
+    assert [each.steps for each in line] == [30, 30]
+    while not is_over(line[-2:]):
+        line.append(next_order(run, line[-2:], of_all(line[-2]), THREE, 30))
+    assert [each.steps for each in line] == [30, 30, 30, 10, 0, 0]
+    assert [each.first_step for each in line] == [0, 30, 60, 90, 100, 100]
+    assert [each.islands for each in line] == [(), (), *[("a", "b", "c")] * 4]
+    assert line[3].positions["a"][0][0] == 3 * 30 * RUN.batch_sequences
     assert line[-1].total_tokens == RUN.steps * RUN.batch_sequences * SEQ_LEN
 
 
@@ -88,18 +110,18 @@ def test_the_last_round_is_shorter_and_then_training_is_over():
 def test_few_islands_and_short_rounds_step_with_care(
     islands: int, steps: int, expected: tuple[float, float]
 ):
-    first = first_order(RUN, THREE[:islands], steps)
-    then = next_order(RUN, first, of_all(first), THREE, steps)
+    (first,) = first_orders(RUN, THREE[:islands], steps)
+    then = next_order(RUN, [first], of_all(first), THREE, steps)
     assert (then.rate, then.momentum) == expected
-    plain = next_order(replace(RUN, outer="average"), first, of_all(first), THREE, steps)
+    plain = next_order(replace(RUN, outer="average"), [first], of_all(first), THREE, steps)
     assert (plain.rate, plain.momentum) == (1.0, 0.0)
 
 
 def test_a_way_of_nobody_closes_nothing():
-    first = first_order(RUN, THREE, 30)
+    (first,) = first_orders(RUN, THREE, 30)
     for closing in (Closing((), ()), Closing(("z",), (1,))):
         with pytest.raises(Bug):
-            next_order(RUN, first, closing, THREE, 30)
+            next_order(RUN, [first], closing, THREE, 30)
 
 
 def each(ranges: Iterable[Range]) -> list[int]:
@@ -113,27 +135,31 @@ def lines(draw: st.DrawFn) -> list[OuterOrder]:
     sizes = st.sampled_from([1, 2])
     speeds = st.sampled_from([0.0, 1.0, 3.0, 50.0])
     some = st.sets(st.sampled_from(names), min_size=1)
-    run = Training(draw(st.integers(1, 40)), draw(st.integers(8, 20)))
+    lag = draw(st.sampled_from([*LAGS.values()]))
+    run = Training(draw(st.integers(1, 40)), draw(st.integers(8, 20)), lag=lag)
 
     def members() -> list[Member]:
         return [Member(name, draw(sizes), draw(speeds)) for name in draw(some)]
 
-    line = [first_order(run, members(), draw(st.integers(1, 12)))]
-    while line[-1].steps and len(line) < 12:
-        counted = draw(st.sets(st.sampled_from(sorted(line[-1].batches)), min_size=1))
-        whole = of_all(line[-1])
+    line = first_orders(run, members(), draw(st.integers(1, 12)))
+    while line[-lag].steps and len(line) < 12:
+        closed = line[-lag]
+        counted = draw(st.sets(st.sampled_from(sorted(closed.batches)), min_size=1))
+        whole = of_all(closed)
         closing = without(whole, *({*whole.counted} - counted))
-        line.append(next_order(run, line[-1], closing, members(), draw(st.integers(1, 12))))
+        line.append(next_order(run, line[-lag:], closing, members(), draw(st.integers(1, 12))))
     return line
 
 
 @given(lines())
 def test_along_any_line_every_position_is_trained_on_once_and_none_is_lost(line: list[OuterOrder]):
     trained: list[int] = []
-    for before, step in itertools.pairwise(line):
-        trained += [p for name in step.islands for p in each(before.positions[name])]
     last = line[-1]
-    given_out = [p for ranges in last.positions.values() for p in each(ranges)]
+    for step in line[last.lag :]:
+        positions = line[step.closes].positions
+        trained += [p for name in step.islands for p in each(positions[name])]
+    open_rounds = line[-last.lag :]
+    given_out = [p for step in open_rounds for r in step.positions.values() for p in each(r)]
     all_of_them = [*trained, *given_out, *each(last.left.returned)]
     assert sorted(all_of_them) == list(range(last.left.cursor))
     assert last.total_tokens == SEQ_LEN * len(trained)
@@ -147,9 +173,8 @@ def test_every_line_passes_its_audit_and_no_forged_one_does(line: list[OuterOrde
     proved = audit_outer_line(line, SEQ_LEN)
     assert proved.problems == ()
     last = line[-1]
-    assert (proved.outer_steps, proved.cursor, proved.tokens) == (
-        last.number, last.left.cursor, last.total_tokens,
-    )  # fmt: skip
+    assert proved.outer_steps == len(line) - last.lag
+    assert (proved.cursor, proved.tokens) == (last.left.cursor, last.total_tokens)
     for forged in (
         [*line[:-1], replace(last, total_tokens=last.total_tokens + 1)],
         [*line[:-1], replace(last, left=replace(last.left, cursor=last.left.cursor + 1))],

@@ -13,7 +13,7 @@ from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.beginning_anew import BeginningAnew, reason_to_begin_anew
 from jupiterd.daemon.launch import plan_launch
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.outer_facts import end_of_line
+from jupiterd.daemon.outer_facts import open_rounds
 from jupiterd.errors import (
     IslandLeftOutError,
     IslandLostError,
@@ -42,8 +42,8 @@ def island(cycle: CycleId, leading: Leading) -> TrainingStarted:
 
 async def take_step(leading: Leading, *left_out: CycleId) -> None:
     """Add an outer step to the line, and a round of 30 steps in which both have a part."""
-    last = end_of_line(leading.cycle(CYCLE))
-    number, parent = (0, "") if last is None else (last[1].number + 1, last[0])
+    rounds = open_rounds(leading.cycle(CYCLE))
+    number, parent = (rounds[-1][1].number + 1, rounds[-1][0]) if rounds else (0, "")
     step = replace(outer_step(number, parent), batches={ONE: 4, TWO: 4})
     await leading.record(replace(step, left_out=dict.fromkeys(left_out, QUARANTINED)))
 

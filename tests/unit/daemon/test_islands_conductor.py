@@ -26,6 +26,7 @@ from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.islands_conductor import IslandsConductor, told
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.outer_facts import open_rounds
 from jupiterd.daemon.run_training import training_of
 from jupiterd.daemon.ways import ToldWay
 from jupiterd.daemon.work_events import Advanced, WayMade
@@ -54,7 +55,11 @@ ELSEWHERE = NodeId("e" * 32)
 
 @asynccontextmanager
 async def trains(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, *facts: Fact, second: NodeId | None = None
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *facts: Fact,
+    second: NodeId | None = None,
+    sync: str = "blocking",
 ) -> AsyncGenerator[tuple[Leading, Workers]]:
     """A term whose run has two islands, both on the node that leads where none is named."""
 
@@ -71,7 +76,7 @@ async def trains(
     before = (replace(data_asked(), node=""), MADE, manifest, *facts)
     async with leads(folder, workers, *before) as leading:
         nodes = {"island_nodes": f"mlx:{leading.self_id} torch:{second or leading.self_id}"}
-        asked = replace(training(), model_yaml=PRESET, settings={**SETTINGS, **nodes})
+        asked = replace(training(), model_yaml=PRESET, settings={**SETTINGS, **nodes, "sync": sync})
         await leading.record(asked)
         leading.board.begin(CYCLE, 1, Phase.TRAIN, now_s())
         yield leading, workers
@@ -104,10 +109,10 @@ def say(
     elapsed_s: float = 10.0,
     logits: bytes = b"",
 ) -> None:
-    """Let an island's gang tell of its way in the round that is open."""
-    last = line(leading)[-1]
-    tokens = last.steps * last.batches[island] * SEQ_LEN
-    way = WayMade(ArtifactId(island * 4), fact_hash(last), tokens, norm, elapsed_s, logits)
+    """Let an island's gang tell of its way in the oldest round that is open."""
+    name, taken = open_rounds(leading.cycle(CYCLE))[0]
+    tokens = taken.steps * taken.batches[island] * SEQ_LEN
+    way = WayMade(ArtifactId(island * 4), name, tokens, norm, elapsed_s, logits)
     leading.ways.tell(island, ToldWay(way, leading.self_id, now_s()))
 
 
@@ -158,6 +163,32 @@ async def test_a_run_is_over_once_an_island_has_recorded_the_last_weights(
             model, STEPS, STEPS * BATCH * SEQ_LEN, STEPS * BATCH, 2.5,
         )  # fmt: skip
         assert final.is_final
+
+
+async def test_rounds_that_overlap_are_closed_one_after_another_while_the_next_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch, sync="overlapped") as (leading, _):
+        async with conducting(leading):
+            one, other = (each.cycle for each in islands(leading))
+            assert [step.steps for step in line(leading)] == [EVERY, EVERY]
+            say(leading, one, elapsed_s=5.0)
+            say(leading, other, elapsed_s=15.0)
+            await until(lambda: len(line(leading)) > 2)
+        async with conducting(leading) as task:  # another leader goes on with the same
+            for number in (3, 4):
+                say(leading, one)
+                say(leading, other)
+                await until(lambda number=number: len(line(leading)) > number)
+            assert [step.steps for step in line(leading)] == [20, 20, 10, 0, 0]
+            assert [len(step.islands) for step in line(leading)] == [0, 0, 2, 2, 2]
+            assert line(leading)[1].batches == {one: 4, other: 4}, "nobody was measured yet"
+            assert line(leading)[2].batches == {one: 6, other: 2}
+            assert line(leading)[-1].total_tokens == STEPS * BATCH * SEQ_LEN
+            model = ArtifactId("a" * 64)
+            made = CheckpointCommitted(one, 1, "", model, 4, STEPS, 9, 9, 2.5, is_final=True)
+            await leading.record(made)
+            await task
 
 
 async def test_who_is_faster_takes_more_in_the_next_round(

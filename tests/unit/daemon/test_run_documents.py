@@ -20,7 +20,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.registers import fact_hash
-from jupiterd.cycle.outer_orders import Member, Training, first_order, next_order
+from jupiterd.cycle.outer_orders import Member, Training, first_orders, next_order
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.run_phases import evaluation_id
 from jupiterd.daemon import run_documents
@@ -220,11 +220,11 @@ def island_line(*, is_over: bool = False) -> list[Fact]:
     """Two rounds of two islands; the second island's way of the first came too late."""
     run = Training(20, 4)
     members = (Member("a" * 16), Member("b" * 16))
-    first = first_order(run, members, 10)
+    (first,) = first_orders(run, members, 10)
     closing = Closing(("a" * 16,), (10 * 2 * SEQ_LEN,), (), ("b" * 16,))
-    second = next_order(run, first, closing, members, 10)
+    second = next_order(run, [first], closing, members, 10)
     both = Closing(("a" * 16, "b" * 16), (20 * SEQ_LEN, 20 * SEQ_LEN))
-    third = next_order(run, second, both, members, 10)
+    third = next_order(run, [second], both, members, 10)
     facts: list[Fact] = [fact_of(first, CYCLE, "", ())]
     for order, ways in ((second, ("5" * 64,)), (third, ("5" * 64, "6" * 64))):
         before = fact_hash(facts[-1])

@@ -21,6 +21,7 @@ from jupiterd.frames import (
     FrameReader,
     OuterStepArrived,
     OuterStepWanted,
+    Progressed,
     RunTask,
     StopTask,
     WayWritten,
@@ -85,10 +86,16 @@ class OuterLeader:
         *,
         kind: str = "int8",
         same_batches: bool = False,
+        lag: int = 1,
     ) -> None:
-        """Record the first step; `batches`: island -> its sequences in each inner step."""
+        """Record the beginning.
+
+        batches: island -> its sequences in each inner step
+        lag: 1 for rounds that block, 2 for those that overlap
+        """
         self.folder, self.plan, self.batches = folder, plan, dict(batches)
         self.every_steps, self.kind, self.same_batches = every_steps, kind, same_batches
+        self.lag = lag
         self.settings = settings or OuterSettings(
             *rate_and_momentum("nesterov", len(batches), every_steps)
         )
@@ -102,7 +109,9 @@ class OuterLeader:
         self._played: Mapping[int, Mapping[str, tuple[Path, int]]] = {}
         self._positions = Positions()
         self._changed = threading.Condition(threading.RLock())
-        self.line: list[Step] = [self._ordered(Step(0, 0, every_steps))]
+        self.line: list[Step] = []
+        while len(self.line) < lag:
+            self._append({})
 
     def rank(
         self, island: str, inputs: Mapping[str, str], link: socket.socket, **params: Any
@@ -145,7 +154,13 @@ class OuterLeader:
         The others' ways are those that they have sent to us.
         """
         other = OuterLeader(
-            folder, self.plan, self.batches, self.every_steps, self.settings, kind=self.kind
+            folder,
+            self.plan,
+            self.batches,
+            self.every_steps,
+            self.settings,
+            kind=self.kind,
+            lag=self.lag,
         )
         other.line = self.line[: number + 1]
         other.expected = {island}
@@ -162,6 +177,13 @@ class OuterLeader:
         with self._changed:
             assert self._changed.wait_for(lambda: len(rank.said(kind)) >= count, WAIT_S)
 
+    def wait_for_step(self, rank: Rank, step: int) -> None:
+        """Return once it has told that its weights contain so many steps."""
+        with self._changed:
+            assert self._changed.wait_for(
+                lambda: any(told.done >= step for told in rank.said(Progressed)), WAIT_S
+            )
+
     def wait_for_line(self, steps: int) -> None:
         """Return once so many outer steps were taken."""
         with self._changed:
@@ -173,20 +195,21 @@ class OuterLeader:
     def close_round(self) -> None:
         """Take the next outer step, with whoever is in."""
         with self._changed:
-            last = self.line[-1]
-            number = last.number + 1
+            number = len(self.line)
             ways = {
                 island: (folder / way.path, way.tokens)
                 for island, (folder, way) in self._ways.items()
                 if (number, island) not in self.left_out and math.isfinite(way.norm)
             }
             ways |= self._played.get(number, {})
-            first_step = last.first_step + last.steps
-            steps = min(self.every_steps, self.plan.steps - first_step)
             self._ways = {}
-            merged = dict(sorted(ways.items()))
-            self.line.append(self._ordered(Step(number, first_step, steps, merged)))
+            self._append(dict(sorted(ways.items())))
             self._answer()
+
+    def _append(self, merged: Mapping[str, tuple[Path, int]]) -> None:
+        first_step = self.line[-1].first_step + self.line[-1].steps if self.line else 0
+        steps = min(self.every_steps, self.plan.steps - first_step)
+        self.line.append(self._ordered(Step(len(self.line), first_step, steps, merged)))
 
     def _ordered(self, step: Step) -> Step:
         """Give out what is trained on after it."""
@@ -211,7 +234,7 @@ class OuterLeader:
         if isinstance(frame, OuterStepWanted):
             rank.wants = frame.after
             self._answer()
-        if isinstance(frame, WayWritten) and frame.after == self.line[-1].name:
+        if isinstance(frame, WayWritten) and frame.after == self.line[-self.lag].name:
             self._ways.setdefault(rank.island, (rank.folder, frame))
             if self._ways.keys() >= self.expected:
                 self.close_round()
@@ -235,6 +258,7 @@ class OuterLeader:
             after=rank.wants or "",
             step=step.name,
             number=step.number,
+            lag=self.lag,
             ways=[str(folder) for folder, _ in step.ways.values()],
             tokens=[tokens for _, tokens in step.ways.values()],
             rate=self.settings.rate,

@@ -154,6 +154,73 @@ def test_islands_of_unlike_batches_end_every_round_with_the_same_weights(
     assert not all(np.array_equal(a[name], b[name]) for name in own), "moments are each one's own"
 
 
+def test_islands_whose_rounds_overlap_train_on_while_the_ways_are_on_their_way(
+    inputs: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY, lag=2)
+    leader.expected = {"a", "b", "a third one, which never comes"}
+    islands = [Island(leader, name, inputs) for name in ("a", "b")]
+    for island in islands:
+        leader.wait_for_step(island.rank, 2 * EVERY)
+        assert [way.after for way in island.ways] == ["step 0"], "the second is measured later"
+    leader.expected = {"a", "b"}
+    leader.close_round()
+    assert [island.ended().error for island in islands] == [None, None]
+    log = capsys.readouterr().out
+    assert digests(log, "a") == digests(log, "b")
+    assert list(digests(log, "a")) == list(range(ROUNDS + 2))
+    assert len(set(digests(log, "a").values())) == ROUNDS + 1, "the second step merges nothing"
+    for island, batch in zip(islands, (2, 3), strict=True):
+        assert [way.after for way in island.ways] == [f"step {n}" for n in range(ROUNDS)]
+        assert {way.tokens for way in island.ways} == {EVERY * batch * SEQ_LEN}
+        assert len(island.losses) == STEPS
+        last = island.rank.said(CheckpointWritten)[-1]
+        assert (last.step, last.tokens) == (STEPS, STEPS * batch * SEQ_LEN)
+    a, b = (tensors(island.checkpoint(STEPS)) for island in islands)
+    shared = [name for name in a if name.startswith(("model.", "outer w", "outer m"))]
+    assert all(np.array_equal(a[name], b[name]) for name in shared)
+
+
+def test_an_island_that_begins_again_has_what_it_trained_since_its_way_was_sent(
+    inputs: dict[str, str], tmp_path: Path
+):
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY, lag=2)
+    island = Island(leader, "b", inputs)
+    leader.wait_for_step(island.rank, 6)
+    leader.stop(island.rank)
+    finished = island.ended().finished
+    assert finished is not None
+    folder = island.checkpoint(int(finished.summary["step"]))
+    state, kept = load_state(folder).outer or {}, tensors(folder)
+    assert [order["number"] for order in state["orders"]] == [0, 1]
+    assert state["current"]["number"] == 1
+    name = "model.norm.weight"
+    assert not np.array_equal(kept[f"outer base.{name}"], kept[f"outer weights.{name}"])
+    again = Island(leader, "b", inputs | {"checkpoint": str(folder)})
+    leader.wait_for_step(again.rank, 2 * EVERY)
+    other = Island(leader, "a", inputs)
+    leader.wait_for_line(3)
+    assert again.ended().error is None
+    assert other.ended().error is None
+    assert [way.after for way in again.ways] == [f"step {n}" for n in range(1, ROUNDS)]
+
+
+def test_of_rounds_that_overlap_one_that_closes_without_an_island_costs_it_that_round(
+    inputs: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY, lag=2)
+    leader.expected = {"a"}
+    leader.left_out = {(n, "b") for n in range(ROUNDS + 2)}
+    first = Island(leader, "a", inputs).ended()
+    assert first.error is None
+    late = Island(leader, "b", inputs).ended()
+    assert late.error is None
+    log = capsys.readouterr().out
+    assert digests(log, "a") == digests(log, "b")
+    ends = [tensors(island.checkpoint(STEPS)) for island in (first, late)]
+    assert all(np.array_equal(ends[0][n], ends[1][n]) for n in ends[0] if n.startswith("model."))
+
+
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[OuterLeader, dict[str, Island]]:
     """Return two islands that have come to their end, and who led them."""
@@ -277,8 +344,10 @@ def test_after_every_fourth_outer_step_without_a_checkpoint_there_is_one(
     island = Island(leader, "a", inputs).ended()
     made = [told.step for told in island.rank.said(CheckpointWritten)]
     assert made == [4, 5, 9, 10, 12]
-    orders = [load_state(island.checkpoint(step)).outer or {} for step in made]
-    assert [order["number"] for order in orders] == made
+    places = [load_state(island.checkpoint(step)).outer or {} for step in made]
+    assert [[order["number"] for order in place["orders"]] for place in places] == [
+        [number] for number in made
+    ]
 
 
 def test_a_round_that_the_others_have_ended_is_left_at_once(inputs: dict[str, str], tmp_path: Path):

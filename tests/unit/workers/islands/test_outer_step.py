@@ -31,7 +31,7 @@ def test_it_is_the_step_of_sgd_with_nesterovs_momentum(settings):
 
 def test_plain_averaging_ends_at_the_mean_of_the_islands_weights():
     state, ends = OuterState.at(drawn(0)), [drawn(1), drawn(2)]
-    state = state.after((Whole(state.way_to(end)) for end in ends), [1, 3], AVERAGE)
+    state = state.after((Whole(state.weights - end) for end in ends), [1, 3], AVERAGE)
     assert np.allclose(state.weights, ends[0] / 4 + 3 * ends[1] / 4, atol=1e-6)
 
 

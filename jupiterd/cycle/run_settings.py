@@ -16,7 +16,7 @@ AUTO = "auto"
 ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 
 
-OF_ISLANDS = ("islands", "island_nodes", "sync_every", "outer", "ways")
+OF_ISLANDS = ("islands", "island_nodes", "sync_every", "sync", "outer", "ways")
 """What people may say of a cycle, too: the rest of a round's training is its size's and domain's.
 """
 

@@ -54,7 +54,7 @@ def asked(own: NodeId, **settings: str | int) -> CycleStarted:
         started(rounds=3),
         domain_yaml=DOMAIN,
         model_yaml=(CONFIG / "models" / "1m.yaml").read_text(),
-        settings={**told, "sync_every": EVERY, **settings},
+        settings={**told, "sync_every": EVERY, "sync": "blocking", **settings},
     )
 
 

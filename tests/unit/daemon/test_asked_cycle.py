@@ -40,8 +40,8 @@ def test_islands_that_are_named_are_kept_by_their_nodes(monkeypatch: pytest.Monk
     who = "mlx:a torch:b"
     settings, foretold = asked(monkeypatch, islands=who, sync_every=40, ways="bf16")
     assert settings == {
-        "islands": who, "island_nodes": f"mlx:{A} torch:{B}", "sync_every": 40, "sync": "overlapped",
-        "outer": "nesterov", "ways": "bf16",
+        "islands": who, "island_nodes": f"mlx:{A} torch:{B}", "sync_every": 40,
+        "sync": "overlapped", "outer": "nesterov", "ways": "bf16",
     }  # fmt: skip
     assert foretold["expected"]["ranks"] == 2
     assert foretold["layouts"]["unasked"].startswith("2 islands: ")

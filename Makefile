@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 # Three daemons on this machine, one cluster, two rounds of a real cycle: make demo [TUI=1] [ENGINE=mlx]; with
-# ENGINE=hybrid one training run of two islands instead, one on MLX and one on torch.
+# ENGINE=hybrid two islands train the rounds, one on MLX and one on torch.
 demo: setup
 	@$(BIN)/python scripts/demo.py $(if $(TUI),--tui) $(if $(ENGINE),--engine $(ENGINE))
 

@@ -1,8 +1,8 @@
 """Three daemons on this machine, one cluster, one real cycle of two rounds: `make demo`.
 
 Owns the stage: it starts the daemons, runs jupiterctl as a user would, and stops what it started.
-Everything shown comes from the daemons; nothing is prepared. With `--engine hybrid` it is one
-training run instead, of two islands: one trains on MLX, the other, of two nodes, on torch.
+Everything shown comes from the daemons; nothing is prepared. With `--engine hybrid` two islands
+train each round, one on MLX, the other, of two nodes, on torch; the rounds are shorter then.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,11 +36,9 @@ PROMPTS = (
 
 HYBRID = "hybrid"
 ISLANDS = f"mlx:{NAMES[0]} torch:{NAMES[1]},{NAMES[2]}"
-TEXT = Path(sysconfig.get_path("stdlib")) / "asyncio"
-RUN_OPTIONS = (
-    *("--seq-len", "128", "--batch-size", "4", "--gradient-accumulation-steps", "1"),
-    *("--max-steps", "240", "--sync-every", "40"),
-)
+SYNC_EVERY = "40"
+HYBRID_STEPS = 320
+"""Of a round: MLX on a CPU is slow."""
 
 Views = dict[str, Mapping[str, Any] | None]
 """Each daemon's status, or None where it doesn't answer."""
@@ -58,11 +55,11 @@ def main() -> int:
     try:
         show_meeting(daemons)
         met_s = time.monotonic()
-        status = run_islands(options) if options.engine == HYBRID else run_cycle(options)
+        status = run_cycle(options)
         cycle_s = time.monotonic()
         if status == 0:
-            show_completions(options)
-        show_times(options, began_s, met_s, cycle_s)
+            show_completions()
+        show_times(began_s, met_s, cycle_s)
     except KeyboardInterrupt:
         print("\nstopping")
         status = 130
@@ -133,8 +130,8 @@ def show_meeting(daemons: list[subprocess.Popen[bytes]]) -> None:
     sys.exit(f"the daemons didn't become one cluster in {ELECT_TIMEOUT_S:.0f} s; see .demo/*.log")
 
 
-async def look(noun: str = "status") -> Views:
-    """Return a document of each daemon, or None where it doesn't answer yet."""
+async def look() -> Views:
+    """Return the status of each daemon, or None where it doesn't answer yet."""
     from jupiterd.client.channel import ControlChannel
     from jupiterd.errors import JupiterError
 
@@ -142,7 +139,7 @@ async def look(noun: str = "status") -> Views:
     for name in NAMES:
         try:
             async with ControlChannel(STAGE / name) as channel:
-                views[name] = await channel.status(noun)
+                views[name] = await channel.status("status")
         except JupiterError:
             views[name] = None
     return views
@@ -185,11 +182,18 @@ def print_cluster(view: Mapping[str, Any]) -> None:
 def run_cycle(options: argparse.Namespace) -> int:
     """Run the cycle with jupiterctl, which shows it as it goes."""
     command = ["jupiterctl", "--state-dir", str(STAGE / NAMES[0]), "cycle", "start"]
-    command += ["--domain", options.domain, "--size", options.size, "--rounds", options.rounds]
-    if options.engine != "auto":
+    command += ["--size", options.size, "--rounds", options.rounds]
+    if options.engine == HYBRID:
+        command += ["--domain", str(short_domain(options.domain)), "--islands", ISLANDS]
+        command += ["--sync-every", SYNC_EVERY]
+    else:
+        command += ["--domain", options.domain]
+    if options.engine not in ("auto", HYBRID):
         command += ["--engine", options.engine]
     wait = [] if options.tui else ["--wait"]
     status = run(command + wait)
+    if not status and options.engine == HYBRID and not options.tui:
+        show_digests()
     if status or not options.tui:
         return status
     show_dashboard()
@@ -197,14 +201,12 @@ def run_cycle(options: argparse.Namespace) -> int:
     return subprocess.run([BIN / watch[0], *watch[1:]], check=False).returncode
 
 
-def run_islands(options: argparse.Namespace) -> int:
-    """Train one model on two islands, and show that both have the same weights."""
-    command = ["jupiterctl", "--state-dir", str(STAGE / NAMES[0]), "train", "start"]
-    command += ["--data", str(TEXT), "--model", options.size, "--islands", ISLANDS]
-    status = run([*command, *RUN_OPTIONS, "--wait"])
-    if status == 0:
-        show_digests()
-    return status
+def short_domain(name: str) -> Path:
+    """Write a copy of a domain that comes with Jupiter, with shorter rounds; return the file."""
+    text = (ROOT / "config" / "domains" / f"{name}.yaml").read_text(encoding="utf-8")
+    file = STAGE / f"{name}.yaml"
+    file.write_text(f"{text.rstrip()}\ntraining: {{steps: {HYBRID_STEPS}}}\n", encoding="utf-8")
+    return file
 
 
 def run(command: list[str]) -> int:
@@ -215,14 +217,14 @@ def run(command: list[str]) -> int:
 
 
 def show_digests() -> None:
-    """Show what the first ranks of both islands say of their weights after each exchange."""
-    print("\nthe weights after each exchange, as each island has hashed them:")
-    for name in NAMES:
-        for log in sorted((STAGE / name / "logs").glob("*-0-train*.log")):
-            engine = "MLX" if "mlx" in log.name else "torch"
-            lines = [line for line in log.read_text().splitlines() if "| Digest " in line]
-            digests = " ".join(line.rpartition(" ")[2][:8] for line in lines)
-            print(f"  {engine:<6} on {name}  {digests}")
+    """Show what the first ranks of the islands say of their weights after each exchange."""
+    print("\nthe weights after each exchange, as the islands of each round have hashed them:")
+    logs = [(name, log) for name in NAMES for log in (STAGE / name / "logs").glob("*-0-train*.log")]
+    for name, log in sorted(logs, key=lambda found: found[1].stat().st_mtime):
+        engine = "MLX" if "mlx" in log.name else "torch"
+        lines = [line for line in log.read_text().splitlines() if "| Digest " in line]
+        digests = " ".join(line.rpartition(" ")[2][:8] for line in lines)
+        print(f"  {engine:<6} on {name}  {digests}")
 
 
 def show_dashboard() -> None:
@@ -243,9 +245,9 @@ def has_ended() -> bool:
     return ((view or {}).get("cycle") or {}).get("state") in {"finished", "failed", "stopped"}
 
 
-def show_completions(options: argparse.Namespace) -> None:
+def show_completions() -> None:
     """Let the model complete three prompts."""
-    folder = document(options).get("model")
+    folder = document().get("model")
     if folder is None:
         return
     print("\nthe model completes three prompts:")
@@ -274,23 +276,21 @@ async def complete(folder: str) -> list[str]:
     return []
 
 
-def show_times(options: argparse.Namespace, began_s: float, met_s: float, trained_s: float) -> None:
+def show_times(began_s: float, met_s: float, trained_s: float) -> None:
     """Print where the time went."""
-    what = "cycle" if options.engine != HYBRID else "training run"
     print("\nwhere the time went:")
     print(f"  {'start and elect':<26}{met_s - began_s:7.1f} s")
-    for phase in document(options).get("phases", []):
+    for phase in document().get("phases", []):
         if phase["elapsed_s"]:
             name = f"round {phase['round']} {phase['phase']}"
             print(f"  {name:<26}{phase['elapsed_s']:7.1f} s")
-    print(f"  {f'{what}, all in all':<26}{trained_s - met_s:7.1f} s")
+    print(f"  {'cycle, all in all':<26}{trained_s - met_s:7.1f} s")
     print(f"  {'demo, all in all':<26}{time.monotonic() - began_s:7.1f} s")
 
 
-def document(options: argparse.Namespace) -> Mapping[str, Any]:
-    """Return what the first node tells of the cycle, or of the training run."""
-    key, noun = ("train", "train") if options.engine == HYBRID else ("cycle", "status")
-    return (asyncio.run(look(noun))[NAMES[0]] or {}).get(key) or {}
+def document() -> Mapping[str, Any]:
+    """Return what the first node tells of the cycle."""
+    return (asyncio.run(look())[NAMES[0]] or {}).get("cycle") or {}
 
 
 def stop(daemons: list[subprocess.Popen[bytes]]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cluster import outer_speeds
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import EpochClosed, EpochOpened, TrainingStarted
-from jupiterd.cluster.island_runs import islands_in
+from jupiterd.cluster.island_runs import is_trained_in, islands_in
 from jupiterd.cluster.layouts import Island, Layout
 from jupiterd.cluster.outer_speeds import Stretch
 from jupiterd.ids import CycleId, NodeId
@@ -103,10 +103,14 @@ def measured_layouts(leading: "Leading", shape: "ModelShape") -> Iterator[Measur
 
 
 def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]:
-    """Yield what the islands of a run's rounds have done together, those of the newest first."""
+    """Yield what the islands of a run's rounds have done together, those of the newest first.
+
+    Only of rounds that are over: what runs isn't predicted by itself.
+    """
     cycle_id = None if run.begun is None else run.begun.cycle
     rounds = sorted({step.round for step in run.outer_steps()}, reverse=True)
-    for number in rounds if cycle_id is not None else ():
+    over = [each for each in rounds if run.finished or is_trained_in(run, each)]
+    for number in over if cycle_id is not None else ():
         line = run.outer_line(number)
         did = outer_speeds.of_all(line)
         islands = islands_in(leading.journal.state.cycles, CycleId(cycle_id or ""), number)

@@ -9,7 +9,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import STOPPED
 from jupiterd.cluster.engines import MLX, TORCH, EngineChoice, choose_engine
-from jupiterd.cluster.facts import EpochClosed, Fact
+from jupiterd.cluster.facts import CycleStateSet, EpochClosed, Fact
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.layout_choice import plan_document
@@ -177,7 +177,7 @@ def islands_run(*rounds: tuple[float, float]) -> list[Fact]:
             elapsed_s=elapsed_s, trained_s=dict.fromkeys(names, trained_s),
         )  # fmt: skip
         facts.append(last)
-    return facts
+    return [*facts, CycleStateSet(OVER, STOPPED, "stopped by a person", 1)]
 
 
 OVER = CycleId("9" * 16)
@@ -194,11 +194,13 @@ def test_what_an_island_did_without_its_exchanges_is_what_its_machine_does() -> 
 
 def test_the_planner_corrects_itself_by_what_islands_came_to() -> None:
     near = leading_of(*islands_run(START, (31.0, 30.0)))
+    running = leading_of(*islands_run(START, (60.0, 30.0))[:-1])
     far = leading_of(*islands_run(START, (60.0, 30.0)))
     islands, plan = [Island.of(TORCH, [A]), Island.of(TORCH, [B])], derive(shape(), 1)
     as_is = predicted_of_islands(near, islands, shape(), plan, 30)
     assert as_is is not None
     assert as_is == pytest.approx(2_000, rel=0.1)
+    assert predicted_of_islands(running, islands, shape(), plan, 30) == as_is
     corrected = predicted_of_islands(far, islands, shape(), plan, 30)
     assert corrected == pytest.approx(60_000 / 60, rel=0.1)
     alone = predicted_of_islands(far, islands[:1], shape(), plan)

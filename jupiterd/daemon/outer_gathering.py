@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 LOOK_S = 0.25
 """How long a round stays open at the most once it could be closed; news are taken in at once."""
 
+RETRY_S = 1.0
+"""How long a way that couldn't be copied is left alone: its island tells of it once."""
+
 
 class Gathering:
     """The ways of one round."""
@@ -47,6 +50,8 @@ class Gathering:
         self._round = OuterRound(islands, is_first=is_first, lag=lag)
         self._told: dict[str, ToldWay] = {}
         self._copying: set[asyncio.Task[None]] = set()
+        self._again_s: dict[str, float] = {}
+        """When a way is tried again, of those that couldn't be copied."""
 
     @property
     def ways(self) -> Mapping[str, Way]:
@@ -88,7 +93,8 @@ class Gathering:
     def _take_up(self, group: asyncio.TaskGroup) -> None:
         for island in self._islands:
             told = self._leading.ways.of(island, self._after)
-            if told is None or island in self._round.ways:
+            is_left_alone = now_s() < self._again_s.get(island, 0.0)
+            if told is None or is_left_alone or island in self._round.ways:
                 continue
             way = told.way
             self._told[island] = told
@@ -103,6 +109,6 @@ class Gathering:
         try:
             await self._leading.keep_two_copies(told.way.artifact, told.node)
         except JupiterError as error:
-            log.warning("way_lost", extra={"island": short(island), "reason": error.message})
+            log.warning("way_not_copied", extra={"island": short(island), "reason": error.message})
             self._round.take_back(island)
-            self._leading.ways.forget(island)
+            self._again_s[island] = now_s() + RETRY_S

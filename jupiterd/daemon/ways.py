@@ -36,10 +36,6 @@ class Ways:
             self._told[island] = told
         self._news.set()
 
-    def forget(self, island: CycleId) -> None:
-        """Take in that an island's way can't be had after all."""
-        self._told.pop(island, None)
-
     def of(self, island: CycleId, after: str) -> ToldWay | None:
         """Return an island's way since this outer step; None where there is none yet."""
         told = self._told.get(island)

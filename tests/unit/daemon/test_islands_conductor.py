@@ -282,15 +282,16 @@ async def failure(task: asyncio.Task[None]) -> JupiterError:
     return error
 
 
-async def test_a_way_that_nobody_can_have_does_not_count(
+async def test_a_way_counts_once_it_can_be_had_and_is_told_of_only_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("jupiterd.daemon.outer_gathering.RETRY_S", 0.01)
     async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
         one, other = sorted(each.cycle for each in islands(leading))
-        asked = asyncio.Event()
+        asked, is_back = asyncio.Event(), asyncio.Event()
 
         async def lose(_leading: Leading, artifact: ArtifactId, _holder: object) -> None:
-            if artifact == one * 4 and not asked.is_set():
+            if artifact == one * 4 and not is_back.is_set():
                 asked.set()
                 raise JupiterError("its node is gone")
 
@@ -300,7 +301,7 @@ async def test_a_way_that_nobody_can_have_does_not_count(
         say(leading, other)
         await asyncio.sleep(0)
         assert len(line(leading)) == 1
-        say(leading, one)
+        is_back.set()
         await until(lambda: len(line(leading)) > 1)
         assert line(leading)[1].islands == (one, other)
 

@@ -208,16 +208,12 @@ class IslandsConductor:
     def _takes_part(self, island: CycleId, taken: OuterStepTaken, ways: Mapping[str, Way]) -> bool:
         """Say whether an island has a part in the next round: it trains, as far as we know.
 
-        One that hasn't begun the last round yet has none: nobody would know how long to wait.
+        One that hasn't caught up has none: all others would wait for it, round after round.
         """
-        is_training = self._leading.ways.is_training(island)
-        is_at_work = is_training and not self._is_behind(island, taken)
+        reached = self._leading.board.reading(island, Phase.TRAIN, OUTER_STEP)
+        has_caught_up = reached is not None and reached >= taken.number
+        is_at_work = self._leading.ways.is_training(island) and has_caught_up
         return (island in ways or is_at_work) and not self._is_gone(island)
-
-    def _is_behind(self, island: CycleId, taken: OuterStepTaken) -> bool:
-        """Say whether an island was to train since an outer step, and tells that it doesn't."""
-        number = self._leading.board.reading(island, Phase.TRAIN, OUTER_STEP)
-        return island in taken.batches and number is not None and number < taken.number
 
     def _is_gone(self, island: CycleId) -> bool:
         state, started = self._islands()[island]

@@ -116,6 +116,14 @@ def say(
     leading.ways.tell(island, ToldWay(way, leading.self_id, now_s()))
 
 
+def reach(leading: Leading, island: CycleId, number: int) -> None:
+    """Let an island's gang tell which outer step its weights contain."""
+    leading.board.begin(island, 1, Phase.TRAIN, now_s(), part_of=CYCLE)
+    told_of = Advanced(0, STEPS, "steps", {"outer_step": float(number)})
+    leading.board.advance(island, "train", told_of, now_s())
+    leading.ways.set_training(island, is_training=True)
+
+
 async def test_all_islands_begin_with_weights_that_are_drawn_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,7 +340,7 @@ async def test_an_island_that_never_began_has_no_part_until_it_trains(
         say(leading, one, elapsed_s=0.0)
         await until(lambda: len(line(leading)) > 1)
         assert set(line(leading)[1].batches) == {one}
-        leading.ways.set_training(other, is_training=True)
+        reach(leading, other, 1)
         say(leading, one)
         await until(lambda: len(line(leading)) > 2)
         assert set(line(leading)[2].batches) == {one, other}
@@ -345,11 +353,8 @@ async def test_an_island_that_is_behind_holds_nobody_up_until_it_has_caught_up(
     monkeypatch.setattr("jupiterd.cycle.outer_round.LEAST_GRACE_S", 0.0)
     async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading):
         one, other = sorted(each.cycle for each in islands(leading))
-        leading.ways.set_training(other, is_training=True)
-        leading.board.begin(other, 1, Phase.TRAIN, now_s(), part_of=CYCLE)
         for number, (reached, has_part) in enumerate([(-1, False), (1, True)], 1):
-            told_of = Advanced(0, STEPS, "steps", {"outer_step": float(reached)})
-            leading.board.advance(other, "train", told_of, now_s())
+            reach(leading, other, reached)
             say(leading, one, elapsed_s=0.0)
             await until(lambda number=number: len(line(leading)) > number)
             assert (other in line(leading)[number].batches) == has_part
@@ -364,7 +369,6 @@ async def test_an_island_whose_machine_was_away_has_a_part_again_once_it_trains(
         term = replace(leading, alive=lambda: frozenset(alive))
         async with conducting(term):
             one, other = (each.cycle for each in islands(term))
-            term.ways.set_training(other, is_training=True)
             say(term, one, elapsed_s=5.0)
             say(term, other, elapsed_s=15.0)
             await until(lambda: len(line(term)) > 1)
@@ -373,7 +377,8 @@ async def test_an_island_whose_machine_was_away_has_a_part_again_once_it_trains(
             say(term, one)
             await until(lambda: len(line(term)) > 2)
             assert set(line(term)[2].batches) == {one}
-            alive.add(ELSEWHERE)  # its old gang is over by now, and the new one has met
+            alive.add(ELSEWHERE)  # its old gang is over by now, and the new one has caught up
+            reach(term, other, 2)
             say(term, one)
             await until(lambda: len(line(term)) > 3)
             assert line(term)[3].batches == {one: 6, other: 2}, "it is as fast as it was"
@@ -409,7 +414,7 @@ async def test_a_machine_that_comes_is_an_island_of_the_next_round_once_it_train
                 say(term, other)
                 await until(lambda number=number: len(line(term)) > number)
                 assert set(line(term)[number].batches) == takes_part
-                term.ways.set_training(third.cycle, is_training=True)
+                reach(term, third.cycle, number)
             assert len(islands(term)) == 3
 
 
@@ -420,7 +425,7 @@ async def test_one_that_came_and_is_far_too_slow_is_let_go(
         first, other = islands(leading)
         third = replace(first, cycle=CycleId("3" * 16), name="letters/3")
         await leading.record(third)
-        leading.ways.set_training(third.cycle, is_training=True)
+        reach(leading, third.cycle, 0)
         for number in (1, 2):
             for each in (first, other, third)[: number + 1]:
                 say(leading, each.cycle, elapsed_s=100.0 if each is third else 1.0)

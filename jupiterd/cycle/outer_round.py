@@ -22,8 +22,10 @@ GRACE = 0.2
 OVERLAPPED_GRACE = 0.5
 """The same where nobody waits: islands train their next round meanwhile."""
 
-LEAST_GRACE_S = 2.0
-"""A gang that loses a rank is back by then, mostly."""
+LEAST_GRACE_S = 10.0
+"""A gang that loses a rank is back by then: silence is noticed in 2 s, and the rest is to start it
+anew on a machine that is busy. Nobody waits so long twice: who hasn't caught up has no part in the
+next round. Less would cost an island its round whenever rounds of seconds meet a busy machine."""
 
 FIRST_GRACE = 9.0
 LEAST_FIRST_GRACE_S = 60.0

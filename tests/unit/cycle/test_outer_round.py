@@ -2,14 +2,17 @@
 
 import math
 
+from jupiterd.cluster.gang_watch import SILENT_S
 from jupiterd.cycle.outer_round import (
     FIRST_GRACE,
     GRACE,
     LEAST_FIRST_GRACE_S,
+    LEAST_GRACE_S,
     Closing,
     OuterRound,
     Way,
 )
+from jupiterd.daemon.kept_states import LEAST_S
 
 ISLANDS = ("a", "b", "c")
 
@@ -33,6 +36,13 @@ def test_a_slow_island_is_waited_for_a_share_of_the_rounds_time():
     round_ = in_round(("a", 100.0), ("b", 101.0))
     assert round_.closing(100.0 + 100.0 * GRACE - 0.1) is None
     assert round_.closing(100.0 + 100.0 * GRACE) == Closing(("a", "b"), (100, 100), (), ("c",))
+
+
+def test_a_gang_that_is_formed_anew_in_a_short_round_is_waited_for():
+    round_ = in_round(("a", 3.0), ("b", 3.0))
+    assert LEAST_GRACE_S >= 2 * SILENT_S + LEAST_S  # noticed, its last step kept, and begun anew
+    assert round_.closing(3.0 + LEAST_GRACE_S - 0.1) is None
+    assert round_.closing(3.0 + LEAST_GRACE_S) is not None
 
 
 def test_nothing_closes_before_anybody_is_in():

@@ -86,6 +86,11 @@ def throttle(host: Host, switch: int, rate: str) -> None:
     host.inside.run(THROTTLE, "qdisc", "add", "dev", interface(switch), "root", *shape)
 
 
+def free(host: Host, switch: int = 0) -> None:
+    """Let out of the machine whatever its link carries again."""
+    host.inside.run(THROTTLE, "qdisc", "del", "dev", interface(switch), "root")
+
+
 def forget_ipv4(host: Host, switch: int = 0) -> None:
     """Leave the machine with IPv6 alone, on the one link."""
     host.inside.run("ip", "-4", "addr", "flush", "dev", interface(switch))

@@ -9,18 +9,18 @@ import json
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 
-from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
 from tests.e2e.cluster import Document, all_gone
 from tests.e2e.test_training_run import write_letters
 from tests.e2e.wholeness import left_over
-from tests.network.blows import CUTS, Blow, Hit, dealt, strike
-from tests.network.machines import Machine, Machines, in_short, machines_on
+from tests.network.asked_run import AskedRun, is_open
+from tests.network.blows import CUTS, Blow, Hit, blows_for, dealt, strike
+from tests.network.machines import Machine, Machines, machines_on
 
 RANKS = 3
 BATCH = 1
@@ -76,29 +76,29 @@ async def run_struck(
         expected = await StruckRun(machines, engine, steps).undisturbed()
         print(f"undisturbed: val_bpb {expected:.4f} in {time.monotonic() - began_s:.0f} s")
         run = StruckRun(machines, engine, steps)
-        await run.struck(dealt(strikes, engine, chance, among), chance)
+        await run.struck(dealt(strikes, blows_for(engine, among), chance), chance)
         await run.assert_ends_like(expected)
         assert orphans(machines, folder) == []
     assert left_over(folder, []) == []
 
 
-class StruckRun:
+class StruckRun(AskedRun):
     """One training run."""
 
     def __init__(self, machines: Machines, engine: str, steps: int) -> None:
-        self._machines = machines
+        super().__init__(machines)
         self._engine = engine
         self._steps = steps
-        self._id = ""
+        self._end_s = END_S + END_S_PER_STEP * steps
 
     async def undisturbed(self) -> float:
         """Train on one machine, with the same batch; return the bits per byte of the model."""
-        self._start("1", BATCH * RANKS)
-        return (await self._ended())["val_bpb"]
+        self._train_on("1", BATCH * RANKS)
+        return (await self._ended(self._end_s))["val_bpb"]
 
     async def struck(self, blows: Sequence[Blow], chance: random.Random) -> None:
         """Train on all machines, and strike; each time the training must go on."""
-        self._start("all", BATCH)
+        self._train_on("all", BATCH)
         await self._until_ranks(RANKS, WHOLE_S)
         began_s = time.monotonic()
         for number, blow in enumerate(blows, 1):
@@ -117,7 +117,7 @@ class StruckRun:
 
     async def assert_ends_like(self, expected: float) -> None:
         """Wait for the end, and check what has come of it."""
-        ended = await self._ended()
+        ended = await self._ended(self._end_s)
         await self._machines.one_cluster(JOIN_S)
         print(f"struck: val_bpb {ended['val_bpb']:.4f}, {ended['epoch']} epochs")
         assert abs(ended["val_bpb"] - expected) <= SAME_BPB, (ended["val_bpb"], expected)
@@ -129,7 +129,7 @@ class StruckRun:
         for machine in self._machines.machines:
             self._assert_trained_once(machine)
 
-    def _start(self, nodes: str, batch: int) -> None:
+    def _train_on(self, nodes: str, batch: int) -> None:
         options = {
             "--data": "letters",
             "--model": "1m",
@@ -141,10 +141,7 @@ class StruckRun:
             "--gradient-accumulation-steps": 1,
             "--seed": SEED,
         }
-        words = [str(word) for option in options.items() for word in option]
-        started = self._machines.ctl("train", "start", *words, "-o", "json")
-        assert started.returncode == 0, started.stderr
-        self._id = json.loads(started.stdout)["train"]
+        self._start(*(word for option in options.items() for word in option))
 
     async def _strike(self, blow: Blow, chance: random.Random) -> str:
         """Strike once, and undo it when the others have gone on; return what came of it."""
@@ -173,12 +170,12 @@ class StruckRun:
             await asyncio.sleep(hit.lasts_s)
             hit.undo()
         await asyncio.sleep(SETTLED_S)
-        others = self._machines.but(hit.struck)
+        others = self._machines.but(*hit.struck)
         (reached, _), deadline_s = await self._told(others), time.monotonic() + GOES_ON_S
         while True:
             after, _ = await self._told(others)
             is_new = after.get("epoch", 0) > before["epoch"] and _has_stepped(after)
-            if not _is_open(after) or is_new or after["step"] > reached.get("step", 0):
+            if not is_open(after) or is_new or after["step"] > reached.get("step", 0):
                 return after
             if time.monotonic() > deadline_s:
                 raise AssertionError(await self._failure(f"{hit}: no step in {GOES_ON_S:g} s"))
@@ -199,43 +196,9 @@ class StruckRun:
                 run, _ = await self._told(self._machines.machines)
                 seats = [seat for seat in run.get("gang", []) if seat["pid"]]
                 is_whole = bool(run) and len(seats) >= ranks and _has_stepped(run)
-                if is_whole or (run and (not _is_open(run) or run["step"] >= by_step)):
+                if is_whole or (run and (not is_open(run) or run["step"] >= by_step)):
                     return len(seats)
                 await asyncio.sleep(LOOK_S)
-
-    async def _told(
-        self, among: Sequence[Machine], first: Callable[[Document], int] = lambda _: 0
-    ) -> tuple[Document, Machine]:
-        """Return what the one of these says that has come the furthest."""
-        said = await asyncio.gather(*(self._ask(machine) for machine in among))
-        return max(
-            zip(said, among, strict=True),
-            key=lambda pair: (first(pair[0]), pair[0].get("epoch", -1), pair[0].get("step", 0)),
-        )
-
-    async def _ask(self, machine: Machine) -> Document:
-        try:
-            async with asyncio.timeout(1.0):
-                return ((await machine.ask(f"train/{self._id}")) or {}).get("train") or {}
-        except TimeoutError:
-            return {}
-
-    async def _ended(self) -> Document:
-        end_s = END_S + END_S_PER_STEP * self._steps
-        deadline_s = time.monotonic() + end_s
-        while True:
-            run, _ = await self._told(self._machines.machines)
-            assert run.get("state") != "failed", await self._failure(str(run["failure"]))
-            if run.get("state") == "finished":
-                return run
-            if time.monotonic() > deadline_s:
-                raise AssertionError(await self._failure(f"no end in {end_s:g} s"))
-            await asyncio.sleep(LOOK_S)
-
-    def _recorded(self) -> CycleState:
-        return next(
-            run for name, run in self._machines[0].state().cycles.items() if name == self._id
-        )
 
     def _assert_trained_once(self, machine: Machine) -> None:
         audited = self._machines.ctl("data", "audit", self._id, "-o", "json", daemon=machine)
@@ -244,14 +207,6 @@ class StruckRun:
         (only,) = proof["rounds"]
         cursor = self._steps * BATCH * RANKS
         assert (proof["ok"], only["cursor"], only["tokens"]) == (True, cursor, cursor * SEQ_LEN)
-
-    async def _failure(self, what: str) -> str:
-        """Return a failure's text with the state of every machine and the end of its log."""
-        rows: list[str] = [what]
-        for machine in self._machines.machines:
-            run = {k: v for k, v in (await self._ask(machine)).items() if k != "phases"}
-            rows += [in_short(await machine.view()), f"  {run}", f"  runs {machine.workers()}"]
-        return self._machines.told("\n".join(rows))
 
 
 def orphans(machines: Machines, folder: Path) -> list[str]:
@@ -263,11 +218,6 @@ def orphans(machines: Machines, folder: Path) -> list[str]:
         for process in found
         if not daemons & {process.pid, *(parent.pid for parent in process.parents())}
     ]
-
-
-def _is_open(run: Document) -> bool:
-    """Say whether there is anything left to train, as far as it is known."""
-    return not run or (run["state"] in ("running", "waiting") and run["phase"] != "evaluate")
 
 
 def _ranks(run: Document) -> int:

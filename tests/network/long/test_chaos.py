@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.network.blows import Blow
+from tests.network.struck_islands import MIXED, THREE, dealt_with_moments, run_struck_islands
 from tests.network.struck_run import run_struck
 
 STRIKES = int(os.environ.get("JUPITER_CHAOS_STRIKES") or 12)
 BLOWS = [Blow(name) for name in (os.environ.get("JUPITER_CHAOS_BLOWS") or "").split(",") if name]
 """Such as `lose packets,pull cable`; all kinds where none are named."""
 
-pytestmark = pytest.mark.timeout(300 + 40 * STRIKES)
+pytestmark = pytest.mark.timeout(600 + 100 * STRIKES)
 
 
 @pytest.mark.parametrize("engine", ["torch", "mlx"])
@@ -21,3 +22,13 @@ async def test_a_training_that_is_struck_again_and_again_ends_like_one_that_is_n
     tmp_path: Path, packet_filter: None, engine: str, seed: int
 ) -> None:
     await run_struck(tmp_path, engine, STRIKES, random.Random(seed), BLOWS or tuple(Blow))
+
+
+@pytest.mark.parametrize("islands", [MIXED, THREE], ids=["hybrid", "three-islands"])
+async def test_islands_that_are_struck_again_and_again_end_like_others(
+    tmp_path: Path, packet_filter: None, traffic_shaper: None, islands: str, seed: int
+) -> None:
+    pytest.importorskip("mlx.core")
+    chance = random.Random(seed)
+    blows = dealt_with_moments(STRIKES, chance, BLOWS or tuple(Blow))
+    await run_struck_islands(tmp_path, islands, blows, chance)

@@ -102,8 +102,7 @@ async def test_islands_that_were_apart_end_with_one_line_and_equal_weights(
         assert_loser_begins_anew(machines, run.id, line, winners)
         assert_equal_weights(machines.machines, run.recorded()[0])
         assert_taken_once(machines.machines)
-        for machine in machines.machines:
-            assert_audited(machines, machine, run.id, line, SEQ_LEN)
+        assert_audited(machines, run.id, line, SEQ_LEN)
     assert left_over(tmp_path, []) == []
 
 

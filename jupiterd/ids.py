@@ -3,7 +3,10 @@
 Owns the identifier types and how each is shortened for people. Doesn't know how any is made.
 """
 
+import re
 from typing import NewType
+
+_HEX = re.compile(r"[0-9a-f]{8,}")
 
 NodeId = NewType("NodeId", str)
 """32 hex digits: the first half of the BLAKE3 hash of a node's P-256 public key.
@@ -24,3 +27,8 @@ CycleId = NewType("CycleId", str)
 def short(identifier: str) -> str:
     """Return the first eight digits, as people see them in tables and logs."""
     return identifier[:8]
+
+
+def is_hex(identifier: object) -> bool:
+    """Say whether it may be an id or the beginning of one, and so a folder's name."""
+    return isinstance(identifier, str) and _HEX.fullmatch(identifier) is not None

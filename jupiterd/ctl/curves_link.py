@@ -6,8 +6,8 @@ folder alone, because no path may come from outside.
 
 from pathlib import Path
 
-from jupiterd.errors import ConflictError, UsageError
-from jupiterd.ids import short
+from jupiterd.errors import Bug, ConflictError, UsageError
+from jupiterd.ids import is_hex, short
 from jupiterd.locations import CURVES
 
 
@@ -33,6 +33,8 @@ class CurvesLink:
     def lead_to(self, run: str) -> str:
         """Let it lead to the curves of a run, whose folder is made where it isn't there yet.
 
+        Islands have a folder each in that one: island-1, and so on, of those that train here.
+
         Returns:
             A line for people.
 
@@ -40,6 +42,8 @@ class CurvesLink:
             ConflictError: it leads to another run's already.
             UsageError: it can't be made there.
         """
+        if not is_hex(run):
+            raise Bug(f"the daemon names a run that can't be one: {run!r}")
         target = self._curves / short(run)
         try:
             target.mkdir(mode=0o700, parents=True, exist_ok=True)

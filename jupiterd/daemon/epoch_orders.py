@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass, replace
 
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.gang_places import CPU, device_of, place_of
+from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.phases import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon import late_inputs
+from jupiterd.daemon.curves_folder import NUMBER
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.rendezvous import Rendezvous
@@ -79,12 +81,14 @@ class EpochOrders:
 
     def _of_island(self) -> dict[str, object]:
         """Return what only an island's ranks are told: where their outer steps come from."""
-        if not self.parent:
+        started = self.leading.cycle(self.cycle).training if self.parent else None
+        if started is None:
             return {}
         told = {
             "run": self.parent,
             "round": self._round_of_data,
             "island": self.cycle,
+            NUMBER: number_of(started),
             "kind": self.asked("ways") or "int8",
         }
         return {"island": told}

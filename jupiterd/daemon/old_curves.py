@@ -30,8 +30,8 @@ def _folders(curves: Path) -> list[Path]:
 
 
 def _written_s(folder: Path) -> float:
-    """Return when anything in the folder was written last."""
+    """Return when anything in the folder was written last; an island's lies a folder deeper."""
     try:
-        return max(path.lstat().st_mtime for path in [folder, *folder.iterdir()])
+        return max(path.lstat().st_mtime for path in [folder, *folder.rglob("*")])
     except OSError:  # it has gone meanwhile
         return 0.0

@@ -22,6 +22,7 @@ from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
+from jupiterd.daemon.curves_folder import curves_folder
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.outer_inputs import OuterInputs
@@ -168,7 +169,7 @@ class WorkRunner:
     ) -> AsyncGenerator[Said]:
         params: dict[str, Any] = {**self._own, **order.params}
         if order.epoch:  # no path comes from outside
-            params["log_dir"] = str(self._state_dir.curves / order.cycle)
+            params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
         listener = bind_listener(order.bind_host) if order.bind_host else None
         if listener is not None:
             params["listen_fd"] = listener.fileno()

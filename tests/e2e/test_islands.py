@@ -64,6 +64,7 @@ async def test_islands_of_both_engines_outlive_their_leader_with_equal_weights(
             ended = await follower
             assert ended.returncode == 0, cluster.told(ended.stdout + ended.stderr)
             taken = outer_steps(survivor)
+        assert_curves(tmp_path / "curves")
         assert_whole(taken)
         assert_equal_weights(survivor, leader)
         assert left_over(tmp_path, []) == []
@@ -76,10 +77,16 @@ def train(
         *("train", "start", "--data", str(letters), "--model", "1m", "--seq-len", "64"),
         *("--max-steps", str(STEPS), "--gradient-accumulation-steps", "2"),
         *("--islands", f"torch:{survivor.name} mlx:{leader.name}", "--sync-every", str(EVERY)),
-        *("--wait", "--timeout", "250"),
+        *("--log-dir", str(letters.parent / "curves"), "--wait", "--timeout", "250"),
         daemon=survivor,
         timeout_s=270,
     )
+
+
+def assert_curves(link: Path) -> None:
+    """What people have asked for leads to those of the island on this machine."""
+    assert [path.name for path in link.iterdir()] == ["island-1"]
+    assert (link / "island-1" / "metrics.jsonl").read_text().count("loss") > 0
 
 
 def assert_whole(taken: list[OuterStepTaken]) -> None:

@@ -84,6 +84,12 @@ async def test_a_rank_of_an_island_is_told_of_what_it_is_a_part(tmp_path: Path) 
         meeting, plan = Rendezvous("", 0), TrainPlan.model_construct(steps=100)
         orders = EpochOrders(leading, ISLAND, 1, tiny_shape(), plan, CYCLE)
         told = orders.params(launch, meeting, 0)["island"]
-        assert told == {"run": CYCLE, "round": 1, "island": ISLAND, "kind": "bf16"}
+        assert told == {
+            "run": CYCLE,
+            "round": 1,
+            "island": ISLAND,
+            "number": 1,
+            "kind": "bf16",
+        }
         of_a_run = replace(orders, cycle=CYCLE, parent="")
         assert "island" not in of_a_run.params(launch, meeting, 0)

@@ -204,6 +204,14 @@ def test_the_newest_curves_are_kept_by_when_they_were_last_written(tmp_path: Pat
     assert remove_old(tmp_path / "none", frozenset()) == []
 
 
+def test_curves_of_islands_are_as_new_as_the_last_of_them(tmp_path: Path) -> None:
+    run, other = curve(tmp_path, "run", 90), curve(tmp_path, "other", 50)
+    for number, age_s in ((1, 80), (2, 10)):
+        curve(run, f"island-{number}", age_s)
+    os.utime(run, (1_000_000 - 90,) * 2)
+    assert remove_old(tmp_path, frozenset(), kept=1) == [other.name]
+
+
 def test_a_link_among_the_curves_leads_to_nothing_that_goes(tmp_path: Path) -> None:
     mine = curve(tmp_path / "elsewhere", "mine", 9)
     (tmp_path / "curves").mkdir()

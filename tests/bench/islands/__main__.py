@@ -1,6 +1,7 @@
 """Prints what islands learn, beside training alone and training together, and their goals.
 
-python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--size 1m|3m] [--every N]
+python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed N] [--every N]
+                              [--size 1m|3m] [--seq-len N]
                               [--sync-every N] [--network-rounds N] [--kill-every N]
 
 Losses, sameness and hashes run in this process: they are those of the product's engines and of its
@@ -165,8 +166,9 @@ def main() -> None:
     parser.add_argument("--network-rounds", type=int, default=2, help="beside the first; full: 10")
     parser.add_argument("--kill-every", type=int, default=20, help="the same, for kill; full: 100")
     parser.add_argument("--size", choices=("1m", "3m"), default="3m")
+    parser.add_argument("--seq-len", type=int, default=256)
     chosen = parser.parse_args()
-    shape = shape_of(chosen.size)
+    shape = shape_of(chosen.size).model_copy(update={"seq_len": chosen.seq_len})
     print(machine())
     print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {BATCH} sequences a step")
     if any(chosen.only in name for name in ("network", "kill")):

@@ -98,7 +98,8 @@ there are any.
 Assumed: a *GPU* computes 60 TFLOP/s (4090 class), an *Ultra* 20, a *Max* 10 (Macs), all as reached,
 not as advertised; wires carry 117 MB/s (1 GbE), 1.17 GB/s (10 GbE) and 2.5 GB/s (Thunderbolt) with
 round trips of 1 ms. Whether a model fits a machine's memory isn't asked. Gradients are fp32, as
-gangs send them, differences between islands int8; nothing overlaps with computing.
+gangs send them, differences between islands int8; nothing overlaps with computing:
+islands that train on meanwhile, as they do unless told otherwise, wait less than that.
 
 ## The formula
 

@@ -2,7 +2,7 @@
 
 Owns the arithmetic of gradients summed in a ring, and of weight differences exchanged by islands.
 Pure. Doesn't know who trains, or where figures about wires come from. Nothing is taken to overlap
-with computing: nobody has measured that it does.
+with computing: nobody has measured that it does, and islands that train on meanwhile wait less.
 
     gradients in a ring of N ranks      2(N-1) pieces of P x bytes / N, one after the other
     differences of M islands, in int8   (M-1) x P bytes each way: everybody merges all of them

@@ -13,11 +13,9 @@ params: island {run, island, kind}: the run that it is an island of, its own id,
 
 import math
 import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum, auto
-from pathlib import Path
 
 import numpy as np
 
@@ -25,14 +23,10 @@ from jupiterd.cycle.shares import Shares, shares_by_rate
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.frames import OuterStepArrived, OuterStepWanted, WayWritten
 from jupiterd.ids import short
-from jupiterd.workers.islands.fixed_batch import FixedBatch
-from jupiterd.workers.islands.flat import Vector
-from jupiterd.workers.islands.island import Island, Merged, are_numbers, length
-from jupiterd.workers.islands.outer_step import OuterSettings
-from jupiterd.workers.islands.packing import Packed
+from jupiterd.workers.islands.island import Island, are_numbers
 from jupiterd.workers.islands.round_order import RoundOrder
-from jupiterd.workers.islands.way_file import read_way, write_way
 from jupiterd.workers.link import Task
+from jupiterd.workers.train.island_exchange import IslandExchange
 from jupiterd.workers.train.job import check_batch
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.rank_checkpoints import RankCheckpoints, Tally
@@ -79,8 +73,8 @@ class IslandRounds:
         self._checkpoints = checkpoints
         self._keeper = keeper
         self._report = report
-        self._fixed_batch = FixedBatch(loop.engine, loop.batches.shards.seq_len)
-        self._beside = island.beside
+        seq_len = loop.batches.shards.seq_len
+        self._exchange = IslandExchange(task, loop.engine, island, seq_len)
         self.step = 0
         """Inner steps that the weights contain, of all the run's."""
         self._last: StepDone | None = None
@@ -150,7 +144,7 @@ class IslandRounds:
         orders = self._island.orders
         self.step = step if self._has_part or not orders else orders[0].first_step
         self._checkpoints.tally = Tally(self.step, tokens, self._tokens_of_step)
-        self._fixed_batch.pass_through(self._after, self._island.begun)
+        self._exchange.begin(self._after)
         self._task.send(OuterStepWanted(self._after))
 
     @property
@@ -163,7 +157,7 @@ class IslandRounds:
         """Wait for the next outer step, as long as there is nothing else to do."""
         until_s, is_coming = time.monotonic() + self._patience_s(), False
         while True:
-            self._beside.check()
+            self._exchange.check()
             left_s = math.inf if is_coming else max(0.0, until_s - time.monotonic())
             arrived = self._task.outer_step(self._after, min(SLICE_S, left_s))
             is_late = time.monotonic() >= until_s
@@ -224,7 +218,7 @@ class IslandRounds:
     def _take_outer_step(self) -> None:
         """Take the outer step that has arrived, and go on with what we were at if that is open."""
         arrived = self._arrived()
-        state, digest = self._merging(arrived).result()
+        state, digest = self._exchange.merging(arrived).result()
         order = RoundOrder.of(arrived, str(self._task.params["island"]["island"]))
         was_cut_off = not self._is_done and self._closes_ours(arrived)
         self._is_done |= was_cut_off
@@ -232,7 +226,7 @@ class IslandRounds:
         with self._keeper.jumping(self.step):
             self._island.take(state, order, is_counted=arrived.is_counted, goes_on=goes_on)
         self._report.outer_step(order.number, short(order.step), digest, len(arrived.ways))
-        self._fixed_batch.pass_through(order.step, self._island.begun)
+        self._exchange.begin(order.step)
         self._is_behind |= not (goes_on or self._is_sent)
         if self._is_done and self._has_diverged:
             self._fall_back()
@@ -251,21 +245,6 @@ class IslandRounds:
     def _closes_ours(self, arrived: OuterStepArrived) -> bool:
         current = self._island.current
         return current is not None and arrived.number - arrived.lag >= current.number
-
-    def _merging(self, arrived: OuterStepArrived) -> Future[Merged]:
-        """Return what follows an outer step; it is worked out beside all else."""
-        settings = OuterSettings(arrived.rate, arrived.momentum)
-
-        def merge() -> Merged:
-            state = self._island.merged(self._ways(arrived), arrived.tokens, settings)
-            return state, state.digest()
-
-        return self._beside.result(arrived.step, merge)
-
-    def _ways(self, arrived: OuterStepArrived) -> Iterator[Packed]:
-        """Yield the ways of all, one in memory at a time."""
-        size = self._island.layout.size
-        return (read_way(Path(folder), size) for folder in arrived.ways)
 
     def _train(self) -> None:
         """Take the inner steps that are left of the round, or as many as there is time for."""
@@ -336,7 +315,7 @@ class IslandRounds:
     def _has_merged(self) -> bool:
         """Say whether an outer step has arrived and is worked out."""
         arrived = self._task.outer_step(self._after)
-        return arrived is not None and self._merging(arrived).done()
+        return arrived is not None and self._exchange.merging(arrived).done()
 
     def _step_done(self, done: StepDone) -> None:
         self.step, self._last = done.step, done
@@ -363,22 +342,10 @@ class IslandRounds:
         elapsed_s = self._trained_s * order.steps / done if done else 0.0
         told = WayWritten(f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s)
         if self._has_diverged:
-            self._send_way(told, None)
+            self._exchange.send_nothing(told)
             self._fall_back()
         else:
-            self._beside.begin(lambda: self._pack_and_send(told, base, weights))
-
-    def _pack_and_send(self, told: WayWritten, base: Vector, weights: Vector) -> None:
-        way = base - weights
-        norm = length(way)
-        packed = self._island.packer.packed(way) if math.isfinite(norm) else None
-        self._send_way(replace(told, norm=norm), packed)
-
-    def _send_way(self, told: WayWritten, packed: Packed | None) -> None:
-        if self._engine.rank == 0:
-            logits = self._fixed_batch.logits_at(told.after)
-            write_way(self._task.output_dir / told.path, packed)
-            self._task.send(replace(told, logits=logits))
+            self._exchange.send(told, base, weights)
 
     def _fall_back(self) -> None:
         """Go on from the weights of all, and with moments that are numbers."""

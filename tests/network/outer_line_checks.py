@@ -5,9 +5,8 @@ islands one of them may have cost a round.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import OuterStepTaken
@@ -64,9 +63,9 @@ def assert_nobody_lost_more(
 ) -> int:
     """Ways are missing only of islands that were struck, as many as may be; return how many."""
     lost = [
-        (before.number, islands[CycleId(island)])
-        for before, step in pairwise(line.values())
-        for island in sorted({*before.batches} - {*step.islands})
+        (closed.number, islands[CycleId(island)])
+        for closed, step in _closed_rounds(line)
+        for island in sorted({*closed.batches} - {*step.islands})
     ]
     allowed = [
         (island, each.first, each.last)
@@ -81,6 +80,12 @@ def assert_nobody_lost_more(
         assert cause, f"island {island} lost round {number}; lost: {lost}, strikes: {struck}"
         allowed.remove(cause)
     return len(lost)
+
+
+def _closed_rounds(line: Line) -> Iterator[tuple[OuterStepTaken, OuterStepTaken]]:
+    """Yield each step that orders a round, and the one that merges what was trained in it."""
+    taken = [*line.values()]
+    return zip(taken, taken[taken[0].lag :], strict=False)
 
 
 def assert_audited(machines: Machines, run: str, line: Line, seq_len: int) -> None:

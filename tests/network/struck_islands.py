@@ -101,6 +101,8 @@ async def run_struck_islands(
 
     expected: bits per byte of the model in the end; None: train without strikes before, to know
     """
+    sync = chance.choice(("blocking", "overlapped"))
+    print(f"{islands}, {sync}", flush=True)
     rounds = ROUNDS_AT_LEAST + ROUNDS_PER_STRIKE * len(blows)
     letters = write_letters(folder)
     async with machines_on(MACHINES, folder) as machines:
@@ -109,8 +111,8 @@ async def run_struck_islands(
         prepared = machines.ctl(*command)
         assert prepared.returncode == 0, prepared.stderr
         if expected is None:
-            expected = await StruckIslands(machines, islands, rounds).undisturbed()
-        run = StruckIslands(machines, islands, rounds)
+            expected = await StruckIslands(machines, islands, rounds, sync).undisturbed()
+        run = StruckIslands(machines, islands, rounds, sync)
         await run.struck(blows, chance)
         await run.assert_ends_like(expected)
         assert orphans(machines, folder) == []
@@ -128,8 +130,9 @@ def dealt_with_moments(
 class StruckIslands(AskedRun):
     """One training run by islands."""
 
-    def __init__(self, machines: Machines, islands: str, rounds: int) -> None:
+    def __init__(self, machines: Machines, islands: str, rounds: int, sync: str) -> None:
         super().__init__(machines)
+        self._sync = sync
         self._islands = islands
         self._rounds = rounds
         self._struck: list[Struck] = []
@@ -176,7 +179,7 @@ class StruckIslands(AskedRun):
             *("--data", "letters", "--model", "1m", "--seq-len", SEQ_LEN, "--seed", SEED),
             *("--batch-size", BATCH, "--gradient-accumulation-steps", 1),
             *("--max-steps", self._rounds * EVERY, "--sync-every", EVERY),
-            *("--islands", self._islands),
+            *("--islands", self._islands, "--sync", self._sync),
         )
 
     async def _strike(self, blow: Blow, moment: Moment, chance: random.Random) -> str:

@@ -5,7 +5,8 @@ Owns when it does, and what the leader records. Doesn't know gangs, or how a see
 
     the others went on without it,       from the newest checkpoint in reach of an island whose
     or outer steps can't be had          outer steps count. Where no island has one yet: from its
-                                         own one before, and from the first weights at last
+                                         own one before, and from the first weights at last, until
+                                         another one has saved something
     its way was left out once            not at all: its ranks take the weights of all with the
                                          next outer step, and forget moments that are no numbers
     left out twice running               as above: with sound weights it went astray again, so
@@ -68,6 +69,8 @@ class BeginningAnew:
                 return True
         if found or isinstance(error, IslandLeftOutError):
             return False  # whoever has one may come back, and there will be newer ones
+        if not start and (self._state.last_checkpoint(ROUND) or self._others_go_on()):
+            return False  # from what it has saved since, which may be set aside; or they save first
         if not start:
             raise IslandLostError(f"this island can't begin anew: {error.message}") from error
         await set_aside(self._leading, self._island, start, error.message)
@@ -81,11 +84,16 @@ class BeginningAnew:
     def _line(self) -> Steps:
         return self._leading.cycle(self._run).outer_line(self._round)
 
+    def _others_go_on(self) -> bool:
+        return any(not state.finished for state in self._others())
+
+    def _others(self) -> list[CycleState]:
+        islands = islands_of(self._leading.journal.state.cycles, self._run)
+        return [state for state, started in islands if started.cycle != self._island]
+
     def _seeds(self) -> list[CheckpointCommitted]:
         """Return what there is to begin with, tried or not; nothing that turned out damaged."""
-        islands = islands_of(self._leading.journal.state.cycles, self._run)
-        others = [state for state, started in islands if started.cycle != self._island]
-        found = seeds(self._line, others)
+        found = seeds(self._line, self._others())
         return [seed for seed in found if seed.artifact not in self._leading.damaged]
 
     async def _record(self, seed: CheckpointCommitted, error: JupiterError) -> None:

@@ -23,7 +23,7 @@ class Struck:
 
     islands: frozenset[int]
     first: int
-    """The last outer step that was taken before it."""
+    """The outer step that ordered the oldest round that was open."""
     last: int
     """The one by which all trained again."""
     rounds: int = 1

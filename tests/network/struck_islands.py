@@ -72,6 +72,9 @@ SLOW = "20mbit"
 ROUNDS_AFTER = 2
 """The round that was struck may have been as good as over; the one after it wasn't."""
 
+OPEN_ROUNDS = {"blocking": 1, "overlapped": 2}
+"""What a struck island may lose: the round it trains, and one whose way is on its way."""
+
 ROUNDS_LOST_APART = 2
 """The one that an island was in, and one before it knows that its own outer steps don't count."""
 
@@ -196,8 +199,10 @@ class StruckIslands(AskedRun):
         assert await all_gone(hit.ends, GONE_S), await self._failure(f"{hit}: it goes on alone")
         after = await self._until(_all_train, WHOLE_S, f"{hit}: all islands train again")
         first, last = before["outer_steps"], after["outer_steps"]
-        rounds = ROUNDS_LOST_APART if blow in CUTS else 1
-        self._struck.append(Struck(self._islands_of(hit, before), first, last, rounds))
+        open_rounds = OPEN_ROUNDS[self._sync]
+        rounds = max(open_rounds, ROUNDS_LOST_APART if blow in CUTS else 1)
+        oldest = first - open_rounds + 1
+        self._struck.append(Struck(self._islands_of(hit, before), oldest, last, rounds))
         reached = f"outer step {first} -> {last}"
         return f"{hit} {moment}: {reached}, on {on_s:.1f} s, all {time.monotonic() - at_s:.1f} s"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CheckpointCommitted, TrainingStarted
+from jupiterd.cluster.facts import CheckpointCommitted, CycleFailed, TrainingStarted
 from jupiterd.cluster.island_seeds import BY_NO_GANG
 from jupiterd.cycle.outer_orders import QUARANTINED
 from jupiterd.cycle.work import WorkResult
@@ -132,8 +132,21 @@ async def test_where_no_other_has_saved_anything_it_goes_back_to_the_first_weigh
     for before, after in ((newer, (older.artifact, 40)), (older, ("", 0))):
         assert await two(leading).begin(before.artifact, WITHOUT)
         assert start(leading) == after
+    assert not await two(leading).begin("", WITHOUT), "the other one will save something"
+    await leading.record(CycleFailed(ONE, "work-failed", "its GPU is gone", ""))
     with pytest.raises(IslandLostError, match="went on without this one"):
         await two(leading).begin("", WITHOUT)
+
+
+async def test_what_it_has_saved_since_the_first_weights_is_tried_before_it_is_lost(
+    leading: Leading,
+) -> None:
+    own = saved(TWO, 40)
+    await leading.record(own, CycleFailed(ONE, "work-failed", "its GPU is gone", ""))
+    assert not await two(leading).begin("", WITHOUT), "its epoch has begun with the first weights"
+    assert start(leading) == (own.artifact, 40)
+    assert await two(leading).begin(own.artifact, WITHOUT)
+    assert start(leading) == ("", 0)
 
 
 async def test_a_gang_ends_once_its_way_was_left_out_twice_running(leading: Leading) -> None:

@@ -41,7 +41,7 @@ EVERY = 20
 """Inner steps of a round."""
 
 ROUNDS_AT_LEAST = 4
-ROUNDS_PER_STRIKE = 12
+ROUNDS_PER_STRIKE = 10
 """So many that the training is still running at the last strike."""
 
 SEQ_LEN = 64

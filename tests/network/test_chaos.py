@@ -9,7 +9,7 @@ from tests.network.blows import Blow
 from tests.network.struck_islands import LEARNED_BPB, MIXED, Moment, run_struck_islands
 from tests.network.struck_run import run_struck
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(400)
 
 STRIKES = 4
 AT_ONCE = (Blow.KILL_WORKER, Blow.FREEZE_WORKER, Blow.KILL_FOLLOWER, Blow.CUT_POWER)

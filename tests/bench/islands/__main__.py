@@ -4,9 +4,9 @@ python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed
                               [--size 1m|3m] [--seq-len N]
                               [--sync-every N] [--network-rounds N] [--kill-every N]
 
-Losses, sameness and hashes run in this process: they are those of the product's engines and of its
-outer loop, on one thread. `network` and `kill` run real daemons on machines of their own, whose
-links carry 1 Gbit/s, as root on Linux.
+Losses, unequal, sameness and hashes run in this process: they are those of the product's engines
+and of its outer loop, on one thread. `network` and `kill` run real daemons on machines of their
+own, whose links carry 1 Gbit/s, as root on Linux.
 """
 
 import argparse
@@ -37,6 +37,8 @@ BATCH = 4
 MIXED: list[EngineName] = ["mlx", "torch", "torch", "torch"]
 LATE = 10
 """The part of a round that an exchange takes, of islands that overlap: twice what is planned."""
+
+SLOWER = 4
 
 SAME_STEPS = 50
 ROUNDS = 1000
@@ -113,6 +115,26 @@ def print_losses(text: Text, shape: ModelShape, steps: int, seeds: range, every:
         print(f"losses: {name} end {over:+.2f} % from together {_verdict(over <= 1)} (goal 1)")
 
 
+def print_unequal(text: Text, shape: ModelShape, steps: int, seeds: range, every: int) -> None:
+    """Let two slow islands train with two fast ones, and compare with the fast ones alone."""
+    fast = Outer(every, nesterov_of(2, every), shares=(BATCH, BATCH))
+    slow = (BATCH // SLOWER,) * 2
+    every_one = Outer(every, nesterov_of(ISLANDS, every), shares=(BATCH, BATCH, *slow))
+    alone: list[float] = []
+    together: list[float] = []
+    for seed in seeds:
+        race = Race(shape, text, steps, BATCH, seed)
+        alone.append(apart(race, MIXED[:2], fast).bits_per_byte)
+        together.append(apart(race, MIXED, every_one).bits_per_byte)
+        print(f"  seed {seed}: two fast {alone[-1]:.4f}, all {together[-1]:.4f}", flush=True)
+    gain = mean(alone) - mean(together)
+    print(
+        f"unequal: two fast islands {mean(alone):.4f}, with two of a {SLOWER}th of their speed "
+        f"{mean(together):.4f} bits per byte in as many steps: {gain:+.4f} gained "
+        f"{_verdict(gain >= 0)} (goal 0), mean of {len(seeds)} seeds"
+    )
+
+
 def print_sameness(text: Text, shape: ModelShape) -> None:
     """Feed an MLX and a torch island the same batches, and compare with one torch process."""
     race = Race(shape, text, SAME_STEPS, BATCH, 1, CALM_RATE)
@@ -174,7 +196,7 @@ def main() -> None:
     if any(chosen.only in name for name in ("network", "kill")):
         rounds, kill_every = chosen.network_rounds, chosen.kill_every
         print_wired(shape, chosen.only, chosen.sync_every, rounds, kill_every)
-    if not any(chosen.only in name for name in ("sameness", "hashes", "losses")):
+    if not any(chosen.only in name for name in ("sameness", "hashes", "losses", "unequal")):
         return
     with tempfile.TemporaryDirectory() as folder:
         text = packed(Path(folder) / "shards", shape)
@@ -183,8 +205,10 @@ def main() -> None:
             print_sameness(text, shape)
         if chosen.only in "hashes":
             print_hashes(text, shape, chosen.rounds)
+        seeds = range(chosen.from_seed, chosen.from_seed + chosen.seeds)
+        if chosen.only in "unequal":
+            print_unequal(text, shape, chosen.steps, seeds, chosen.every)
         if chosen.only in "losses":
-            seeds = range(chosen.from_seed, chosen.from_seed + chosen.seeds)
             print_losses(text, shape, chosen.steps, seeds, chosen.every)
 
 

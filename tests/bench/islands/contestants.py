@@ -6,7 +6,7 @@ sequences, and each island as many tokens as the one that trains alone.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -62,11 +62,10 @@ class Race:
         engine.begin(has_same_weights=True)
         return engine
 
-    def batches(self, island: int = 0, islands: int = 1, batches: int = 1) -> Batches:
-        """Return what one of so many islands is given."""
-        micro = self.plan(batches).micro_batch_sequences
-        whole = self.batch_sequences * batches * islands
-        return Batches(self.text.shards, f"{self.seed}", whole, micro, island, islands)
+    def given(self, shares: Sequence[int], island: int = 0) -> Batches:
+        """Return what one of some islands is given, which share each step so."""
+        micro = self.plan(1).micro_batch_sequences
+        return Batches(self.text.shards, f"{self.seed}", sum(shares), micro, island, len(shares))
 
 
 Told = Callable[[int, float], None]
@@ -78,7 +77,8 @@ def synchronous(race: Race, islands: int, told: Told = lambda _, __: None) -> fl
 
     One island is that which trains alone. What a gang of ranks computes is the same to rounding.
     """
-    engine, batches = race.engine("torch", islands), race.batches(batches=islands)
+    engine = race.engine("torch", islands)
+    batches = race.given([race.batch_sequences * islands])
     schedule = race.plan(islands).schedule()
     for step in range(race.steps):
         cursor = step * race.batch_sequences * islands
@@ -96,6 +96,8 @@ class Outer:
     kind: Kind = "int8"
     same_batches: bool = False
     """Each is given the batches of the first."""
+    shares: Sequence[int] = ()
+    """Sequences of each in a step, in proportion to its speed; none: the race's batch for all."""
     late_steps: int = 0
     """So many steps after a round's end its outer step is taken; they train on meanwhile."""
 
@@ -119,16 +121,16 @@ def apart(
     count = len(engines)
     running = [race.engine(name) for name in engines]
     islands = [Island(engine, outer.kind) for engine in running]
-    given = [
-        race.batches(0 if outer.same_batches else number, 1 if outer.same_batches else count)
-        for number in range(count)
-    ]
+    shares = tuple(outer.shares or [race.batch_sequences] * count)
+    for engine, share in zip(running, shares, strict=True):
+        engine.batch_sequences = share
+    given = [race.given(shares, 0 if outer.same_batches else number) for number in range(count)]
     schedule = race.plan(1).schedule()
-    exchanges = Exchanges(islands, outer)
+    exchanges = Exchanges(islands, replace(outer, shares=shares))
     for step in range(race.steps):
-        cursor = step * race.batch_sequences * (1 if outer.same_batches else count)
+        cursor = step * sum(shares[: 1 if outer.same_batches else count])
         losses = [
-            engine.step(list(batches.at(cursor)), schedule.learning_rate(step))[0]
+            engine.step(list(batches.at(cursor, shares)), schedule.learning_rate(step))[0]
             for engine, batches in zip(running, given, strict=True)
         ]
         told(step, float(np.mean(losses)))
@@ -138,7 +140,7 @@ def apart(
 
 
 class Exchanges:
-    """Those of islands of equal weight."""
+    """Those of islands, each as weighty as it has trained."""
 
     def __init__(self, islands: Sequence[Island], outer: Outer) -> None:
         self._islands, self._outer = islands, outer
@@ -166,9 +168,8 @@ class Exchanges:
         self.sent_bytes += self._ways[0].size_bytes * (len(self._islands) - 1)
 
     def _take_outer_step(self) -> None:
-        alike = [1] * len(self._islands)
         for island in self._islands:
-            state = island.merged(self._ways, alike, self._outer.settings)
+            state = island.merged(self._ways, self._outer.shares, self._outer.settings)
             island.take(state, goes_on=True)
         self._ways = ()
         self.equal += len({island.state.digest() for island in self._islands}) == 1

@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import mean
 
 from jupiterd.cycle.architectures import parameter_count
-from jupiterd.cycle.outer_orders import rate_and_momentum
+from jupiterd.cycle.outer_orders import LAGS, rate_and_momentum
 from jupiterd.cycle.plan import ModelShape
 from jupiterd.gang.environment import worker_environment
 from jupiterd.workers.islands.outer_step import OuterSettings
@@ -168,7 +168,8 @@ def print_wired(shape: ModelShape, only: str, every: int, rounds: int, kill_ever
     if only in "network":
         asyncio.run(print_network(shape, every, rounds))
     if only in "kill":
-        asyncio.run(print_killed(preset("1m"), kill_every))
+        for sync in LAGS:
+            asyncio.run(print_killed(preset("1m"), kill_every, sync))
 
 
 def _verdict(is_reached: bool) -> str:

@@ -8,11 +8,11 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cycle.outer_orders import BLOCKING
 from jupiterd.cycle.outer_round import GRACE, LEAST_GRACE_S
 from jupiterd.cycle.plan import ModelShape
 from tests.bench.artifacts.stations import GBIT
@@ -28,12 +28,15 @@ LOOK_S = 0.05
 LONGEST_S = 600.0
 
 
-async def print_killed(shape: ModelShape, every: int) -> None:
-    """Kill one of three in mid-round, and print what came of it."""
+async def print_killed(shape: ModelShape, every: int, sync: str) -> None:
+    """Kill one of three in mid-round, and print what came of it.
+
+    sync: `blocking` or `overlapped`
+    """
     async with wired(3, GBIT, shape) as on:
         who = "mlx:m1 torch:m2 torch:m3"
         steps = every * (BEFORE + 1 + AFTER)
-        await on.start(steps, "--islands", who, "--sync-every", str(every))
+        await on.start(steps, "--islands", who, "--sync-every", str(every), "--sync", sync)
         struck = await _struck(on)
         await _until(on, struck, BEFORE * every + every // 2)
         asked = next(n for n, each in enumerate(on.machines.machines) if each is not struck)
@@ -47,8 +50,10 @@ async def print_killed(shape: ModelShape, every: int) -> None:
         islands = on.islands(asked)
         dead = islands.pop(struck.name)
         is_kept = [*line][: len(before)] == before
-        _print_kept(is_kept, said, line.values(), islands, dead, done)
-        _print_wait([*line.values()], said, at_s)
+        print(f"kill one of three, {sync}:")
+        _print_kept(is_kept, said, [*line.values()], islands, dead, done)
+        if sync == BLOCKING:
+            _print_wait([*line.values()], said, at_s)
 
 
 async def _struck(on: Wired) -> Machine:
@@ -76,7 +81,7 @@ def _kill(struck: Machine) -> None:
 def _print_kept(
     is_kept: bool,
     said: Mapping[str, Heard],
-    line: Collection[OuterStepTaken],
+    line: Sequence[OuterStepTaken],
     islands: Mapping[str, str],
     dead: str,
     of_dead: Heard,
@@ -84,14 +89,15 @@ def _print_kept(
     """Print what is left of what was trained before the kill, and what follows."""
     lost = sum(_repeated(each) for each in said.values())
     lost += sum(_left_out(each, line) for each in islands.values())
-    with_it = [taken.number for taken in line if dead in taken.islands]
-    last = list(line)[-1]
+    rounds = _rounds(line)
+    with_it = [closed for closed, ended in rounds if dead in ended.islands]
+    last = line[-1]
     equal, of = equal_digests([*said.values()])
-    began = next(taken.first_step for taken in line if taken.number == with_it[-1])
+    kept = with_it[-1].first_step + with_it[-1].steps
     print(
-        f"kill one of three: {len(with_it)} rounds with it, {last.number - len(with_it)} without; "
+        f"  {len(with_it)} rounds with it, {len(rounds) - len(with_it)} without; "
         f"the others lose {lost} steps {verdict(is_kept and not lost)} (goal 0), it loses "
-        f"{of_dead.steps[-1][0] - began} of its round; {last.first_step} steps, "
+        f"{of_dead.steps[-1][0] - kept} since its last whole round; {last.first_step} steps, "
         f"{last.total_tokens:,} tokens in the end; weights equal after {equal} of {of} outer steps "
         f"{verdict(equal == of > 0)}"
     )
@@ -103,10 +109,14 @@ def _repeated(island: Heard) -> int:
     return len(steps) - len({*steps})
 
 
-def _left_out(island: str, line: Collection[OuterStepTaken]) -> int:
+def _left_out(island: str, line: Sequence[OuterStepTaken]) -> int:
     """Return how many steps were for nothing: the round was closed before they were done."""
-    rounds = pairwise(line)
-    return sum(taken.steps for taken, ended in rounds if island not in ended.islands)
+    return sum(closed.steps for closed, ended in _rounds(line) if island not in ended.islands)
+
+
+def _rounds(line: Sequence[OuterStepTaken]) -> list[tuple[OuterStepTaken, OuterStepTaken]]:
+    """Return the outer steps that ordered a round, each with the one that merged its ways."""
+    return [(line[n - ended.lag], ended) for n, ended in enumerate(line) if ended.islands]
 
 
 def _print_wait(line: Sequence[OuterStepTaken], said: Mapping[str, Heard], at_s: float) -> None:
@@ -121,7 +131,7 @@ def _print_wait(line: Sequence[OuterStepTaken], said: Mapping[str, Heard], at_s:
     grace_s = max(LEAST_GRACE_S, GRACE * rounds_s[struck])
     extra_s = waits[struck] - usual_s
     print(
-        f"kill one of three: the others waited {waits[struck]:.2f} s at the round's end, otherwise "
+        f"  the others waited {waits[struck]:.2f} s at the round's end, otherwise "
         f"{usual_s:.2f} s (median): {extra_s:+.2f} s "
         f"{verdict(extra_s <= grace_s)} (goal: the grace, {grace_s:.2f} s)"
     )

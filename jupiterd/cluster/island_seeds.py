@@ -9,7 +9,7 @@ both have had such a round; what is taken wrongly then can't catch up, and the n
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken
@@ -81,15 +81,20 @@ def begun_anew(
 
 
 def left_out_again(line: Steps, island: CycleId, reason: str) -> str:
-    """Return the last outer step's name where it and the one before left an island out for that.
+    """Return the last outer step's name where it left out again an island's way for that reason.
 
-    Only rounds that it had a part in are looked at. Empty: it isn't so.
+    Only rounds that it had a part in are looked at, and the first one that it began after the step
+    that left it out: where rounds overlap, one was open then, which it began with the same weights.
+    Empty: it isn't so.
     """
+    steps = [*line.items()]
     had_part = [
-        (name, taken.left_out.get(island))
-        for (_, before), (name, taken) in pairwise(line.items())
-        if island in before.batches
+        (name, taken.left_out.get(island), taken.lag)
+        for number, (name, taken) in enumerate(steps)
+        if number >= taken.lag and island in steps[number - taken.lag][1].batches
     ]
-    last = had_part[-2:]
-    is_so = len(last) > 1 and all(why == reason for _, why in last)
-    return last[-1][0] if is_so else ""
+    if not had_part:
+        return ""
+    name, _, lag = had_part[-1]
+    last = [why for _, why, _ in had_part[-1 - lag :]]
+    return name if len(last) > lag and all(why == reason for why in last) else ""

@@ -32,7 +32,7 @@ class Ways:
     def tell(self, island: CycleId, told: ToldWay) -> None:
         """Take in that an island's way lies in the store of a node."""
         known = self._told.get(island)
-        if known is None or known.way != told.way:  # told twice, it is no later
+        if known is None or _of(known) != _of(told):  # told twice, it is no later
             self._told[island] = told
         self._news.set()
 
@@ -61,3 +61,8 @@ class Ways:
                 await self._news.wait()
         except TimeoutError:
             return
+
+
+def _of(told: ToldWay) -> tuple[str, str, NodeId]:
+    """Return which way it is, and where; told once more, nobody knows how long it took."""
+    return told.way.after, told.way.artifact, told.node

@@ -5,7 +5,7 @@ let other threads run meanwhile.
 """
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 Result = TypeVar("Result")
@@ -22,10 +22,6 @@ class Beside(Generic[Result]):
     def begin(self, work: Callable[[], None]) -> None:
         """Have something done; what goes wrong is raised by `check`."""
         self._begun.append(self._thread.submit(work))
-
-    def settle(self) -> None:
-        """Wait until all that was begun is done; any thread may call it."""
-        wait([*self._begun])
 
     def check(self) -> None:
         """Raise what went wrong in anything that is done, if anything did."""

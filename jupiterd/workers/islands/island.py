@@ -38,7 +38,6 @@ class Island:
         kind: Kind = "int8",
         begun: OuterState | None = None,
         residual: Vector | None = None,
-        left: Vector | None = None,
     ) -> None:
         weights = engine.exact_weights()
         self._engine = engine
@@ -48,7 +47,7 @@ class Island:
         self.orders: Sequence[RoundOrder] = ()
         self.current: RoundOrder | None = None
         self.beside = Beside[Merged]()
-        self.packer = Packer(self.layout.size, kind, residual, left)
+        self.packer = Packer(self.layout.size, kind, residual)
         self._ended: Vector | None = None
 
     @property
@@ -66,6 +65,17 @@ class Island:
         """Return the next round that it has a part in; None where none was ordered yet."""
         after = -1 if self.current is None else self.current.number
         return next((each for each in self.orders if each.number > after and each.has_part), None)
+
+    @property
+    def sent(self) -> RoundOrder | None:
+        """Return the round before the current one, where no outer step has merged its way yet.
+
+        That way led from the state's weights to the base.
+        """
+        oldest, current = next(iter(self.orders), None), self.current
+        if oldest is None or current is None or not oldest.has_part:
+            return None
+        return oldest if oldest.number < current.number else None
 
     def end(self) -> Vector:
         """Return the weights that the round ends with, a copy."""

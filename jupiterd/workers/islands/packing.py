@@ -94,7 +94,6 @@ class Packer:
     """Packs vector after vector of one length; what those that count have lost goes with the next.
 
     residual: what hasn't been sent yet, of what was packed elsewhere
-    left: the same, if what was packed last counts, which isn't known yet
     """
 
     def __init__(
@@ -102,13 +101,12 @@ class Packer:
         size: int,
         kind: Kind = "int8",
         residual: Vector | None = None,
-        left: Vector | None = None,
     ) -> None:
         self._pack = PACKERS[kind]
         self._nothing = np.zeros(size, np.float32)
         self.residual: Vector = self._nothing if residual is None else residual
         """What hasn't been sent yet; part of what a checkpoint needs."""
-        self.left = left
+        self.left: Vector | None = None
         """The same, if what was packed last counts; None where all is known."""
 
     def packed(self, numbers: Vector) -> Packed:

@@ -35,14 +35,16 @@ class SavedIsland:
         return {"orders": [each.to_plain() for each in island.orders], "current": current}
 
     def tensors(self) -> Tensors:
-        """Return the outer state and what is the island's own, as KIND.NAME."""
-        island, packer = self._island, self._island.packer
-        island.beside.settle()  # a way that is being packed
+        """Return the outer state and what is the island's own, as KIND.NAME.
+
+        A way that is being packed, or was sent and isn't merged, needn't be waited for: whoever
+        goes on from this packs it once more.
+        """
+        island = self._island
         vectors: dict[str, Vector | None] = {
             "weights": island.state.weights,
             "momentum": island.state.momentum,
-            "residual": packer.residual,
-            "left": packer.left,
+            "residual": island.packer.residual,
             "base": None if island.base is island.state.weights else island.base,
         }
         return {
@@ -72,8 +74,7 @@ def load_island(
         island.fall_back()
         island.orders = [replace(e, island=name, batch_sequences=0, positions="") for e in orders]
         return island
-    residual, left = _vector(found, "residual", layout), _some_vector(found, "left", layout)
-    island = Island(engine, kind, begun, residual, left)
+    island = Island(engine, kind, begun, _vector(found, "residual", layout))
     base = _some_vector(found, "base", layout)
     island.base = begun.weights if base is None else base
     island.orders, island.current = orders, current

@@ -138,14 +138,35 @@ class IslandRounds:
 
     @property
     def _has_part(self) -> bool:
-        return self._island.current is not None and self._island.current.has_part
+        """Say whether there is something to do in the round that we are in: nothing closed it."""
+        current = self._island.current
+        return current is not None and current.has_part and current in self._island.orders
 
     def _go_on_at(self, step: int, tokens: int) -> None:
         orders = self._island.orders
         self.step = step if self._has_part or not orders else orders[0].first_step
         self._checkpoints.tally = Tally(self.step, tokens, self._tokens_of_step)
         self._exchange.begin(self._after)
+        if (order := self._island.sent) is not None:
+            self._send_again(order)
         self._task.send(OuterStepWanted(self._after))
+
+    def _send_again(self, order: RoundOrder) -> None:
+        """Send the way of the round before ours once more: whoever knew of it may be gone.
+
+        Packing it gives the same again, and what is left of it.
+        """
+        told = self._told_of(order, order.steps)
+        base, weights = self._island.state.weights, self._island.base
+        if weights is base:  # it was no number
+            self._exchange.send_nothing(told)
+        else:
+            self._exchange.send(told, base, weights)
+
+    def _told_of(self, order: RoundOrder, steps: int, elapsed_s: float = 0.0) -> WayWritten:
+        """Return what is told of our way in a round, but for what packing it shows."""
+        tokens = steps * order.batch_sequences * self._loop.batches.shards.seq_len
+        return WayWritten(f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s)
 
     @property
     def _tokens_of_step(self) -> int:
@@ -261,10 +282,11 @@ class IslandRounds:
         if order is None:
             raise Bug("an island was to begin a round that nobody has ordered")
         check_batch(order.batch_sequences, self._engine.world_size)
-        self._island.begin(order)
+        with self._keeper.jumping(order.first_step):
+            self._island.begin(order)
+            self._count_from(order)
         self._is_done = self._is_sent = False
         self._trained_s, self._trained_steps = 0.0, 0
-        self._jump(order)
         is_due = self._is_save_due or self._number - self._saved_number >= CHECKPOINT_EVERY_ROUNDS
         self._is_save_due = False
         if is_due and self._engine.rank == 0 and self._last is not None:
@@ -273,11 +295,12 @@ class IslandRounds:
     def _jump(self, order: RoundOrder) -> None:
         """Count on from the beginning of a round, wherever we are."""
         with self._keeper.jumping(order.first_step):
-            tally = self._checkpoints.tally
-            self._checkpoints.tally = tally.jumped(
-                self.step, order.first_step, self._tokens_of_step
-            )
-            self.step = order.first_step
+            self._count_from(order)
+
+    def _count_from(self, order: RoundOrder) -> None:
+        tally = self._checkpoints.tally
+        self._checkpoints.tally = tally.jumped(self.step, order.first_step, self._tokens_of_step)
+        self.step = order.first_step
 
     def _take_steps(self) -> None:
         began_s, first_step = time.monotonic(), self.step
@@ -337,10 +360,9 @@ class IslandRounds:
         order, base, weights = self._order, self._island.base, self._island.end()
         self._has_diverged |= not are_numbers(weights)  # the last step may have, unnoticed
         self._is_done = self._is_sent = True
-        tokens = (self.step - order.first_step) * self._tokens_of_step
         done = self._trained_steps
         elapsed_s = self._trained_s * order.steps / done if done else 0.0
-        told = WayWritten(f"way-{order.number:06}", order.step, tokens, math.inf, elapsed_s)
+        told = self._told_of(order, self.step - order.first_step, elapsed_s)
         if self._has_diverged:
             self._exchange.send_nothing(told)
             self._fall_back()
@@ -357,7 +379,7 @@ class IslandRounds:
         with self._keeper.jumping(self.step):
             self._island.fall_back()
             self._engine.load_moments(sound, self.step)
-        self._checkpoints.ramp.forget()
+            self._checkpoints.ramp.forget()
         self._has_diverged = False
 
     def _stop(self) -> None:

@@ -110,6 +110,14 @@ def test_an_island_that_is_left_out_twice_running_is_told_by_the_second_step() -
     assert left_out_again(line(FIRST, second, third), TWO, "it didn't come in time") == ""
 
 
+def test_where_rounds_overlap_the_one_that_was_open_meanwhile_does_not_count() -> None:
+    steps = [replace(FIRST, lag=2)]
+    for bad in (False, True, True, True):
+        steps.append(replace(taken(steps[-1], ONE, TWO, left_out=[TWO] if bad else []), lag=2))
+    assert left_out_again(line(*steps[:-1]), TWO, BAD) == "", "it began both with the same weights"
+    assert left_out_again(line(*steps), TWO, BAD) == fact_hash(steps[-1])
+
+
 def test_rounds_without_a_part_in_them_say_nothing_of_an_island() -> None:
     second = taken(FIRST, ONE, left_out=[TWO])
     third = taken(second, ONE, TWO)

@@ -189,6 +189,10 @@ class OuterLeader:
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.line) >= steps, WAIT_S)
 
+    def forget_ways(self) -> None:
+        """Know of no way that was sent, as another leader doesn't."""
+        self._ways = {}
+
     def stop(self, rank: Rank) -> None:
         rank.tell(StopTask("enough"))
 

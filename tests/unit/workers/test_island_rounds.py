@@ -7,6 +7,7 @@ import math
 import shutil
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,13 @@ from jupiterd.frames import (
     WayWritten,
 )
 from jupiterd.workers import link
+from jupiterd.workers.islands.island import Island as OuterIsland
+from jupiterd.workers.islands.round_order import RoundOrder
+from jupiterd.workers.islands.saved_island import SavedIsland
 from jupiterd.workers.islands.way_file import WAY_FILE
 from jupiterd.workers.train import island_rounds, torch_rank
 from jupiterd.workers.train.checkpoint import load_state
+from jupiterd.workers.train.engine import Tensors
 from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.outer_leader import WAIT_S, OuterLeader, digests
 from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
@@ -181,12 +186,13 @@ def test_islands_whose_rounds_overlap_train_on_while_the_ways_are_on_their_way(
     assert all(np.array_equal(a[name], b[name]) for name in shared)
 
 
-def test_an_island_that_begins_again_has_what_it_trained_since_its_way_was_sent(
+def test_an_island_that_begins_again_sends_its_way_again_and_has_what_it_trained_since(
     inputs: dict[str, str], tmp_path: Path
 ):
     leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY, lag=2)
     island = Island(leader, "b", inputs)
     leader.wait_for_step(island.rank, 6)
+    leader.wait_for(island.rank, WayWritten)
     leader.stop(island.rank)
     finished = island.ended().finished
     assert finished is not None
@@ -196,13 +202,75 @@ def test_an_island_that_begins_again_has_what_it_trained_since_its_way_was_sent(
     assert state["current"]["number"] == 1
     name = "model.norm.weight"
     assert not np.array_equal(kept[f"outer base.{name}"], kept[f"outer weights.{name}"])
+    leader.forget_ways()
     again = Island(leader, "b", inputs | {"checkpoint": str(folder)})
     leader.wait_for_step(again.rank, 2 * EVERY)
+    leader.wait_for(again.rank, WayWritten)
+    sent = [replace(way, elapsed_s=0.0, logits=b"") for way in (*island.ways, *again.ways)]
+    assert (sent[0], again.way(0)) == (sent[1], island.way(0))
     other = Island(leader, "a", inputs)
     leader.wait_for_line(3)
     assert again.ended().error is None
     assert other.ended().error is None
-    assert [way.after for way in again.ways] == [f"step {n}" for n in range(1, ROUNDS)]
+    assert [way.after for way in again.ways] == [f"step {n}" for n in range(ROUNDS)]
+
+
+def test_what_is_kept_while_a_round_begins_is_of_that_round_or_of_the_one_before(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 3}, EVERY, lag=2)
+    has_begun, is_asked, is_kept = threading.Event(), threading.Event(), threading.Event()
+    begin, read = OuterIsland.begin, SavedIsland.tensors
+
+    def begin_and_be_asked(island: OuterIsland, order: RoundOrder) -> None:
+        if order.number == 1 and not is_asked.is_set():
+            is_asked.set()
+            leader.ranks[0].tell(KeepState(0))
+            is_kept.wait(0.5)
+        begin(island, order)
+        if order.number == 1:
+            has_begun.set()
+
+    def read_at_that_moment(saved: SavedIsland) -> Tensors:
+        found = read(saved)
+        if threading.current_thread().name == "link":
+            is_kept.set()
+            has_begun.wait(WAIT_S)
+        return found
+
+    monkeypatch.setattr(OuterIsland, "begin", begin_and_be_asked)
+    monkeypatch.setattr(SavedIsland, "tensors", read_at_that_moment)
+    island = Island(leader, "b", inputs)
+    leader.wait_for(island.rank, StateKept)
+    (kept,) = island.rank.said(StateKept)
+    folder = island.rank.folder / kept.path
+    current = (load_state(folder).outer or {})["current"]["number"]
+    has_base = "outer base.model.norm.weight" in tensors(folder)
+    assert (current, has_base) in {(0, False), (1, True)}
+    leader.stop(island.rank)
+    island.ended()
+
+
+def test_a_round_that_others_have_ended_is_not_gone_on_with_by_whoever_begins_again(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    long = plan(steps=4000, checkpoint_every_steps=4000)
+    leader = OuterLeader(tmp_path, long, {"b": 2}, 2000)
+    island = Island(leader, "b", inputs)
+    leader.wait_for(island.rank, Progressed, 3)
+    monkeypatch.setattr(island_rounds, "MOMENT_S", WAIT_S)
+    leader.close_round()
+    leader.wait_for(island.rank, OuterStepWanted, 3)
+    leader.stop(island.rank)
+    island.ended()
+    (made,) = island.rank.said(CheckpointWritten)
+    monkeypatch.setattr(island_rounds, "MOMENT_S", 0.2)
+    again = Island(leader, "b", inputs | {"checkpoint": str(island.rank.folder / made.path)})
+    leader.wait_for_step(again.rank, 2001)
+    leader.stop(again.rank)
+    again.ended()
+    steps = [frame.done for frame in again.rank.said(Progressed) if "loss" in frame.values]
+    assert steps[0] == 2001
 
 
 def test_of_rounds_that_overlap_one_that_closes_without_an_island_costs_it_that_round(

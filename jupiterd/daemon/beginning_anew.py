@@ -11,6 +11,8 @@ Owns when it does, and what the leader records. Doesn't know gangs, or how a see
                                          next outer step, and forget moments that are no numbers
     left out twice running               as above: with sound weights it went astray again, so
                                          its moments, its process or its machine are at fault
+                                         (where rounds overlap, three times: the second round had
+                                         begun before it took the weights of all)
 """
 
 import logging

@@ -163,7 +163,7 @@ class IslandsConductor:
         )
 
         def counts() -> bool:
-            self._show(taken, gathering)
+            self._show([each for _, each in rounds], gathering)
             now = open_rounds(self._state, self._round)
             return bool(now) and now[-1][0] == last and not self._is_over()
 
@@ -306,20 +306,21 @@ class IslandsConductor:
         islands = self._islands().items()
         return any(not (state.finished or self._is_gone(each)) for each, (state, _) in islands)
 
-    def _show(self, taken: OuterStepTaken, gathering: Gathering) -> None:
+    def _show(self, rounds: Sequence[OuterStepTaken], gathering: Gathering) -> None:
         """Let people see where the round is, and who has come in while others are waited for."""
+        taken, last = rounds[0], rounds[-1]
         many, missing = len(taken.batches), gathering.missing
         if gathering.ways and missing:
-            text = f"outer step {taken.number + 1}: {many - len(missing)} of {many} islands are in"
+            text = f"outer step {last.number + 1}: {many - len(missing)} of {many} islands are in"
             self._leading.board.explain(self._run, text)
         states = {each: self._word(each, taken, gathering) for each in self._islands()}
         step_tokens = self._of.plan.batch_sequences * self._of.shape.seq_len
         outer = {
-            "number": taken.number,
+            "number": last.number,
             "states": states,
             "steps": self._of.plan.steps,
             "first_step": taken.first_step,
-            "tokens": taken.total_tokens,
+            "tokens": last.total_tokens,
             "step_tokens": step_tokens,
             "tokens_per_s": of_all(self._state.outer_line(self._round), NEWEST).tokens_per_s,
             "predicted_tokens_per_s": self._predicted(taken),

@@ -110,12 +110,15 @@ class Packer:
         """The same, if what was packed last counts; None where all is known."""
 
     def packed(self, numbers: Vector) -> Packed:
-        """Return the numbers and what is left of those before; nothing has changed by it yet."""
-        left = numbers + self.residual
-        sent = self._pack(left)
+        """Return the numbers and what is left of those before; nothing has changed by it yet.
+
+        numbers: what packing loses of them is left where they stood
+        """
+        numbers += self.residual
+        sent = self._pack(numbers)
         for part, some in sent.chunks():
-            left[part] -= some
-        self.left = left
+            numbers[part] -= some
+        self.left = numbers
         return sent
 
     def ended(self, *, is_counted: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -98,6 +99,12 @@ def line(leading: Leading) -> list[OuterStepTaken]:
     return [*leading.cycle(CYCLE).outer_line().values()]
 
 
+def shown(leading: Leading) -> dict[str, Any]:
+    """What people see of the run."""
+    (running,) = leading.board.to_plain(now_s())
+    return running
+
+
 def islands(leading: Leading) -> list[TrainingStarted]:
     return [started for _, started in islands_of(leading.journal.state.cycles, CYCLE)]
 
@@ -181,8 +188,13 @@ async def test_rounds_that_overlap_are_closed_one_after_another_while_the_next_i
             one, other = (each.cycle for each in islands(leading))
             assert [step.steps for step in line(leading)] == [EVERY, EVERY]
             say(leading, one, elapsed_s=5.0)
+            says = "outer step 2: 1 of 2 islands are in"
+            await until(lambda: says in str(leading.board.to_plain(now_s())))
             say(leading, other, elapsed_s=15.0)
             await until(lambda: len(line(leading)) > 2)
+            merged = EVERY * BATCH * SEQ_LEN
+            await until(lambda: shown(leading)["done"] == EVERY)
+            assert shown(leading)["values"]["tokens"] == merged
         async with conducting(leading) as task:  # another leader goes on with the same
             for number in (3, 4):
                 say(leading, one)

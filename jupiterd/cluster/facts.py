@@ -309,6 +309,8 @@ class OuterStepTaken:
     """
 
     VERSION: ClassVar[int] = 1
+    LATER: ClassVar[Mapping[str, Any]] = {"start": "", "elapsed_s": 0.0, "trained_s": {}, "lag": 1}
+    """Fields that came later than steps that name their parents: see `registers.fact_hash`."""
     cycle: CycleId
     """The run, or the cycle, whose islands they are."""
     number: int

@@ -24,6 +24,8 @@ ONLY = ""
 
 _SCALARS = frozenset({str, int, float, bytes, bool, type(None)})
 
+_NEVER = object()
+
 Key = TypeVar("Key")
 Kept = TypeVar("Kept", bound=Fact)
 
@@ -50,8 +52,14 @@ def _sorted(value: object) -> object:
 
 
 def fact_hash(fact: Fact) -> str:
-    """Return BLAKE3 of what a fact says, 64 hex digits; who wrote it and when plays no part."""
-    return blake3(canonical_bytes(to_wire(fact))).hexdigest()
+    """Return BLAKE3 of what a fact says, 64 hex digits; who wrote it and when plays no part.
+
+    Nor do fields that came later, as long as they say nothing: others name a fact by this hash.
+    """
+    kind, version, said = to_wire(fact)
+    later: Mapping[str, Any] = getattr(fact, "LATER", {})
+    told = {name: value for name, value in said.items() if later.get(name, _NEVER) != value}
+    return blake3(canonical_bytes((kind, version, told))).hexdigest()
 
 
 class Register(Generic[Key, Kept]):

@@ -1,10 +1,18 @@
 """Which outer steps of a run's islands count, whoever looks and whatever came first."""
 
+from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
+from blake3 import blake3
+
+from jupiterd.cluster.fact_wire import from_wire, to_wire
+from jupiterd.cluster.facts import OuterStepTaken
 from jupiterd.cluster.outer_line import outer_line
-from jupiterd.cluster.registers import fact_hash
+from jupiterd.cluster.registers import canonical_bytes, fact_hash
 from tests.unit.cluster.building import outer_step
+
+Wire = tuple[str, int, dict[str, Any]]
 
 BEGINNING = outer_step(0)
 ROOT = fact_hash(BEGINNING)
@@ -37,3 +45,28 @@ def test_of_two_lines_the_one_with_more_steps_counts_then_the_one_with_more_toke
 def test_a_step_below_one_that_nobody_knows_waits() -> None:
     steps = {ROOT: BEGINNING, "far": outer_step(7, "nobody knows it", 900)}
     assert list(outer_line(steps)) == [ROOT]
+
+
+def test_steps_that_were_written_before_fields_came_still_name_each_other() -> None:
+    def read_again(step: OuterStepTaken) -> OuterStepTaken:
+        fact = from_wire(*as_written(step))
+        assert isinstance(fact, OuterStepTaken)
+        return fact
+
+    first = outer_step(1, hash_of(as_written(BEGINNING)), 100)
+    second = outer_step(2, hash_of(as_written(first)), 200)
+    found = [read_again(step) for step in (BEGINNING, first, second)]
+    assert list(outer_line({fact_hash(step): step for step in found}).values()) == found
+    overlapped, timed = replace(second, lag=2), replace(second, elapsed_s=1.5)
+    assert len({fact_hash(step) for step in (second, overlapped, timed)}) == 3
+
+
+def as_written(step: OuterStepTaken) -> Wire:
+    """The fact as it was written when islands were new."""
+    kind, version, body = to_wire(step)
+    later = {"start", "elapsed_s", "trained_s", "lag"}
+    return kind, version, {name: value for name, value in body.items() if name not in later}
+
+
+def hash_of(wire: Wire) -> str:
+    return blake3(canonical_bytes(wire)).hexdigest()

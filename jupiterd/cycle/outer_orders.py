@@ -6,7 +6,10 @@ ways are merged, and the positions of a round are cut.
 
     rate, momentum   0.7 and 0.9; 0.5 where two islands or fewer exchanged, or after fewer than 50
                      steps: few islands, or short rounds, overshoot at the full rate (DiLoCo,
-                     2311.08105, and its scaling laws, 2503.09799). `average`: 1 and 0
+                     2311.08105, and its scaling laws, 2503.09799). Both come bit by bit,
+                     from 1 and 0 on, with the momentum after k rounds at k / (k + 3)
+                     (Nesterov's own course; Su, Boyd and Candes, 1503.01243): a run of few
+                     rounds would overshoot for good. `average`: 1 and 0 throughout
     batches          one step's sequences, in proportion to what each island does in a second
     positions        those that came back, then the next ones; cut in the order of the names
     what comes back  the positions of an island whose way doesn't count
@@ -35,6 +38,9 @@ MOMENTUM: Final = 0.9
 BLOCKING, OVERLAPPED = "blocking", "overlapped"
 LAGS: Final = {BLOCKING: 1, OVERLAPPED: 2}
 """How many steps before the one that merges them the ways began: so many rounds are open."""
+
+WARM_UP_ROUNDS: Final = 3
+"""After so many the momentum is a half; it is whole after 27."""
 
 FEW_ISLANDS: Final = 2
 SHORT_ROUND_STEPS: Final = 50
@@ -137,7 +143,9 @@ def next_order(
     closed, last = open_rounds[0], open_rounds[-1]
     if not closing.counted or not {*closing.counted} <= closed.positions.keys():
         raise Bug(f"the ways of {closing.counted} can't close {sorted(closed.positions)}'s round")
-    rate, momentum = rate_and_momentum(training.outer, len(closed.batches), closed.steps)
+    rate, momentum = rate_and_momentum(
+        training.outer, len(closed.batches), closed.steps, closed.number
+    )
     came_back = [
         each for name, ranges in closed.positions.items() if name not in closing.counted
         for each in ranges
@@ -173,15 +181,21 @@ def _following(last: OuterOrder) -> OuterOrder:
     )
 
 
-def rate_and_momentum(outer: str, islands: int, steps: int) -> tuple[float, float]:
+def rate_and_momentum(outer: str, islands: int, steps: int, before: int) -> tuple[float, float]:
     """Return how the outer step after a round of so many islands and steps is taken.
 
-    outer: `nesterov` or `average`
+    Args:
+        outer: `nesterov` or `average`.
+        islands: of that round.
+        steps: of that round.
+        before: rounds that were merged before it.
     """
     if outer == AVERAGE:
         return 1.0, 0.0
     is_careful = islands <= FEW_ISLANDS or steps < SHORT_ROUND_STEPS
-    return (CAREFUL_RATE if is_careful else RATE), MOMENTUM
+    rate = CAREFUL_RATE if is_careful else RATE
+    momentum = min(MOMENTUM, before / (before + WARM_UP_ROUNDS))
+    return 1.0 + (rate - 1.0) * momentum / MOMENTUM, momentum
 
 
 def _with_round(

@@ -14,6 +14,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
@@ -43,15 +44,19 @@ SLOWER = 4
 SAME_STEPS = 50
 ROUNDS = 1000
 TOLERANCE = 1e-4
-NESTEROV, AVERAGE = OuterSettings(0.7, 0.9), OuterSettings(1.0, 0.0)
 CALM_RATE = 1e-4
 """At the size's own rate a last bit grows to hundredths of a nat in 50 steps, whoever trains: MLX
 alone and torch alone differ by 3e-2 then, on the same batches."""
 
 
-def nesterov_of(islands: int, every: int) -> OuterSettings:
+def nesterov_of(islands: int, every: int) -> Callable[[int], OuterSettings]:
     """Return what a leader decides for so many islands that exchange after so many steps."""
-    return OuterSettings(*rate_and_momentum("nesterov", islands, every))
+    return lambda before: OuterSettings(*rate_and_momentum("nesterov", islands, every, before))
+
+
+def average(_: int) -> OuterSettings:
+    """Return how plain averages are taken."""
+    return OuterSettings(1.0, 0.0)
 
 
 def shape_of(size: str) -> ModelShape:
@@ -65,17 +70,18 @@ def shape_of(size: str) -> ModelShape:
 
 def losses(race: Race, every: int) -> dict[str, float]:
     """Return bits per byte of every contestant."""
-    nesterov = Outer(every, nesterov_of(ISLANDS, every))
+    nesterov = nesterov_of(ISLANDS, every)
+    outer = Outer(every, nesterov)
     contestants = {
         "one island alone": lambda: synchronous(race, 1),
         f"{ISLANDS} in each step together": lambda: synchronous(race, ISLANDS),
-        "islands, 1 MLX and 3 torch": lambda: _told(apart(race, MIXED, nesterov)),
+        "islands, 1 MLX and 3 torch": lambda: _told(apart(race, MIXED, outer)),
         "islands that overlap": lambda: _told(
-            apart(race, MIXED, replace(nesterov, late_steps=max(1, every // LATE)))
+            apart(race, MIXED, replace(outer, late_steps=max(1, every // LATE)))
         ),
-        "islands, plain average": lambda: _told(apart(race, MIXED, Outer(every, AVERAGE))),
+        "islands, plain average": lambda: _told(apart(race, MIXED, Outer(every, average))),
         "one island with the outer step": lambda: _told(
-            apart(race, ["torch"], Outer(every, NESTEROV))
+            apart(race, ["torch"], Outer(every, nesterov))
         ),
     }
     found: dict[str, float] = {}
@@ -141,7 +147,7 @@ def print_sameness(text: Text, shape: ModelShape) -> None:
     alone: list[float] = []
     both: list[float] = []
     synchronous(race, 1, lambda _, loss: alone.append(loss))
-    outer = Outer(1, AVERAGE, "fp32", same_batches=True)
+    outer = Outer(1, average, "fp32", same_batches=True)
     apart(race, ["mlx", "torch"], outer, lambda _, loss: both.append(loss))
     worst = max(abs(a - b) for a, b in zip(alone, both, strict=True))
     print(

@@ -92,7 +92,8 @@ class Outer:
     """How islands exchange."""
 
     every_steps: int
-    settings: OuterSettings
+    settings: Callable[[int], OuterSettings]
+    """How the outer step is taken after so many others."""
     kind: Kind = "int8"
     same_batches: bool = False
     """Each is given the batches of the first."""
@@ -147,6 +148,7 @@ class Exchanges:
         self._ways: Sequence[Packed] = ()
         """Those under way."""
         self._due_step = 0
+        self._taken = 0
         self.rounds = self.equal = self.sent_bytes = 0
 
     def go_on(self, step: int, *, is_last: bool) -> None:
@@ -168,8 +170,10 @@ class Exchanges:
         self.sent_bytes += self._ways[0].size_bytes * (len(self._islands) - 1)
 
     def _take_outer_step(self) -> None:
+        settings = self._outer.settings(self._taken)
+        self._taken += 1
         for island in self._islands:
-            state = island.merged(self._ways, self._outer.shares, self._outer.settings)
+            state = island.merged(self._ways, self._outer.shares, settings)
             island.take(state, goes_on=True)
         self._ways = ()
         self.equal += len({island.state.digest() for island in self._islands}) == 1

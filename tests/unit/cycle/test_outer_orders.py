@@ -17,6 +17,7 @@ from jupiterd.cycle.outer_orders import (
     first_orders,
     is_over,
     next_order,
+    rate_and_momentum,
 )
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.positions import Positions, Range
@@ -110,11 +111,19 @@ def test_rounds_that_overlap_are_ordered_before_the_one_before_them_has_closed()
 def test_few_islands_and_short_rounds_step_with_care(
     islands: int, steps: int, expected: tuple[float, float]
 ):
-    (first,) = first_orders(RUN, THREE[:islands], steps)
-    then = next_order(RUN, [first], of_all(first), THREE, steps)
-    assert (then.rate, then.momentum) == expected
-    plain = next_order(replace(RUN, outer="average"), [first], of_all(first), THREE, steps)
-    assert (plain.rate, plain.momentum) == (1.0, 0.0)
+    assert rate_and_momentum("nesterov", islands, steps, 99) == pytest.approx(expected)
+    assert rate_and_momentum("average", islands, steps, 99) == (1.0, 0.0)
+
+
+def test_the_first_outer_step_is_the_average_and_momentum_comes_bit_by_bit():
+    line = first_orders(RUN, THREE, 10)
+    while line[-1].steps:
+        line.append(next_order(RUN, line[-1:], of_all(line[-1]), THREE, 10))
+    first, second, *_, last = line[1:]
+    assert (first.rate, first.momentum) == (1.0, 0.0)
+    assert (second.rate, second.momentum) == pytest.approx((1 - 0.5 / 0.9 / 4, 0.25))
+    assert 0.5 < last.rate < second.rate
+    assert second.momentum < last.momentum < 0.9
 
 
 def test_a_way_of_nobody_closes_nothing():

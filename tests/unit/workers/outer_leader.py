@@ -97,7 +97,7 @@ class OuterLeader:
         self.every_steps, self.kind, self.same_batches = every_steps, kind, same_batches
         self.lag = lag
         self.settings = settings or OuterSettings(
-            *rate_and_momentum("nesterov", len(batches), every_steps)
+            *rate_and_momentum("nesterov", len(batches), every_steps, 99)
         )
         self.expected = set(batches)
         self.left_out: set[tuple[int, str]] = set()

@@ -45,15 +45,12 @@ async def print_network(shape: ModelShape, every: int, rounds: int) -> None:
         print(f"  idle, both machines send {idle / 1e3:,.1f} kB/s", flush=True)
         who = _islands("mlx:m1 torch:m2", every)
         await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "blocking")
-        told = await on.until_over(LONGEST_S)
-        of_round = _rounds(on)
-        print_speed(of_round, every)
-        print_prediction(of_round, told)
+        await on.until_over(LONGEST_S)
+        print_speed(_rounds(on), every)
         print_hashes(on)
         sent = print_sent(on, idle)
         await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "overlapped")
-        await on.until_over(LONGEST_S)
-        print_overlapped(on, every)
+        print_overlapped(on, every, await on.until_over(LONGEST_S))
         print_hashes(on)
         print_ratio(sent, await _synchronous(on, idle), every)
 
@@ -104,7 +101,7 @@ def print_speed(rounds: Rounds, every: int) -> None:
     )
 
 
-def print_overlapped(on: Wired, every: int) -> None:
+def print_overlapped(on: Wired, every: int, told: Document) -> None:
     """Print the same of islands that train on while the ways are on their way."""
     line = [*on.recorded().outer_line().values()]
     rounds = [taken for taken in line[LEFT_OUT:] if taken.steps]
@@ -119,6 +116,7 @@ def print_overlapped(on: Wired, every: int) -> None:
         f"speed at 1 Gbit/s, H = {every}, int8, overlapped: {share:.1f} % of the islands' sum "
         f"without an exchange {verdict(share >= OVERLAPPED_SHARE)} (goal {OVERLAPPED_SHARE:g})"
     )
+    print_prediction(sum(each.tokens / each.span_s for each in found.values()), told)
 
 
 def print_hashes(on: Wired) -> None:
@@ -128,11 +126,9 @@ def print_hashes(on: Wired) -> None:
     print(f"hashes: equal on both machines after {equal} of {of} outer steps {reached}")
 
 
-def print_prediction(rounds: Rounds, told: Document) -> None:
-    """Print the planner's tokens/s beside those that were measured."""
+def print_prediction(measured: float, told: Document) -> None:
+    """Print the planner's tokens/s beside those measured; by the run before it knows the speeds."""
     predicted = (told.get("values") or told).get("predicted_tokens_per_s")
-    span_s = sum(mean(part.span_s for part in each.values()) for each in rounds)
-    measured = sum(part.tokens for each in rounds for part in each.values()) / span_s
     if not predicted:
         print(f"prediction: none is shown for islands; measured {measured:,.0f} tokens/s")
         return

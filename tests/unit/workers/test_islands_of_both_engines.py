@@ -21,8 +21,8 @@ from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.train.batches import Batches
 from tests.unit.workers.gangs import HOST, Gangs, meeting_of
+from tests.unit.workers.island_threads import Island
 from tests.unit.workers.outer_leader import OuterLeader, Rank, digests
-from tests.unit.workers.test_island_rounds import Island
 from tests.unit.workers.tiny_engine import tiny_engine
 from tests.unit.workers.tiny_run import make_inputs, tiny_shape
 

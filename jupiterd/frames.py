@@ -93,6 +93,8 @@ class OuterStepArrived:
     """Why it won't come."""
     is_counted: bool = True
     """This island's own way is among those that are merged."""
+    is_compared: bool = True
+    """Logits of what follows are asked for: an island has a part in the round that isn't known."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Final
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.island_runs import Cycles, is_held_by_others
 from jupiterd.cluster.old_rounds import FEWEST_KEPT, outlived
 from jupiterd.cluster.retention import texts, unneeded
 from jupiterd.ids import ArtifactId, NodeId
@@ -43,20 +44,28 @@ class Copy:
     to: NodeId
 
 
-def of_record(cycles: Collection[CycleState]) -> frozenset[ArtifactId]:
+def of_record(known: Cycles) -> frozenset[ArtifactId]:
     """Return every checkpoint that is kept, what rounds train on, and what work goes on from.
+
+    Islands are each other's second copies, as long as there are others.
 
     Later rounds need what earlier ones made: the text held out in the first, samples, what was
     collected and in which state its source was. Once a run is over, its data set is what counts.
     What any node may have let go, however few rounds it keeps, isn't copied again.
     """
-    made = frozenset(each for cycle in cycles for each in _made(cycle) if each)
+    cycles = [*known.values()]
+    made = frozenset(
+        each
+        for cycle in cycles
+        for each in _made(cycle, only_final=is_held_by_others(known, cycle))
+        if each
+    )
     return made - unneeded(cycles) - outlived(cycles, FEWEST_KEPT)
 
 
-def _made(cycle: CycleState) -> Iterator[ArtifactId]:
+def _made(cycle: CycleState, *, only_final: bool) -> Iterator[ArtifactId]:
     for _, fact in cycle.placed():
-        if isinstance(fact, CheckpointCommitted):
+        if isinstance(fact, CheckpointCommitted) and (fact.is_final or not only_final):
             yield fact.artifact
     for manifest in cycle.manifests.values():
         yield manifest.tokenizer

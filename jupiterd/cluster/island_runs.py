@@ -77,6 +77,20 @@ def counts(cycles: Cycles, cycle: CycleState) -> bool:
     return is_next and start == run.start_of(number) and not _is_of_a_gang(run, number)
 
 
+def is_held_by_others(cycles: Cycles, cycle: CycleState) -> bool:
+    """Say whether the weights that an island trains from are on the disks of other islands, too.
+
+    All have the same after each outer step, and each saves its own; what one alone has is how far
+    its optimizer's moments are, and its steps since then.
+    """
+    island = cycle.training
+    run = None if island is None else cycles.get(CycleId(island.parent))
+    if island is None or run is None:
+        return False
+    line = [*run.outer_line(island.parent_round).values()]
+    return bool(line) and len(line[-1].islands or line[-1].batches) > 1
+
+
 def is_outlived(cycles: Cycles, cycle: CycleState) -> bool:
     """Say whether it trained an island of a round that is over, on the line that counts.
 

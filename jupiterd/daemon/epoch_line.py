@@ -11,6 +11,7 @@ on from is parked at once (and competes again when its checkpoint turns up).
 from collections.abc import Sequence
 
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, LineParked
+from jupiterd.cluster.island_runs import is_held_by_others
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.work_events import CheckpointMade
@@ -88,7 +89,8 @@ class EpochLine:
     ) -> None:
         """Record a checkpoint once it is on two nodes, where two can be reached.
 
-        A gang that was adopted tells again of those that the leader before has recorded.
+        What an island saves on the way isn't copied, as long as others have the same weights. A
+        gang that was adopted tells again of those that the leader before has recorded.
 
         Raises:
             LineChangedError: it is recorded as a leaf of a line that counts no more.
@@ -96,13 +98,18 @@ class EpochLine:
         facts = self.facts_of(made, launch, final_step)
         if not facts:
             return
-        await self._leading.keep_two_copies(made.artifact, node)
+        if facts[-1].is_final or not self._is_held_by_others():
+            await self._leading.keep_two_copies(made.artifact, node)
         await self._leading.record(*facts)
         self.tip = made.artifact
         if not self._leading.cycle(self._cycle).ends_at(self._round, made.artifact):
             raise LineChangedError(
                 f"epoch {launch.epoch} trained a line of the cycle that counts no more"
             )
+
+    def _is_held_by_others(self) -> bool:
+        cycles = self._leading.journal.state.cycles
+        return is_held_by_others(cycles, self._leading.cycle(self._cycle))
 
     def facts_of(
         self, made: CheckpointMade | None, launch: Launch, final_step: int

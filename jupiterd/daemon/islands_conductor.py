@@ -174,6 +174,8 @@ class IslandsConductor:
             raise LossDivergedError("no island has weights that are numbers any more")
         closing = await without_strangers(self._leading, self._run, taken, closing, gathering.ways)
         await self._let_go(taken, gathering.ways)
+        if not counts():  # no more, since we have looked at what there is
+            return
         order = self._next([each for _, each in rounds], closing, gathering.ways)
         ways = [gathering.artifact(island) for island in closing.counted]
         step = self._times.timed(self._fact(order, last, ways), gathering.ways)

@@ -152,4 +152,5 @@ def _arrived(
         batch_sequences=fact.batches.get(island, 0),
         positions=fact.positions.get(island, ""),
         is_counted=island in fact.islands,
+        is_compared=not fact.batches.keys() <= {*fact.islands},
     )

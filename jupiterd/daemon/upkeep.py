@@ -87,7 +87,7 @@ class Upkeep:
 
 
 def _of_record(state: State) -> frozenset[ArtifactId]:
-    return of_record(state.cycles.values())
+    return of_record(state.cycles)
 
 
 async def _is_copied(leading: Leading, copy: Copy) -> bool | None:

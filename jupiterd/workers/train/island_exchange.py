@@ -30,9 +30,13 @@ class IslandExchange:
         self._island = island
         self._fixed_batch = FixedBatch(engine, seq_len)
 
-    def begin(self, step: str) -> None:
-        """Take in that what all have in common is what follows an outer step."""
-        self._fixed_batch.pass_through(step, self._island.begun)
+    def begin(self, step: str, *, is_compared: bool = True) -> None:
+        """Take in that what all have in common is what follows an outer step.
+
+        is_compared: the logits there may be asked for
+        """
+        if is_compared:
+            self._fixed_batch.pass_through(step, self._island.begun)
 
     def check(self) -> None:
         """Raise what went wrong meanwhile, if anything did."""

@@ -17,8 +17,15 @@ from jupiterd.cluster.copies import (
     takers,
 )
 from jupiterd.cluster.facts import CycleFailed, ManifestFrozen
-from jupiterd.ids import ArtifactId, NodeId
-from tests.unit.cluster.building import CYCLE, NODES, checkpoint, training, work_done
+from jupiterd.ids import ArtifactId, CycleId, NodeId
+from tests.unit.cluster.building import (
+    CYCLE,
+    NODES,
+    checkpoint,
+    outer_step,
+    training,
+    work_done,
+)
 from tests.unit.cluster.test_retention import line, run_of
 
 ROOM_BYTES = 10 * LITTLE_BYTES
@@ -34,10 +41,23 @@ def holder(
 def test_checkpoints_that_are_kept_and_what_rounds_train_on_are_of_record() -> None:
     shards = (ArtifactId("s1"), ArtifactId("s2"))
     manifest = ManifestFrozen(CYCLE, 1, "", ArtifactId("tok"), shards, 10, 1000)
-    assert of_record([run_of(*line(5), manifest)]) == {"k3", "k4", "k5", "tok", "s1", "s2"}
+    assert of_record({CYCLE: run_of(*line(5), manifest)}) == {"k3", "k4", "k5", "tok", "s1", "s2"}
     other = run_of(checkpoint("k1", "", tokens=7))
-    assert "k1" in of_record([run_of(*line(5)), other])
-    assert of_record([]) == frozenset()
+    assert "k1" in of_record({CYCLE: run_of(*line(5)), CycleId("other"): other})
+    assert of_record({}) == frozenset()
+
+
+def test_what_an_island_saves_on_the_way_is_of_record_where_no_other_has_its_weights() -> None:
+    name = CycleId("e" * 16)
+    started = replace(training(), cycle=name, parent=CYCLE)
+    saved = [replace(each, cycle=name) for each in line(2)]
+    island = run_of(started, *saved, replace(checkpoint("end", "k2", tokens=900), is_final=True))
+    alone = outer_step(0)
+    both = replace(alone, islands=(name, CycleId("f" * 16)))
+    for taken, kept in ((alone, {"k1", "k2", "end"}), (both, {"end"})):
+        assert of_record({CYCLE: run_of(training(), taken), name: island}) == kept
+    begun = replace(both, islands=(), batches={name: 4, "f" * 16: 4})
+    assert of_record({CYCLE: run_of(training(), begun), name: island}) == {"end"}
 
 
 def test_what_work_of_a_run_that_goes_on_has_made_is_of_record_until_it_is_over() -> None:
@@ -45,9 +65,9 @@ def test_what_work_of_a_run_that_goes_on_has_made_is_of_record_until_it_is_over(
         work_done("collect"), outputs={"holdout": ArtifactId("h"), "state": ArtifactId("s")}
     )
     run = run_of(training(), collected)
-    assert of_record([run]) == {"h", "s"}
+    assert of_record({CYCLE: run}) == {"h", "s"}
     run.apply(CycleFailed(CYCLE, "full", "no room", ""), (1, NODES[0], "u", 9))
-    assert of_record([run]) == frozenset()
+    assert of_record({CYCLE: run}) == frozenset()
 
 
 def test_what_one_node_alone_has_goes_to_another() -> None:

@@ -164,7 +164,7 @@ def test_nothing_goes_of_data_sets_and_of_what_nobody_knows_the_start_of() -> No
 
 def test_what_some_node_may_have_let_go_is_copied_no_more() -> None:
     walk = Walk().rounds(to=3)
-    record = of_record([walk.state])
+    record = of_record({CYCLE: walk.state})
     assert record == walk.made - outlived([walk.state], 1)
     assert {"r3/collect/0-train", "r2/filter/0-kept", "r1/collect/0-holdout"} <= record
 

@@ -53,6 +53,7 @@ from jupiterd.errors import (
     WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
+from tests.unit.cluster.building import outer_step, training
 from tests.unit.daemon.one_rank import CRASH, CYCLE, LAUNCH, PLAN, A, B, OneRank
 from tests.unit.daemon.shapes import tiny_shape
 
@@ -124,6 +125,7 @@ class Recording:
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
         self.may_copy = asyncio.Event()
         self.may_copy.set()
+        self.copied: list[str] = []
         self.passed_over: list[NodeId] = []
         self.is_over = False
         self.kept: list[CheckpointMade] = []
@@ -132,8 +134,9 @@ class Recording:
     async def spread(self, _artifacts: object, _nodes: object = ()) -> int:
         return 0
 
-    async def keep_two_copies(self, _artifact: ArtifactId, _holder: NodeId) -> None:
+    async def keep_two_copies(self, artifact: ArtifactId, _holder: NodeId) -> None:
         await self.may_copy.wait()
+        self.copied.append(artifact)
 
     async def is_in_reach(self, _artifact: str) -> bool:
         return True
@@ -189,6 +192,20 @@ async def test_an_epoch_extends_the_line_that_it_started_from() -> None:
     line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.line()]
     assert line == ["k1", "k2", "k3"]
     assert len(term.recorded) == 2
+
+
+async def test_what_an_island_saves_on_the_way_is_copied_where_no_other_has_its_weights() -> None:
+    run, other = CycleId("run"), CycleId("other")
+    term = Recording(replace(training(), cycle=CYCLE, parent=run))
+    line = epoch_on(term, "")._line
+    for artifact, step, islands in (("k1", 10, (CYCLE,)), ("k2", 20, (CYCLE, other))):
+        taken = replace(outer_step(0), cycle=run, islands=islands)
+        term.journal.state.cycles[run] = CycleState()
+        term.journal.state.cycles[run].apply(taken, (1, A, "u", 1))
+        await line.commit(A, made(artifact, step), LAUNCH, 30)
+    assert term.copied == ["k1"]
+    await line.commit(A, made("k3", 30), LAUNCH, 30)
+    assert term.copied == ["k1", "k3"]
 
 
 @pytest.mark.parametrize(

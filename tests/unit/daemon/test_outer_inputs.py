@@ -59,6 +59,7 @@ async def test_a_rank_that_begins_is_told_of_the_first_step(two: tuple[Node, Nod
     assert (arrived.step, arrived.number, list(arrived.ways)) == (ROOT, 0, [])
     assert (arrived.steps, arrived.batch_sequences, arrived.positions) == (30, 4, "0-120")
     assert not arrived.is_counted
+    assert arrived.is_compared  # nobody knows yet whether all train the same model
 
 
 async def test_a_step_comes_once_it_is_taken_with_its_ways_from_wherever_they_are(
@@ -77,6 +78,7 @@ async def test_a_step_comes_once_it_is_taken_with_its_ways_from_wherever_they_ar
     assert [(Path(path) / "way").read_bytes() for path in arrived.ways] == [b"\1\2\3"]
     assert (arrived.rate, arrived.momentum, list(arrived.tokens)) == (0.5, 0.9, [960])
     assert arrived.is_counted
+    assert not arrived.is_compared
 
 
 async def test_a_rank_on_a_line_that_counts_no_more_is_told_so(

@@ -1,14 +1,14 @@
 """Second copies, when a holder has gone."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from jupiterd.cluster import copies
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.island_runs import Cycles
 from jupiterd.daemon import artifact_service, library, second_copies
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.node import Node
@@ -119,7 +119,7 @@ async def test_what_is_to_be_copied_is_worked_out_again_only_once_the_ledger_has
     monkeypatch.setattr(copies, "LITTLE_BYTES", 1)
     times = 0
 
-    def counted(cycles: Collection[CycleState]) -> frozenset[ArtifactId]:
+    def counted(cycles: Cycles) -> frozenset[ArtifactId]:
         nonlocal times
         times += 1
         return copies.of_record(cycles)

@@ -19,6 +19,7 @@ from jupiterd.cluster.facts import (
     LineParked,
     LinePinned,
     ManifestFrozen,
+    OuterStepParked,
     OuterStepTaken,
     RoundCommitted,
     TrainingStarted,
@@ -42,6 +43,7 @@ SetFact = (
     | EpochClosed
     | VerdictReached
     | OuterStepTaken
+    | OuterStepParked
 )
 CycleFact = SetFact | LinePinned | LineParked | Progress
 Begun = CycleStarted | TrainingStarted | DataRequested
@@ -71,6 +73,7 @@ class CycleState:
         self._outer_steps: Register[str, OuterStepTaken] = Register(greatest_wins=False)
         self._outer_lines: dict[tuple[int, str], Mapping[str, OuterStepTaken]] = {}
         """Those that were asked for since they last grew."""
+        self._parked_steps: Register[str, OuterStepParked] = Register(greatest_wins=False)
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
         self._tree = ProgressTree()
@@ -121,6 +124,9 @@ class CycleState:
             case OuterStepTaken():
                 if self._outer_steps.offer(fact_hash(fact), fact, order):
                     self._outer_lines.pop((fact.round, fact.start), None)
+            case OuterStepParked():
+                if self._parked_steps.offer(fact.step, fact, order):
+                    self._outer_lines.clear()
             case _:
                 assert_never(fact)
 
@@ -262,10 +268,18 @@ class CycleState:
         """
         wanted = (round_number, self.start_of(round_number))
         if wanted not in self._outer_lines:
-            taken = self._outer_steps.facts.items()
-            of_round = {key: fact for key, fact in taken if (fact.round, fact.start) == wanted}
-            self._outer_lines[wanted] = outer_line(of_round)
+            self._outer_lines[wanted] = outer_line(self.outer_steps_in(round_number))
         return self._outer_lines[wanted]
+
+    def outer_steps_in(self, round_number: int) -> Mapping[str, OuterStepTaken]:
+        """Return a round's outer steps, on whatever line, but for those that are parked."""
+        wanted = (round_number, self.start_of(round_number))
+        taken, parked = self._outer_steps.facts.items(), self._parked_steps.facts
+        return {
+            key: fact
+            for key, fact in taken
+            if (fact.round, fact.start) == wanted and key not in parked
+        }
 
     def has_outer_step(self, name: str) -> bool:
         """Say whether an outer step is known, on whatever line."""
@@ -419,6 +433,7 @@ class CycleState:
             self._closed,
             self._verdicts,
             self._outer_steps,
+            self._parked_steps,
             self._pin,
             self._parkings,
             self._tree,

@@ -355,6 +355,20 @@ class OuterStepTaken:
 
 
 @dataclass(frozen=True)
+class OuterStepParked:
+    """No line of outer steps leads through this one any more: nobody in reach could go on from it.
+
+    It is never taken up again, since the data of its round were given out anew.
+    """
+
+    VERSION: ClassVar[int] = 1
+    cycle: CycleId
+    """The run, or the cycle."""
+    step: str
+    """Hash of the fact of the step."""
+
+
+@dataclass(frozen=True)
 class LinePinned:
     """Setting, one for each cycle: the line that counts leads through this leaf, or the heaviest.
 
@@ -464,6 +478,7 @@ KnownFact = (
     | EpochClosed
     | CheckpointCommitted
     | OuterStepTaken
+    | OuterStepParked
     | LinePinned
     | LineParked
     | VerdictReached

@@ -6,7 +6,9 @@ Owns when it does, and what the leader records. Doesn't know gangs, or how a see
     the others went on without it,       from the newest checkpoint in reach of an island whose
     or outer steps can't be had          outer steps count. Where no island has one yet: from its
                                          own one before, and from the first weights at last, until
-                                         another one has saved something
+                                         another one has saved something. Where nobody in reach
+                                         has what the line's end merged: from what it has, once
+                                         that line is set aside (`lost_outer_line`)
     its way was left out once            not at all: its ranks take the weights of all with the
                                          next outer step, and forget moments that are no numbers
     left out twice running               as above: with sound weights it went astray again, so
@@ -25,6 +27,7 @@ from jupiterd.cluster.outer_line import Steps
 from jupiterd.cycle.outer_orders import QUARANTINED
 from jupiterd.daemon.bad_checkpoints import set_aside
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.lost_outer_line import LostOuterLine
 from jupiterd.errors import IslandLeftOutError, IslandLostError, JupiterError, StateNotFetchedError
 from jupiterd.ids import CycleId, short
 
@@ -43,6 +46,7 @@ class BeginningAnew:
         """Of the run, or the cycle, of which it is a part."""
         self._looked_at = ""
         """The last outer step that has led to it."""
+        self._lost_line = LostOuterLine(leading, run, self._round)
 
     def check(self) -> None:
         """Look whether a gang that trains is to end for it.
@@ -69,6 +73,8 @@ class BeginningAnew:
             if is_new and await self._leading.is_in_reach(seed.artifact):
                 await self._record(seed, error)
                 return True
+        if await self._lost_line.set_aside():
+            return False  # what it has may be of the line that counts by now
         if found or isinstance(error, IslandLeftOutError):
             return False  # whoever has one may come back, and there will be newer ones
         if not start and (self._state.last_checkpoint(ROUND) or self._others_go_on()):

@@ -7,7 +7,7 @@ decides on steps, or what a rank does with one.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from jupiterd.cluster.facts import OuterStepTaken
 from jupiterd.cluster.outer_line import Steps
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
-from jupiterd.errors import ConflictError, JupiterError
+from jupiterd.errors import ConflictError, JupiterError, NotFoundError
 from jupiterd.frames import OuterStepArrived
 from jupiterd.ids import ArtifactId, CycleId, short
 
@@ -30,8 +30,11 @@ OFF_THE_LINE_S = 5.0
 UNHEARD_OF_S = 30.0
 """The same of a step that isn't in this ledger at all: it is behind."""
 
-AWAY_S = 120.0
+AWAY_S = 30.0
 """How long a way that nobody in reach has is waited for."""
+
+LONGEST_S = 600.0
+"""How long all ways of a step may take: a gigabyte over Wi-Fi."""
 
 RETRY_S = 1.0
 
@@ -56,7 +59,7 @@ class OuterInputs:
         try:
             hand_in(await self._brought(params[PARAM], after))
         except (JupiterError, TimeoutError) as error:
-            reason = str(error) or f"its ways couldn't be fetched within {AWAY_S:g} s"
+            reason = str(error) or f"its ways couldn't be fetched within {LONGEST_S:g} s"
             log.warning("outer_step_missing", extra={"after": short(after), "reason": reason})
             hand_in(_missing(after, reason))
         except Exception as error:  # ours: the rank is told, and the daemon goes on
@@ -65,8 +68,28 @@ class OuterInputs:
 
     async def _brought(self, told: Mapping[str, Any], after: str) -> OuterStepArrived:
         run, island = CycleId(told["run"]), CycleId(told["island"])
-        step, fact = await self._found(run, int(told["round"]), after)
-        return _arrived(after, step, fact, island, await self._fetched(fact))
+        round_number = int(told["round"])
+        while True:
+            step, fact = await self._found(run, round_number, after)
+            ways = await self._while_on(run, round_number, step, self._fetched(fact))
+            if ways is not None:
+                return _arrived(after, step, fact, island, ways)
+
+    async def _while_on(
+        self, run: CycleId, round_number: int, step: str, fetched: Awaitable[list[str]]
+    ) -> list[str] | None:
+        """Return what is fetched of a step; None once another line counts."""
+        fetching = asyncio.ensure_future(fetched)
+        try:
+            while step in self._line(run, round_number):
+                news = asyncio.ensure_future(self._journal.changed_since(self._journal.version))
+                await asyncio.wait({fetching, news}, return_when=asyncio.FIRST_COMPLETED)
+                news.cancel()
+                if fetching.done():
+                    return fetching.result()
+            return None
+        finally:
+            fetching.cancel()
 
     async def _found(
         self, run: CycleId, round_number: int, after: str
@@ -105,22 +128,27 @@ class OuterInputs:
         """Return the folders of a step's ways; whoever has one may be away for a while.
 
         Raises:
-            TimeoutError: one of them can't be had.
+            NotFoundError: nobody has one of them, or a TimeoutError: they take too long.
         """
         began_s = time.monotonic()
-        async with asyncio.timeout(AWAY_S), asyncio.TaskGroup() as group:
-            fetching = [group.create_task(self._patiently(way)) for way in fact.ways]
+        async with asyncio.timeout(LONGEST_S):
+            # A task group would hide what went wrong in a group of errors.
+            found = await asyncio.gather(*(self._patiently(way) for way in fact.ways))
         took_s = f"{time.monotonic() - began_s:.3f}"
-        log.info(
-            "ways_fetched", extra={"step": fact.number, "ways": len(fetching), "took_s": took_s}
-        )
-        return [str(fetched.result()) for fetched in fetching]
+        log.info("ways_fetched", extra={"step": fact.number, "ways": len(found), "took_s": took_s})
+        return [str(folder) for folder in found]
 
     async def _patiently(self, way: ArtifactId) -> Path:
+        """Return a way's folder; what is begun may be broken off now and then."""
+        had_s = time.monotonic()
         while True:
             try:
                 return await self._library.ensure(way)
             except JupiterError as error:
+                if not isinstance(error, NotFoundError):
+                    had_s = time.monotonic()
+                elif time.monotonic() - had_s >= AWAY_S:
+                    raise
                 extra = {"artifact": short(way), "reason": error.message}
                 log.warning("way_not_fetched", extra=extra)
             await asyncio.sleep(RETRY_S)

@@ -18,9 +18,11 @@ from tests.bench.islands.rounds import (
     equal_digests,
     parts,
     share_of_calm,
-    share_of_solo,
+    share_of_inner,
+    speed,
     stretches,
 )
+from tests.bench.islands.solo import solo_speeds
 from tests.bench.islands.wired import BATCH, SEQ_LEN, Wired, wired
 from tests.e2e.cluster import Document
 
@@ -33,6 +35,7 @@ LEFT_OUT = 1
 """Rounds: they begin apart, and nobody knows yet how fast anybody is."""
 
 SOLO_SHARE, OVERLAPPED_SHARE, OF_DDP, PREDICTION = 95.0, 99.0, 200.0, 20.0
+SOLO_STEPS = 200
 LONGEST_S = 1200.0
 
 Rounds = Sequence[Mapping[str, Part]]
@@ -46,13 +49,17 @@ async def print_network(shape: ModelShape, every: int, rounds: int) -> None:
         who = _islands("mlx:m1 torch:m2", every)
         await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "blocking")
         await on.until_over(LONGEST_S)
-        print_speed(_rounds(on), every)
+        blocking = print_speed(_rounds(on))
         print_hashes(on)
         sent = print_sent(on, idle)
         await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "overlapped")
-        print_overlapped(on, every, await on.until_over(LONGEST_S))
+        overlapped = print_overlapped(on, await on.until_over(LONGEST_S))
         print_hashes(on)
-        print_ratio(sent, await _synchronous(on, idle), every)
+        taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
+        solo = await solo_speeds(on, {0: "mlx", 1: "torch"}, taken, SOLO_STEPS, LONGEST_S)
+        synchronous, ddp = await _synchronous(on, idle)
+        print_shares(every, solo, (blocking, overlapped, synchronous))
+        print_ratio(sent, ddp, every)
 
 
 def verdict(is_reached: bool) -> str:
@@ -80,8 +87,8 @@ def _rounds(on: Wired) -> Rounds:
     return [parts(said, islands, taken, ended, SEQ_LEN) for taken, ended in pairs]
 
 
-def print_speed(rounds: Rounds, every: int) -> None:
-    """Print the speed over whole rounds beside the sum of the islands' within their steps."""
+def print_speed(rounds: Rounds) -> float:
+    """Print where the time of rounds went; return the tokens/s over whole ones."""
     for number, each in enumerate(rounds, LEFT_OUT):
         told = "; ".join(
             f"{name}: {part.tokens:,} tokens, steps {part.inner_s:.2f}, "
@@ -91,17 +98,16 @@ def print_speed(rounds: Rounds, every: int) -> None:
         )
         print(f"  round {number}, s: {told}")
     every_part = [part for each in rounds for part in each.values()]
-    share = 100 * share_of_solo(rounds)
     exchange_s = mean(part.exchanged_s for part in every_part)
     waited_s = mean(part.waited_s for part in every_part)
     print(
-        f"speed at 1 Gbit/s, H = {every}, int8, blocking: {share:.1f} % of the islands' sum within "
-        f"their steps {verdict(share >= SOLO_SHARE)} (goal {SOLO_SHARE:g}); a round waits "
-        f"{waited_s:.2f} s for the slower island and {exchange_s:.2f} s for the exchange"
+        f"  blocking: {100 * share_of_inner(rounds):.1f} % of the islands' sum within their steps; "
+        f"a round waits {waited_s:.2f} s for the slower island, {exchange_s:.2f} s for the exchange"
     )
+    return speed(rounds)
 
 
-def print_overlapped(on: Wired, every: int, told: Document) -> None:
+def print_overlapped(on: Wired, told: Document) -> float:
     """Print the same of islands that train on while the ways are on their way."""
     line = [*on.recorded().outer_line().values()]
     rounds = [taken for taken in line[LEFT_OUT:] if taken.steps]
@@ -111,12 +117,26 @@ def print_overlapped(on: Wired, every: int, told: Document) -> None:
             f"  {name}: {each.tokens:,} tokens in {each.span_s:.2f} s; with all steps as long as "
             f"those of the second half of a round it would be {each.calm_s:.2f} s"
         )
-    share = 100 * share_of_calm(found)
+    print(f"  overlapped: {100 * share_of_calm(found):.1f} % of the islands' sum in calm steps")
+    measured = sum(each.tokens / each.span_s for each in found.values())
+    print_prediction(measured, told)
+    return measured
+
+
+def print_shares(every: int, solo: Sequence[float], found: Sequence[float]) -> None:
+    """Print the tokens/s of blocking and overlapped islands and of DDP beside those of each alone.
+
+    solo: tokens/s of each machine by itself, all at once, without cables
+    """
+    blocking, overlapped, synchronous = (100 * each / sum(solo) for each in found)
+    alone = " + ".join(f"{each:,.0f}" for each in solo)
+    print(f"speed: each by itself without a network {alone} tokens/s, which is 100 %")
     print(
-        f"speed at 1 Gbit/s, H = {every}, int8, overlapped: {share:.1f} % of the islands' sum "
-        f"without an exchange {verdict(share >= OVERLAPPED_SHARE)} (goal {OVERLAPPED_SHARE:g})"
+        f"speed at 1 Gbit/s, H = {every}, int8: blocking {blocking:.1f} % "
+        f"{verdict(blocking >= SOLO_SHARE)} (goal {SOLO_SHARE:g}), overlapped {overlapped:.1f} % "
+        f"{verdict(overlapped >= OVERLAPPED_SHARE)} (goal {OVERLAPPED_SHARE:g}); both by torch DDP "
+        f"in fp32 over gloo {synchronous:.1f} %"
     )
-    print_prediction(sum(each.tokens / each.span_s for each in found.values()), told)
 
 
 def print_hashes(on: Wired) -> None:
@@ -178,8 +198,8 @@ def _size(on: Wired, artifact: str) -> int:
     return 0
 
 
-async def _synchronous(on: Wired, idle: float) -> float:
-    """Train in each step together, in fp32; return the bytes sent per token."""
+async def _synchronous(on: Wired, idle: float) -> tuple[float, float]:
+    """Train in each step together, in fp32; return the tokens/s and the bytes sent per token."""
     steps = FIRST_COUNTED + COUNTED + 10
     await on.start(steps, "--islands", "off", "--engine", "torch", "--nodes", "m1,m2")
     await on.until_over(LONGEST_S)
@@ -192,7 +212,7 @@ async def _synchronous(on: Wired, idle: float) -> float:
         f"  synchronous, {COUNTED} steps of {each_s:.2f} s: {sent:,.0f} bytes beyond idle for "
         f"{tokens:,} tokens"
     )
-    return sent / tokens
+    return 2 * BATCH * SEQ_LEN / each_s, sent / tokens
 
 
 def print_ratio(islands: tuple[float, float], ddp: float, every: int) -> None:

@@ -150,13 +150,16 @@ def share_of_calm(islands: Mapping[str, Stretch]) -> float:
     return together / sum(each.tokens / each.calm_s for each in islands.values())
 
 
-def share_of_solo(rounds: Sequence[Mapping[str, Part]]) -> float:
-    """Return the tokens/s over whole rounds, as a share of the islands' sum within steps."""
-    every = [part for each in rounds for part in each.values()]
+def speed(rounds: Sequence[Mapping[str, Part]]) -> float:
+    """Return the tokens/s of all islands over whole rounds."""
     span_s = sum(mean(part.span_s for part in each.values()) for each in rounds)
-    together = sum(part.tokens for part in every) / span_s
+    return sum(part.tokens for each in rounds for part in each.values()) / span_s
+
+
+def share_of_inner(rounds: Sequence[Mapping[str, Part]]) -> float:
+    """Return the tokens/s over whole rounds, as a share of the islands' sum within steps."""
     solo = 0.0
     for name in rounds[0]:
         mine = [each[name] for each in rounds]
         solo += sum(part.trained for part in mine) / sum(part.inner_s for part in mine)
-    return together / solo
+    return speed(rounds) / solo

@@ -9,7 +9,7 @@ import json
 import tempfile
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -43,23 +43,38 @@ class Wired:
     machines: Machines
     stamps: Stamps
     model: Path
-    run: str = ""
+    runs: dict[int, str] = field(default_factory=dict[int, str])
+    """The last one that was asked for, by the number of the machine that was."""
     _began: int = 0
     """Lines that had been said by then."""
 
-    async def start(self, steps: int, *options: str) -> None:
-        """Start a run."""
+    @property
+    def run(self) -> str:
+        """Return the run of all."""
+        return self.runs[0]
+
+    async def start(
+        self, steps: int, *options: str, machine: int = 0, is_first: bool = True
+    ) -> None:
+        """Start a run by asking a machine.
+
+        is_first: what was said before isn't of interest
+        """
         words = ("train", "start", "--data", "text", "--model", str(self.model))
         sizes = ("--seq-len", SEQ_LEN, "--batch-size", BATCH, "--gradient-accumulation-steps", 1)
         more = (*map(str, sizes), "--max-steps", str(steps), *options, "-o", "json")
-        self._began = len(self.stamps.said)
-        started = await asyncio.to_thread(self.machines.ctl, *words, *more)
+        if is_first:
+            self._began = len(self.stamps.said)
+        asked = self.machines[machine]
+        started = await asyncio.to_thread(self.machines.ctl, *words, *more, daemon=asked)
         assert started.returncode == 0, started.stderr
-        self.run = json.loads(started.stdout)["train"]
+        self.runs[machine] = json.loads(started.stdout)["train"]
 
     async def told(self, machine: int = 0) -> Document:
         """Return what a machine says of the run."""
-        return ((await self.machines[machine].ask(f"train/{self.run}")) or {}).get("train") or {}
+        return (
+            (await self.machines[machine].ask(f"train/{self.runs.get(machine, self.run)}")) or {}
+        ).get("train") or {}
 
     async def until_over(self, timeout_s: float, machine: int = 0) -> Document:
         """Wait for the run's end; return what was last told of it while it trained."""

@@ -8,8 +8,10 @@ import pytest
 
 from jupiterd.cluster.facts import CheckpointCommitted, CycleFailed, TrainingStarted
 from jupiterd.cluster.island_seeds import BY_NO_GANG
+from jupiterd.cluster.registers import fact_hash
 from jupiterd.cycle.outer_orders import QUARANTINED
 from jupiterd.cycle.work import WorkResult
+from jupiterd.daemon import lost_outer_line
 from jupiterd.daemon.beginning_anew import BeginningAnew, reason_to_begin_anew
 from jupiterd.daemon.launch import plan_launch
 from jupiterd.daemon.leading import Leading
@@ -176,3 +178,25 @@ def test_only_a_state_that_is_of_no_use_is_a_reason() -> None:
     assert reason_to_begin_anew([crash]) is None
     assert reason_to_begin_anew([crash, WITHOUT]) is WITHOUT
     assert reason_to_begin_anew([AGAIN]) is AGAIN
+
+
+async def test_where_nobody_in_reach_has_what_the_end_of_the_line_merged_it_goes_on_without(
+    leading: Leading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(lost_outer_line, "now_s", lambda: now_s)
+    own, away = saved(TWO, 65), saved(ONE, 65)
+    way = ArtifactId("6" * 64)
+    GONE.update((away.artifact, way))
+    before = open_rounds(leading.cycle(CYCLE))[-1][0]
+    last = replace(outer_step(3, before), ways=(way,))
+    await leading.record(own, away, last)
+    end = fact_hash(last)
+    island = two(leading)
+    for at_s, there in ((100.0, end), (100.0 + lost_outer_line.PATIENCE_S, before)):
+        now_s = at_s
+        assert not await island.begin(own.artifact, WITHOUT)
+        assert start(leading) == (own.artifact, 65)
+        assert [*leading.cycle(CYCLE).outer_line()][-1] == there
+    GONE.clear()
+    assert await island.begin(own.artifact, WITHOUT), "who is back has something to begin with"

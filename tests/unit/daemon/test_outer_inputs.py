@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cluster.facts import OuterStepParked, OuterStepTaken
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.daemon import outer_inputs
 from jupiterd.daemon.node import Node
@@ -149,7 +149,21 @@ async def test_a_way_that_never_comes_is_said_to_be_missing(
     await one.journal.append(1, [BEGINNING, merging(ArtifactId("7" * 64))])
     (arrived,) = await brought(one, ROOT)
     assert not arrived.step
-    assert "couldn't be fetched" in arrived.reason
+    assert "no node that can be reached holds" in arrived.reason
+
+
+async def test_ways_are_waited_for_no_longer_than_their_line_counts(
+    two: tuple[Node, Node],
+) -> None:
+    one, _ = two
+    left = merging(ArtifactId("7" * 64))
+    way = way_of(one, b"\1")
+    await one.journal.append(1, [BEGINNING, left])
+    waiting = asyncio.ensure_future(brought(one, ROOT))
+    await until(lambda: one.runner._outer._line(CYCLE, 1) != {} and len(asyncio.all_tasks()) > 1)
+    await one.journal.append(1, [OuterStepParked(CYCLE, fact_hash(left)), merging(way)])
+    (arrived,) = await waiting
+    assert arrived.step == fact_hash(merging(way))
 
 
 async def test_a_way_that_a_worker_has_written_lies_in_the_store(two: tuple[Node, Node]) -> None:

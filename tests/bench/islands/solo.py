@@ -1,0 +1,56 @@
+"""How fast machines train by themselves: all at once, as they share the processors, without cables.
+
+Owns pulling the cables, one run on each machine, and their speeds. A run writes its checkpoints as
+those of islands do. Doesn't know what it is compared with.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+from jupiterd.cluster.facts import OuterStepTaken
+from tests.bench.islands.rounds import Heard
+from tests.bench.islands.wired import JOIN_S, SEQ_LEN, Wired
+from tests.network.links import plug, pull
+from tests.network.machines import Views
+
+APART_S = 60.0
+
+
+async def solo_speeds(
+    on: Wired, engines: Mapping[int, str], taken: OuterStepTaken, steps: int, timeout_s: float
+) -> list[float]:
+    """Return the tokens/s of each machine over the second half of so many steps.
+
+    Args:
+        on: machines that train nothing just now.
+        engines: by the machines' numbers.
+        taken: each takes as many sequences in a step as its island was told there.
+        steps: of each run.
+        timeout_s: for all of it.
+    """
+    runs = on.islands()
+    batches = {n: taken.batches[runs[on.machines[n].name]] for n in engines}
+    hosts = [machine.host for machine in on.machines.machines]
+    for host in hosts:
+        pull(host)
+    await on.machines.until_all(_are_apart, "machines without cables", APART_S)
+    for number, engine in engines.items():
+        options = ("--islands", "off", "--engine", engine, "--batch-size", str(batches[number]))
+        await on.start(steps, *options, machine=number, is_first=number == min(engines))
+    await asyncio.gather(*(on.until_over(timeout_s, number) for number in engines))
+    heard = on.heard()
+    for host in hosts:
+        plug(host)
+    await on.machines.one_cluster(JOIN_S)
+    return [
+        batches[n] * SEQ_LEN * _steps_per_s(heard[on.machines[n].name], steps // 2, steps)
+        for n in engines
+    ]
+
+
+def _are_apart(views: Views) -> bool:
+    return all(view is not None and view["cluster"]["nodes_alive"] == 1 for view in views)
+
+
+def _steps_per_s(heard: Heard, first: int, last: int) -> float:
+    return (last - first) / (heard.at_s[last] - heard.at_s[first])

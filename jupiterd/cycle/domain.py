@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from jupiterd.cycle.data_sources import DataSource, named
-from jupiterd.cycle.gate import GateSettings
+from jupiterd.cycle.gate.case import GateSettings
 from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.part import Part
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml

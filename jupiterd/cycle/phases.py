@@ -5,13 +5,13 @@ it is shown what is done and says what is to be done. Whoever asks, whenever, ge
 so killing anything at any time and asking again leads to the same data.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
-from jupiterd.cycle.split import GATE
+from jupiterd.cycle.split import DEV, GATE, VAULT
 from jupiterd.cycle.uniting import knew_of, united, uniting_id
 from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 EVALUATION_PIECES = 2
 """Evaluation is cut into this many items, so that two nodes share it; ids must never change."""
+
+COMPLETIONS = 8
+"""So many texts a candidate writes before it is compared, to see whether it works at all."""
+
+VAULT_EVERY = 5
+"""The vault is shown for every fifth candidate that would be promoted."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class RoundView:
     """Artifact id of the promoted model in force, or empty."""
     looks: int
     """How often a candidate has been shown the holdout before this round."""
+    student: str = ""
+    """Artifact id of the last student that was shown to be better than the one before; or empty."""
     purged: frozenset[str] = frozenset()
     """Sources of which nothing is used any more, nor anything that was made from it."""
 
@@ -98,7 +106,7 @@ def next_step(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[S
         if undone:
             step = RunItems(phase, undone, len(items))
             return step, f"{len(undone)} of {len(items)} items are open"
-    judged = item_id(view.round, Phase.GATE, 0, view.trained or "")
+    judged = verdict_item(view.round, view.trained or "", view.completed)
     return CloseRound(view.completed[judged]), "the gate has decided"
 
 
@@ -190,12 +198,34 @@ def _first_held_out(view: RoundView, number: int) -> ArtifactId | None:
     return next((outputs["holdout"] for outputs in collected if "holdout" in outputs), None)
 
 
-def _parts_judged_on(_view: RoundView) -> list[str]:
-    """Return the parts of the holdout on which this round's candidate is judged.
+def verdict_item(round_number: int, candidate: str, completed: Container[str] = frozenset()) -> str:
+    """Return the id of the item whose verdict counts: the second, where the vault was shown."""
+    with_vault = item_id(round_number, Phase.GATE, 1, candidate)
+    return (
+        with_vault if with_vault in completed else item_id(round_number, Phase.GATE, 0, candidate)
+    )
 
-    This is the place where every fifth promotion would be shown `vault`, too.
+
+def _is_shown_the_vault(view: RoundView, domain: "Domain") -> bool:
+    """Say whether what this candidate saves is looked at in the vault, too.
+
+    That is so for every fifth candidate that would be promoted: seldom enough to keep the vault
+    secret, and often enough to notice that the gate's text was over-fitted.
     """
-    return [GATE]
+    if not domain.holdout.vault or not _was_won(view, view.round, view.trained or ""):
+        return False
+    before = sum(_was_won(view, number) for number in range(1, view.round))
+    return (before + 1) % VAULT_EVERY == 0
+
+
+def _was_won(view: RoundView, round_number: int, candidate: str = "") -> bool:
+    """Say whether a round's candidate, or any where none is named, passed the gate."""
+    begin = item_id(round_number, Phase.GATE, 0, candidate)
+    return any(
+        result.summary.get("verdict") == "PROMOTE"
+        for name, result in view.completed.items()
+        if name == begin or (not candidate and name.startswith(f"{begin}/"))
+    )
 
 
 def _holdout_version(view: RoundView, domain: "Domain") -> str:
@@ -311,53 +341,84 @@ def _pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkI
 
 
 def _evaluate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
+    """Return what is scored: the gate's text, and once a fifth one has won there, the vault's."""
     if view.trained is None:
         raise Bug("a round is evaluated before it is trained")
+    pieces = range(EVALUATION_PIECES)
+    judged = tuple(_scoring(view, domain, piece, piece, [GATE]) for piece in pieces)
+    if not _is_shown_the_vault(view, domain):
+        return judged
+    parts = [DEV, VAULT] if domain.holdout.dev else [VAULT]
+    return (*judged, _scoring(view, domain, EVALUATION_PIECES, 0, parts, pieces=1))
+
+
+def _scoring(
+    view: RoundView,
+    domain: "Domain",
+    number: int,
+    piece: int,
+    parts: list[str],
+    pieces: int = EVALUATION_PIECES,
+) -> WorkItem:
+    params = {
+        "piece": piece,
+        "pieces": pieces,
+        "purged": sorted(view.purged),
+        "parts": parts,
+        "language": domain.language if GATE in parts else "",
+        "completions": COMPLETIONS if GATE in parts and piece == 0 else 0,
+        "seed": view.seed * 1000 + view.round,
+        **domain.evaluation.model_dump(mode="json"),
+    }
     inputs = {
-        "model": view.trained,
+        "model": ArtifactId(view.trained or ""),
         "kept": view.completed[_uniting(view)].outputs["kept"],
         **_holdout(view, domain),
+        **_contestants(view),
     }
-    if view.generator:
-        inputs["incumbent"] = ArtifactId(view.generator)
-    return tuple(
-        WorkItem(
-            item_id(view.round, Phase.EVALUATE, piece, view.trained),
-            Phase.EVALUATE,
-            "evaluate",
-            {
-                "piece": piece,
-                "pieces": EVALUATION_PIECES,
-                "purged": sorted(view.purged),
-                "parts": _parts_judged_on(view),
-                **domain.evaluation.model_dump(mode="json"),
-            },
-            inputs,
-        )
-        for piece in range(EVALUATION_PIECES)
-    )
+    name = item_id(view.round, Phase.EVALUATE, number, view.trained or "")
+    return WorkItem(name, Phase.EVALUATE, "evaluate", params, inputs)
+
+
+def _contestants(view: RoundView) -> dict[str, ArtifactId]:
+    """Return whom the candidate is compared with; the byte model where somebody is missing."""
+    found = {"incumbent": view.student, "generator": view.generator}
+    return {name: ArtifactId(model) for name, model in found.items() if model}
 
 
 def _gate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
+    if not _is_shown_the_vault(view, domain):
+        return (_judging(view, domain, 0, {}),)
+    seen = item_id(view.round, Phase.EVALUATE, EVALUATION_PIECES, view.trained or "")
+    vault = {"vault.0": view.completed[seen].outputs["scores"]}
+    return (_judging(view, domain, 0, {}), _judging(view, domain, 1, vault))
+
+
+def _judging(
+    view: RoundView, domain: "Domain", number: int, vault: dict[str, ArtifactId]
+) -> WorkItem:
     scores = {
         f"scores.{piece}": view.completed[
             item_id(view.round, Phase.EVALUATE, piece, view.trained or "")
         ].outputs["scores"]
         for piece in range(EVALUATION_PIECES)
-    }
+    } | vault
     params = {
         "gate": domain.gate.model_dump(mode="json"),
         "holdout": domain.holdout.model_dump(mode="json"),
         "holdout_version": _holdout_version(view, domain),
-        "parts": _parts_judged_on(view),
+        "parts": [GATE],
         "look": view.looks + 1,
+        "cycle": view.cycle,
+        "seed": view.seed,
         "candidate": view.trained,
-        "incumbent": view.generator,
+        "incumbent": view.student,
+        "generator": view.generator,
         "round": view.round,
         "scores": scores,
     }
-    name = item_id(view.round, Phase.GATE, 0, view.trained or "")
-    return (WorkItem(name, Phase.GATE, "gate", params, scores),)
+    name = item_id(view.round, Phase.GATE, number, view.trained or "")
+    return WorkItem(name, Phase.GATE, "gate", params, scores)
 
 
 _ITEMS: Mapping[Phase, "Callable[[RoundView, Domain, ModelShape], tuple[WorkItem, ...]]"] = {

@@ -18,6 +18,7 @@ from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, item_id, next_step
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.daemon.candidates import last_student
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.collecting import Collecting, lost_in
 from jupiterd.daemon.item_runner import ItemRunner
@@ -87,6 +88,7 @@ class CycleConductor:
             trained=last.artifact if last is not None and last.is_final else None,
             generator=cycle.generator,
             looks=cycle.looks_of_others("" if last is None else last.artifact),
+            student=last_student(cycle),
             purged=self._leading.purged(self._started),
         )
 

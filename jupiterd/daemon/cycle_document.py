@@ -12,9 +12,10 @@ from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.phase_summary import summarise, total_counts
-from jupiterd.cycle.phases import item_id, skip_reason
+from jupiterd.cycle.phases import skip_reason
 from jupiterd.cycle.run_phases import HELD_OUT, evaluation_id
 from jupiterd.cycle.work import Phase
+from jupiterd.daemon.candidates import judged
 from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
 from jupiterd.errors import Bug
@@ -24,7 +25,7 @@ Live = Mapping[str, Any]
 EPOCH_SEQ = 1000
 """How far the numbers of two epochs' events are apart: lines are parked in between."""
 
-VERDICT_NUMBERS = ("incumbent_bpb", "byte_bpb", "unigram_bpb")
+VERDICT_NUMBERS = ("incumbent_bpb", "generator_bpb", "byte_bpb", "unigram_bpb", "vault_gap_bpb")
 
 
 def cycle_document(
@@ -145,8 +146,8 @@ def _resumed(gangs: Sequence[CycleState]) -> int | None:
 def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
     documents: list[dict[str, Any]] = []
     for number, verdict in sorted(cycle.verdicts.items()):
-        judged = cycle.completed.get((number, item_id(number, Phase.GATE, 0, verdict.candidate)))
-        numbers = {} if judged is None else judged.summary
+        found = judged(cycle, number, verdict.candidate)
+        numbers = {} if found is None else found.summary
         documents.append(
             {
                 "round": number,

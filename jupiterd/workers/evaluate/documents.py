@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.split import held_out_part
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Document:
     """The kind of source it came from."""
     text: str
     size_bytes: int
+    part: str
+    """The part of the holdout that it is of."""
 
 
 def choose_documents(
@@ -61,4 +64,5 @@ def cut_text(text: str, max_bytes: int) -> str:
 def _document(digest: str, sample: Sample, limits: Limits) -> Document:
     text = cut_text(sample.text, limits.max_document_bytes)
     stratum = sample.collector.partition("@")[0]
-    return Document(digest, sample.cluster_id, stratum, text, len(text.encode()))
+    part = held_out_part(sample.split)
+    return Document(digest, sample.cluster_id, stratum, text, len(text.encode()), part)

@@ -76,6 +76,33 @@ class LanguageModel:
             on_progress((start + len(batch)) * len(documents) // len(windows))
         return totals
 
+    def write_on(
+        self, prompts: Sequence[str], new_tokens: int, temperature: float, seed: int
+    ) -> list[str]:
+        """Return what the model writes after each prompt, up to its end mark; a seed decides it."""
+        import transformers
+
+        budget = min(new_tokens, self._context // 2)
+        rule = transformers.GenerationConfig(
+            do_sample=True,
+            temperature=temperature,
+            top_k=0,
+            max_new_tokens=budget,
+            eos_token_id=self._first,
+            pad_token_id=self._first,
+        )
+        written: list[str] = []
+        for number, ids in enumerate(self.encode(prompts)):
+            torch.manual_seed(seed + number)
+            fed = torch.tensor([[self._first, *ids][-(self._context - budget) :]])
+            made = self._model.generate(
+                fed, attention_mask=torch.ones_like(fed), generation_config=rule
+            )
+            new = made[0, fed.shape[1] :].tolist()
+            kept = new[: new.index(self._first)] if self._first in new else new
+            written.append(self.tokenizer.decode(kept, skip_special_tokens=False))
+        return written
+
     def _window_nats(self, batch: Sequence[Window], streams: Sequence[list[int]]) -> list[float]:
         longest = max(window.stop - window.start for window in batch)
         inputs = torch.zeros((len(batch), longest), dtype=torch.long)

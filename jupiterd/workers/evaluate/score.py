@@ -1,36 +1,36 @@
-"""The task `evaluate`: score held-out text under the candidate, the incumbent and two baselines.
+"""The task `evaluate`: score held-out text under candidate, last student, generator and baselines.
 
-Owns putting the four side by side over the same bytes. Doesn't decide anything (`judge` does).
+Owns putting them side by side over the same bytes. Doesn't decide anything (`judge` does).
 
-inputs: model, incumbent (optional; absent: the byte model takes its place), kept, holdout.N
+inputs: model, incumbent, generator (these two are optional: the byte model takes the place of one
+that is absent; where they are the same model it is scored once), kept, holdout.N
 params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged,
-parts
-outputs: scores
+parts, language, completions, seed
+outputs: scores (scores.jsonl, cloze.jsonl, and sanity.json where completions were asked for)
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from pathlib import Path
 
-from jupiterd.cycle.gate import DocumentScore
+from jupiterd.cycle.cloze import ClozeItem, HeldOutText, is_right, make_items
+from jupiterd.cycle.gate.sanity import Sanity
+from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
 from jupiterd.cycle.purge import Purge
 from jupiterd.cycle.split import GATE, held_out_part
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
-from jupiterd.workers.evaluate.byte_model import count_bytes
-from jupiterd.workers.evaluate.documents import Limits, choose_documents
-from jupiterd.workers.evaluate.language_model import LanguageModel
-from jupiterd.workers.evaluate.score_file import write_scores
-from jupiterd.workers.evaluate.unigram import Unigram, count_tokens
+from jupiterd.workers.evaluate.documents import Document, Limits, choose_documents
+from jupiterd.workers.evaluate.score_file import write_sanity, write_scores
+from jupiterd.workers.evaluate.score_table import ScoreTable, tabulate
+from jupiterd.workers.evaluate.trial import Trial, try_out
 from jupiterd.workers.link import Task
 
 DEFAULT_BATCH_WINDOWS = 8
 """More windows at a time are no faster on a CPU: they leave the cache."""
-
-_COUNT_DOCUMENTS = 64
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,13 @@ class ScoreInputs:
     purge: Purge = field(default_factory=Purge)
     parts: frozenset[str] = frozenset({GATE})
     """The parts of the holdout whose text is scored."""
+    generator: Path | None = None
+
+    @property
+    def models(self) -> tuple[Path, ...]:
+        """The different models, the candidate first."""
+        others = (path for path in (self.incumbent, self.generator) if path is not None)
+        return tuple(dict.fromkeys((self.model, *others)))
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,21 @@ class ScoreParams:
     pieces: int
     limits: Limits
     batch_windows: int = DEFAULT_BATCH_WINDOWS
+    language: str = ""
+    """Of the domain; gaps are made in its way, and none where it is empty."""
+    completions: int = 0
+    """So many texts the candidate is to write in this piece, to see whether it works at all."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What came of a piece."""
+
+    documents: Sequence[DocumentScore]
+    cloze: Sequence[ClozeScore]
+    sanity: Sanity | None
+    """None where this piece doesn't try the candidate out."""
 
 
 def run(task: Task) -> TaskFinished:
@@ -68,6 +90,9 @@ def run(task: Task) -> TaskFinished:
         int(task.params["pieces"]),
         limits,
         int(task.params.get("batch", DEFAULT_BATCH_WINDOWS)),
+        str(task.params.get("language", "")),
+        int(task.params.get("completions", 0)),
+        int(task.params.get("seed", 0)),
     )
     inputs = ScoreInputs(
         task.inputs["model"],
@@ -76,98 +101,119 @@ def run(task: Task) -> TaskFinished:
         task.inputs_named("holdout"),
         Purge(map(str, task.params.get("purged", ()))),
         frozenset(map(str, task.params.get("parts", (GATE,)))),
+        task.inputs.get("generator"),
     )
     scores = score(inputs, params, task.progress)
-    write_scores(task.output_dir / "scores", scores)
+    write_scores(task.output_dir / "scores", scores.documents, scores.cloze)
+    if scores.sanity is not None:
+        write_sanity(task.output_dir / "scores", scores.sanity)
     counts: dict[str, float] = {
-        "documents": len(scores),
-        "scores": len(scores) * (2 if inputs.incumbent else 1),
-        "bytes": sum(row.bytes for row in scores),
-        "clusters": len({row.cluster for row in scores}),
+        "documents": len(scores.documents),
+        "scores": len(scores.documents) * len(inputs.models),
+        "bytes": sum(row.bytes for row in scores.documents),
+        "clusters": len({row.cluster for row in scores.documents}),
+        "gaps": len(scores.cloze),
     }
     return TaskFinished({"scores": "scores"}, counts)
 
 
-def score(
-    inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent
-) -> list[DocumentScore]:
+def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent) -> Scores:
     """Return the scores of this piece's documents; every model's nats are over the same bytes.
 
     Raises:
-        EmptySourceError: this piece has no document, or there is no training text to count.
+        EmptySourceError: this piece has no document for the gate, which other parts of the holdout
+            may lack, or there is no training text to count.
     """
+    documents, items = _chosen(inputs, params)
+    texts = [document.text for document in documents]
+    texts += [text for item in items for text in item.filled()]
+    steps = _Steps(progress, len(documents), len(texts), len(inputs.models))
+    table = tabulate(texts, inputs.models, _training_text(inputs), params.batch_windows, steps.of)
+    roles = [table.nats[path] for path in (inputs.model, inputs.incumbent, inputs.generator)]
+    rows = [_document_score(place, each, table, roles) for place, each in enumerate(documents)]
+    cloze = _cloze_scores(items, texts[len(documents) :], len(documents), roles)
+    trial = Trial(params.completions, params.seed, params.language)
+    beginnings = texts[: len(documents)]
+    sanity = (
+        try_out(inputs.model, inputs.generator, beginnings, trial) if trial.completions else None
+    )
+    return Scores(rows, cloze, sanity)
+
+
+def _document_score(
+    place: int, document: Document, table: ScoreTable, roles: Sequence[Sequence[float]]
+) -> DocumentScore:
+    candidate, incumbent, generator = (column[place] for column in roles)
+    return DocumentScore(
+        id=document.id,
+        cluster=document.cluster,
+        stratum=document.stratum,
+        bytes=document.size_bytes,
+        tokens=table.tokens[place],
+        candidate_nats=candidate,
+        incumbent_nats=incumbent,
+        generator_nats=generator,
+        byte_nats=table.nats[None][place],
+        unigram_nats=table.unigram_nats[place],
+        part=document.part,
+    )
+
+
+def _cloze_scores(
+    items: Sequence[ClozeItem],
+    filled: Sequence[str],
+    first: int,
+    roles: Sequence[Sequence[float]],
+) -> list[ClozeScore]:
+    """Return who fills each gap rightly; `first` is the place of the first filled text."""
+    sizes = [len(text.encode()) for text in filled]
+    ends = list(accumulate((len(item.options) for item in items), initial=0))
+    return [
+        ClozeScore(
+            item.id,
+            item.cluster,
+            str(item.kind),
+            *(is_right(nats[first + start : first + end], sizes[start:end]) for nats in roles),
+        )
+        for item, (start, end) in zip(items, pairwise(ends), strict=True)
+    ]
+
+
+def _chosen(inputs: ScoreInputs, params: ScoreParams) -> tuple[list[Document], list[ClozeItem]]:
+    """Return this piece's documents and the gaps in them; words to offer come from all pieces."""
     held_out = inputs.purge.left(read_all(inputs.holdout))
     shown = (sample for sample in held_out if held_out_part(sample.split) in inputs.parts)
-    documents = choose_documents(shown, params.limits, params.piece, params.pieces)
-    if not documents:
+    everything = choose_documents(shown, params.limits, 0, 1)
+    documents = everything[params.piece :: params.pieces]
+    if not documents and GATE in inputs.parts:
         raise EmptySourceError(f"piece {params.piece} of the evaluation has no held-out document")
+    if not params.language:
+        return documents, []
+    texts = [HeldOutText(each.id, each.cluster, each.text) for each in everything]
+    mine = {document.id for document in documents}
+    return documents, [item for item in make_items(texts, params.language) if item.document in mine]
+
+
+def _training_text(inputs: ScoreInputs) -> list[str]:
     kept = inputs.purge.left(read_all(inputs.kept))
     training = [sample.text for sample in kept if sample.kind == "real"]
     if not training:
         raise EmptySourceError("there is no real training text to count the baselines on")
-    texts = [document.text for document in documents]
-    byte_model = count_bytes(text.encode() for text in training)
-    byte_nats = [byte_model.nats(text.encode()) for text in texts]
-    steps = _Steps(progress, len(documents), 2 if inputs.incumbent else 1)
-    candidate = LanguageModel(inputs.model)
-    ids = candidate.encode(texts)
-    unigram = _unigram(candidate, training)
-    candidate_nats = _nats(candidate, texts, params, steps.of(0))
-    incumbent_nats = byte_nats
-    if inputs.incumbent:
-        incumbent_nats = _nats(LanguageModel(inputs.incumbent), texts, params, steps.of(1))
-    columns = zip(documents, ids, candidate_nats, incumbent_nats, byte_nats, strict=True)
-    return [
-        DocumentScore(
-            id=document.id,
-            cluster=document.cluster,
-            stratum=document.stratum,
-            bytes=document.size_bytes,
-            tokens=len(tokens),
-            candidate_nats=candidate_value,
-            incumbent_nats=incumbent_value,
-            byte_nats=byte_value,
-            unigram_nats=unigram.nats(tokens),
-        )
-        for document, tokens, candidate_value, incumbent_value, byte_value in columns
-    ]
+    return training
 
 
 @dataclass(frozen=True)
 class _Steps:
-    """Makes one progress out of that of several models, which each pass over all documents."""
+    """Makes one progress out of that of several models, which each pass over all texts."""
 
     progress: Progress
     documents: int
+    texts: int
     models: int
 
     def of(self, model: int) -> Callable[[int], None]:
         return lambda done: self.progress(
-            model * self.documents + done, self.models * self.documents, "scores"
+            model * self.documents + done * self.documents // self.texts,
+            self.models * self.documents,
+            "scores",
         )
-
-
-def _nats(
-    model: LanguageModel,
-    texts: Sequence[str],
-    params: ScoreParams,
-    on_progress: Callable[[int], None],
-) -> list[float]:
-    ids = model.encode(texts)
-    nats = model.nats(ids, params.batch_windows, on_progress)
-    return [
-        value if model.is_lossless(text, tokens) else math.inf
-        for value, text, tokens in zip(nats, texts, ids, strict=True)
-    ]
-
-
-def _unigram(model: LanguageModel, training: Sequence[str]) -> Unigram:
-    starts = range(0, len(training), _COUNT_DOCUMENTS)
-    return count_tokens(
-        (
-            ids
-            for start in starts
-            for ids in model.encode(training[start : start + _COUNT_DOCUMENTS])
-        ),
-        model.vocab_size,
-    )

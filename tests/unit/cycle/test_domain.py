@@ -4,7 +4,7 @@ import pytest
 
 from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.cycle.domain import Quality, domain_mistakes, parse_domain
-from jupiterd.cycle.gate import GateSettings
+from jupiterd.cycle.gate.case import GateSettings
 from jupiterd.cycle.yaml_text import MAX_TEXT_BYTES
 from jupiterd.errors import InvalidDomainError
 

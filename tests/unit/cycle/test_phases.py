@@ -4,6 +4,7 @@ import pytest
 
 from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.phases import (
+    COMPLETIONS,
     EVALUATION_PIECES,
     CloseRound,
     RoundView,
@@ -291,16 +292,76 @@ def test_the_tokenizer_of_round_one_is_kept(domain: Domain) -> None:
     assert step.tokenizer == first
 
 
-def test_the_incumbent_is_compared_with_in_later_rounds(domain: Domain) -> None:
+def judged_view(domain: Domain, **changes: object) -> RoundView:
+    """Return a round 2 that is trained and that nobody has scored."""
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    walk(domain, completed, round=2, generator=artifact("student"))
-    for piece in range(EVALUATION_PIECES):
-        del completed[item_id(2, Phase.EVALUATE, piece, artifact("model-2"))]
-    now = view(completed, round=2, trained=artifact("model-2"), generator=artifact("student"))
-    step, _ = next_step(now, domain, SHAPE)
+    walk(domain, completed, round=2, generator=artifact("generator"))
+    for name in [n for n in completed if n.startswith(("r2/evaluate", "r2/gate"))]:
+        del completed[name]
+    return view(completed, round=2, trained=artifact("model-2"), **changes)
+
+
+def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Domain) -> None:
+    models = {"student": artifact("student"), "generator": artifact("generator")}
+    step, _ = next_step(judged_view(domain, **models), domain, SHAPE)
     assert isinstance(step, RunItems)
-    assert {item.inputs["incumbent"] for item in step.items} == {artifact("student")}
+    assert len(step.items) == EVALUATION_PIECES
+    for item in step.items:
+        assert item.inputs["incumbent"] == models["student"]
+        assert item.inputs["generator"] == models["generator"]
+    assert [item.params["completions"] for item in step.items] == [COMPLETIONS, 0]
+    step, _ = next_step(judged_view(domain), domain, SHAPE)
+    assert {"incumbent", "generator"}.isdisjoint(inputs_of(step))
+
+
+def won(round_number: int, verdict: str = "PROMOTE") -> dict[str, WorkResult]:
+    """Return the verdict on a candidate of that round."""
+    name = item_id(round_number, Phase.GATE, 0, artifact(f"model-{round_number}"))
+    return {name: WorkResult({"verdict": artifact(name)}, {}, {"verdict": verdict})}
+
+
+def scored(domain: Domain, number: int, **rounds: str) -> dict[str, WorkResult]:
+    """Return what is done of a round that the gate has judged as it did the rounds before."""
+    completed: dict[str, WorkResult] = {}
+    for each in range(1, number + 1):
+        walk(domain, completed, round=each)
+        completed |= won(each, rounds.get(f"r{each}", "PROMOTE"))
+    return completed
+
+
+def test_every_fifth_winner_is_also_shown_the_vault(domain: Domain) -> None:
+    completed = scored(domain, 5)
+    now = view(completed, round=5, trained=artifact("model-5"))
+    looking, _ = next_step(now, domain, SHAPE)
+    assert isinstance(looking, RunItems)
+    (item,) = looking.items
+    assert (item.phase, item.params["parts"]) == (Phase.EVALUATE, ["dev", "vault"])
+    assert item.params["completions"] == 0
+    finish(looking, completed)
+    judging, _ = next_step(now, domain, SHAPE)
+    assert isinstance(judging, RunItems)
+    (item,) = judging.items
+    assert item.id == item_id(5, Phase.GATE, 1, artifact("model-5"))
+    assert sorted(item.inputs) == ["scores.0", "scores.1", "vault.0"]
+    finish(judging, completed)
+    step, _ = next_step(now, domain, SHAPE)
+    assert step == CloseRound(completed[item.id])
+
+
+@pytest.mark.parametrize(
+    ("number", "rounds"), [(4, {}), (6, {}), (5, {"r2": "HOLD"}), (5, {"r5": "HOLD"})]
+)
+def test_others_are_not(domain: Domain, number: int, rounds: dict[str, str]) -> None:
+    now = view(scored(domain, number, **rounds), round=number, trained=artifact(f"model-{number}"))
+    assert isinstance(next_step(now, domain, SHAPE)[0], CloseRound)
+
+
+def test_a_domain_without_a_vault_shows_none(domain: Domain) -> None:
+    holdout = domain.holdout.model_copy(update={"vault": 0.0})
+    without = domain.model_copy(update={"holdout": holdout})
+    now = view(scored(without, 5), round=5, trained=artifact("model-5"))
+    assert isinstance(next_step(now, without, SHAPE)[0], CloseRound)
 
 
 def test_each_look_at_the_holdout_is_counted(domain: Domain) -> None:

@@ -238,7 +238,13 @@ def test_a_promoted_model_has_something_to_generate() -> None:
 
 
 def test_verdicts_carry_the_numbers_of_the_gate() -> None:
-    summary = {"incumbent_bpb": 2.75, "byte_bpb": 2.75, "unigram_bpb": 4.5}
+    summary = {
+        "incumbent_bpb": 2.75,
+        "generator_bpb": 2.75,
+        "byte_bpb": 2.75,
+        "unigram_bpb": 4.5,
+        "vault_gap_bpb": None,
+    }
     shown = document(*TRAINED, work("gate", summary=summary), verdict("HOLD"), committed("HOLD"))
     assert shown["verdicts"] == [
         {"round": 1, "verdict": "HOLD", "val_bpb": 2.5, "reason": "a reason", **summary}

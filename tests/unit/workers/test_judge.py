@@ -4,13 +4,18 @@ import random
 
 import pytest
 
-from jupiterd.cycle.gate import DocumentScore, GateSettings, decide
+from jupiterd.cycle.gate.case import Findings
+from jupiterd.cycle.gate.proxy import ProxyStudent
+from jupiterd.cycle.gate.record import Material, decide_on, read_verdict
+from jupiterd.cycle.gate.sanity import Sanity
+from jupiterd.cycle.gate.scores import DocumentScore
+from jupiterd.errors import CorruptArtifactError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.evaluate.judge import summary_of, write_verdict
-from jupiterd.workers.evaluate.score_file import read_scores, write_scores
+from jupiterd.workers.evaluate.score_file import read_folders, write_sanity, write_scores
+from tests.unit.cycle.gate_material import gaps
 from tests.unit.workers.data_material import run_worker
 
-SETTINGS = GateSettings(0.05, 0.005, 0.02, 20, 5)
 PARAMS = {
     "gate": {"alpha": 0.05, "margin_bpb": 0.005, "stratum_veto_bpb": 0.02},
     "holdout": {"fraction": 0.2, "salt": "s", "min_documents": 20, "min_clusters": 5},
@@ -33,6 +38,7 @@ def scores(improvement_bpb=0.2, documents=60):
             tokens=300,
             candidate_nats=(2.5 - improvement_bpb + source.gauss(0, 0.02)) * unit,
             incumbent_nats=2.5 * unit,
+            generator_nats=2.4 * unit,
             byte_nats=2.5 * unit,
             unigram_nats=3.5 * unit,
         )
@@ -45,38 +51,55 @@ def verdict_of(folder):
 
 
 def test_the_worker_joins_the_pieces_and_its_verdict_can_be_reached_again(tmp_path):
-    rows = scores()
-    write_scores(tmp_path / "0", rows[::2])
-    write_scores(tmp_path / "1", rows[1::2])
+    rows, filled = scores(), gaps(5, 3, 40)
+    write_scores(tmp_path / "0", rows[::2], filled[:20])
+    write_sanity(tmp_path / "0", Sanity(loads=True, completions=8, looping=1, seed=7))
+    write_scores(tmp_path / "1", rows[1::2], filled[20:])
     inputs = {"scores.0": tmp_path / "0", "scores.1": tmp_path / "1"}
     ends = [run_worker("gate", PARAMS, inputs, tmp_path / name) for name in "ab"]
     end = ends[0]
     assert isinstance(end, TaskFinished)
     assert end == ends[1]
     assert end.summary["verdict"] == "PROMOTE"
+    assert end.summary["better"] is True
     assert end.summary["val_bpb"] == pytest.approx(2.3, abs=0.02)
     assert end.summary["incumbent_bpb"] == pytest.approx(2.5)
+    assert end.summary["generator_bpb"] == pytest.approx(2.4)
     assert end.counts == {"documents": 60, "clusters": 20, "bytes": 60_000}
 
     first, second = (tmp_path / name / "verdict" for name in "ab")
-    assert (first / "verdict.json").read_bytes() == (second / "verdict.json").read_bytes()
-    kept = verdict_of(first)
-    assert kept["given"]["candidate"] == "c" * 64
-    settings = GateSettings(**kept["settings"])
-    again = decide(read_scores([first]), settings, kept["given"]["look"])
-    assert again.decision == kept["verdict"]["decision"]
-    assert again.evidence is not None
-    assert again.evidence.p == kept["verdict"]["evidence"]["p"]
-    assert again.val_bpb == kept["verdict"]["val_bpb"]
+    kept = (first / "verdict.json").read_text()
+    assert (second / "verdict.json").read_text() == kept
+    document = read_verdict(kept)
+    assert document["given"]["candidate"] == "c" * 64
+    assert document["verdict"]["cloze"]["candidate_right"] == 45
+    assert document["verdict"]["sanity"]["looping"] == 1
+    assert document["verdict"]["proxy_student"] is None
+    _, again = decide_on(read_folders([first]), document["given"])
+    assert again == kept
+
+
+def test_what_small_students_learned_is_kept_with_the_verdict(tmp_path):
+    proxy = ProxyStudent((1, 2), (2.0, 2.1), (2.1, 2.2))
+    material = Material(scores(), Findings(proxy_student=proxy))
+    verdict = write_verdict(tmp_path, material, PARAMS)
+    assert verdict.proxy_student == proxy
+    found = read_folders([tmp_path])
+    assert found.findings.proxy_student == proxy
+    assert decide_on(found, PARAMS)[1] == (tmp_path / "verdict.json").read_text()
 
 
 def test_too_few_documents_abstain_and_still_show_the_numbers(tmp_path):
-    verdict = decide(scores(documents=12), SETTINGS, 1)
+    verdict = write_verdict(tmp_path, Material(scores(documents=12), Findings()), PARAMS)
     summary = summary_of(verdict)
     assert summary["verdict"] == "ABSTAIN"
     assert summary["val_bpb"] == pytest.approx(2.3, abs=0.02)
-    write_verdict(tmp_path, verdict, SETTINGS, PARAMS)
     assert verdict_of(tmp_path)["verdict"]["evidence"]["mean_improvement_bpb"] > 0.1
+
+
+def test_a_verdict_of_an_earlier_form_is_not_decided_again():
+    with pytest.raises(CorruptArtifactError, match="v2, but of jupiter/verdict/v1"):
+        read_verdict('{"schema": "jupiter/verdict/v1"}')
 
 
 def test_a_broken_candidate_is_rejected_in_json_that_anybody_can_read(tmp_path):

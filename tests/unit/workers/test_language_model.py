@@ -1,4 +1,5 @@
 import math
+import shutil
 
 import pytest
 
@@ -7,13 +8,16 @@ transformers = pytest.importorskip("transformers")
 
 torch.set_num_threads(1)  # tiny matrices: more threads only wait for each other
 
+from jupiterd.cycle.gate.case import Findings, GateSettings  # noqa: E402
+from jupiterd.cycle.gate.decision import Decision  # noqa: E402
+from jupiterd.cycle.gate.verdict import decide  # noqa: E402
 from jupiterd.errors import CorruptArtifactError  # noqa: E402
 from jupiterd.frames import TaskFinished  # noqa: E402
 from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer  # noqa: E402
 from jupiterd.workers.evaluate.documents import Limits  # noqa: E402
 from jupiterd.workers.evaluate.language_model import PLAIN_HEADS, LanguageModel  # noqa: E402
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score  # noqa: E402
-from jupiterd.workers.evaluate.score_file import read_scores  # noqa: E402
+from jupiterd.workers.evaluate.score_file import read_folders  # noqa: E402
 from tests.unit.workers.data_material import (  # noqa: E402
     function,
     real,
@@ -28,9 +32,17 @@ TRAINING = [function(number) for number in range(40)]
 
 @pytest.fixture(scope="module")
 def model_dir(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("model")
+    return save_model(tmp_path_factory.mktemp("model"), seed=1)
+
+
+@pytest.fixture(scope="module")
+def other_dir(tmp_path_factory):
+    return save_model(tmp_path_factory.mktemp("other"), seed=2)
+
+
+def save_model(folder, seed):
     save_tokenizer(train_tokenizer(TRAINING, 300), folder)
-    torch.manual_seed(1)
+    torch.manual_seed(seed)
     config = transformers.Qwen3Config(
         vocab_size=300,
         hidden_size=32,
@@ -124,26 +136,74 @@ def test_a_folder_that_holds_no_model_says_so(tmp_path):
         LanguageModel(tmp_path)
 
 
-def test_the_four_are_scored_over_the_same_bytes(model_dir, tmp_path):
+def held_out_inputs(tmp_path, model_dir, **others):
     kept = write(tmp_path / "k", [*(real(text) for text in TRAINING), synthetic("zz = 1\n" * 9)])
     holdout = write(tmp_path / "h", [real(function(n), f"m{n}") for n in range(100, 110)])
+    return ScoreInputs(model_dir, others.pop("incumbent", None), [kept], [holdout], **others)
+
+
+def test_all_are_scored_over_the_same_bytes(model_dir, other_dir, tmp_path):
     params = ScoreParams(0, 1, Limits(10, 4096, 5))
-    alone = score(ScoreInputs(model_dir, None, [kept], [holdout]), params)
+    alone = score(held_out_inputs(tmp_path / "a", model_dir), params).documents
     told: list[tuple[int, int, str]] = []
     paired = score(
-        ScoreInputs(model_dir, model_dir, [kept], [holdout]),
+        held_out_inputs(tmp_path / "b", model_dir, incumbent=model_dir, generator=other_dir),
         params,
         lambda done, total, unit: told.append((done, total, unit)),
-    )
-    assert told[-1] == (20, 20, "scores"), "each of ten documents under two models"
+    ).documents
+    assert told[-1] == (20, 20, "scores"), "ten documents under two models: one stands for two"
     assert len(alone) == len(paired) == 10
     for row, pair in zip(alone, paired, strict=True):
         assert row.bytes == len(function(100).encode())
-        assert row.incumbent_nats == row.byte_nats != row.candidate_nats
-        assert pair.incumbent_nats == pytest.approx(pair.candidate_nats)
+        assert row.incumbent_nats == row.generator_nats == row.byte_nats != row.candidate_nats
+        assert pair.incumbent_nats == pair.candidate_nats
+        assert pair.generator_nats not in (pair.candidate_nats, pair.byte_nats)
         assert row.byte_nats < row.unigram_nats  # more context helps
         # A random model is worse than guessing among its 300 tokens.
         assert row.candidate_nats > row.tokens * math.log(300) * 0.9
+
+
+def test_gaps_are_filled_and_texts_written_where_that_is_asked(model_dir, other_dir, tmp_path):
+    inputs = held_out_inputs(tmp_path, model_dir, incumbent=other_dir, generator=other_dir)
+    params = ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python", completions=4, seed=9)
+    first, second = (score(inputs, params) for _ in range(2))
+    assert first == second, "a seed decides what is written"
+    assert len(first.cloze) == 10
+    assert [row.incumbent_right for row in first.cloze] == [
+        row.generator_right for row in first.cloze
+    ]
+    sanity = first.sanity
+    assert sanity is not None
+    assert sanity.loads
+    assert sanity.completions == sanity.code == 4
+    assert sanity.generator_parsed is not None
+
+
+def test_a_candidate_that_does_not_load_is_scored_as_broken(model_dir, tmp_path):
+    broken = tmp_path / "broken"
+    save_tokenizer(train_tokenizer(TRAINING, 300), broken)
+    (broken / "config.json").write_text("{}")
+    inputs = held_out_inputs(tmp_path, broken, incumbent=model_dir, generator=model_dir)
+    params = ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python", completions=4)
+    found = score(inputs, params)
+    assert found.sanity is not None
+    assert not found.sanity.loads
+    assert "no model can be loaded" in found.sanity.trouble
+    settings = GateSettings(0.05, 0.005, 0.02, 10, 5)
+    verdict = decide(found.documents, settings, 1, Findings(found.sanity, found.cloze))
+    assert verdict.decision is Decision.REJECT
+
+
+def test_a_model_beside_itself_is_never_promoted(model_dir, tmp_path):
+    """A planted A/A candidate: the same weights in another folder, scored by themselves."""
+    twin = shutil.copytree(model_dir, tmp_path / "twin")
+    inputs = held_out_inputs(tmp_path, twin, incumbent=model_dir, generator=model_dir)
+    found = score(inputs, ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python"))
+    settings = GateSettings(0.05, 0.0, 0.02, 10, 5)
+    verdict = decide(found.documents, settings, 1, Findings(None, found.cloze))
+    assert verdict.decision is Decision.HOLD
+    assert verdict.evidence is not None
+    assert verdict.evidence.mean_improvement_bpb == 0.0
 
 
 def test_the_worker_writes_its_piece_of_the_scores(model_dir, tmp_path):
@@ -162,4 +222,4 @@ def test_the_worker_writes_its_piece_of_the_scores(model_dir, tmp_path):
     end = run_worker("evaluate", params, inputs, tmp_path / "out")
     assert isinstance(end, TaskFinished)
     assert end.counts["documents"] == end.counts["clusters"] == end.counts["scores"] == 5
-    assert len(read_scores([tmp_path / "out" / end.outputs["scores"]])) == 5
+    assert len(read_folders([tmp_path / "out" / end.outputs["scores"]]).scores) == 5

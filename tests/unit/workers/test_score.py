@@ -4,13 +4,14 @@ import math
 import numpy as np
 import pytest
 
-from jupiterd.cycle.gate import DocumentScore
+from jupiterd.cycle.gate.record import SCORES_FILE
+from jupiterd.cycle.gate.scores import DocumentScore
 from jupiterd.cycle.purge import Purge
 from jupiterd.errors import CorruptArtifactError, EmptySourceError
 from jupiterd.workers.evaluate.byte_model import count_bytes
 from jupiterd.workers.evaluate.documents import Limits, choose_documents, cut_text
 from jupiterd.workers.evaluate.score import ScoreInputs, ScoreParams, score
-from jupiterd.workers.evaluate.score_file import FILE_NAME, read_scores, write_scores
+from jupiterd.workers.evaluate.score_file import read_folders, write_scores
 from jupiterd.workers.evaluate.unigram import count_tokens
 from jupiterd.workers.evaluate.windows import windows_of
 from tests.unit.workers.data_material import function, real, synthetic, write
@@ -110,27 +111,27 @@ def test_the_unigram_counts_with_one_added():
 
 # Score files
 
-ROW = DocumentScore("aa", "json", "python_stdlib", 10, 3, 1.5, 2.5, 3.5, 4.5)
+ROW = DocumentScore("aa", "json", "python_stdlib", 10, 3, 1.5, 2.5, 2.25, 3.5, 4.5)
 
 
 def test_scores_come_back_as_they_were(tmp_path):
     broken = dataclasses.replace(ROW, id="bb", candidate_nats=math.inf)
     write_scores(tmp_path, [broken, ROW])
-    assert read_scores([tmp_path]) == [ROW, broken]
-    assert "Infinity" not in (tmp_path / FILE_NAME).read_text()
+    assert read_folders([tmp_path]).scores == [ROW, broken]
+    assert "Infinity" not in (tmp_path / SCORES_FILE).read_text()
 
 
 def test_a_document_scored_in_two_pieces_is_refused(tmp_path):
     for name in "ab":
         write_scores(tmp_path / name, [ROW])
     with pytest.raises(CorruptArtifactError, match="in two pieces"):
-        read_scores([tmp_path / "a", tmp_path / "b"])
+        read_folders([tmp_path / "a", tmp_path / "b"])
 
 
 def test_a_line_that_is_no_score_is_refused(tmp_path):
-    (tmp_path / FILE_NAME).write_text('{"id": "aa"}\n')
+    (tmp_path / SCORES_FILE).write_text('{"id": "aa"}\n')
     with pytest.raises(CorruptArtifactError, match="no score"):
-        read_scores([tmp_path])
+        read_folders([tmp_path])
 
 
 # Before any model is loaded
@@ -160,6 +161,13 @@ def test_only_what_the_gate_may_see_is_scored(tmp_path, split):
     shown = dataclasses.replace(inputs, parts=frozenset({"gate", split}))
     with pytest.raises(EmptySourceError, match="no real training text"):
         score(shown, ScoreParams(0, 1, LIMITS))
+
+
+def test_a_text_that_is_held_out_for_two_purposes_is_scored_for_both(tmp_path):
+    write_scores(tmp_path / "a", [ROW])
+    write_scores(tmp_path / "b", [dataclasses.replace(ROW, part="vault")])
+    found = read_folders([tmp_path / "a", tmp_path / "b"]).scores
+    assert [row.part for row in found] == ["gate", "vault"]
 
 
 def test_held_out_text_of_a_purged_source_is_scored_no_more(tmp_path):

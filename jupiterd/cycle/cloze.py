@@ -1,0 +1,184 @@
+"""Gaps in real held-out text, made without any model: what stood there and three others like it.
+
+Owns which words are hidden and what is offered beside them. Doesn't know models, or who fills gaps.
+
+A gap hides a name, a number or a heading. What is offered beside it are three others of the same
+kind and length out of the same held-out text, so that neither length nor subject gives it away.
+"""
+
+import keyword
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+
+from blake3 import blake3
+
+WANTED_ITEMS = 400
+"""So many gaps over all documents, where they have them."""
+
+MAX_OF_DOCUMENT = 8
+DISTRACTORS = 3
+
+BEFORE_CHARS = 128
+AFTER_CHARS = 32
+"""What is read around a gap: enough to tell a name, and a fifth of the cost of the documents."""
+
+
+class Kind(StrEnum):
+    """What a gap hides."""
+
+    IDENTIFIER = "identifier"
+    NUMBER = "number"
+    HEADING = "heading"
+
+
+@dataclass(frozen=True)
+class HeldOutText:
+    """A document that gaps are made in."""
+
+    id: str
+    cluster: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ClozeItem:
+    """One gap."""
+
+    id: str
+    """The document's id and the place in it."""
+    document: str
+    cluster: str
+    kind: Kind
+    before: str
+    options: tuple[str, ...]
+    """What may stand there; the first is what did."""
+    after: str
+
+    def filled(self) -> list[str]:
+        """Return the text with each option in the gap."""
+        return [self.before + option + self.after for option in self.options]
+
+
+@dataclass(frozen=True)
+class _Span:
+    kind: Kind
+    start: int
+    stop: int
+
+
+_PROSE = {
+    # A word in the middle of a sentence that begins with a capital, or has a line or digit inside.
+    Kind.IDENTIFIER: re.compile(r"(?<=\w )[A-Z]\w{3,31}\b|\b\w+_\w{2,31}\b"),
+    Kind.NUMBER: re.compile(r"(?<![\w.,])\d{2,}(?:[.,]\d+)?(?![\w])"),
+    Kind.HEADING: re.compile(r"(?m)^#{1,6} (?P<word>\S.{3,60})$"),
+}
+_CODE = {
+    Kind.IDENTIFIER: re.compile(r"\b[A-Za-z_]\w{3,31}\b"),
+    Kind.NUMBER: re.compile(r"(?<![\w.])\d{2,}(?:\.\d+)?(?![\w.])"),
+}
+_KEYWORDS = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist)
+
+
+def make_items(
+    documents: Sequence[HeldOutText], language: str, wanted: int = WANTED_ITEMS
+) -> list[ClozeItem]:
+    """Return the gaps of these documents, the same whoever makes them.
+
+    Args:
+        documents: all held-out text that is scored, each document once.
+        language: of the domain; `code:` has rules of its own.
+        wanted: how many in all, where the text has so many.
+    """
+    patterns = _CODE if language.startswith("code:") else _PROSE
+    spans = {document.id: list(_spans(document.text, patterns)) for document in documents}
+    pool = _pool(documents, spans)
+    of_each = min(MAX_OF_DOCUMENT, -(-wanted // max(1, len(documents))))
+    return [
+        item
+        for document in documents
+        for item in _of_document(document, spans[document.id], pool, of_each)
+    ]
+
+
+def _spans(text: str, patterns: Mapping[Kind, re.Pattern[str]]) -> Iterator[_Span]:
+    for kind, pattern in patterns.items():
+        for match in pattern.finditer(text):
+            start, stop = match.span("word" if "word" in pattern.groupindex else 0)
+            if text[start:stop] not in _KEYWORDS:
+                yield _Span(kind, start, stop)
+
+
+def _pool(
+    documents: Sequence[HeldOutText], spans: Mapping[str, Sequence[_Span]]
+) -> dict[tuple[Kind, int], list[str]]:
+    """Return kind and length -> the different words of that kind, in an order of chance."""
+    found: defaultdict[tuple[Kind, int], set[str]] = defaultdict(set)
+    for document in documents:
+        for span in spans[document.id]:
+            word = document.text[span.start : span.stop]
+            found[_likeness(span.kind, word)].add(word)
+    return {
+        key: sorted(words, key=lambda word: (_chance(word), word)) for key, words in found.items()
+    }
+
+
+def _likeness(kind: Kind, word: str) -> tuple[Kind, int]:
+    """Return what two words must share to stand beside each other; headings vary more."""
+    length = len(word.encode())
+    return kind, length // 8 if kind is Kind.HEADING else length
+
+
+def _of_document(
+    document: HeldOutText,
+    spans: Sequence[_Span],
+    pool: Mapping[tuple[Kind, int], Sequence[str]],
+    most: int,
+) -> list[ClozeItem]:
+    drawn: defaultdict[Kind, list[tuple[int, _Span]]] = defaultdict(list)
+    for span in spans:
+        if span.start >= BEFORE_CHARS:
+            drawn[span.kind].append((_chance(f"{document.id}:{span.start}"), span))
+    # Kinds take turns, for there are far more names than numbers and headings.
+    turns = sorted(
+        (turn, chance, span.start, span)
+        for ranked in drawn.values()
+        for turn, (chance, span) in enumerate(sorted(ranked, key=lambda pair: pair[0]))
+    )
+    made = (_item(document, span, pool) for *_, span in turns)
+    return list(islice((item for item in made if item is not None), most))
+
+
+def _item(
+    document: HeldOutText, span: _Span, pool: Mapping[tuple[Kind, int], Sequence[str]]
+) -> ClozeItem | None:
+    word = document.text[span.start : span.stop]
+    others = pool[_likeness(span.kind, word)]
+    if len(others) <= DISTRACTORS:
+        return None
+    name = f"{document.id}:{span.start}"
+    first = _chance(name) % len(others)
+    around = (*others[first:], *others[:first])
+    offered = islice((other for other in around if other != word), DISTRACTORS)
+    return ClozeItem(
+        id=name,
+        document=document.id,
+        cluster=document.cluster,
+        kind=span.kind,
+        before=document.text[span.start - BEFORE_CHARS : span.start],
+        options=(word, *offered),
+        after=document.text[span.stop : span.stop + AFTER_CHARS],
+    )
+
+
+def is_right(nats: Sequence[float], sizes_bytes: Sequence[int]) -> bool:
+    """Say whether the first of the filled texts is the likeliest per byte, alone."""
+    rates = [value / size for value, size in zip(nats, sizes_bytes, strict=True)]
+    return all(rates[0] < rate for rate in rates[1:])
+
+
+def _chance(text: str) -> int:
+    return int.from_bytes(blake3(text.encode("utf-8", "surrogatepass")).digest(8), "big")

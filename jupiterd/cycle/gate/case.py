@@ -1,0 +1,133 @@
+"""Everything that a verdict is made of, with the arithmetic done once.
+
+Owns the case: scores in order, the domain's rules, what was found beside the scores. Doesn't answer
+any question.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from jupiterd.cycle.gate.fill_ins import ClozeComparison, compare_cloze
+from jupiterd.cycle.gate.looks import AlphaLedger
+from jupiterd.cycle.gate.paired import Evidence, measure
+from jupiterd.cycle.gate.power import Reach, reach_of
+from jupiterd.cycle.gate.proxy import ProxyStudent
+from jupiterd.cycle.gate.sanity import Sanity
+from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
+from jupiterd.cycle.gate.strata import stratum_improvements
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """The domain's rules for a verdict."""
+
+    alpha: float
+    margin_bpb: float
+    stratum_veto_bpb: float
+    min_documents: int
+    min_clusters: int
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found out beside the bits per byte."""
+
+    sanity: Sanity | None = None
+    """None: nobody has tried the candidate out, so its scores alone must do."""
+    cloze: Sequence[ClozeScore] = ()
+    proxy_student: ProxyStudent | None = None
+    """None: no small students were trained; the question is shown as not run, and promotion goes on
+    without it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One candidate before the gate; scores are those of the gate's part, ordered by document."""
+
+    scores: Sequence[DocumentScore]
+    settings: GateSettings
+    ledger: AlphaLedger
+    findings: Findings
+
+    @cached_property
+    def clusters(self) -> Sequence[str]:
+        """The cluster of each document."""
+        return [score.cluster for score in self.scores]
+
+    @cached_property
+    def cluster_count(self) -> int:
+        """How many different ones there are."""
+        return len(set(self.clusters))
+
+    @cached_property
+    def unscored(self) -> int:
+        """How many documents the candidate gives no finite score."""
+        return sum(not math.isfinite(score.candidate_nats) for score in self.scores)
+
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether every model gives every document a finite score."""
+        return all(
+            map(
+                math.isfinite,
+                (
+                    score.candidate_nats
+                    + score.incumbent_nats
+                    + score.generator_nats
+                    + score.byte_nats
+                    + score.unigram_nats
+                    for score in self.scores
+                ),
+            )
+        )
+
+    @cached_property
+    def is_measurable(self) -> bool:
+        """Whether there is anything to compute a test of."""
+        return self.is_finite and self.cluster_count >= 2
+
+    @cached_property
+    def improvements(self) -> Sequence[float]:
+        """Bits per byte that the candidate saves the last student, for each document."""
+        return [score.improvement_bpb for score in self.scores]
+
+    @cached_property
+    def evidence(self) -> Evidence | None:
+        """The test against the last student."""
+        return self._tested(self.improvements, self.settings.margin_bpb)
+
+    @cached_property
+    def against_generator(self) -> Evidence | None:
+        """The test against the generator in force, of being worse than it by the margin."""
+        saved = [score.against_generator_bpb for score in self.scores]
+        return self._tested(saved, -self.settings.margin_bpb)
+
+    @cached_property
+    def strata(self) -> dict[str, float]:
+        """Mean improvement over the last student in each stratum that can speak."""
+        return stratum_improvements(self.scores, self.improvements) if self.is_measurable else {}
+
+    @cached_property
+    def reach(self) -> Reach | None:
+        """What this text can show."""
+        if self.evidence is None:
+            return None
+        return reach_of(
+            self.evidence,
+            len(self.scores),
+            self.cluster_count,
+            self.settings.margin_bpb,
+            self.ledger.for_each_test,
+        )
+
+    @cached_property
+    def cloze(self) -> ClozeComparison | None:
+        """Who filled gaps better, candidate or generator."""
+        return compare_cloze(self.findings.cloze)
+
+    def _tested(self, saved: Sequence[float], margin_bpb: float) -> Evidence | None:
+        if not self.is_measurable:
+            return None
+        return measure(saved, self.clusters, margin_bpb, self.ledger.for_each_test)

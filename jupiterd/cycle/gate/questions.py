@@ -1,0 +1,153 @@
+"""The questions that a candidate is asked, one after the other.
+
+Owns each question's rule and the sentence that says how it went. Doesn't put them together.
+"""
+
+from jupiterd.cycle.gate.case import Case
+from jupiterd.cycle.gate.decision import Answer, Answers, Decision, Outcome, Question
+from jupiterd.cycle.gate.paired import Evidence
+from jupiterd.cycle.gate.sanity import insane
+from jupiterd.cycle.gate.strata import worst_stratum
+from jupiterd.errors import Bug
+
+_NOT_ASKED = Answer(Outcome.NOT_ASKED, "an earlier question decided")
+
+
+def ask(case: Case) -> Answers:
+    """Return the answer to every question; those after the one that decides aren't asked."""
+    answers: dict[Question, Answer] = {}
+    is_decided = False
+    for question, rule in _RULES.items():
+        answers[question] = _NOT_ASKED if is_decided else rule(case)
+        is_decided = is_decided or answers[question].decides
+    return answers
+
+
+def _sane(case: Case) -> Answer:
+    if case.unscored:
+        of_all = f"{case.unscored} of {len(case.scores)} documents"
+        return _failed(Decision.REJECT, f"the candidate gives no finite score on {of_all}")
+    sanity = case.findings.sanity
+    if sanity is None:
+        return _passed("finite scores on every document; nobody has had it write")
+    if wrong := insane(sanity):
+        return _failed(Decision.REJECT, wrong)
+    return _passed(
+        f"finite scores on every document, {sanity.looping} of {sanity.completions} completions "
+        f"repeat themselves, {sanity.empty} are empty"
+    )
+
+
+def _better(case: Case) -> Answer:
+    return _too_little(case) or _compared(case, _required(case.evidence))
+
+
+def _too_little(case: Case) -> Answer | None:
+    settings = case.settings
+    needed_clusters = max(2, settings.min_clusters)
+    if not case.is_finite:
+        told = "the incumbent or a baseline gives no finite score on some documents"
+    elif len(case.scores) < settings.min_documents:
+        told = (
+            f"{len(case.scores)} held-out documents are below the "
+            f"{settings.min_documents} asked for{_needed(case)}"
+        )
+    elif case.cluster_count < needed_clusters:
+        told = (
+            f"held-out text from {case.cluster_count} clusters is less than the "
+            f"{needed_clusters} asked for{_needed(case)}"
+        )
+    else:
+        return None
+    return _failed(Decision.ABSTAIN, told)
+
+
+def _needed(case: Case) -> str:
+    """Say how much text would do, where a spread was measured."""
+    reach = case.reach
+    if reach is None or case.evidence is None or not case.evidence.standard_error_bpb:
+        return ""
+    documents = max(reach.documents, case.settings.min_documents)
+    clusters = max(reach.clusters, case.settings.min_clusters)
+    return (
+        f"; about {documents:,} documents of {clusters:,} clusters would show a true gain of "
+        f"{reach.wanted_bpb:.4f} with a chance of 80 %"
+    )
+
+
+def _compared(case: Case, evidence: Evidence) -> Answer:
+    margin, shown = case.settings.margin_bpb, shown_interval(evidence)
+    if evidence.upper_bound_bpb < 0:
+        return _failed(Decision.REJECT, f"worse than the incumbent: {shown}")
+    if not evidence.lower_bound_bpb > margin:
+        return _failed(Decision.HOLD, f"not shown to be better by more than {margin}: {shown}")
+    if worst := worst_stratum(case.strata, case.settings.stratum_veto_bpb):
+        return _failed(
+            Decision.HOLD,
+            f"better on the whole ({shown}), but {-case.strata[worst]:.4f} worse in {worst}",
+        )
+    return _passed(f"better by more than {margin}: {shown}")
+
+
+def _not_worse(case: Case) -> Answer:
+    evidence, cloze = _required(case.against_generator), case.cloze
+    margin, shown = case.settings.margin_bpb, shown_interval(evidence)
+    if not evidence.lower_bound_bpb > -margin:
+        return _failed(
+            Decision.HOLD,
+            f"not shown to be within {margin} of the generator in force: {shown}",
+        )
+    if cloze is None:
+        return _passed(
+            f"not worse than the generator in force: {shown}; there were no gaps to fill"
+        )
+    gaps = (
+        f"fills {cloze.candidate_right} of {cloze.items} gaps rightly, "
+        f"the generator {cloze.generator_right}"
+    )
+    if cloze.is_worse:
+        return _failed(Decision.HOLD, f"worse than the generator at gaps: {gaps}")
+    return _passed(f"not worse than the generator in force: {shown}; {gaps}")
+
+
+def _teaches(case: Case) -> Answer:
+    proxy = case.findings.proxy_student
+    if proxy is None:
+        return Answer(Outcome.NOT_RUN, "no small students were trained on its text")
+    told = f"{proxy.gain_bpb:+.4f} bits per byte over {len(proxy.seeds)} seeds"
+    if proxy.gain_bpb < 0:
+        return _failed(
+            Decision.HOLD,
+            f"small students learn less from its text than from the generator's: {told}",
+        )
+    return _passed(f"small students learn as much from its text as from the generator's: {told}")
+
+
+def shown_interval(evidence: Evidence) -> str:
+    """Return an improvement with its bounds."""
+    return (
+        f"improvement {evidence.mean_improvement_bpb:+.4f} bits per byte, "
+        f"between {evidence.lower_bound_bpb:+.4f} and {evidence.upper_bound_bpb:+.4f}"
+    )
+
+
+def _passed(reason: str) -> Answer:
+    return Answer(Outcome.PASSED, reason)
+
+
+def _failed(decision: Decision, reason: str) -> Answer:
+    return Answer(Outcome.FAILED, reason, decision)
+
+
+def _required(evidence: Evidence | None) -> Evidence:
+    if evidence is None:
+        raise Bug("the gate came to compare without evidence")
+    return evidence
+
+
+_RULES = {
+    Question.SANE: _sane,
+    Question.BETTER: _better,
+    Question.NOT_WORSE: _not_worse,
+    Question.TEACHES: _teaches,
+}

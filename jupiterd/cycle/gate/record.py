@@ -1,0 +1,229 @@
+"""A verdict's folder as texts: everything that is needed to decide again, and what was decided.
+
+Owns the form of each file, and coming to the same text from the same files. Doesn't know where they
+lie: it is given texts and returns texts.
+
+Numbers of a verdict have 12 significant digits: what comes after is the last word of a machine's
+mathematical library, and another machine must come to the same text.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
+from jupiterd.cycle.gate.case import Findings, GateSettings
+from jupiterd.cycle.gate.proxy import ProxyStudent
+from jupiterd.cycle.gate.sanity import Sanity
+from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
+from jupiterd.cycle.gate.verdict import Verdict, decide
+from jupiterd.errors import CorruptArtifactError
+
+VERDICT_FILE = "verdict.json"
+SCORES_FILE = "scores.jsonl"
+CLOZE_FILE = "cloze.jsonl"
+SANITY_FILE = "sanity.json"
+PROXY_FILE = "proxy_student.json"
+SCHEMA = "jupiter/verdict/v2"
+"""v1 was of one question and one incumbent."""
+
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a verdict is decided on."""
+
+    scores: Sequence[DocumentScore]
+    findings: Findings
+
+
+def score_lines(scores: Iterable[DocumentScore]) -> str:
+    """Return the scores, one document on each line, sorted."""
+    return _lines(asdict(score) for score in sorted(scores, key=_place))
+
+
+def cloze_lines(rows: Iterable[ClozeScore]) -> str:
+    """Return who filled which gap, one gap on each line, sorted."""
+    return _lines(asdict(row) for row in sorted(rows, key=lambda row: row.id))
+
+
+def sanity_text(sanity: Sanity) -> str:
+    """Return what was seen of a candidate that was tried out."""
+    return _text(asdict(sanity))
+
+
+def proxy_text(proxy_student: ProxyStudent) -> str:
+    """Return how small students learned."""
+    return _text(asdict(proxy_student))
+
+
+def read_score_lines(texts: Iterable[str]) -> list[DocumentScore]:
+    """Return the scores of all texts; no document may stand in two.
+
+    Raises:
+        CorruptArtifactError: a line is no score, or a document was scored twice.
+    """
+    scores = [_score(fields) for text in texts for fields in _parsed_lines(text)]
+    _check_once([f"{score.id}/{score.part}" for score in scores], "document", "scored")
+    return scores
+
+
+def read_cloze_lines(texts: Iterable[str]) -> list[ClozeScore]:
+    """Return who filled which gap.
+
+    Raises:
+        CorruptArtifactError: a line is something else, or a gap was filled twice.
+    """
+    rows = [
+        cast("ClozeScore", _made(ClozeScore, fields))
+        for text in texts
+        for fields in _parsed_lines(text)
+    ]
+    _check_once([row.id for row in rows], "gap", "filled")
+    return rows
+
+
+def read_material(files: Mapping[str, Sequence[str]]) -> Material:
+    """Return what the files of a verdict's folder hold, or those of the scores it was made of.
+
+    Args:
+        files: name of a file -> its texts, of which there are several where pieces were scored.
+
+    Raises:
+        CorruptArtifactError: a file isn't what its name says.
+    """
+    sanity = [_made(Sanity, _parsed(text)) for text in files.get(SANITY_FILE, ())]
+    proxies = [_proxy_student(_parsed(text)) for text in files.get(PROXY_FILE, ())]
+    findings = Findings(
+        sanity=cast("Sanity", sanity[0]) if sanity else None,
+        cloze=read_cloze_lines(files.get(CLOZE_FILE, ())),
+        proxy_student=proxies[0] if proxies else None,
+    )
+    return Material(read_score_lines(files.get(SCORES_FILE, ())), findings)
+
+
+def settings_of(given: Mapping[str, Any]) -> GateSettings:
+    """Return the rules of a domain, as the task that decides is told them."""
+    return GateSettings(
+        alpha=float(given["gate"]["alpha"]),
+        margin_bpb=float(given["gate"]["margin_bpb"]),
+        stratum_veto_bpb=float(given["gate"]["stratum_veto_bpb"]),
+        min_documents=int(given["holdout"]["min_documents"]),
+        min_clusters=int(given["holdout"]["min_clusters"]),
+    )
+
+
+def decide_on(material: Material, given: Mapping[str, Any]) -> tuple[Verdict, str]:
+    """Return the verdict and the text of verdict.json.
+
+    Args:
+        material: what is decided on.
+        given: what the task was told: gate and holdout as in the domain file, the look, and ids.
+    """
+    settings = settings_of(given)
+    verdict = decide(material.scores, settings, int(given["look"]), material.findings)
+    document = {
+        "schema": SCHEMA,
+        "verdict": _rounded(asdict(verdict)),
+        "settings": asdict(settings),
+        "given": dict(given),
+    }
+    return verdict, _text(document)
+
+
+def read_verdict(text: str) -> dict[str, Any]:
+    """Return what verdict.json says.
+
+    Raises:
+        CorruptArtifactError: it is no verdict, or of a version that can't be decided again.
+    """
+    document = _parsed(text)
+    if document.get("schema") != SCHEMA:
+        raise CorruptArtifactError(
+            f"this is no verdict of form {SCHEMA}, but of {document.get('schema', 'none')}",
+            "verdicts of earlier versions can be read, not decided again",
+        )
+    return document
+
+
+def _place(score: DocumentScore) -> tuple[str, str]:
+    # The same text may be held out for two purposes, of two clusters that have it.
+    return score.id, score.part
+
+
+def _proxy_student(fields: dict[str, Any]) -> ProxyStudent:
+    try:
+        return ProxyStudent(**{name: tuple(values) for name, values in fields.items()})
+    except TypeError as error:
+        raise CorruptArtifactError("a file of the gate isn't what its name says") from error
+
+
+def _score(fields: dict[str, Any]) -> DocumentScore:
+    for name in (name for name in fields if name.endswith("_nats")):
+        fields[name] = math.inf if fields[name] is None else float(fields[name])
+    return cast("DocumentScore", _made(DocumentScore, fields))
+
+
+def _made(kind: type, fields: dict[str, Any]) -> object:
+    try:
+        return kind(**fields)
+    except TypeError as error:
+        raise CorruptArtifactError(
+            f"a line of the gate's files is no {_NAMES[kind]}",
+            "they were written by another version of Jupiter, or changed since",
+        ) from error
+
+
+_NAMES = {DocumentScore: "score", ClozeScore: "filled gap", Sanity: "trial of a candidate"}
+
+
+def _check_once(ids: Sequence[str], noun: str, done: str) -> None:
+    seen: set[str] = set()
+    for each in ids:
+        if each in seen:
+            raise CorruptArtifactError(f"{noun} {each[:8]} was {done} in two pieces")
+        seen.add(each)
+
+
+def _parsed_lines(text: str) -> list[dict[str, Any]]:
+    return [_parsed(line) for line in text.splitlines()]
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except ValueError as error:
+        raise CorruptArtifactError("a file of the gate is no JSON") from error
+    if not isinstance(fields, dict):
+        raise CorruptArtifactError("a file of the gate isn't what its name says")
+    return cast("dict[str, Any]", fields)
+
+
+def _lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(
+        json.dumps(_finite(dict(row)), sort_keys=True, allow_nan=False) + "\n" for row in rows
+    )
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return json.dumps(document, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the value with None for every number that isn't finite, as JSON demands."""
+    return _numbers(value, lambda number: number)
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return _numbers(value, lambda number: float(f"{number:.{DIGITS}g}"))
+
+
+def _numbers(value: Any, change: Callable[[float], float]) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return {str(name): _numbers(each, change) for name, each in fields.items()}
+    if isinstance(value, float):
+        return change(value) if math.isfinite(value) else None
+    return value

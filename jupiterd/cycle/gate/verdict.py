@@ -1,0 +1,121 @@
+"""The verdict on a candidate, with all the numbers behind it.
+
+Owns what the answers come to. Doesn't know models, files, or what follows from a verdict.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from jupiterd.cycle.gate.case import Case, Findings, GateSettings
+from jupiterd.cycle.gate.decision import Answer, Decision, Outcome, Question
+from jupiterd.cycle.gate.fill_ins import ClozeComparison
+from jupiterd.cycle.gate.looks import AlphaLedger, ledger_at
+from jupiterd.cycle.gate.paired import Evidence
+from jupiterd.cycle.gate.power import Reach
+from jupiterd.cycle.gate.proxy import ProxyStudent
+from jupiterd.cycle.gate.questions import ask
+from jupiterd.cycle.gate.sanity import Sanity
+from jupiterd.cycle.gate.scores import LN2, DocumentScore
+from jupiterd.cycle.gate.vault import VaultLook, look_into_vault
+from jupiterd.cycle.split import GATE
+
+NOTHING_ELSE = Findings()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The decision and every number behind it; a number that couldn't be had is None."""
+
+    decision: Decision
+    reason: str
+    look: int
+    alpha_spent: float
+    """What this look may spend of the domain's alpha."""
+    documents: int
+    clusters: int
+    bytes: int
+    val_bpb: float
+    """The candidate's bits per byte over all bytes; infinite where a score isn't finite."""
+    val_bpb_document_mean: float
+    incumbent_bpb: float
+    generator_bpb: float
+    byte_bpb: float
+    unigram_bpb: float
+    evidence: Evidence | None
+    """Against the last student that was shown to be better than the one before it."""
+    against_generator: Evidence | None
+    """Against the generator in force."""
+    strata: Mapping[str, float]
+    """Mean improvement in bits per byte of each stratum and of the rarest quarter."""
+    questions: Mapping[str, Answer]
+    """G0 to G3, in the order in which they are asked."""
+    ledger: AlphaLedger
+    reach: Reach | None
+    cloze: ClozeComparison | None
+    sanity: Sanity | None
+    proxy_student: ProxyStudent | None
+    vault: VaultLook | None
+
+    def passed(self, question: Question) -> bool:
+        """Say whether a question was asked and answered well."""
+        return self.questions[question].outcome is Outcome.PASSED
+
+
+def decide(
+    scores: Sequence[DocumentScore],
+    settings: GateSettings,
+    look: int,
+    findings: Findings = NOTHING_ELSE,
+) -> Verdict:
+    """Return the verdict on the candidate, the same whatever the order of the scores."""
+    ordered = sorted(scores, key=lambda score: score.id)
+    judged = [score for score in ordered if score.part == GATE]
+    case = Case(judged, settings, ledger_at(settings.alpha, look), findings)
+    answers = ask(case)
+    decision, reason = _conclude(answers)
+    return Verdict(
+        decision=decision,
+        reason=reason,
+        look=look,
+        alpha_spent=case.ledger.this_look,
+        documents=len(judged),
+        clusters=case.cluster_count,
+        bytes=sum(score.bytes for score in judged),
+        val_bpb=_pooled_bpb(judged, [score.candidate_nats for score in judged]),
+        val_bpb_document_mean=_mean([score.bpb(score.candidate_nats) for score in judged]),
+        incumbent_bpb=_pooled_bpb(judged, [score.incumbent_nats for score in judged]),
+        generator_bpb=_pooled_bpb(judged, [score.generator_nats for score in judged]),
+        byte_bpb=_pooled_bpb(judged, [score.byte_nats for score in judged]),
+        unigram_bpb=_pooled_bpb(judged, [score.unigram_nats for score in judged]),
+        evidence=case.evidence,
+        against_generator=case.against_generator,
+        strata=case.strata,
+        questions={str(question): answer for question, answer in answers.items()},
+        ledger=case.ledger,
+        reach=case.reach,
+        cloze=case.cloze,
+        sanity=findings.sanity,
+        proxy_student=findings.proxy_student,
+        vault=look_into_vault(ordered) if len(judged) < len(ordered) else None,
+    )
+
+
+def _conclude(answers: Mapping[Question, Answer]) -> tuple[Decision, str]:
+    """Return what the first question says that decides; where none does, the candidate wins."""
+    for answer in answers.values():
+        if answer.decides:
+            return answer.decision, answer.reason
+    return Decision.PROMOTE, answers[Question.BETTER].reason
+
+
+def _pooled_bpb(scores: Sequence[DocumentScore], nats: Sequence[float]) -> float:
+    total_bytes = sum(score.bytes for score in scores)
+    total = math.fsum(nats) if all(map(math.isfinite, nats)) else math.inf
+    return total / (LN2 * total_bytes) if total_bytes else math.inf
+
+
+def _mean(values: Sequence[float]) -> float:
+    if not values or not all(map(math.isfinite, values)):
+        return math.inf
+    return math.fsum(values) / len(values)

@@ -1,0 +1,97 @@
+"""Texts in rows, models in columns: the nats of each text under each model and the baselines.
+
+Owns filling that table, one model in memory at a time. Doesn't know who plays which part.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.evaluate.byte_model import count_bytes
+from jupiterd.workers.evaluate.language_model import LanguageModel
+from jupiterd.workers.evaluate.unigram import Unigram, count_tokens
+
+_COUNT_DOCUMENTS = 64
+
+OnProgress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Each list has an entry for each text; what can't be scored is infinite."""
+
+    nats: Mapping[Path | None, Sequence[float]]
+    """Of each model; None is the order-2 byte model."""
+    tokens: Sequence[int]
+    """Of the first model's tokenizer; 0 where it doesn't load."""
+    unigram_nats: Sequence[float]
+    """Of the unigram of the first model's tokens."""
+
+
+def tabulate(
+    texts: Sequence[str],
+    models: Sequence[Path],
+    training: Sequence[str],
+    batch_windows: int,
+    progress_of: Callable[[int], OnProgress],
+) -> ScoreTable:
+    """Return the table.
+
+    Args:
+        texts: what is scored.
+        models: different models; the first is the candidate.
+        training: real text that the baselines are counted on.
+        batch_windows: windows that pass through a model together.
+        progress_of: number of a model -> what is told how many texts it has scored.
+    """
+    byte_model = count_bytes(text.encode() for text in training)
+    nats: dict[Path | None, list[float]] = {
+        None: [byte_model.nats(text.encode()) for text in texts]
+    }
+    tokens, unigram_nats = [0] * len(texts), [math.inf] * len(texts)
+    for number, path in enumerate(models):
+        nats[path] = [math.inf] * len(texts)
+        if (model := _loaded(path)) is None:
+            continue
+        ids = model.encode(texts)
+        nats[path] = _nats(model, texts, ids, batch_windows, progress_of(number))
+        if number == 0:
+            unigram = _unigram(model, training)
+            tokens, unigram_nats = [*map(len, ids)], [unigram.nats(each) for each in ids]
+    return ScoreTable(nats, tokens, unigram_nats)
+
+
+def _loaded(path: Path) -> LanguageModel | None:
+    """Return the model; None where it can't be loaded, which the gate says of it then."""
+    try:
+        return LanguageModel(path)
+    except CorruptArtifactError:
+        return None
+
+
+def _nats(
+    model: LanguageModel,
+    texts: Sequence[str],
+    ids: Sequence[list[int]],
+    batch_windows: int,
+    on_progress: OnProgress,
+) -> list[float]:
+    nats = model.nats(ids, batch_windows, on_progress)
+    return [
+        value if model.is_lossless(text, tokens) else math.inf
+        for value, text, tokens in zip(nats, texts, ids, strict=True)
+    ]
+
+
+def _unigram(model: LanguageModel, training: Sequence[str]) -> Unigram:
+    starts = range(0, len(training), _COUNT_DOCUMENTS)
+    return count_tokens(
+        (
+            ids
+            for start in starts
+            for ids in model.encode(training[start : start + _COUNT_DOCUMENTS])
+        ),
+        model.vocab_size,
+    )

@@ -1,0 +1,74 @@
+"""Trying a candidate out: does it load, does it write anything but the same again, is it code?
+
+Owns the few seeded completions and what is counted of them. Doesn't judge (`cycle.gate` does).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupiterd.cycle.code_parsing import PARSED_LANGUAGES, parseable_beginning, parses_on
+from jupiterd.cycle.gate.sanity import Sanity, is_looping
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.evaluate.language_model import LanguageModel
+
+NEW_TOKENS = 64
+TEMPERATURE = 0.8
+MIN_PROMPT_CHARS = 48
+MAX_PROMPT_CHARS = 320
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a candidate is asked to write."""
+
+    completions: int
+    seed: int
+    language: str
+    """Of the domain; of a code that can be parsed here, what was written is parsed."""
+
+
+def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial: Trial) -> Sanity:
+    """Return what was seen when the models went on from the beginnings of some texts.
+
+    Args:
+        candidate: a model folder.
+        generator: that of the model in force, to compare the share that parses with; or None.
+        texts: held-out documents; the first ones that can be begun are taken.
+        trial: how many, and how.
+    """
+    try:
+        model = LanguageModel(candidate)
+    except CorruptArtifactError as error:
+        return Sanity(loads=False, trouble=error.message, seed=trial.seed)
+    is_code = trial.language in PARSED_LANGUAGES
+    prompts = _prompts(texts, trial.completions, is_code=is_code)
+    written = model.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
+    theirs = None
+    if is_code and generator not in (None, candidate):
+        others = LanguageModel(generator).write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
+        theirs = _parsed(prompts, others)
+    return Sanity(
+        loads=True,
+        seed=trial.seed,
+        completions=len(written),
+        looping=sum(map(is_looping, written)),
+        empty=sum(not text.strip() for text in written),
+        code=len(written) if is_code else 0,
+        parsed=_parsed(prompts, written) if is_code else 0,
+        generator_parsed=theirs,
+    )
+
+
+def _prompts(texts: Sequence[str], wanted: int, *, is_code: bool) -> list[str]:
+    begun = (
+        parseable_beginning(text, MIN_PROMPT_CHARS, MAX_PROMPT_CHARS)
+        if is_code
+        else text[: min(MAX_PROMPT_CHARS, len(text) // 2)]
+        for text in texts
+    )
+    return [prompt for prompt in begun if prompt][:wanted]
+
+
+def _parsed(prompts: Sequence[str], written: Sequence[str]) -> int:
+    return sum(parses_on(*pair) for pair in zip(prompts, written, strict=True))

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-artifacts bench-data bench-islands simulate simulate-hours layouts-table check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -73,6 +73,10 @@ bench-train: setup
 # How fast the data engine is, against what people would use instead: make bench-data [ONLY=filters] [TRIALS=3] [SIZE=3000]
 bench-data: setup
 	@$(BIN)/python -m tests.bench.data $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(SIZE),--size $(SIZE))
+
+# How sound the cycle is, and how fast: make bench-cycle [ONLY=gate] [TRIALS=1000]
+bench-cycle: setup
+	@$(BIN)/python -m tests.bench.cycle $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS))
 
 # What islands learn, beside training alone and together, and how fast over 1 Gbit/s; an hour in full: make bench-islands [ONLY=network] [NETWORK_ROUNDS=2] [STEPS=600] [SEEDS=3] [SIZE=3m]
 bench-islands: setup

@@ -1,6 +1,7 @@
 """`jupiterctl cycle ...`: self-improvement of a model in one domain."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +16,7 @@ from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
 from jupiterd.errors import UsageError
-from jupiterd.formats import plain
+from jupiterd.formats import plain, printable
 from jupiterd.ids import short
 
 
@@ -109,6 +110,33 @@ def status(invocation: Invocation) -> None:
 
     document = ask(invocation.state_dir, "cycle")
     Console.of(invocation).show(document, lambda: status_lines(document.get("cycle")))
+
+
+@command.command()
+@click.argument("round_number", metavar="[ROUND]", type=click.IntRange(1), required=False)
+@click.pass_obj
+def explain(invocation: Invocation, round_number: int | None) -> None:
+    """Say why a round's verdict was what it was, and what would have been needed.
+
+    ROUND is one of the newest cycle that has verdicts; without it the last verdict is explained.
+    jupiterctl gate run computes it again.
+
+    \b
+    Examples:
+      jupiterctl cycle explain
+      jupiterctl cycle explain 2 -o json | jq .verdict.questions
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.verdict_folder import recorded_verdict
+    from jupiterd.cycle.gate.explanation import explain as explained
+
+    noun = "verdict" if round_number is None else f"verdict/{round_number}"
+    found = ask_over_grpc(invocation.state_dir, noun)["verdict"]
+    document = recorded_verdict(Path(found["folder"]))
+    Console.of(invocation).show(
+        {**document, "schema": SCHEMA},
+        lambda: [printable(line) for line in explained(document)],
+    )
 
 
 @command.command()

@@ -44,6 +44,12 @@ async def _export_document(node: "Node", wanted: str) -> Document:
     return await export_document(node, wanted)
 
 
+async def _verdict_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.verdict_document import verdict_document
+
+    return await verdict_document(node, wanted)
+
+
 _QUICK: Mapping[str, Callable[["Node", str], Document]] = {
     "status": lambda node, _: status_document(node),
     "cycle": cycle_status_document,
@@ -57,5 +63,6 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "data": data_document,
     "why": _why_document,
     "export": _export_document,
+    "verdict": _verdict_document,
 }
 """The same of documents that are read from the disk, or asked of other nodes."""

@@ -191,23 +191,6 @@ def test_the_order_of_the_scores_plays_no_part(order):
     assert decide([scores[place] for place in order], SETTINGS, 2) == decide(scores, SETTINGS, 2)
 
 
-def test_a_thousand_null_cycles_promote_no_more_often_than_alpha():
-    """Each looks four times at a candidate exactly at the margin, the hardest null there is."""
-    source = random.Random(20)
-    settings = dataclasses.replace(SETTINGS, stratum_veto_bpb=1.0)
-    sizes = [8, 8, 5, 3, 2] + [1] * 20
-    promoted = sum(
-        any(
-            decide(cycle_of(source, settings.margin_bpb, sizes), settings, look).decision
-            is Decision.PROMOTE
-            for look in range(1, 5)
-        )
-        for _ in range(1000)
-    )
-    # 4 looks may spend 0.0433; three standard errors of 1,000 cycles above it are 0.063.
-    assert promoted <= 63
-
-
 def test_a_test_that_ignores_clusters_would_be_fooled():
     """The naive standard error promotes a null candidate many times as often as it says."""
     source = random.Random(21)

@@ -1,0 +1,77 @@
+"""A verdict's folder on this machine, read and decided again.
+
+Owns the files' way into `cycle.gate.record`, and the comparison. Doesn't know where folders come
+from.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupiterd.cycle.gate.record import (
+    CLOZE_FILE,
+    PROXY_FILE,
+    SANITY_FILE,
+    SCORES_FILE,
+    VERDICT_FILE,
+    decide_on,
+    read_material,
+    read_verdict,
+)
+from jupiterd.errors import CorruptArtifactError, NotFoundError
+
+
+@dataclass(frozen=True)
+class DecidedAgain:
+    """What was recorded, and what the same files say now."""
+
+    recorded: dict[str, Any]
+    """verdict.json, as it was written."""
+    again: dict[str, Any]
+    is_same: bool
+    """Whether the two are equal to the last byte."""
+
+
+def recorded_verdict(folder: Path) -> dict[str, Any]:
+    """Return verdict.json of a folder.
+
+    Raises:
+        NotFoundError: there is none.
+        CorruptArtifactError: it is of another form.
+    """
+    return read_verdict(_text(folder / VERDICT_FILE))
+
+
+def decide_again(folder: Path, material: Sequence[Path]) -> DecidedAgain:
+    """Decide on the scores in these folders, under the rules that the verdict names.
+
+    Raises:
+        NotFoundError: a file is missing.
+        CorruptArtifactError: a file isn't what its name says.
+    """
+    before = _text(folder / VERDICT_FILE)
+    recorded = read_verdict(before)
+    files = {
+        name: [_text(each / name) for each in material if (each / name).is_file()]
+        for name in (SCORES_FILE, CLOZE_FILE, SANITY_FILE, PROXY_FILE)
+    }
+    if not files[SCORES_FILE]:
+        raise NotFoundError(f"{material[0]} has no {SCORES_FILE}", _HINT)
+    try:
+        _, text = decide_on(read_material(files), recorded["given"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptArtifactError(
+            f"{folder / VERDICT_FILE} doesn't say what was given: {error}", _HINT
+        ) from error
+    return DecidedAgain(recorded, read_verdict(text), is_same=text == before)
+
+
+_HINT = "a verdict's folder has verdict.json and scores.jsonl, as the gate wrote them"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFoundError(f"{path} can't be read", _HINT) from error

@@ -1,0 +1,197 @@
+"""A verdict in plain sentences, for somebody who has never seen one.
+
+Owns the words. Pure: it is shown verdict.json, as it was read, and decides nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jupiterd.cycle.gate.decision import Decision, Outcome, Question
+
+Document = Mapping[str, Any]
+
+_ASKED = {
+    Question.SANE: "does it work at all?",
+    Question.BETTER: "is it better than the last student?",
+    Question.NOT_WORSE: "is it at least as good as the generator?",
+    Question.TEACHES: "does its text teach small students as much?",
+}
+_FOLLOWS = {
+    Decision.PROMOTE: "The candidate is the generator from the next round on.",
+    Decision.HOLD: "The generator stays who it was; training goes on from this candidate, and the "
+    "next round asks again.",
+    Decision.REJECT: "The generator stays who it was, and nobody is measured by this candidate.",
+    Decision.ABSTAIN: "Nothing changes, for nothing was shown either way.",
+}
+_BYTE_MODEL = "a count of byte triples, for there is no {} yet"
+
+
+def question_lines(verdict: Document) -> list[str]:
+    """Return each question with how it was answered, in one line each."""
+    return [
+        f"{question} {_ASKED[question]} {answer['outcome']}: {answer['reason']}"
+        for question, answer in _answers(verdict)
+    ]
+
+
+def explain(document: Document) -> list[str]:
+    """Return why the verdict was what it was, what would have been needed, and what follows.
+
+    Args:
+        document: verdict.json.
+    """
+    verdict, given = document["verdict"], document["given"]
+    decision = Decision(verdict["decision"])
+    lines = [
+        f"Round {given['round']}: {decision}. {_FOLLOWS[decision]}",
+        "",
+        *_setting(document),
+        "",
+    ]
+    for question, answer in _answers(verdict):
+        lines += [f"{question} {_ASKED[question].capitalize()} {str(answer['outcome']).upper()}"]
+        lines += [f"   {line}" for line in _told(question, answer, document)]
+    return [*lines, "", *_needed(document), *_ledger(verdict), *_vault(verdict)]
+
+
+def _setting(document: Document) -> Iterator[str]:
+    verdict, given = document["verdict"], document["given"]
+    yield (
+        f"{verdict['documents']:,} real documents of {verdict['clusters']:,} sources that no round "
+        f"has trained on were scored: how many bits does a model need for each byte of them? "
+        f"Fewer is better."
+    )
+    rows = (
+        ("candidate", "val_bpb", str(given.get("candidate") or "")),
+        ("last student", "incumbent_bpb", str(given.get("incumbent") or "")),
+        ("generator", "generator_bpb", str(given.get("generator") or "")),
+    )
+    for name, key, model in rows:
+        who = model[:8] if model else _BYTE_MODEL.format(name)
+        yield f"   {name:<13} {_bpb(verdict[key])}  ({who})"
+    yield f"   byte triples  {_bpb(verdict['byte_bpb'])}  (what counting alone can do)"
+
+
+def _told(question: Question, answer: Document, document: Document) -> Iterator[str]:
+    yield f"{_sentence(answer['reason'])}."
+    if answer["outcome"] in {Outcome.NOT_ASKED, Outcome.NOT_RUN}:
+        if question is Question.TEACHES and answer["outcome"] == Outcome.NOT_RUN:
+            yield "Nobody is held up by that; what this question would show is not known."
+        return
+    yield from _NUMBERS[question](document)
+
+
+def _sane(document: Document) -> Iterator[str]:
+    sanity = document["verdict"]["sanity"]
+    if sanity and sanity["code"]:
+        theirs = sanity["generator_parsed"]
+        beside = "" if theirs is None else f", of the generator's {theirs}"
+        yield f"{sanity['parsed']} of its {sanity['code']} completions parse as code{beside}."
+
+
+def _better(document: Document) -> Iterator[str]:
+    verdict, settings = document["verdict"], document["settings"]
+    evidence = verdict["evidence"]
+    if evidence is None:
+        return
+    level = 100 * (1 - verdict["ledger"]["alpha"] / 2)
+    yield (
+        f"On the same documents it saves {evidence['mean_improvement_bpb']:+.4f} bits per byte, "
+        f"and with chance taken off {evidence['lower_bound_bpb']:+.4f} at the least; more than "
+        f"{settings['margin_bpb']} are asked for."
+    )
+    yield (
+        f"How certain: over all rounds for ever, such a bound is right in {level:g} % of cycles."
+    )
+    for name, saved in sorted(verdict["strata"].items(), key=lambda pair: pair[1]):
+        yield f"   in {name}: {saved:+.4f} (below -{settings['stratum_veto_bpb']} vetoes)"
+
+
+def _not_worse(document: Document) -> Iterator[str]:
+    verdict, settings = document["verdict"], document["settings"]
+    evidence, cloze = verdict["against_generator"], verdict["cloze"]
+    if evidence is not None:
+        yield (
+            f"Beside the generator it saves {evidence['mean_improvement_bpb']:+.4f}, at the least "
+            f"{evidence['lower_bound_bpb']:+.4f}; not below -{settings['margin_bpb']} is asked for."
+        )
+    if cloze is not None:
+        yield (
+            f"Of {cloze['items']} gaps in real text, {cloze['only_candidate']} were filled rightly "
+            f"by the candidate alone and {cloze['only_generator']} by the generator alone; were "
+            f"they equally good, so many losses would come about with a chance of "
+            f"{cloze['p_worse']:.2g}."
+        )
+
+
+def _teaches(document: Document) -> Iterator[str]:
+    proxy = document["verdict"]["proxy_student"]
+    if proxy is not None:
+        pairs = zip(proxy["seeds"], proxy["candidate_bpb"], proxy["incumbent_bpb"], strict=True)
+        for seed, ours, theirs in pairs:
+            yield f"   seed {seed}: {ours:.4f} with its text, {theirs:.4f} with the generator's"
+
+
+def _needed(document: Document) -> Iterator[str]:
+    verdict = document["verdict"]
+    reach, evidence = verdict["reach"], verdict["evidence"]
+    if reach is None or evidence is None or not evidence["standard_error_bpb"]:
+        return
+    yield (
+        f"What would have been needed: this text shows a true gain of "
+        f"{reach['detectable_bpb']:.4f} bits per byte or more with a chance of 80 %. A gain of "
+        f"{reach['wanted_bpb']:.4f} would take about {reach['documents']:,} documents of "
+        f"{reach['clusters']:,} sources."
+    )
+
+
+def _ledger(verdict: Document) -> Iterator[str]:
+    ledger = verdict["ledger"]
+    yield (
+        f"Chances of a wrong promotion: this was look {ledger['look']} at the held-out text; it "
+        f"may spend {_percent(ledger['this_look'])} of {_percent(ledger['alpha'])}, those before "
+        f"it spent {_percent(ledger['spent_before'])}, and {_percent(ledger['left'])} are left."
+    )
+
+
+def _vault(verdict: Document) -> Iterator[str]:
+    vault = verdict["vault"]
+    if vault is None:
+        return
+    told = (
+        f"in the vault, which nobody looks at, it saves {vault['improvement_bpb']:+.4f} on "
+        f"{vault['documents']:,} documents; on {vault['known_part']} "
+        f"{vault['known_improvement_bpb']:+.4f}"
+    )
+    if vault["is_alarm"]:
+        yield (
+            f"ALARM: {told}. The text that is looked at seems over-fitted: hold out more, and "
+            f"don't trust small gains."
+        )
+    else:
+        yield f"Over-fitted? No: {told}."
+
+
+def _answers(verdict: Document) -> Iterator[tuple[Question, Document]]:
+    for question in Question:
+        yield question, verdict["questions"][question]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _bpb(value: float | None) -> str:
+    return "none  " if value is None else f"{value:.4f}"
+
+
+_NUMBERS = {
+    Question.SANE: _sane,
+    Question.BETTER: _better,
+    Question.NOT_WORSE: _not_worse,
+    Question.TEACHES: _teaches,
+}

@@ -1,0 +1,144 @@
+"""The document of `gate run` and `cycle explain`: where a verdict lies, and what it was made of.
+
+Owns its keys, and which verdict is meant. What isn't here is fetched from whoever has it. Decides
+nothing: jupiterctl does, on the same machine, from these files.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import VerdictReached
+from jupiterd.cycle.gate.record import VERDICT_FILE
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.ids import ArtifactId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+SCHEMA = "jupiter/v1"
+MIN_DIGITS = 6
+"""Of an id's beginning; fewer digits are the number of a round."""
+
+_LIST = "jupiterctl cycle status shows the verdicts that there are"
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A verdict, with the cycle that it is of."""
+
+    cycle: CycleState
+    fact: VerdictReached
+
+
+async def verdict_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return where the verdict on CANDIDATE, or on CANDIDATE:INCUMBENT, lies.
+
+    Either is a model's id, the beginning of one, or the number of a round of the newest cycle that
+    has verdicts; left out, the last verdict is meant.
+
+    Raises:
+        NotFoundError: there is no such verdict, or nobody in reach has it.
+        UsageError: several models' ids begin so.
+    """
+    candidate, _, incumbent = wanted.partition(":")
+    judged = _meant(_verdicts(node), candidate)
+    recorded = await _brought(node, judged.fact)
+    given = json.loads((recorded / VERDICT_FILE).read_text(encoding="utf-8"))["given"]
+    if incumbent:
+        _check_compared(judged, incumbent, given)
+    begun = judged.cycle.begun
+    return {
+        "schema": SCHEMA,
+        "verdict": {
+            "cycle": judged.fact.cycle,
+            "domain": judged.cycle.label,
+            "rounds": judged.cycle.rounds_wanted,
+            "started_at": "" if begun is None else begun.started_at,
+            "round": judged.fact.round,
+            "verdict": judged.fact.verdict,
+            "candidate": judged.fact.candidate,
+            "folder": str(recorded),
+            "material": await _material(node, recorded, given),
+        },
+    }
+
+
+def _verdicts(node: "Node") -> list[_Judged]:
+    """Return every verdict of a line that counts, the newest cycle first, its last round first."""
+    cycles = [each for each in node.journal.state.cycles.values() if each.started is not None]
+    newest = sorted(cycles, key=lambda cycle: cycle.start_order, reverse=True)
+    return [
+        _Judged(cycle, fact)
+        for cycle in newest
+        for _, fact in sorted(cycle.verdicts.items(), reverse=True)
+    ]
+
+
+def _meant(verdicts: Sequence[_Judged], candidate: str) -> _Judged:
+    if not verdicts:
+        raise NotFoundError("no gate has decided yet", "jupiterctl cycle watch")
+    if not candidate:
+        return verdicts[0]
+    newest = verdicts[0].cycle
+    found = (
+        [each for each in verdicts if each.cycle is newest and each.fact.round == int(candidate)]
+        if _is_round(candidate)
+        else [each for each in verdicts if _begins(each.fact.candidate, candidate)]
+    )
+    if not found:
+        what = f"round {candidate}" if _is_round(candidate) else f"a model {candidate}"
+        raise NotFoundError(f"there is no verdict on {what}", _LIST)
+    if len({each.fact.candidate for each in found}) > 1:
+        raise UsageError(f"{len(found)} models' ids begin with {candidate}", "give more digits")
+    return found[0]
+
+
+def _check_compared(judged: _Judged, incumbent: str, given: dict[str, Any]) -> None:
+    """Raise NotFoundError where the candidate was compared with others than this one."""
+    beside = [str(given.get(name) or "") for name in ("incumbent", "generator")]
+    named = judged.cycle.verdicts.get(int(incumbent)) if _is_round(incumbent) else None
+    if any(
+        model == named.candidate if named else _begins(model, incumbent)
+        for model in beside
+        if model
+    ):
+        return
+    told = " and ".join(dict.fromkeys(short(each) if each else "the byte model" for each in beside))
+    raise NotFoundError(
+        f"the candidate of round {judged.fact.round} was compared with {told}, "
+        f"not with {incumbent}",
+        "leave --incumbent out, or name the one it was compared with",
+    )
+
+
+def _is_round(text: str) -> bool:
+    return text.isdecimal() and len(text) < MIN_DIGITS
+
+
+def _begins(model: str, digits: str) -> bool:
+    return len(digits) >= MIN_DIGITS and model.startswith(digits)
+
+
+async def _brought(node: "Node", fact: VerdictReached) -> Path:
+    try:
+        return await node.library.ensure(fact.artifact)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"the verdict of round {fact.round} isn't in reach", "start the nodes that have it"
+        ) from error
+
+
+async def _material(node: "Node", recorded: Path, given: dict[str, Any]) -> list[str]:
+    """Return the folders of what was decided on; of scores that have gone, the verdict's copy."""
+    try:
+        return [str(await node.library.ensure(artifact)) for artifact in _pieces(given)]
+    except NotFoundError:
+        return [str(recorded)]
+
+
+def _pieces(given: dict[str, Any]) -> Iterator[ArtifactId]:
+    yield from (ArtifactId(str(given["scores"][name])) for name in sorted(given["scores"]))

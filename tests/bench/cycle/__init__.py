@@ -1,0 +1,1 @@
+"""How sound the self-improving cycle is, and how fast."""

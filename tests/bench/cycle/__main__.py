@@ -1,0 +1,31 @@
+"""Prints how sound the self-improving cycle is, and how fast, beside its goals.
+
+python -m tests.bench.cycle [--only TEXT] [--trials N]
+"""
+
+import argparse
+
+from tests.bench.cycle.gate import print_gate
+from tests.bench.figure import machine
+
+FIGURES = {
+    "gate": print_gate,
+}
+"""Name -> what measures and prints it, told how many cycles or candidates to draw."""
+
+TRIALS = 1000
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="figures whose name holds this text")
+    parser.add_argument("--trials", type=int, default=TRIALS, help="cycles, or candidates, drawn")
+    chosen = parser.parse_args()
+    print(machine())
+    for name, measure in FIGURES.items():
+        if chosen.only in name:
+            measure(chosen.trials)
+
+
+main()

@@ -1,0 +1,115 @@
+"""`jupiterctl gate run` and `jupiterctl cycle explain`, on verdicts that the gate has written."""
+
+import json
+import random
+import shutil
+
+import pytest
+
+from jupiterd.cycle.gate.case import Findings
+from jupiterd.cycle.gate.record import Material
+from jupiterd.cycle.gate.sanity import Sanity
+from jupiterd.workers.evaluate.judge import write_verdict
+from tests.unit.cycle.gate_material import documents, gaps
+
+GIVEN = {
+    "gate": {"alpha": 0.05, "margin_bpb": 0.005, "stratum_veto_bpb": 0.02},
+    "holdout": {"min_documents": 20, "min_clusters": 5},
+    "look": 2,
+    "round": 2,
+    "candidate": "c" * 64,
+    "incumbent": "a" * 64,
+    "generator": "",
+    "scores": {},
+}
+WORKS = Sanity(loads=True, seed=7, completions=8, looping=1, code=8, parsed=6, generator_parsed=5)
+
+
+def judged(folder, saved_bpb=0.05, count=90):
+    scores = documents(random.Random(3), saved_bpb, count=count, noise_bpb=0.03)
+    write_verdict(folder, Material(scores, Findings(WORKS, gaps(22, 20, 350))), GIVEN)
+    return folder
+
+
+def known_to(daemon, folder, *material):
+    daemon.documents["verdict"] = {
+        "schema": "jupiter/v1",
+        "verdict": {
+            "folder": str(folder),
+            "material": [str(each) for each in material or (folder,)],
+        },
+    }
+
+
+def test_a_verdict_in_a_folder_is_decided_again_without_a_daemon(ctl, tmp_path):
+    folder = judged(tmp_path / "verdict")
+    ran = ctl("gate", "run", "--from", str(folder))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.startswith("round 2: PROMOTE, the same as recorded, to the last byte\n")
+    assert "G3 does its text teach small students as much? not run" in ran.out
+
+
+def test_the_daemon_says_where_the_scores_lie(daemon, ctl, tmp_path):
+    folder = judged(tmp_path / "verdict")
+    pieces = shutil.copytree(folder, tmp_path / "pieces")
+    known_to(daemon, folder, pieces)
+    ran = ctl("gate", "run", "--candidate", "2", "--incumbent", "1", "-o", "json")
+    assert ran.exit_code == 0
+    found = json.loads(ran.out)["gate"]
+    assert (found["verdict"], found["recorded"], found["is_same"]) == ("PROMOTE", "PROMOTE", True)
+    assert found["numbers"]["evidence"]["p"] < found["numbers"]["alpha_spent"]
+
+
+def test_scores_that_say_something_else_by_now_are_told_and_fail(daemon, ctl, tmp_path):
+    folder = judged(tmp_path / "verdict")
+    known_to(daemon, folder, judged(tmp_path / "other", saved_bpb=0.0))
+    ran = ctl("gate", "run")
+    assert ran.exit_code == 8
+    assert "NOT the same as recorded, which was PROMOTE" in ran.out
+    assert "HOLD instead of PROMOTE" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "verdict.json").unlink(), "can't be read"),
+        (lambda folder: (folder / "verdict.json").write_text("{}"), "this is no verdict of form"),
+        (lambda folder: (folder / "scores.jsonl").unlink(), "has no scores.jsonl"),
+        (lambda folder: (folder / "scores.jsonl").write_text("{}\n"), "is no score"),
+        (lambda folder: (folder / "cloze.jsonl").write_text("x\n"), "is no JSON"),
+    ],
+)
+def test_a_folder_that_is_no_verdict_is_told_in_one_line(ctl, tmp_path, damage, message):
+    folder = judged(tmp_path / "verdict")
+    damage(folder)
+    ran = ctl("gate", "run", "--from", str(folder))
+    assert ran.exit_code in {1, 6}
+    first, _, hint = ran.err.splitlines()
+    assert message in first
+    assert hint.startswith("hint: ")
+
+
+def test_a_folder_and_a_model_exclude_each_other(ctl, tmp_path):
+    assert ctl("gate", "run", "--from", str(tmp_path), "--candidate", "1").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "saved_bpb", "count"),
+    [("promote", 0.05, 90), ("hold", 0.006, 90), ("abstain", 0.01, 12)],
+)
+def test_a_newcomer_can_read_why(daemon, ctl, golden, tmp_path, name, saved_bpb, count):
+    known_to(daemon, judged(tmp_path / "verdict", saved_bpb, count))
+    ran = ctl("cycle", "explain")
+    assert (ran.exit_code, ran.err) == (0, "")
+    golden(f"cycle_explain_{name}.txt", ran.out)
+
+
+def test_a_round_is_asked_for_by_its_number_and_scripts_get_the_whole_verdict(
+    daemon, ctl, tmp_path
+):
+    known_to(daemon, judged(tmp_path / "verdict"))
+    ran = ctl("cycle", "explain", "2", "-o", "json")
+    assert ran.exit_code == 0
+    document = json.loads(ran.out)
+    assert document["given"]["round"] == 2
+    assert list(document["verdict"]["questions"]) == ["G0", "G1", "G2", "G3"]

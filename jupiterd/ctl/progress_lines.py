@@ -33,6 +33,11 @@ PhaseKey = tuple[int, str]
 _NAMED_VALUES = {"tokens_per_s": "{:,.0f} tokens/s", "loss": "loss {:.3f}"}
 """How the readings that everybody knows are written; others by their name. Totals aren't shown."""
 
+_ALARM = (
+    "ALARM: it saves {:.4f} bits per byte less where nobody ever looked: the held-out text seems "
+    "over-fitted (jupiterctl cycle explain)"
+)
+
 _PREDICTED = "predicted_tokens_per_s"
 _HIDDEN_VALUES = frozenset({"tokens", "step", _PREDICTED})
 
@@ -109,16 +114,21 @@ def verdict_lines(verdict: Row) -> list[str]:
         f"{label} {_bpb(verdict[key])}"
         for key, label in (
             ("incumbent_bpb", "incumbent"),
+            ("generator_bpb", "generator"),
             ("byte_bpb", "order-2 byte model"),
             ("unigram_bpb", "unigram"),
         )
         if verdict.get(key) is not None
+        and (key != "generator_bpb" or verdict[key] != verdict.get("incumbent_bpb"))
     ]
     others = f" ({', '.join(compared)})" if compared else ""
     head = f"round {verdict['round']} verdict "
     lines = [f"{head}  {verdict['verdict']}: {_bpb(verdict.get('val_bpb'))} bits per byte{others}"]
-    reason = verdict.get("reason")
-    return [*lines, f"{head}  {plain(reason)}"] if reason else lines
+    if reason := verdict.get("reason"):
+        lines.append(f"{head}  {plain(reason)}")
+    if verdict.get("vault_alarm"):
+        lines.append(f"{head}  {_ALARM.format(verdict['vault_gap_bpb'])}")
+    return lines
 
 
 def cycle_summary(cycle: Cycle) -> str:

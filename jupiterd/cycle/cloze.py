@@ -115,15 +115,18 @@ def _spans(text: str, patterns: Mapping[Kind, re.Pattern[str]]) -> Iterator[_Spa
 def _pool(
     documents: Sequence[HeldOutText], spans: Mapping[str, Sequence[_Span]]
 ) -> dict[tuple[Kind, int], list[str]]:
-    """Return kind and length -> the different words of that kind, in an order of chance."""
-    found: defaultdict[tuple[Kind, int], set[str]] = defaultdict(set)
+    """Return kind and length -> the words of that kind, in an order of chance.
+
+    A word stands there as often as in the text: were each offered once, rare words would stand
+    beside the frequent ones that gaps hide, and counting words would be enough to tell them apart.
+    """
+    found: defaultdict[tuple[Kind, int], list[tuple[int, str]]] = defaultdict(list)
     for document in documents:
         for span in spans[document.id]:
             word = document.text[span.start : span.stop]
-            found[_likeness(span.kind, word)].add(word)
-    return {
-        key: sorted(words, key=lambda word: (_chance(word), word)) for key, words in found.items()
-    }
+            place = (_chance(f"{document.id}:{span.start}"), word)
+            found[_likeness(span.kind, word)].append(place)
+    return {key: [word for _, word in sorted(places)] for key, places in found.items()}
 
 
 def _likeness(kind: Kind, word: str) -> tuple[Kind, int]:
@@ -156,13 +159,10 @@ def _item(
     document: HeldOutText, span: _Span, pool: Mapping[tuple[Kind, int], Sequence[str]]
 ) -> ClozeItem | None:
     word = document.text[span.start : span.stop]
-    others = pool[_likeness(span.kind, word)]
-    if len(others) <= DISTRACTORS:
-        return None
     name = f"{document.id}:{span.start}"
-    first = _chance(name) % len(others)
-    around = (*others[first:], *others[:first])
-    offered = islice((other for other in around if other != word), DISTRACTORS)
+    offered = _others(word, pool[_likeness(span.kind, word)], _chance(name))
+    if len(offered) < DISTRACTORS:
+        return None
     return ClozeItem(
         id=name,
         document=document.id,
@@ -172,6 +172,16 @@ def _item(
         options=(word, *offered),
         after=document.text[span.stop : span.stop + AFTER_CHARS],
     )
+
+
+def _others(word: str, pool: Sequence[str], chance: int) -> list[str]:
+    """Return different words of the pool, beginning at a place that chance says."""
+    first, found = chance % len(pool), {word: None}
+    for step in range(len(pool)):
+        found[pool[(first + step) % len(pool)]] = None
+        if len(found) > DISTRACTORS:
+            break
+    return [*found][1:]
 
 
 def is_right(nats: Sequence[float], sizes_bytes: Sequence[int]) -> bool:

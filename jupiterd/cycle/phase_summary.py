@@ -97,8 +97,12 @@ def _evaluate_detail(counts: Mapping[str, float]) -> str:
     documents, scores = int(counts.get("documents", 0)), int(counts.get("scores", 0))
     if not scores:
         return ""
-    under_whom = "under the candidate" if scores == documents else "under candidate and incumbent"
-    return f"{documents:,} documents, each scored {under_whom}"
+    under_whom = _SCORED_UNDER.get(scores // documents, "under candidate, incumbent and generator")
+    gaps = f"; {int(counts['gaps']):,} gaps filled" if counts.get("gaps") else ""
+    return f"{documents:,} documents, each scored {under_whom}{gaps}"
+
+
+_SCORED_UNDER = {1: "under the candidate", 2: "under candidate and incumbent"}
 
 
 def _filter_detail(counts: Mapping[str, float]) -> str:

@@ -25,7 +25,14 @@ Live = Mapping[str, Any]
 EPOCH_SEQ = 1000
 """How far the numbers of two epochs' events are apart: lines are parked in between."""
 
-VERDICT_NUMBERS = ("incumbent_bpb", "generator_bpb", "byte_bpb", "unigram_bpb", "vault_gap_bpb")
+VERDICT_NUMBERS = (
+    "incumbent_bpb",
+    "generator_bpb",
+    "byte_bpb",
+    "unigram_bpb",
+    "vault_gap_bpb",
+    "vault_alarm",
+)
 
 
 def cycle_document(

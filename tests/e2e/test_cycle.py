@@ -52,6 +52,7 @@ async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -
         await _is_told_alike_by_every_daemon(cluster)
         _shows_why_there_is_generated_text_or_none(cluster)
         _is_in_two_copies(cluster)
+        _comes_to_the_same_verdicts_everywhere(cluster)
 
 
 async def _is_told_alike_by_every_daemon(cluster: Cluster) -> None:
@@ -83,6 +84,18 @@ def _shows_why_there_is_generated_text_or_none(cluster: Cluster) -> None:
     else:
         assert second["state"] == "skipped"
         assert "no generator was promoted" in second["detail"]
+
+
+def _comes_to_the_same_verdicts_everywhere(cluster: Cluster) -> None:
+    for daemon, chosen in zip(cluster.daemons, ((), ("--candidate", "1"), ()), strict=True):
+        again = cluster.ctl("gate", "run", *chosen, "-o", "json", daemon=daemon)
+        assert again.returncode == 0, again.stderr
+        found = json.loads(again.stdout)["gate"]
+        assert (found["is_same"], found["round"]) == (True, 1 if chosen else 2)
+        assert found["numbers"]["sanity"]["completions"] > 0
+        assert found["numbers"]["cloze"]["items"] > 0
+        explained = cluster.ctl("cycle", "explain", str(found["round"]), daemon=daemon)
+        assert explained.stdout.startswith(f"Round {found['round']}: {found['verdict']}. ")
 
 
 def _is_in_two_copies(cluster: Cluster) -> None:

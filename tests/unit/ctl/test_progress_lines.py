@@ -93,6 +93,19 @@ def test_a_verdict_shows_its_numbers_and_its_reason():
     ]
 
 
+def test_the_generator_is_shown_where_it_is_not_the_incumbent():
+    numbers = {"incumbent_bpb": 2.5, "generator_bpb": 2.5, "byte_bpb": None, "unigram_bpb": None}
+    shown = [verdict_lines(VERDICT | numbers | {"generator_bpb": each})[0] for each in (2.5, 2.4)]
+    assert shown[0].endswith("(incumbent 2.5000)")
+    assert shown[1].endswith("(incumbent 2.5000, generator 2.4000)")
+
+
+def test_text_that_was_over_fitted_is_an_alarm():
+    numbers = {"vault_gap_bpb": 0.03125, "vault_alarm": True}
+    assert "ALARM: it saves 0.0312 bits" in verdict_lines(VERDICT | numbers)[-1]
+    assert "ALARM" not in str(verdict_lines(VERDICT | numbers | {"vault_alarm": False}))
+
+
 def test_a_verdict_without_numbers_is_shown():
     assert verdict_lines({"round": 2, "verdict": "ABSTAIN", "val_bpb": None}) == [
         "round 2 verdict   ABSTAIN: none bits per byte"

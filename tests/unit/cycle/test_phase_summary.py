@@ -46,6 +46,10 @@ def test_an_evaluation_counts_what_it_counted_while_it_ran() -> None:
     )  # fmt: skip
     alone = summarise(Phase.EVALUATE, {"documents": 65, "scores": 65})
     assert alone == (65, "scores", "65 documents, each scored under the candidate")
+    counts = {"documents": 65, "scores": 195, "gaps": 400}
+    assert summarise(Phase.EVALUATE, counts)[2] == (
+        "65 documents, each scored under candidate, incumbent and generator; 400 gaps filled"
+    )
 
 
 def test_an_evaluation_of_an_older_version_is_told_in_documents() -> None:

@@ -244,6 +244,7 @@ def test_verdicts_carry_the_numbers_of_the_gate() -> None:
         "byte_bpb": 2.75,
         "unigram_bpb": 4.5,
         "vault_gap_bpb": None,
+        "vault_alarm": None,
     }
     shown = document(*TRAINED, work("gate", summary=summary), verdict("HOLD"), committed("HOLD"))
     assert shown["verdicts"] == [

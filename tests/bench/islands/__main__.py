@@ -1,7 +1,8 @@
 """Prints what islands learn, beside training alone and training together, and their goals.
 
 python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed N] [--every N]
-                              [--size 1m|3m] [--seq-len N]
+                              [--size 1m|3m] [--seq-len N] [--batch N] [--learning-rate R]
+                              [--precision P]
                               [--sync-every N] [--network-rounds N] [--kill-every N]
 
 Losses, unequal, sameness and hashes run in this process: they are those of the product's engines
@@ -14,7 +15,7 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
@@ -34,7 +35,6 @@ from tests.network.lab import why_there_is_no_lab
 from tests.network.links import THROTTLE
 
 ISLANDS = 4
-BATCH = 4
 MIXED: list[EngineName] = ["mlx", "torch", "torch", "torch"]
 LATE = 10
 """The part of a round that an exchange takes, of islands that overlap: twice what is planned."""
@@ -42,6 +42,7 @@ LATE = 10
 SLOWER = 4
 
 SAME_STEPS = 50
+SAME_BATCH = 4
 ROUNDS = 1000
 TOLERANCE = 1e-4
 CALM_RATE = 1e-4
@@ -59,9 +60,12 @@ def average(_: int) -> OuterSettings:
     return OuterSettings(1.0, 0.0)
 
 
-def shape_of(size: str) -> ModelShape:
+def shape_of(size: str, precision: str = "auto") -> ModelShape:
     """Return a preset, or one of three million parameters."""
     small = preset("1m")
+    options = small.recipe.options.model_copy(update={"precision": precision})
+    recipe = small.recipe.model_copy(update={"options": options})
+    small = small.model_copy(update={"recipe": recipe})
     if size == "1m":
         return small
     wider = {"hidden": 224, "layers": 4, "ff": 672, "heads": 4, "kv_heads": 2, "head_dim": 56}
@@ -97,14 +101,14 @@ def _told(result: Result) -> float:
     return result.bits_per_byte
 
 
-def print_losses(text: Text, shape: ModelShape, steps: int, seeds: range, every: int) -> None:
+def print_losses(races: Sequence[Race], every: int) -> None:
     """Compare what is learned over some seeds."""
-    all_of_them = [losses(Race(shape, text, steps, BATCH, seed), every) for seed in seeds]
+    all_of_them = [losses(race, every) for race in races]
     means = {name: mean(each[name] for each in all_of_them) for name in all_of_them[0]}
     alone, together, islands, overlapped, average, outer = means.values()
     gain = alone - together
     for name, value in means.items():
-        print(f"losses: {name}: {value:.4f} bits per byte, mean of {len(seeds)} seeds")
+        print(f"losses: {name}: {value:.4f} bits per byte, mean of {len(races)} seeds")
     if gain <= 0:
         print("losses: training together gained nothing: too short a run to compare")
         return
@@ -121,29 +125,29 @@ def print_losses(text: Text, shape: ModelShape, steps: int, seeds: range, every:
         print(f"losses: {name} end {over:+.2f} % from together {_verdict(over <= 1)} (goal 1)")
 
 
-def print_unequal(text: Text, shape: ModelShape, steps: int, seeds: range, every: int) -> None:
+def print_unequal(races: Sequence[Race], every: int) -> None:
     """Let two slow islands train with two fast ones, and compare with the fast ones alone."""
-    fast = Outer(every, nesterov_of(2, every), shares=(BATCH, BATCH))
-    slow = (BATCH // SLOWER,) * 2
-    every_one = Outer(every, nesterov_of(ISLANDS, every), shares=(BATCH, BATCH, *slow))
+    batch = races[0].batch_sequences
+    fast = Outer(every, nesterov_of(2, every), shares=(batch, batch))
+    slow = (batch // SLOWER,) * 2
+    every_one = Outer(every, nesterov_of(ISLANDS, every), shares=(batch, batch, *slow))
     alone: list[float] = []
     together: list[float] = []
-    for seed in seeds:
-        race = Race(shape, text, steps, BATCH, seed)
+    for race in races:
         alone.append(apart(race, MIXED[:2], fast).bits_per_byte)
         together.append(apart(race, MIXED, every_one).bits_per_byte)
-        print(f"  seed {seed}: two fast {alone[-1]:.4f}, all {together[-1]:.4f}", flush=True)
+        print(f"  seed {race.seed}: two fast {alone[-1]:.4f}, all {together[-1]:.4f}", flush=True)
     gain = mean(alone) - mean(together)
     print(
         f"unequal: two fast islands {mean(alone):.4f}, with two of a {SLOWER}th of their speed "
         f"{mean(together):.4f} bits per byte in as many steps: {gain:+.4f} gained "
-        f"{_verdict(gain >= 0)} (goal 0), mean of {len(seeds)} seeds"
+        f"{_verdict(gain >= 0)} (goal 0), mean of {len(races)} seeds"
     )
 
 
 def print_sameness(text: Text, shape: ModelShape) -> None:
     """Feed an MLX and a torch island the same batches, and compare with one torch process."""
-    race = Race(shape, text, SAME_STEPS, BATCH, 1, CALM_RATE)
+    race = Race(shape, text, SAME_STEPS, SAME_BATCH, 1, CALM_RATE)
     alone: list[float] = []
     both: list[float] = []
     synchronous(race, 1, lambda _, loss: alone.append(loss))
@@ -190,6 +194,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from-seed", type=int, default=1)
     parser.add_argument("--every", type=int, default=50, help="steps between two exchanges")
+    parser.add_argument("--batch", type=int, default=4, help="sequences of an island and step")
+    parser.add_argument("--learning-rate", type=float, help="of all; left out: the size's own")
+    parser.add_argument("--precision", default="auto", help="of torch, such as bf16")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sync-every", type=int, default=100, help="the same over a network")
     parser.add_argument("--network-rounds", type=int, default=2, help="beside the first; full: 10")
@@ -197,9 +204,10 @@ def main() -> None:
     parser.add_argument("--size", choices=("1m", "3m"), default="3m")
     parser.add_argument("--seq-len", type=int, default=256)
     chosen = parser.parse_args()
-    shape = shape_of(chosen.size).model_copy(update={"seq_len": chosen.seq_len})
+    shape = shape_of(chosen.size, chosen.precision)
+    shape = shape.model_copy(update={"seq_len": chosen.seq_len})
     print(machine())
-    print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {BATCH} sequences a step")
+    print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {chosen.batch} sequences")
     if any(chosen.only in name for name in ("network", "kill")):
         rounds, kill_every = chosen.network_rounds, chosen.kill_every
         print_wired(shape, chosen.only, chosen.sync_every, rounds, kill_every)
@@ -212,11 +220,14 @@ def main() -> None:
             print_sameness(text, shape)
         if chosen.only in "hashes":
             print_hashes(text, shape, chosen.rounds)
-        seeds = range(chosen.from_seed, chosen.from_seed + chosen.seeds)
+        races = [
+            Race(shape, text, chosen.steps, chosen.batch, seed, chosen.learning_rate)
+            for seed in range(chosen.from_seed, chosen.from_seed + chosen.seeds)
+        ]
         if chosen.only in "unequal":
-            print_unequal(text, shape, chosen.steps, seeds, chosen.every)
+            print_unequal(races, chosen.every)
         if chosen.only in "losses":
-            print_losses(text, shape, chosen.steps, seeds, chosen.every)
+            print_losses(races, chosen.every)
 
 
 def with_blas() -> None:

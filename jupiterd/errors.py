@@ -291,6 +291,24 @@ class SourceUnreachableError(JupiterError):
     default_hint = "check the name, and this machine's way to huggingface.co"
 
 
+class GeneratorUnreachableError(SourceUnreachableError):
+    """The server that is to generate text doesn't answer, or only with errors."""
+
+    code = "generator-unreachable"
+    default_hint = "look whether it runs; a round goes on without generated text meanwhile"
+
+
+class GeneratorRefusedError(JupiterError):
+    """The server that is to generate text doesn't want us, or doesn't have the model."""
+
+    code = "generator-refused"
+    is_permanent = True
+    is_of_one_machine = True
+    exit_code = ExitCode.REFUSED
+    grpc_status = "PERMISSION_DENIED"
+    default_hint = "check the address, the model behind its #, and the key (--api-key-env NAME)"
+
+
 class TooLargeForDeviceError(JupiterError):
     """No plan for a model of this size fits the memory of the devices."""
 

@@ -71,6 +71,8 @@ def _made(cycle: CycleState, *, only_final: bool) -> Iterator[ArtifactId]:
         yield manifest.tokenizer
         yield from manifest.shards
     if not cycle.finished:
+        if cycle.started is not None:
+            yield ArtifactId(str(cycle.started.generator.get("artifact", "")))
         for done in cycle.completed.values():
             yield from done.outputs.values()
     if cycle.prepared is not None:

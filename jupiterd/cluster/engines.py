@@ -90,6 +90,16 @@ def own_engine(machine: Hardware) -> str:
     return MLX if is_mac or TORCH not in machine.engines else TORCH
 
 
+def writing_engine(wanted: str, machine: Hardware) -> str:
+    """Return what a machine generates on: MLX on Macs, or where it is asked for and there.
+
+    A model folder is the same on both.
+    """
+    if wanted == MLX and MLX in machine.engines:
+        return MLX
+    return own_engine(machine) if wanted == AUTO else TORCH
+
+
 def ranks_of(machine: Hardware, engine: str) -> int:
     """Return how many ranks of an engine a machine has."""
     return max(1, min(len(machine.devices), MAX_RANKS_OF_ONE)) if engine == TORCH else 1

@@ -139,6 +139,8 @@ class CycleStarted:
     """What people asked for: auto, torch or mlx."""
     settings: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     """Whether islands train its rounds, and how they exchange, see `cycle.run_settings`."""
+    generator: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """The generator that people named, see `cycle.generator`; empty: the last promoted student."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """`jupiterctl cycle ...`: self-improvement of a model in one domain."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,30 @@ from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
+from jupiterd.cycle.generator import is_server
 from jupiterd.errors import UsageError
 from jupiterd.formats import plain, printable
 from jupiterd.ids import short
+
+
+def generator_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that name a generator."""
+    for option in (
+        click.option(
+            "--api-key-env", metavar="NAME", help="The variable of jupiterd with a server's key."
+        ),
+        click.option(
+            "--generator",
+            metavar="FOLDER|ORG/NAME|URL#MODEL",
+            help="A model that others made writes the synthetic text; our own student unless told.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+COPYING_S = 900.0
+"""How long a generator's weights may take into the daemon's store."""
 
 
 @click.group(cls=Group)
@@ -38,6 +59,7 @@ def command() -> None:
     help="What to train on; auto unless told, or written in cluster.yaml: MLX where all trainers "
     "are Macs, torch elsewhere.",
 )
+@generator_options
 @island_options
 @click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
 @click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
@@ -52,15 +74,19 @@ def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given:
     Examples:
       jupiterctl cycle start --domain python --rounds 2 --size 1m --wait
       jupiterctl cycle start --domain ./cooking.yaml --wait --timeout 30m
+      jupiterctl cycle start --domain chemistry --generator http://localhost:11434/v1#qwen3:4b
+      jupiterctl cycle start --domain chemistry --generator HuggingFaceTB/SmolLM2-1.7B-Instruct
       jupiterctl cycle start --domain python --islands 'mlx:mini torch:box1,box2' --sync-every 100
     """  # noqa: D301 - click's mark for lines that keep their ends
     if timeout is not None and not wait:
         raise UsageError("--timeout needs --wait", "jupiterctl cycle start --help")
     arguments = start_arguments(**given)
+    from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order
 
     console = Console.of(invocation)
-    started = order(invocation.state_dir, "cycle.start", arguments)
+    timeout_s = COPYING_S if "generator_folder" in arguments else EXECUTE_TIMEOUT_S
+    started = order(invocation.state_dir, "cycle.start", arguments, timeout_s)
     if not wait:
         console.show(started, lambda: _begun(started, "started"))
         return
@@ -85,7 +111,7 @@ def plan(invocation: Invocation, **given: Any) -> None:
       jupiterctl cycle plan --domain python --size 100m
       jupiterctl cycle plan --domain ./cooking.yaml --rounds 5 -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
-    arguments = start_arguments(**given)
+    arguments = start_arguments(**given, generator="")  # no model is fetched for a look
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.domain_cost import cost_lines, domain_cost
     from jupiterd.cycle.domain import parse_domain
@@ -192,20 +218,43 @@ def resume(invocation: Invocation, cycle: str | None) -> None:
     Console.of(invocation).show(resumed, lambda: _begun(resumed, "goes on"))
 
 
-def start_arguments(
-    domain: str, rounds: int, size: str, engine: str | None, seed: int | None, **islands: Any
+def start_arguments(  # noqa: PLR0913 - an option each
+    *,
+    domain: str,
+    rounds: int,
+    size: str,
+    engine: str | None,
+    seed: int | None,
+    generator: str | None = None,
+    api_key_env: str | None = None,
+    **islands: Any,
 ) -> dict[str, Any]:
-    """Return what the daemon is told; raises NotFoundError or InvalidDomainError."""
+    """Return what the daemon is told.
+
+    Raises:
+        NotFoundError: there is no such domain, or no such generator.
+        InvalidDomainError: the domain file has mistakes.
+        JupiterError: the generator can't be had, or can't be one.
+    """
     from jupiterd.ctl.domain_files import read_domain_file
     from jupiterd.ctl.domain_name import checked_domain
+    from jupiterd.ctl.generator_source import generator_arguments
 
     file = read_domain_file(domain)
-    name = checked_domain(file).domain
+    found = checked_domain(file)
+    said = found.generation
+    named = said.generator if generator is None else generator
+    key_name = (
+        (said.api_key_env if is_server(named) else "") if api_key_env is None else api_key_env
+    )
+    name = found.domain
     arguments = {
         "domain_name": name,
         "domain_yaml": file.text,
         "rounds": rounds,
         "size": size,
+        **generator_arguments(named, key_name),
+        **({"generator": {}} if said.generator and not named else {}),
     }
     settings = {name: value for name, value in islands.items() if value is not None}
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}
@@ -217,11 +266,17 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     if not cycle:
         return ["no cycle has been started"]
     lines = [f"cycle {cycle_summary(cycle)}", *island_lines(cycle)]
+    lines += [_generator_line(row) for row in cycle.get("generators", [])]
     lost = cycle.get("lost_sources", [])
     lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
     for verdict in cycle.get("verdicts", []):
         lines += verdict_lines(verdict)
     return lines + (final_lines(cycle) if cycle.get("state") in ENDED_STATES else [])
+
+
+def _generator_line(row: Mapping[str, Any]) -> str:
+    rates = f"{row['tokens_per_s']:,.0f} tokens/s, {row['accepted_per_min']:,.0f} samples/min"
+    return f"  {short(str(row['node']))} generates: {rates}"
 
 
 def _begun(done: Mapping[str, Any], how: str) -> list[str]:

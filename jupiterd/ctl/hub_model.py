@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cycle.model_files import GENERATOR_FILES
 from jupiterd.errors import (
     DiskFullError,
     MissingExtraError,
@@ -18,8 +19,7 @@ from jupiterd.errors import (
 )
 from jupiterd.store.disk import is_no_room
 
-WANTED = ("config.json", "*.safetensors", "model.safetensors.index.json", "tokenizer*.json")
-"""No pickle above all, and no program."""
+WANTED = (*GENERATOR_FILES, "tokenizer*.json")
 
 is_hub_name = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*").fullmatch
 """Says whether a text can be a model's id, such as Qwen/Qwen3-0.6B."""

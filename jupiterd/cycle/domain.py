@@ -11,8 +11,11 @@ from pydantic import Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from jupiterd.cycle.data_sources import DataSource, named
+from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.gate.case import GateSettings
+from jupiterd.cycle.generator import API_KEY_NAME
 from jupiterd.cycle.licenses import LicensePolicy
+from jupiterd.cycle.mixing import MAX_SHARE_OF_OTHERS
 from jupiterd.cycle.part import Part
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidDomainError
@@ -34,35 +37,58 @@ class CompleteFunctionTemplate(Part):
     """How many completions a round asks for; 200 take a 1m model about half a minute on a CPU."""
 
 
-class Generation(Part):
-    """What the generator in force writes from round 2 on."""
+class RewritingTemplate(Part):
+    """The generator makes another text of a passage of a real document; for prose."""
 
-    templates: Annotated[
-        tuple[CompleteFunctionTemplate, ...], Field(strict=False, max_length=16)
-    ] = ()
+    kind: Literal["faq", "tutorial", "worked_problem", "explanation", "table", "rewrite"]
+    samples: Annotated[int, Field(ge=1, le=100_000)] = 200
+    """How many texts a round asks for."""
+    max_tokens: Annotated[int, Field(ge=32, le=8192)] = 768
+    """The longest text, in tokens of the generator; one that is cut off there is refused."""
+
+
+Template = Annotated[CompleteFunctionTemplate | RewritingTemplate, Field(discriminator="kind")]
+
+
+class Generation(Part):
+    """What the generator in force writes: one of your own from round 1 on, else from round 2 on."""
+
+    generator: Annotated[str, Field(max_length=2048)] = ""
+    """A model that others made: a folder, ORG/NAME on the Hugging Face hub, or a server that
+    answers like OpenAI's, https://HOST/v1#MODEL. Empty: the last promoted student.
+    `cycle start --generator` counts more."""
+    api_key_env: Annotated[
+        str,
+        Field(
+            pattern=API_KEY_NAME,
+            json_schema_extra={"expected": "the name of a variable that ends with _API_KEY"},
+        ),
+    ] = ""
+    """The environment variable of jupiterd, on the nodes that ask the server, that holds its key;
+    the key itself is stored nowhere."""
+    engine: Literal["auto", "transformers", "mlx"] = "auto"
+    """What a model folder runs on; auto: MLX on Macs, transformers elsewhere."""
+    templates: Annotated[tuple[Template, ...], Field(strict=False, max_length=16)] = ()
     """The ways of making a synthetic sample from a real one; empty: real data alone."""
     max_tokens: Annotated[int, Field(ge=8, le=4096)] = 128
-    """The longest text written for one sample, in tokens of the generator."""
+    """The longest function written, in tokens of the generator."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.8
     """Sampling temperature; below 1 because a small model's tail is noise."""
     top_p: Annotated[float, Field(ge=0.05, le=1.0)] = 0.95
     """Nucleus sampling: the share of probability that is drawn from."""
 
-    def sampling(self) -> dict[str, int | float]:
-        """Return how tokens are drawn, as a generating task is told."""
-        return {
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-        }
+    def max_tokens_of(self, template: "CompleteFunctionTemplate | RewritingTemplate") -> int:
+        """Return the longest text of one template, in tokens."""
+        is_function = isinstance(template, CompleteFunctionTemplate)
+        return self.max_tokens if is_function else template.max_tokens
 
 
 class MixRatio(Part):
     """How synthetic text is mixed with real text; real text is never left out."""
 
-    synthetic_share: Annotated[float, Field(ge=0.0, le=0.6)] = 0.3
-    """Greatest share of a round's bytes that may be synthetic. 0.3 is the ceiling while the
-    generator is our own student, and near the published best for rephrased text."""
+    synthetic_share: Annotated[float, Field(ge=0.0, le=MAX_SHARE_OF_OTHERS)] | None = None
+    """Greatest share of a round's bytes that may be synthetic; absent: 0.4 where the generator is
+    one that others made, 0.3 (and never more) where it is our own student."""
 
 
 class Quality(Part):
@@ -177,6 +203,15 @@ class Domain(Part):
                     f"got {source.license} in number {number}"
                 )
         return named(sources)
+
+    @field_validator("generation")
+    @classmethod
+    def _suits_language(cls, generation: Generation, info: ValidationInfo) -> Generation:
+        language = str(info.data.get("language", ""))
+        prose = [each.kind for each in generation.templates if isinstance(each, RewritingTemplate)]
+        if prose and is_code(language):
+            raise ValueError(f"expected templates for {language}, got {prose[0]}, which is prose")
+        return generation
 
     @field_validator("filters")
     @classmethod

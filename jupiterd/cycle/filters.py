@@ -11,6 +11,7 @@ from jupiterd.cycle.code_rules import is_vendored, judge_code
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.prose_rules import judge_prose
+from jupiterd.cycle.templates.tables import TABLE, without_rows
 
 FILTERS = "filters@3"
 """Name@version of everything that decides on a sample; another one where a verdict may differ."""
@@ -43,7 +44,8 @@ def judge_sample(sample: Sample, language: str) -> Judgement:
     """
     if is_code(language) and is_vendored(sample.source_uri):
         return Judgement(DropReason.VENDORED)
-    return judge_text(sample.text, language)
+    is_table = sample.template == TABLE
+    return judge_text(without_rows(sample.text) if is_table else sample.text, language)
 
 
 def judge_text(text: str, language: str) -> Judgement:

@@ -72,6 +72,10 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         template = _DATA_SET
     whole = _Zeros({name: int(value) for name, value in counts.items()})
     told = "" if template is None else template.format_map(whole)
+    if refused := _listed(counts, "refused."):
+        told += f"; refused: {refused}"
+    if phase is Phase.GENERATE and counts.get("kept"):
+        told += f"; {counts['kept']:.0f} answers were here already"
     if replaced := _listed(counts, "removed."):
         told += f"; replaced in the text: {replaced}"
     if silent := _listed(counts, SILENT_COUNT):

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
+from jupiterd.cycle.generating import pieces_of
+from jupiterd.cycle.generator import Generator
+from jupiterd.cycle.mixing import share_cap
 from jupiterd.cycle.split import DEV, GATE, VAULT
 from jupiterd.cycle.uniting import knew_of, united, uniting_id
 from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem, WorkResult
@@ -51,6 +54,19 @@ class RoundView:
     """Artifact id of the last student that was shown to be better than the one before; or empty."""
     purged: frozenset[str] = frozenset()
     """Sources of which nothing is used any more, nor anything that was made from it."""
+    of_others: Generator | None = None
+    """The generator that people named, or None."""
+
+    @property
+    def writer(self) -> Generator | None:
+        """The generator in force, or None.
+
+        A student was shown to be better than the student before it, never than what others made:
+        that one goes on generating until a gate compares the two.
+        """
+        if self.of_others is not None or not self.generator:
+            return self.of_others
+        return Generator(short(self.generator), self.generator)
 
 
 @dataclass(frozen=True)
@@ -240,37 +256,56 @@ def _holdout_version(view: RoundView, domain: "Domain") -> str:
 
 
 def _generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
-    if not view.generator:
+    writer = view.writer
+    if writer is None:
         return ()
     generation = domain.generation
+    common = {
+        "generator": writer.id,
+        "engine": generation.engine,
+        "language": domain.language,
+        "fetched_at": view.started_at,
+        "purged": sorted(view.purged),
+        "temperature": generation.temperature,
+        "top_p": generation.top_p,
+        **({"server": writer.to_plain()} if writer.url else {}),
+    }
+    model = {"model": ArtifactId(writer.artifact)} if writer.artifact else {}
+    order = f"{view.seed}/{view.round}"
     return tuple(
         WorkItem(
             item_id(view.round, Phase.GENERATE, number),
             Phase.GENERATE,
             "generate",
             {
-                "template": template.model_dump(mode="json"),
-                "seed": view.seed * 1000 + view.round * 10 + number,
-                "generator": view.generator,
-                "fetched_at": view.started_at,
-                "purged": sorted(view.purged),
-                **generation.sampling(),
+                **common,
+                **piece.params(number, order),
+                "max_tokens": generation.max_tokens_of(piece.template),
             },
-            {"model": ArtifactId(view.generator), **_training_text(view, domain)},
+            {**model, **_training_text(view, domain)},
         )
-        for number, template in enumerate(generation.templates)
+        for number, piece in enumerate(pieces_of(generation.templates))
     )
 
 
-def _synthetic(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
-    """Return every batch generated so far: they accumulate, and are filtered anew each round."""
-    found = [
-        view.completed[name].outputs["samples"]
-        for round_number in range(1, view.round + 1)
-        for number in range(len(domain.generation.templates))
-        if (name := item_id(round_number, Phase.GENERATE, number)) in view.completed
+def _synthetic(view: RoundView) -> list[dict[str, ArtifactId]]:
+    """Return what each round so far has generated: it accumulates, and is filtered anew."""
+    found = [_generated_in(view, number) for number in range(1, view.round + 1)]
+    return [
+        {f"samples.{number}" if number else "samples": each for number, each in enumerate(batches)}
+        for batches in found
+        if batches
     ]
-    return {f"synthetic.{number}": artifact for number, artifact in enumerate(found)}
+
+
+def _generated_in(view: RoundView, round_number: int) -> list[ArtifactId]:
+    """Return the batches of a round in the order of their items, but those that failed."""
+    first = item_id(round_number, Phase.GENERATE, 0).removesuffix("0")
+    numbers = sorted(
+        int(name.removeprefix(first)) for name in view.completed if name.startswith(first)
+    )
+    outputs = (view.completed[f"{first}{number}"].outputs for number in numbers)
+    return [each["samples"] for each in outputs if "samples" in each]
 
 
 def _filter(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
@@ -286,23 +321,14 @@ def _clean(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
         "language": domain.language,
         "license_policy": domain.license_policy.model_dump(mode="json"),
     }
-    batches = _training_text(view, domain) | _synthetic(view, domain)
+    real = _training_text(view, domain).items()
+    batches = {1 + int(name.partition(".")[2]): {"samples": each} for name, each in real}
+    # Numbers are the same whichever sources couldn't be had.
+    batches |= dict(enumerate(_synthetic(view), 1 + len(domain.data_sources)))
     return tuple(
-        WorkItem(
-            item_id(view.round, Phase.FILTER, _batch_number(name, domain)),
-            Phase.FILTER,
-            "clean",
-            params,
-            {"samples": batch},
-        )
-        for name, batch in batches.items()
+        WorkItem(item_id(view.round, Phase.FILTER, number), Phase.FILTER, "clean", params, batch)
+        for number, batch in batches.items()
     )
-
-
-def _batch_number(name: str, domain: "Domain") -> int:
-    """Return a batch's number, which is the same whichever sources couldn't be had."""
-    kind, _, number = name.partition(".")
-    return 1 + int(number) + (0 if kind == "train" else len(domain.data_sources))
 
 
 def _unite(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]) -> WorkItem:
@@ -333,7 +359,9 @@ def _pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkI
     params = {
         "vocab_size": shape.vocab_size,
         "seq_len": shape.seq_len,
-        "synthetic_share": domain.mix_ratio.synthetic_share,
+        "synthetic_share": share_cap(
+            domain.mix_ratio.synthetic_share, is_own=view.of_others is None
+        ),
         "seed": view.seed,
         "purged": sorted(view.purged),
     }

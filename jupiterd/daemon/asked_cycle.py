@@ -17,8 +17,9 @@ from jupiterd.daemon.estimate import estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text
 from jupiterd.daemon.run_islands import checked_islands, islands_of_round
-from jupiterd.errors import MissingExtraError, UsageError
-from jupiterd.ids import CycleId
+from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
+from jupiterd.frames import Scalar
+from jupiterd.ids import CycleId, short
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain import Domain
@@ -57,10 +58,36 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         seed=int(arguments.get("seed", 1)),
         started_at=wall_iso(),
         engine=check_wanted(str(arguments.get("engine", AUTO))),
+        generator=_generator(domain, arguments),
     )
     model, settings, foretold = _foretold(leading, started, domain, _settings(arguments))
     told = settings.model_dump(mode="json", include={*OF_ISLANDS})
     return replace(started, model_yaml=model, settings=told), foretold
+
+
+async def check_generator(leading: "Leading", started: CycleStarted) -> None:
+    """Raise NotFoundError where nobody in reach has the model that is to generate."""
+    artifact = str(started.generator.get("artifact", ""))
+    if artifact and not await leading.is_in_reach(artifact):
+        raise NotFoundError(
+            f"no node in reach holds the model {short(artifact)}",
+            "name its folder: it is taken into the cluster from there",
+        )
+
+
+def _generator(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+    """Return the generator that is named, checked; a plan needs no model to be here."""
+    from jupiterd.cycle.generator import generator_from
+
+    said = dict(arguments.get("generator") or {})
+    if "generator" not in arguments and domain.generation.generator:
+        raise UsageError(
+            f"the generator {domain.generation.generator} wasn't looked for",
+            "start the cycle with jupiterctl of this version",
+        )
+    is_on_its_way = "generator_folder" in arguments
+    found = None if is_on_its_way else generator_from(said)
+    return {} if found is None else found.to_plain()
 
 
 def _settings(arguments: Arguments) -> "RunSettings":

@@ -22,8 +22,8 @@ from jupiterd.daemon import (
     script_launch,
     train_commands,
 )
-from jupiterd.daemon.asked_cycle import asked_cycle
-from jupiterd.daemon.model_weights import bring_weights
+from jupiterd.daemon.asked_cycle import asked_cycle, check_generator
+from jupiterd.daemon.model_weights import bring_generator, bring_weights
 from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
 from jupiterd.errors import (
     ConflictError,
@@ -67,7 +67,7 @@ class Commands:
             "script.prepare": script_launch.prepare_launch,
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
-        self._brought = {"train.start": bring_weights}
+        self._brought = {"train.start": bring_weights, "cycle.start": bring_generator}
         """What the daemon that was asked takes from this machine's disk before."""
         self._long = {"check.sync": SyncCheck().run}
         """What only the leader can do, while it goes on with other commands."""
@@ -117,6 +117,7 @@ class Commands:
             )
         train_commands.check_that_no_training_runs(leading)
         started, foretold = asked_cycle(leading, arguments)
+        await check_generator(leading, started)
         await leading.record(started)
         return {"cycle": started.cycle, "domain": started.domain, **foretold}
 

@@ -15,12 +15,14 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, item_id, next_step
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.candidates import last_student
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.collecting import Collecting, lost_in
+from jupiterd.daemon.generating import Generating
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.round_training import trainer_of_round
@@ -63,6 +65,10 @@ class CycleConductor:
                 self._begin(view, step.phase)
                 collecting = Collecting(self._leading, self._runner, self._domain, self._view)
                 await collecting.run(step.items, lambda: self._check_line(view))
+            case RunItems(Phase.GENERATE):
+                self._begin(view, step.phase)
+                generating = Generating(self._leading, self._runner, view)
+                await generating.run(step.items, lambda: self._check_line(view))
             case RunItems():
                 await self._run_items(view, step)
             case TrainRound():
@@ -90,6 +96,7 @@ class CycleConductor:
             looks=cycle.looks_of_others("" if last is None else last.artifact),
             student=last_student(cycle),
             purged=self._leading.purged(self._started),
+            of_others=generator_from(self._started.generator),
         )
 
     def _begin(self, view: RoundView, phase: Phase) -> None:

@@ -80,6 +80,7 @@ def cycle_document(
         "epoch": max((epoch for each in gangs for epoch in each.epochs_opened), default=0),
         "resumed_from_step": _resumed(gangs),
         "gang": list(training["gang"]) if training else [],
+        "generators": _generators(cycle, live, current),
         "islands": island_rows(cycle, shown, live),
         "outer_steps": outer_steps(cycle, current),
         "verdicts": verdicts,
@@ -89,6 +90,31 @@ def cycle_document(
         "phases": _phases(cycle, live, islands),
         "events": _events(cycle, islands),
     }
+
+
+def _generators(cycle: CycleState, live: Live | None, current: int) -> list[dict[str, Any]]:
+    """Return how fast each node generates, or has generated in this round."""
+    if live is not None and live["phase"] == Phase.GENERATE:
+        return list(live["gang"])
+    done = [
+        fact
+        for fact in cycle.completed.values()
+        if (fact.round, fact.phase) == (current, Phase.GENERATE) and fact.elapsed_s
+    ]
+    return [
+        {
+            "node": node,
+            "tokens_per_s": _per_second(done, node, "tokens"),
+            "accepted_per_min": 60 * _per_second(done, node, "samples"),
+        }
+        for node in sorted({fact.node for fact in done})
+    ]
+
+
+def _per_second(done: Sequence[WorkCompleted], node: str, count: str) -> float:
+    own = [fact for fact in done if fact.node == node]
+    elapsed_s = sum(fact.counts.get("writing_s") or fact.elapsed_s for fact in own)
+    return sum(fact.counts.get(count, 0.0) for fact in own) / elapsed_s
 
 
 def _step(cycle: CycleState, last: CheckpointCommitted | None, current: int) -> int:
@@ -293,7 +319,9 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _generator_before(cycle: CycleState, number: int) -> str:
-    """Return the generator in force when a round began."""
+    """Return the generator in force when a round began; one that people named counts more."""
+    if cycle.started is not None and cycle.started.generator:
+        return str(cycle.started.generator.get("name", "")) or "named"
     promoted = [
         v for r, v in sorted(cycle.verdicts.items()) if r < number and v.verdict == "PROMOTE"
     ]

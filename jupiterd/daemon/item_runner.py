@@ -58,6 +58,11 @@ NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.TRAIN, Phase.EVALUAT
 """Phases whose workers import a machine learning library."""
 
 
+def is_asked_elsewhere(item: WorkItem) -> bool:
+    """Say whether a server does what the item asks for; any node can talk to one."""
+    return item.phase is Phase.GENERATE and "model" not in item.inputs
+
+
 class ItemRunner:
     """Runs the items of one cycle or run for one term."""
 
@@ -128,13 +133,13 @@ class ItemRunner:
             member = self._leading.journal.state.members.get(NodeId(node))
             name = node[:8] if member is None else member.name
             raise PeerUnreachableError(
-                f"the text lies on {name}, which isn't here", "start jupiterd on that machine"
+                f"only {name} can do that, and it isn't here", "start jupiterd on that machine"
             )
         return NodeId(node)
 
     def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:
         """Choose who does it; whoever failed before only where nobody else can."""
-        needs_engine = item.phase in NEEDS_ENGINE
+        needs_engine = item.phase in NEEDS_ENGINE and not is_asked_elsewhere(item)
         try:
             return self._leading.place(needs_engine=needs_engine, without=without)
         except PeerUnreachableError:
@@ -148,7 +153,7 @@ class ItemRunner:
             if isinstance(event, Started):
                 self._leading.board.explain(self._cycle, "")
             elif isinstance(event, Advanced):
-                self._leading.board.advance(self._cycle, item.id, event, now_s())
+                self._leading.board.advance(self._cycle, item.id, event, now_s(), node)
             elif isinstance(event, Finished):
                 result = event.result
         if result is None:

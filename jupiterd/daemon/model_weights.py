@@ -7,10 +7,12 @@ they are: no tensor is read here.
 import asyncio
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cycle.generator import is_loopback
+from jupiterd.cycle.model_files import GENERATOR_FILES
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 from jupiterd.store.disk import written
@@ -41,8 +43,36 @@ async def bring_weights(node: "Node", arguments: Mapping[str, Any]) -> dict[str,
     return rest | {"weights": taken}
 
 
-def _taken_in(node: "Node", folder: Path, draft: Path) -> ArtifactId:
-    found = [path for pattern in WANTED for path in sorted(folder.glob(pattern))]
+async def bring_generator(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace a generator's folder by the artifact that holds the model.
+
+    A server on this machine alone is asked by this node alone.
+
+    Raises:
+        NotFoundError: this daemon can't read the folder.
+        DiskFullError: there is no room for a copy.
+    """
+    rest = {name: value for name, value in arguments.items() if name != "generator_folder"}
+    generator = dict(rest.get("generator") or {})
+    if url := str(generator.get("url", "")):
+        if is_loopback(url):
+            generator["node"] = node.identity.node_id
+        return rest | {"generator": generator}
+    folder = arguments.get("generator_folder")
+    if not folder:
+        return rest
+    draft = node.state_dir.spool / secrets.token_hex(8)
+    try:
+        taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft, GENERATOR_FILES)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
+    return rest | {"generator": generator | {"artifact": taken}}
+
+
+def _taken_in(
+    node: "Node", folder: Path, draft: Path, wanted: Sequence[str] = WANTED
+) -> ArtifactId:
+    found = [path for pattern in wanted for path in sorted(folder.glob(pattern))]
     if not any(path.suffix == ".safetensors" for path in found):
         raise NotFoundError(f"{folder} holds no safetensors that this daemon can read")
     with written():

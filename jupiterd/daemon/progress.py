@@ -11,9 +11,15 @@ from typing import Any
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.island_progress import united
 from jupiterd.daemon.work_events import Advanced
-from jupiterd.ids import CycleId
+from jupiterd.ids import CycleId, NodeId
 
 MAX_DETAIL_CHARACTERS = 300
+
+SUMMED = frozenset({"tokens_per_s", "accepted_per_min"})
+"""Readings of which a phase's is the sum of its items'."""
+
+MAX_NODES = 16
+"""Told of one phase: it travels with every heartbeat."""
 
 RATE_BASIS_S = 3.0
 RATE_BASIS_UNITS = 3
@@ -45,6 +51,8 @@ class PhaseProgress:
     items: dict[str, Advanced] = field(default_factory=dict[str, Advanced])
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     basis: Basis | None = None
+    nodes: dict[str, NodeId] = field(default_factory=dict[str, NodeId])
+    """Item -> who does it, as far as that is told."""
     part_of: str = ""
     """The run of which an island is trained; empty where it is a run of its own."""
 
@@ -70,7 +78,7 @@ class PhaseProgress:
             "eta_s": (total - done) / rate if rate and total else None,
             "elapsed_s": now_s - self.started_s,
             "values": self._values(),
-            "gang": self.extra.get("gang", []),
+            "gang": self.extra.get("gang") or self._by_node(),
             "epoch": self.extra.get("epoch"),
             "resumed_from_step": self.extra.get("resumed_from_step"),
             "detail": self.extra.get("detail", ""),
@@ -80,11 +88,22 @@ class PhaseProgress:
     def _done(self) -> int:
         return sum(item.done for item in self.items.values())
 
+    def _by_node(self) -> list[dict[str, Any]]:
+        """Return how fast each node generates just now."""
+        rows: dict[NodeId, dict[str, Any]] = {}
+        for item, node in self.nodes.items():
+            told = self.items[item].values
+            if self.phase is not Phase.GENERATE or SUMMED - told.keys():
+                continue
+            row = rows.setdefault(node, {"node": node, **dict.fromkeys(SUMMED, 0.0)})
+            row |= {name: round(row[name] + told[name], 1) for name in SUMMED}
+        return [rows[node] for node in sorted(rows)][:MAX_NODES]
+
     def _values(self) -> dict[str, float]:
         values: dict[str, float] = {}
         for item in self.items.values():
             for name, value in item.values.items():
-                values[name] = values.get(name, 0.0) + value if name == "tokens_per_s" else value
+                values[name] = values.get(name, 0.0) + value if name in SUMMED else value
         if predicted := self.extra.get("predicted_tokens_per_s"):
             values["predicted_tokens_per_s"] = predicted
         return values
@@ -108,10 +127,14 @@ class ProgressBoard:
             new = PhaseProgress(cycle, round_number, phase, now_s, part_of=part_of)
             self._running[cycle] = new
 
-    def advance(self, cycle: CycleId, item: str, event: Advanced, now_s: float) -> None:
-        """Keep an item's latest reading."""
+    def advance(
+        self, cycle: CycleId, item: str, event: Advanced, now_s: float, node: NodeId | None = None
+    ) -> None:
+        """Keep an item's latest reading, and who does it where that is said."""
         if (running := self._running.get(cycle)) is not None:
             running.advance(item, event, now_s)
+            if node is not None:
+                running.nodes[item] = node
 
     def reading(self, cycle: CycleId, item: str, name: str) -> float | None:
         """Return the latest reading of that name, of an item of a running phase; None: none yet."""

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cluster.engines import MLX, TORCH
+from jupiterd.cluster.engines import AUTO, MLX, TORCH, writing_engine
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import late_inputs, rank_room
@@ -76,6 +76,9 @@ log = logging.getLogger(__name__)
 KINDS = {"train": "torch", "store": "torch", "train_mlx": "mlx"}
 """Task of a gang -> the nursery that its workers come from."""
 
+
+GENERATING = "generate"
+"""The task whose engine each machine chooses for itself."""
 
 WARM_WITHIN_S = 1.5
 """Less than what the leader waits for an answer."""
@@ -168,6 +171,9 @@ class WorkRunner:
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
     ) -> AsyncGenerator[Said]:
         params: dict[str, Any] = {**self._own, **order.params}
+        if order.task == GENERATING:
+            wanted = str(params.get("engine", AUTO))
+            params |= {"engine": writing_engine(wanted, self._machine), "wanted_engine": wanted}
         if order.epoch:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
         listener = bind_listener(order.bind_host) if order.bind_host else None

@@ -6,12 +6,14 @@ reaches a worker, so no variable of the user's shell can change what a library d
 """
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from jupiterd.cluster.backends import NCCL
+from jupiterd.cycle.generator import API_KEY_NAME, is_loopback
 from jupiterd.gang.nccl_environment import finds_infiniband, nccl_environment
 
 PASSED_ON = (
@@ -68,12 +70,27 @@ def worker_environment(
         del environment[OFFLINE]
         passed = (name for name in TO_THE_INTERNET if name in daemon_environment)
         environment |= {name: daemon_environment[name] for name in passed}
+    environment |= _of_generator(task, params, daemon_environment)
     environment["OMP_NUM_THREADS"] = str(threads(params, len(_usable_cores())))
     if task in MEETING_TASKS and int(params.get("world_size", 1)) > 1:
         environment |= _gang_environment(params)
     if params.get("engine") == "mlx":
         environment |= _mlx_environment(environment["OMP_NUM_THREADS"])
     return environment
+
+
+def _of_generator(
+    task: str, params: Mapping[str, Any], daemon_environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what a worker needs to ask a server for text: the key that is named, and proxies."""
+    server = params.get("server") if task == "generate" else None
+    if not server:
+        return {}
+    key = str(server.get("api_key_env", ""))
+    wanted = [key] if key and re.match(API_KEY_NAME, key) else []
+    if not is_loopback(str(server.get("url", ""))):
+        wanted += [name for name in TO_THE_INTERNET if name.lower().endswith("proxy")]
+    return {name: daemon_environment[name] for name in wanted if name in daemon_environment}
 
 
 def _reads_hugging_face(task: str, params: Mapping[str, Any]) -> bool:

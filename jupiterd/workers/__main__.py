@@ -30,7 +30,7 @@ TASKS = {
     "draw_weights": "jupiterd.workers.train.draw_weights",
     "check_sync": "jupiterd.workers.train.sync_check",
     "store": "jupiterd.workers.train.store",
-    "generate": "jupiterd.workers.generate.complete",
+    "generate": "jupiterd.workers.generate.samples",
     "prompt": "jupiterd.workers.generate.prompt",
     "evaluate": "jupiterd.workers.evaluate.score",
     "evaluate_held_out": "jupiterd.workers.evaluate.held_out",

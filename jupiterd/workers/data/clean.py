@@ -3,10 +3,11 @@
 Owns the order of the checks on one text: licence, rules, language. Real and generated batches meet
 the same ones. Doesn't know other batches: `unite` compares texts with each other and the holdout.
 
-inputs: samples (sample folder) · params: language, license_policy
+inputs: samples, samples.N (sample folders) · params: language, license_policy
 outputs: clean (sample folder, by id), dropped (some of what was dropped, see `drops`)
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from jupiterd.cycle.drop_reason import DropReason
@@ -17,7 +18,7 @@ from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.drops import Drops
 from jupiterd.workers.data.language_id import MIN_SCORE, language_score
 from jupiterd.workers.data.progress import Progress, silent
-from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.sorted_samples import SortedSampleWriter
 from jupiterd.workers.link import Task
 
@@ -25,7 +26,7 @@ from jupiterd.workers.link import Task
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     counts = clean(
-        task.inputs["samples"],
+        task.inputs_named("samples"),
         task.output_dir,
         str(task.params["language"]),
         LicensePolicy.model_validate(task.params.get("license_policy", {})),
@@ -35,7 +36,7 @@ def run(task: Task) -> TaskFinished:
 
 
 def clean(
-    samples: Path,
+    folders: Sequence[Path],
     output_dir: Path,
     language: str,
     policy: LicensePolicy,
@@ -44,7 +45,7 @@ def clean(
     """Write `clean` and `dropped` below `output_dir`; return counts, `dropped.<reason>` too."""
     drops = Drops()
     with SortedSampleWriter(output_dir / "clean") as writer:
-        for number, sample in enumerate(read_samples(samples), 1):
+        for number, sample in enumerate(read_all(folders), 1):
             judgement = judge(sample, language, policy)
             if judgement.reason is None:
                 writer.add(passed(sample, judgement.scores))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jupiterd.cycle.lineage import Sample
-from jupiterd.cycle.mixing import shuffle_key, take_synthetic
+from jupiterd.cycle.mixing import Offered, shuffle_key, take_synthetic
 from jupiterd.cycle.purge import Purge
 from jupiterd.cycle.purge_counts import LEFT_OUT_COUNT, PURGED_COUNT
 from jupiterd.errors import EmptySourceError, InvalidSettingError
@@ -119,7 +119,11 @@ def _proof(purged: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
 def _mixed(samples: Sequence[Sample], params: PackParams) -> tuple[list[Sample], str]:
     sizes = {sample.id: len(sample.text.encode()) for sample in samples}
     real_bytes = sum(sizes[sample.id] for sample in samples if sample.kind == "real")
-    synthetic = [(sample.id, sizes[sample.id]) for sample in samples if sample.kind == "synthetic"]
+    synthetic = [
+        Offered(sample.id, sizes[sample.id], sample.parents[0])
+        for sample in samples
+        if sample.kind == "synthetic"
+    ]
     taken, reason = take_synthetic(
         real_bytes, synthetic, params.synthetic_share, f"mix {params.seed}"
     )

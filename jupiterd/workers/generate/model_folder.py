@@ -1,6 +1,6 @@
-"""A model folder opened for writing text: any causal model that transformers knows.
+"""A model folder opened with transformers: any causal model that the library knows.
 
-Owns loading both the model and its tokenizer. Doesn't know what is written with them. Code that
+Owns loading it, onto a GPU where there is one. Doesn't know what is written with it. Code that
 comes with a model is never run.
 """
 
@@ -8,40 +8,65 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
+import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM
 
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer
+from jupiterd.workers.generate.model_text import ModelText
 
 
 @dataclass(frozen=True)
-class Generator:
+class OpenModel:
     """A model that can write."""
 
     model: Any
     """A transformers causal model, in evaluation mode."""
-    tokenizer: Tokenizer
-    end_token: int
-    """Ends a text, and fills the rows of a batch that are shorter."""
-    max_tokens: int
-    """Prompt and text together."""
+    text: ModelText
+    device: str
+    """Where it computes, such as `cpu` or `cuda`."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Prompt and text together."""
+        return self.text.max_tokens
+
+    @property
+    def filler(self) -> int:
+        """Fills the rows of a batch that are shorter; nobody looks at it."""
+        return min(self.text.ends, default=0)
 
 
-def open_generator(folder: Path) -> Generator:
-    """Load a Hugging Face model folder.
+def open_model(folder: Path, device: str = "cpu") -> OpenModel:
+    """Load a Hugging Face model folder; on a GPU in bf16 where it computes that.
 
     Raises:
         CorruptArtifactError: the folder is incomplete or can't be read.
     """
-    tokenizer = load_tokenizer(folder)
+    text = ModelText(folder)
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, local_files_only=True, trust_remote_code=False, attn_implementation="sdpa"
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            attn_implementation="sdpa",
+            output_loading_info=True,
+            dtype=_dtype(device),
         )
-    except (OSError, ValueError, KeyError) as error:
-        raise CorruptArtifactError(f"no model can be read from {folder.name}: {error}") from error
-    end_token = tokenizer.token_to_id(END_OF_TEXT)
-    if end_token is None:
-        end_token = int(model.config.eos_token_id or 0)
-    return Generator(model.eval(), tokenizer, end_token, int(model.config.max_position_embeddings))
+    except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise CorruptArtifactError(f"no model can be read from {folder.name}: {reason}") from error
+    model, told = loaded
+    if missing := sorted(told["missing_keys"]):  # the library would draw them at random
+        raise CorruptArtifactError(
+            f"no model can be read from {folder.name}: its weights lack {len(missing)} tensors, "
+            f"such as {missing[0]}",
+            "fetch the model again: a file of it is missing or cut off",
+        )
+    return OpenModel(model.eval().to(device), text, device)
+
+
+def _dtype(device: str) -> torch.dtype:
+    if device.startswith("cuda"):
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    return torch.float32

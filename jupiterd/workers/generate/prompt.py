@@ -6,11 +6,10 @@ inputs: model · params: prompts, max_tokens, seed, temperature (0: the likelies
 summary: completion.0, completion.1, ... without their prompts
 """
 
-import torch
-
 from jupiterd.frames import Scalar, TaskFinished
-from jupiterd.workers.generate.model_folder import open_generator
-from jupiterd.workers.generate.sampler import Sampling, write_on
+from jupiterd.workers.generate.engine import Sampling
+from jupiterd.workers.generate.model_folder import open_model
+from jupiterd.workers.generate.sampler import write_on
 from jupiterd.workers.link import Task
 
 DEFAULT_MAX_TOKENS = 64
@@ -18,21 +17,18 @@ DEFAULT_MAX_TOKENS = 64
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    generator = open_generator(task.inputs["model"])
+    generator = open_model(task.inputs["model"])
     sampling = Sampling(
         max_tokens=int(task.params.get("max_tokens", DEFAULT_MAX_TOKENS)),
         temperature=float(task.params.get("temperature", 0.0)),
         top_p=float(task.params.get("top_p", 1.0)),
     )
-    draw = torch.Generator().manual_seed(int(task.params.get("seed", 0)))
-    prompts = [
-        generator.tokenizer.encode(str(prompt), add_special_tokens=False).ids
-        for prompt in task.params["prompts"]
-    ]
     longest = generator.max_tokens // 2
-    started = [[generator.end_token, *ids[-longest:]] for ids in prompts]
-    rows = write_on(generator, started, sampling, draw)
+    ids = [generator.text.ids_of_text(str(prompt)) for prompt in task.params["prompts"]]
+    started = [[*each[:1], *each[1:][-longest:]] for each in ids]
+    seed = int(task.params.get("seed", 0))
+    rows = write_on(generator, started, sampling, [seed + number for number in range(len(started))])
     summary: dict[str, Scalar] = {
-        f"completion.{number}": generator.tokenizer.decode(row) for number, row in enumerate(rows)
+        f"completion.{number}": generator.text.decode(row) for number, (row, _) in enumerate(rows)
     }
-    return TaskFinished({}, {"tokens": sum(map(len, rows))}, summary)
+    return TaskFinished({}, {"tokens": sum(len(row) for row, _ in rows)}, summary)

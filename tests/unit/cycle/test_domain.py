@@ -33,7 +33,8 @@ def test_every_domain_file_that_we_ship_is_right(name):
 def test_the_template_shows_every_key_and_its_default():
     text = (DOMAINS / "_template.yaml").read_text()
     shown = parse_domain(text, "_template.yaml")
-    assert shown.generation.sampling() == {"max_tokens": 128, "temperature": 0.8, "top_p": 0.95}
+    drawn = shown.generation.model_dump(exclude={"templates"})
+    assert drawn == type(shown.generation)().model_dump(exclude={"templates"})
     parts = [getattr(shown, name) for name in type(shown).model_fields]
     for part in (shown, *parts, *shown.data_sources):
         for key in getattr(type(part), "model_fields", {}):
@@ -46,7 +47,7 @@ def test_the_template_shows_every_key_and_its_default():
 
 def test_a_short_file_gets_the_defaults():
     domain = parse_domain(SMALL, "notes.yaml")
-    assert domain.mix_ratio.synthetic_share == 0.3
+    assert domain.mix_ratio.synthetic_share is None
     assert domain.generation.templates == ()
     assert domain.training.steps is None
     assert domain.data_sources == (
@@ -198,3 +199,21 @@ def test_harmful_or_broken_text_is_one_line_too(text):
 
 def test_yaml_words_stay_words():
     assert domain_mistakes(SMALL.replace("language: en", "language: no"), "f.yaml") == ()
+
+
+def test_prose_has_templates_that_code_cannot_have():
+    more = "generation: {templates: [{kind: faq, samples: 9}, {kind: table, max_tokens: 400}]}\n"
+    domain = parse_domain(SMALL + more, "notes.yaml")
+    faq, table = domain.generation.templates
+    assert (faq.samples, domain.generation.max_tokens_of(faq)) == (9, 768)
+    assert domain.generation.max_tokens_of(table) == 400
+    code = SMALL.replace("language: en", "language: code:python") + more
+    (mistake,) = domain_mistakes(code, "notes.yaml")
+    assert "expected templates for code:python, got faq, which is prose" in mistake
+
+
+@pytest.mark.parametrize("name", ["PATH", "secret_API_KEY", "KEY", "A_API_KEY=1"])
+def test_a_generators_key_is_a_variable_that_is_named_like_one(name):
+    said = SMALL + f"generation: {{api_key_env: {name}}}\n"
+    (mistake,) = domain_mistakes(said, "notes.yaml")
+    assert "_API_KEY" in mistake

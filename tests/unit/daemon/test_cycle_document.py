@@ -34,7 +34,7 @@ NAMED_KEYS = {
 
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events", "islands",
-    "outer_steps", "lost_sources",
+    "outer_steps", "lost_sources", "generators",
 }  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")

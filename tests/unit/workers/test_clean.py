@@ -27,7 +27,7 @@ GERMAN = (
 def do(tmp_path, samples, language="code:python", **policy):
     """Clean the samples and return the counts."""
     batch = write(tmp_path / "batch", samples)
-    return clean(batch, tmp_path, language, LicensePolicy(**policy))
+    return clean([batch], tmp_path, language, LicensePolicy(**policy))
 
 
 def test_each_sample_is_kept_or_dropped_with_its_reason(tmp_path):

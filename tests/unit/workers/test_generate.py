@@ -8,14 +8,18 @@ import torch
 
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.plan import derive
-from jupiterd.errors import CorruptArtifactError, EmptySourceError, UsageError, WorkStoppedError
+from jupiterd.errors import CorruptArtifactError, UsageError, WorkStoppedError
 from jupiterd.frames import Progressed, TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.data.shards import ShardWriter
 from jupiterd.workers.data.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
-from jupiterd.workers.generate import complete, prompt
-from jupiterd.workers.generate.model_folder import Generator, open_generator
-from jupiterd.workers.generate.sampler import Sampling, write_on
+from jupiterd.workers.generate import prompt, samples
+from jupiterd.workers.generate.ask import Ask
+from jupiterd.workers.generate.documents import Stripe, choose_asks, own_documents
+from jupiterd.workers.generate.engine import Sampling
+from jupiterd.workers.generate.function_asks import FunctionAsker
+from jupiterd.workers.generate.model_folder import OpenModel, open_model
+from jupiterd.workers.generate.sampler import write_on
 from jupiterd.workers.train import torch_rank
 from tests.unit.workers.tiny_run import TaskAlone, tiny_shape, train_params
 
@@ -74,8 +78,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def generator(model: Path) -> Generator:
-    return open_generator(model)
+def generator(model: Path) -> OpenModel:
+    return open_model(model)
 
 
 @pytest.fixture
@@ -87,8 +91,11 @@ def documents(tmp_path: Path) -> Path:
     return tmp_path / "documents"
 
 
-def draw(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+def write(
+    generator: OpenModel, prompts: list[list[int]], sampling: Sampling, seed: int = 0, *done: Any
+) -> list[list[int]]:
+    seeds = [seed * 1000 + number for number in range(len(prompts))]
+    return [row for row, _ in write_on(generator, prompts, sampling, seeds, *done)]
 
 
 def generate(
@@ -106,18 +113,25 @@ def generate(
     }
     inputs = {"model": str(model), "train.0": str(documents)}
     task = TaskAlone("generate", params | changes, inputs, output)
-    return complete.run(task), task
+    return samples.run(task), task
 
 
-def test_a_row_of_a_batch_is_what_it_would_be_alone(generator: Generator):
+def test_a_row_of_a_batch_is_what_it_would_be_alone(generator: OpenModel):
     prompts = [[0, 40, 41, 42, 43, 44, 45], [0, 50], [0, 60, 61, 62]]
-    together = write_on(generator, prompts, GREEDY, draw())
-    assert together == [write_on(generator, [one], GREEDY, draw())[0] for one in prompts]
+    together = write(generator, prompts, GREEDY)
+    assert together == [write(generator, [one], GREEDY)[0] for one in prompts]
 
 
-def test_the_cache_gives_what_the_whole_text_gives(generator: Generator):
+def test_a_row_draws_by_its_own_seed_whoever_is_in_its_batch(generator: OpenModel):
+    sampling = Sampling(max_tokens=12, temperature=1.5, top_p=1.0)
+    prompts, seeds = [[0, 40, 41], [0, 50], [0, 60]], [7, 8, 9]
+    together = write_on(generator, prompts, sampling, seeds)
+    assert together[1:] == write_on(generator, prompts[1:], sampling, seeds[1:])
+
+
+def test_the_cache_gives_what_the_whole_text_gives(generator: OpenModel):
     tokens = [0, 40, 41, 42]
-    (row,) = write_on(generator, [tokens], GREEDY, draw())
+    (row,) = write(generator, [tokens], GREEDY)
     for token in row:
         with torch.inference_mode():
             logits = generator.model(torch.tensor([tokens]), use_cache=False).logits[0, -1]
@@ -125,34 +139,29 @@ def test_the_cache_gives_what_the_whole_text_gives(generator: Generator):
         tokens.append(token)
 
 
-def test_a_seed_gives_the_same_texts_and_another_seed_others(generator: Generator):
+def test_a_seed_gives_the_same_texts_and_another_seed_others(generator: OpenModel):
     sampling = Sampling(max_tokens=12, temperature=1.5, top_p=1.0)
     prompts = [[0, 40], [0, 50]]
-    first = write_on(generator, prompts, sampling, draw(1))
-    assert write_on(generator, prompts, sampling, draw(1)) == first
-    assert write_on(generator, prompts, sampling, draw(2)) != first
+    first = write(generator, prompts, sampling, 1)
+    assert write(generator, prompts, sampling, 1) == first
+    assert write(generator, prompts, sampling, 2) != first
 
 
-def test_a_tiny_nucleus_leaves_the_likeliest_alone(generator: Generator):
+def test_a_tiny_nucleus_leaves_the_likeliest_alone(generator: OpenModel):
     nucleus = Sampling(max_tokens=12, temperature=1.0, top_p=1e-6)
-    assert write_on(generator, [[0, 40]], nucleus, draw()) == write_on(
-        generator, [[0, 40]], GREEDY, draw()
-    )
+    assert write(generator, [[0, 40]], nucleus) == write(generator, [[0, 40]], GREEDY)
 
 
-def test_nothing_is_written_past_what_the_model_can_hold(generator: Generator):
-    (row,) = write_on(generator, [[40] * 60], Sampling(50, 0.0, 1.0), draw(), lambda *_: False)
+def test_nothing_is_written_past_what_the_model_can_hold(generator: OpenModel):
+    (row,) = write(generator, [[40] * 60], Sampling(50, 0.0, 1.0))
     assert len(row) <= SEQ_LEN - 60
 
 
-def test_a_row_that_is_done_stops(generator: Generator):
-    (row, other) = write_on(
-        generator,
-        [[0, 40], [0, 40]],
-        GREEDY,
-        draw(),
-        lambda number, row: not number and len(row) == 3,
-    )
+def test_a_row_that_is_done_stops(generator: OpenModel):
+    def is_done(number: int, row: list[int]) -> bool:
+        return not number and len(row) == 3
+
+    (row, other) = write(generator, [[0, 40], [0, 40]], GREEDY, 0, is_done)
     assert (len(row), len(other)) == (3, 12)
 
 
@@ -160,15 +169,15 @@ def test_samples_name_their_parent_template_generator_and_sampler(
     model: Path, documents: Path, tmp_path: Path
 ):
     finished, task = generate(model, documents, tmp_path / "out")
-    samples = list(read_samples(tmp_path / "out" / "samples"))
+    made = list(read_samples(tmp_path / "out" / "samples"))
     by_id = {sample.id: sample for sample in read_samples(documents)}
     assert finished.outputs == {"samples": "samples", "parents": "parents"}
     parents = list(read_samples(tmp_path / "out" / "parents"))
-    assert {each.id for each in parents} == {each.parents[0] for each in samples}
+    assert {each.id for each in parents} == {each.parents[0] for each in made}
     assert all(by_id[each.id] == each for each in parents)
     assert finished.counts["prompts"] == 8
-    assert finished.counts["samples"] == len(samples) > 3, "it has learnt to write functions"
-    for sample in samples:
+    assert finished.counts["samples"] == len(made) > 3, "it has learnt to write functions"
+    for sample in made:
         (parent,) = sample.parents
         assert sample.text.splitlines()[0] in by_id[parent].text
         assert (sample.kind, sample.depth, sample.template) == ("synthetic", 1, "complete_function")
@@ -181,8 +190,9 @@ def test_samples_name_their_parent_template_generator_and_sampler(
         compile(sample.text, "sample", "exec")
     last = task.frames[-1]
     assert isinstance(last, Progressed)
-    assert (last.done, last.total, last.unit) == (8, 8, "samples")
+    assert (last.done, last.total, last.unit) == (8, 8, "prompts")
     assert last.values["tokens_per_s"] > 0
+    assert last.values["accepted_per_min"] > 0
 
 
 def test_doing_it_again_gives_the_same_bytes(model: Path, documents: Path, tmp_path: Path):
@@ -193,30 +203,73 @@ def test_doing_it_again_gives_the_same_bytes(model: Path, documents: Path, tmp_p
     assert files[0] == files[1]
 
 
-def test_every_document_gets_its_turn_before_one_gets_a_second(
-    generator: Generator, documents: Path
-):
-    params = complete.GenerateParams(6, 1, GREEDY, 4, "", "")
-    chosen = complete.choose_prompts(list(read_samples(documents)), generator, params)
-    assert len({prompt.parent.id for prompt in chosen}) == 6
-    more = complete.GenerateParams(100, 1, GREEDY, 4, "", "")
-    chosen = complete.choose_prompts(list(read_samples(documents)), generator, more)
-    assert len(chosen) == 12, "each document holds two functions"
+def chosen(documents: list[Sample], wanted: int, *, may_repeat: bool = False) -> list[Ask]:
+    asks = choose_asks(
+        documents, FunctionAsker(), lambda _: True, wanted=wanted, seed=1, may_repeat=may_repeat
+    )
+    return [each.ask for each in asks]
 
 
-def test_synthetic_documents_are_never_completed(generator: Generator):
+def test_every_document_gets_its_turn_before_one_gets_a_second(documents: Path):
+    read = list(read_samples(documents))
+    assert len({ask.parent.id for ask in chosen(read, 6)}) == 6
+    assert len(chosen(read, 100)) == 12, "each document holds two functions"
+
+
+def test_no_document_is_asked_more_than_four_times(documents: Path):
+    read = list(read_samples(documents))
+    assert len(chosen(read, 100, may_repeat=True)) == 24
+    many = real("".join(source(number) for number in range(9)))
+    assert len(chosen([many], 100)) == 4
+
+
+def test_items_part_the_documents_among_them_in_the_same_order_everywhere(documents: Path):
+    def own(number: int, wanted: int = 9, *, backwards: bool = False) -> list[str]:
+        read = list(read_samples(documents))
+        read = read[::-1] if backwards else read
+        return [s.id for s in own_documents(lambda: read, Stripe("7/2", number, 3), wanted)]
+
+    parts = [own(number) for number in range(3)]
+    assert parts == [own(number, backwards=True) for number in range(3)]
+    assert sorted(each for part in parts for each in part) == sorted(
+        sample.id for sample in read_samples(documents)
+    )
+    assert sorted(map(len, parts)) == [2, 2, 3]
+
+
+def test_no_more_documents_are_held_than_may_be_needed():
+    read = [real(f"text {number}") for number in range(50)]
+    assert len(own_documents(lambda: read, Stripe("o", 0, 1), 4)) == 12
+
+
+def test_nothing_is_made_of_what_was_made():
     parent = real(source(1))
     child = real(source(2), kind="synthetic", depth=1, parents=(parent.id,))
-    params = complete.GenerateParams(9, 1, GREEDY, 4, "", "")
-    chosen = complete.choose_prompts([child, parent], generator, params)
-    assert [prompt.parent.id for prompt in chosen] == [parent.id]
+    assert own_documents(lambda: [child, parent], Stripe("o", 0, 1), 9) == [parent]
 
 
-def test_documents_without_functions_are_an_empty_source(model: Path, tmp_path: Path):
+def test_documents_without_functions_give_no_samples(model: Path, tmp_path: Path):
     with SampleWriter(tmp_path / "documents") as writer:
         writer.add(real("words\n"))
-    with pytest.raises(EmptySourceError, match="no function"):
-        generate(model, tmp_path / "documents", tmp_path / "out")
+    finished, _ = generate(model, tmp_path / "documents", tmp_path / "out")
+    assert (finished.counts["prompts"], finished.counts["samples"]) == (0, 0)
+    assert list(read_samples(tmp_path / "out" / "samples")) == []
+
+
+def test_what_was_answered_before_is_not_written_again(
+    model: Path, documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(samples, "_cache_folder", lambda _: tmp_path / "answers")
+
+    def work(name: str) -> tuple[TaskFinished, bytes]:
+        finished, _ = generate(model, documents, tmp_path / name)
+        return finished, (tmp_path / name / "samples" / "samples.jsonl.zst").read_bytes()
+
+    first, made = work("first")
+    again, same = work("again")
+    assert first.counts["kept"] == 0
+    assert (again.counts["kept"], again.counts["tokens"]) == (8, 0)
+    assert made == same
 
 
 def test_an_unknown_template_is_refused(model: Path, documents: Path, tmp_path: Path):
@@ -229,7 +282,7 @@ def test_a_stop_ends_it_without_outputs(model: Path, documents: Path, tmp_path: 
     task = TaskAlone("generate", generate_params(), inputs, tmp_path / "out")
     task.stop()
     with pytest.raises(WorkStoppedError):
-        complete.run(task)
+        samples.run(task)
     assert list((tmp_path / "out").iterdir()) == []
 
 

@@ -123,7 +123,7 @@ def test_a_given_tokenizer_is_used_and_handed_on_unchanged(tmp_path, kept):
 
 
 def test_synthetic_text_stays_under_its_share_and_real_text_is_all_there(tmp_path):
-    made = [synthetic(function(number)) for number in range(100, 200)]
+    made = [synthetic(function(number), f"p{number}") for number in range(100, 200)]
     folder = write(tmp_path / "mixed", [*(real(text) for text in TEXTS), *made])
     counts, reason = pack([folder], None, tmp_path, PARAMS)
     real_bytes = sum(map(len, TEXTS))

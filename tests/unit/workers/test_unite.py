@@ -40,7 +40,7 @@ def do(tmp_path, batches, holdout=(), purged=()):
     folders = []
     for number, samples in enumerate(batches):
         folder = tmp_path / f"batch{number}"
-        clean(write(folder / "samples", samples), folder, "code:python", LicensePolicy())
+        clean([write(folder / "samples", samples)], folder, "code:python", LicensePolicy())
         folders.append(folder)
     held_out = write(tmp_path / "holdout", [real(text) for text in holdout])
     clean_ones, dropped = [x / "clean" for x in folders], [x / "dropped" for x in folders]
@@ -157,7 +157,7 @@ def test_the_worker_does_it_twice_with_equal_bytes(tmp_path):
         batch = write(
             tmp_path / f"s{number}", [real(function(n)) for n in range(first, first + 20)]
         )
-        made = clean(batch, tmp_path / f"c{number}", "code:python", LicensePolicy())
+        made = clean([batch], tmp_path / f"c{number}", "code:python", LicensePolicy())
         assert made["dropped"] == 0
         for name in ("clean", "dropped"):
             inputs[f"{name}.{number}"] = tmp_path / f"c{number}" / name

@@ -87,6 +87,7 @@ class TaskAlone(Task):
     ) -> None:
         output_dir.mkdir(parents=True, exist_ok=True)
         self.name, self.params, self.output_dir = name, params, output_dir
+        self.scratch_dir = output_dir.parent / f"{output_dir.name}-scratch" / "own"
         self.inputs = {name: Path(path) for name, path in inputs.items()}
         self.frames: list[Frame] = []
         self._stop = threading.Event()

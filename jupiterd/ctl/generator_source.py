@@ -1,0 +1,121 @@
+"""What the daemon is told of a generator that people name: a folder, a model of the hub, a server.
+
+Owns that choice, and the checks that can be made before anything starts. Doesn't know how a cycle
+uses it.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from jupiterd.ctl.hub_model import fetched, is_hub_name
+from jupiterd.cycle.generator import (
+    HINT,
+    check_address,
+    check_key_name,
+    is_server,
+    server_parts,
+)
+from jupiterd.cycle.model_files import missing_files
+from jupiterd.errors import (
+    GeneratorRefusedError,
+    GeneratorUnreachableError,
+    NotFoundError,
+    UsageError,
+)
+
+_is_artifact = re.compile(r"[0-9a-f]{64}").fullmatch
+
+ASK_TIMEOUT_S = 10.0
+MAX_LISTED_BYTES = 1 << 20
+MAX_NAMED = 5
+"""Models of a server that are named in an error."""
+
+
+def generator_arguments(text: str, key_name: str = "") -> dict[str, Any]:
+    """Return what the daemon is told of a generator.
+
+    Args:
+        text: as people wrote it; empty: there is none.
+        key_name: the variable that holds a server's key.
+
+    Raises:
+        GeneratorUnreachableError: no server answers there.
+        NotFoundError: there is no such folder, or the server has no such model.
+        UsageError: it can be no generator.
+        JupiterError: it is the id of a model that can't be fetched.
+    """
+    check_key_name(key_name)
+    if not text:
+        return {}
+    if is_server(text):
+        return {"generator": _server(text, key_name)}
+    if key_name:
+        raise UsageError("only a server is shown a key", HINT)
+    if _is_artifact(text):
+        return {"generator": {"name": text[:8], "artifact": text}}
+    folder = Path(text).expanduser()
+    is_fetched = is_hub_name(text) is not None and not folder.exists()
+    where = fetched(text) if is_fetched else _checked(folder)
+    name = text if is_fetched else where.name
+    return {"generator": {"name": name}, "generator_folder": str(where)}
+
+
+def _checked(folder: Path) -> Path:
+    where = folder.resolve()
+    if not where.is_dir():
+        raise NotFoundError(f"{folder} is no folder on this machine", HINT)
+    names = {path.name for path in where.iterdir()}
+    index = where / "model.safetensors.index.json"
+    text = index.read_text(encoding="utf-8") if index.is_file() else ""
+    if missing := missing_files(names, text):
+        raise UsageError(
+            f"{folder} is no whole model: it lacks {', '.join(missing)}",
+            "a generator is a Hugging Face folder with config.json, tokenizer.json and safetensors",
+        )
+    return where
+
+
+def _server(text: str, key_name: str) -> dict[str, Any]:
+    url, model = server_parts(text)
+    check_address(url, model or "any")
+    key = os.environ.get(key_name, "") if key_name else ""
+    listed = _models_at(url, key)
+    if not model and len(listed) == 1:
+        model = listed[0]
+    if not model:
+        named = f"; it has {', '.join(listed[:MAX_NAMED])}" if listed else ""
+        raise UsageError(f"{url} doesn't say which model{named}", f"write {url}#MODEL")
+    if listed and model not in listed:
+        raise NotFoundError(
+            f"{url} has no model {model}", f"it has {', '.join(listed[:MAX_NAMED])}"
+        )
+    found = {"name": model, "url": url, "model": model, "api_key_env": key_name}
+    return {name: value for name, value in found.items() if value}
+
+
+def _models_at(url: str, key: str) -> list[str]:
+    """Return the models that a server lists; none where it doesn't list any."""
+    import httpx
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        reply = httpx.get(f"{url}/models", headers=headers, timeout=ASK_TIMEOUT_S)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        told = (str(error).splitlines() or [type(error).__name__])[0]
+        raise GeneratorUnreachableError(
+            f"{url} can't be reached from this machine: {told}", "look whether the server runs"
+        ) from error
+    if reply.status_code in {401, 403}:
+        raise GeneratorRefusedError(f"{url} asks for another key: HTTP {reply.status_code}")
+    return _named_in(reply.content) if reply.status_code == httpx.codes.OK.value else []
+
+
+def _named_in(content: bytes) -> list[str]:
+    try:
+        rows: Any = json.loads(content[:MAX_LISTED_BYTES])["data"]
+        return [str(row["id"]) for row in rows]
+    except (ValueError, KeyError, TypeError):
+        return []

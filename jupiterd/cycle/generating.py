@@ -1,0 +1,75 @@
+"""How a round's generating is cut into items that several nodes share.
+
+Owns the cut: how many prompts an item has, and which documents are its own. Doesn't know nodes, or
+what is made of a document.
+
+All items of a round part its real documents among them, by their places in one order that the
+round decides: so no document is used by two items, and none more than `mixing.MAX_VARIANTS` times.
+Whoever has an item finds its documents by itself.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from blake3 import blake3
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain import CompleteFunctionTemplate, RewritingTemplate
+
+ITEM_PROMPTS: Final = 128
+"""Of one item: so much is lost at most where a node dies that nobody gets back."""
+
+MAX_ITEMS: Final = 64
+"""Of one template: a quota beyond this many items makes them larger, since each loads a model."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a template's quota: one item."""
+
+    template: "CompleteFunctionTemplate | RewritingTemplate"
+    samples: int
+    """Prompts, as far as there are documents."""
+    stripes: int
+    """How many items part the documents."""
+
+    def params(self, number: int, order: str) -> dict[str, Any]:
+        """Return what an item is told of its part.
+
+        Args:
+            number: of the item; it has the documents at every place that leaves it as the rest.
+            order: what decides the documents' order, the same for all items of a round.
+        """
+        return {
+            "template": self.template.model_dump(mode="json") | {"samples": self.samples},
+            "order": order,
+            "stripe": number,
+            "stripes": self.stripes,
+            "seed": seed_of(order, number),
+        }
+
+
+def pieces_of(
+    templates: Sequence["CompleteFunctionTemplate | RewritingTemplate"],
+) -> tuple[Piece, ...]:
+    """Return the items of a round, in the order of their numbers; parts of a quota are alike."""
+    cut = [(template, size) for template in templates for size in _sizes(template.samples)]
+    return tuple(Piece(template, size, len(cut)) for template, size in cut)
+
+
+def _sizes(samples: int) -> list[int]:
+    count = min(MAX_ITEMS, math.ceil(samples / ITEM_PROMPTS))
+    least, more = divmod(samples, count)
+    return [least + (number < more) for number in range(count)]
+
+
+def seed_of(order: str, number: int) -> int:
+    """Return the seed of an item, whoever does it and how often."""
+    return int.from_bytes(blake3(f"{order}\0{number}".encode()).digest(4), "big")
+
+
+def place_of(sample_id: str, order: str) -> bytes:
+    """Return what a document is sorted by."""
+    return blake3(f"{order}\0{sample_id}".encode()).digest(16)

@@ -1,0 +1,44 @@
+"""Which files a Hugging Face model folder needs to write text, and which of them are missing.
+
+Owns that list. Doesn't know disks: it is given names, and the text of the index.
+"""
+
+import json
+from collections.abc import Collection
+from typing import Any, Final
+
+GENERATOR_FILES: Final = (
+    "config.json",
+    "*.safetensors",
+    "model.safetensors.index.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "generation_config.json",
+    "chat_template.jinja",
+)
+"""What is taken of a folder: no pickle above all, and no program."""
+
+_NEEDED: Final = ("config.json", "tokenizer.json")
+
+
+def missing_files(names: Collection[str], index: str) -> list[str]:
+    """Return what a folder lacks, in a sensible order; nothing: it looks whole.
+
+    Args:
+        names: of the files in it.
+        index: what model.safetensors.index.json says; empty where there is none.
+    """
+    missing = [name for name in _NEEDED if name not in names]
+    if index:
+        return missing + sorted(_shards(index) - set(names))
+    has_weights = any(name.endswith(".safetensors") for name in names)
+    return missing + ([] if has_weights else ["model.safetensors"])
+
+
+def _shards(index: str) -> set[str]:
+    try:
+        said: Any = json.loads(index)["weight_map"]
+        return {str(name) for name in said.values()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {"a model.safetensors.index.json that can be read"}

@@ -1,0 +1,26 @@
+"""Why an answer of a generator becomes no sample.
+
+Owns the reasons and their names. Doesn't know what finds them. What a text is worth beyond that is
+up to the filters, which judge real text by the same rules.
+"""
+
+from enum import StrEnum
+
+
+class Refusal(StrEnum):
+    """Why an answer becomes no sample."""
+
+    EMPTY = "empty"
+    TOO_SHORT = "too-short"
+    REPEATED = "repeated"
+    """It goes round in circles."""
+    TRUNCATED = "truncated"
+    """It was cut off before its end."""
+    LEAKS_PROMPT = "leaks-prompt"
+    """It repeats what it was told to do, or the marks around the document."""
+    COPY = "copy"
+    """It says nothing that the document doesn't say in the same words."""
+    DECLINED = "declined"
+    """It says that it can't, or won't."""
+    MALFORMED = "malformed"
+    """It isn't what was asked for: no question, no table, a function that doesn't parse."""

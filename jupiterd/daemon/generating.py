@@ -1,0 +1,108 @@
+"""Generating on all nodes of a cluster at once, one item on each at a time.
+
+Owns how many items run, how fast each node is, and what becomes of a round whose generator is one
+that others made and can't be had: it goes on without what is missing. Doesn't know what an item
+does (workers), nor how often it is tried (`item_runner`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.roles import Role
+from jupiterd.cycle.phases import RoundView
+from jupiterd.cycle.work import Phase, WorkItem
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.item_runner import ItemRunner, is_asked_elsewhere
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.work_events import Advanced
+from jupiterd.errors import GeneratorRefusedError, GeneratorUnreachableError, JupiterError
+
+log = logging.getLogger(__name__)
+
+LOOK_S = 1.0
+"""So often it is looked whether more nodes are here."""
+
+SERVER_ITEMS = 2
+"""Items that ask one server at a time: while one ends, the other keeps it busy."""
+
+REASON = "without"
+"""In the summary of an item that couldn't be done: why."""
+
+
+class Generating:
+    """Generates for one round, for one term."""
+
+    def __init__(self, leading: Leading, runner: ItemRunner, view: RoundView) -> None:
+        """Take the way to run items, and the round."""
+        self._leading = leading
+        self._runner = runner
+        self._view = view
+        self._lost: JupiterError | None = None
+
+    async def run(self, items: Sequence[WorkItem], check: Callable[[], None]) -> None:
+        """Do these items and record what came of each.
+
+        Args:
+            items: those that are open.
+            check: raises where they are wanted no more.
+
+        Raises:
+            JupiterError: our own student can't generate.
+        """
+        for item in items:
+            total = int(item.params["template"]["samples"])
+            self._show(item, Advanced(0, total, "prompts", {}))
+        waiting, running = list(items), set[asyncio.Task[None]]()
+        async with asyncio.TaskGroup() as group:
+            while waiting or running:
+                while waiting and len(running) < self._places(waiting[0]):
+                    item = waiting.pop(0)
+                    running.add(group.create_task(self._generate(item, check), name=item.id))
+                _, running = await asyncio.wait(
+                    running, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED
+                )
+
+    def _places(self, item: WorkItem) -> int:
+        """Return how many items may run: a second one on a node would take memory and no time."""
+        if is_asked_elsewhere(item):
+            return SERVER_ITEMS
+        seats = self._leading.seats()
+        return max(1, sum(seat.has_engine and seat.role != Role.IDLE for seat in seats))
+
+    async def _generate(self, item: WorkItem, check: Callable[[], None]) -> None:
+        await self._leading.record(await self._done(item, check))
+
+    async def _done(self, item: WorkItem, check: Callable[[], None]) -> WorkCompleted:
+        if self._lost is not None:
+            return self._without(item, self._lost)
+        named = self._view.of_others
+        only_on = "" if named is None else named.node
+        try:
+            done = await self._runner.run(
+                self._view.round, item, only_on, check, is_needed=lambda: False
+            )
+        except (GeneratorRefusedError, GeneratorUnreachableError) as error:
+            log.warning("generator_lost", extra={"reason": error.message})
+            self._lost = error
+            return self._without(item, error)
+        total = int(done.counts.get("prompts", 0))
+        self._show(item, Advanced(total, total, "prompts", {}))
+        return done
+
+    def _without(self, item: WorkItem, error: JupiterError) -> WorkCompleted:
+        """Return what is recorded in place of an item whose generator couldn't be had."""
+        self._leading.board.explain(self._view.cycle, f"{error.message}; the round does without")
+        return WorkCompleted(
+            cycle=self._view.cycle,
+            round=self._view.round,
+            phase=str(Phase.GENERATE),
+            item=item.id,
+            node=self._leading.self_id,
+            outputs={},
+            summary={REASON: error.message},
+        )
+
+    def _show(self, item: WorkItem, reading: Advanced) -> None:
+        self._leading.board.advance(self._view.cycle, item.id, reading, now_s())

@@ -1,0 +1,52 @@
+"""Which engine an item of generating is done with.
+
+Owns that choice, and where the key of a server comes from. Doesn't know how any of them writes.
+"""
+
+import os
+
+from jupiterd.cycle.generator import generator_from
+from jupiterd.errors import GeneratorRefusedError
+from jupiterd.workers.generate.engine import Engine
+from jupiterd.workers.link import Task
+
+MLX, AUTO = "mlx", "auto"
+
+
+def open_engine(task: Task) -> Engine:
+    """Return what the task's params name: a server, or a model folder on MLX or transformers.
+
+    Raises:
+        CorruptArtifactError: the model can't be read.
+        GeneratorRefusedError: the server's key isn't in this machine's environment.
+    """
+    server = generator_from(task.params.get("server", {}))
+    if server is not None:
+        from jupiterd.workers.generate.server_engine import ServerEngine
+
+        key = _key(server.api_key_env)
+        return ServerEngine(server, key, is_stopped=lambda: task.stop_requested)
+    if task.params.get("engine") == MLX:
+        from jupiterd.workers.generate.mlx_engine import MlxEngine, UnknownModelError
+
+        try:
+            return MlxEngine(task.inputs["model"])
+        except UnknownModelError:
+            if task.params.get("wanted_engine") != AUTO:
+                raise
+    from jupiterd.workers.generate.transformers_engine import TransformersEngine
+
+    return TransformersEngine(task.inputs["model"])
+
+
+def _key(name: str) -> str:
+    """Return the key in a variable of this process; empty where none is named."""
+    if not name:
+        return ""
+    key = os.environ.get(name, "")
+    if not key:
+        raise GeneratorRefusedError(
+            f"the environment of jupiterd has no {name}",
+            f"start jupiterd with {name}=KEY on each machine that generates",
+        )
+    return key

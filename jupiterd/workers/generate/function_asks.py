@@ -1,0 +1,82 @@
+"""The template `complete_function`: the generator goes on with the beginning of a real function.
+
+Owns how that is asked, also of models that are talked to alone, and how a function comes out of it.
+Doesn't know how functions are found and cut (`functions`).
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.mixing import MAX_VARIANTS
+from jupiterd.cycle.templates.prompt import Prompt, Written
+from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.workers.generate.ask import Ask, Fits
+from jupiterd.workers.generate.functions import Opening, completed, ends_function, openings
+
+KIND = "complete_function"
+
+_INSTRUCTION = (
+    "Complete this Python function. Answer with the whole function in one code block, its "
+    "beginning unchanged, and nothing else."
+)
+_FENCED = re.compile(r"```[a-z]*\n(.*?)(\n```|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class FunctionAsk:
+    """One function to be completed."""
+
+    parent: Sample
+    opening: Opening
+
+    @property
+    def prompt(self) -> Prompt:
+        """What the generator is given."""
+        message = f"{_INSTRUCTION}\n\n```python\n{self.opening.prompt}\n```\n"
+        return Prompt(message, self.opening.prompt, goes_on=True)
+
+    def is_done(self, written: str) -> bool:
+        """Say whether what was written has left the function."""
+        return ends_function(written, self.opening.indent)
+
+    def taken(self, written: Written) -> str | Refusal:
+        """Return the function, or why there is none."""
+        text = written.text if written.is_opened else _continuation(self.opening, written.text)
+        if not text.strip():
+            return Refusal.EMPTY
+        if (function := completed(self.opening, text)) is not None:
+            return function
+        return Refusal.MALFORMED if written.is_whole else Refusal.TRUNCATED
+
+
+class FunctionAsker:
+    """Finds the functions of a document."""
+
+    version = f"{KIND}@1"
+
+    def asks(
+        self, parent: Sample, fits: Fits, shuffle: Callable[[list[int]], None]
+    ) -> Sequence[Ask]:
+        """Return the functions of a document that the generator can hold."""
+        found = openings(parent.text)
+        order = [*range(len(found))]
+        shuffle(order)
+        asks = (FunctionAsk(parent, found[number]) for number in order)
+        return [*islice((ask for ask in asks if fits(ask.prompt)), MAX_VARIANTS)]
+
+
+def _continuation(opening: Opening, answer: str) -> str:
+    """Return what an answer adds to the opening; it may repeat that, or begin behind it."""
+    fenced = _FENCED.search(answer)
+    lines = (fenced[1] if fenced is not None else answer).splitlines(keepends=True)
+    last = opening.prompt.rstrip().splitlines()[-1].strip()
+    behind = next((at for at, line in enumerate(lines, 1) if line.strip() == last), 0)
+    body = "".join(lines[behind:])
+    margin = opening.prompt.rpartition("\n")[2]
+    first = body.split("\n", 1)[0]
+    if behind and not first.startswith(margin):  # a method that was shown without its indentation
+        body = "".join(" " * opening.indent + line for line in lines[behind:])
+    return body.removeprefix(margin) if body.endswith("\n") else body.removeprefix(margin) + "\n"

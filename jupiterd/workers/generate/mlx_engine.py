@@ -1,0 +1,127 @@
+"""A model folder that writes with mlx-lm, many prompts at once.
+
+Owns the call of `batch_generate`, and what mlx-lm misreads in a folder. Doesn't know what is asked.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+from blake3 import blake3
+
+from jupiterd.cycle.templates.prompt import Prompt, Written
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.generate.engine import Request, Sampling
+from jupiterd.workers.generate.model_text import ModelText, read_config
+
+BATCH = 64
+
+
+class UnknownModelError(CorruptArtifactError):
+    """mlx-lm has no such architecture; transformers may."""
+
+
+class MlxEngine:
+    """Writes with MLX."""
+
+    def __init__(self, folder: Path) -> None:
+        """Load the model.
+
+        Raises:
+            UnknownModelError: mlx-lm doesn't know its architecture.
+            CorruptArtifactError: the folder is incomplete or can't be read.
+        """
+        self._text = ModelText(folder)
+        self._model = _loaded(folder)
+        self._tokenizer = _Tokenizer(self._text)
+        self.batch = BATCH
+        self.specials: Sequence[str] = self._text.specials
+
+    def size(self, prompt: Prompt) -> int:
+        """Return how many tokens a prompt has."""
+        return len(self._text.ids(prompt))
+
+    def fits(self, prompt: Prompt, max_tokens: int) -> bool:
+        """Say whether the model can hold a prompt and what is to be written."""
+        return self._text.fits(self.size(prompt), max_tokens)
+
+    def write(
+        self, requests: Sequence[Request], sampling: Sampling
+    ) -> Iterator[tuple[int, Written]]:
+        """Yield the answers, all at once when the last is done.
+
+        mlx draws for all rows from one source, so it is seeded by all of their seeds.
+        """
+        from mlx_lm.generate import batch_generate
+
+        prompts = [self._text.ids(request.prompt) for request in requests]
+        room = [
+            max(1, min(sampling.max_tokens, self._text.max_tokens - len(ids))) for ids in prompts
+        ]
+        mx.random.seed(_seed_of(requests))
+        done: Any = batch_generate(
+            self._model,
+            self._tokenizer,
+            prompts,
+            max_tokens=room,
+            return_token_ids=True,
+            sampler=_sampler(sampling),
+            completion_batch_size=self.batch,
+            prefill_batch_size=self.batch,
+        )
+        for number, (text, ids) in enumerate(zip(done.texts, done.token_ids, strict=True)):
+            opened = self._text.is_opened(requests[number].prompt)
+            yield number, Written(text, len(ids), len(ids) < room[number], opened)
+
+
+class _Tokenizer:
+    """What `batch_generate` asks of a tokenizer."""
+
+    def __init__(self, text: ModelText) -> None:
+        self.eos_token_ids = sorted(text.ends)
+        self.decode: Callable[[Sequence[int]], str] = text.decode
+
+
+def _loaded(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
+    from mlx_lm.utils import load_model
+
+    try:
+        model, _ = load_model(folder, model_config=_said_again(read_config(folder)))
+    except ValueError as error:
+        kind = UnknownModelError if "not supported" in str(error) else CorruptArtifactError
+        raise kind(_reason(folder, error)) from error
+    except (OSError, KeyError, TypeError, RuntimeError) as error:
+        raise CorruptArtifactError(_reason(folder, error)) from error
+    return model
+
+
+def _reason(folder: Path, error: Exception) -> str:
+    told = (str(error).splitlines() or [type(error).__name__])[0]
+    return f"no model can be read from {folder.name}: {told}"
+
+
+def _said_again(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what mlx-lm looks for elsewhere than transformers writes it.
+
+    Without it, it takes 10,000 for the rotary base of Llama, Mistral and Qwen2, and says nothing.
+    """
+    told: Any = config.get("rope_parameters") or {}
+    if not isinstance(told, dict) or "rope_theta" not in told or "rope_theta" in config:
+        return {}
+    is_scaled = told.get("rope_type", "default") != "default"
+    scaling = {
+        "rope_scaling": {name: value for name, value in told.items() if name != "rope_theta"}
+    }
+    return {"rope_theta": told["rope_theta"], **(scaling if is_scaled else {})}
+
+
+def _sampler(sampling: Sampling) -> Callable[[mx.array], mx.array]:
+    from mlx_lm.sample_utils import make_sampler
+
+    return make_sampler(temp=sampling.temperature, top_p=sampling.top_p)
+
+
+def _seed_of(requests: Sequence[Request]) -> int:
+    seeds = " ".join(str(request.seed) for request in requests)
+    return int.from_bytes(blake3(seeds.encode()).digest(4), "big")

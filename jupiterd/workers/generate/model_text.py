@@ -1,0 +1,133 @@
+"""A model folder's tokenizer: prompts to tokens, tokens to text, and which tokens end one.
+
+Owns where a prompt begins and ends for a model. A folder with a chat template is talked to; any
+other writes on. Doesn't know what the model computes. Code that comes with a model is never run.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from jupiterd.cycle.templates.prompt import Prompt
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.data.tokenizer import END_OF_TEXT, load_tokenizer
+
+PROMPT_SHARE = 0.5
+"""A prompt takes at most this share of what the model can hold, so that there is room to write."""
+
+_CONFIG = "config.json"
+_WITH_END = (_CONFIG, "generation_config.json")
+
+
+class ModelText:
+    """How text goes into one model and comes out of it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read it from a Hugging Face model folder.
+
+        Raises:
+            CorruptArtifactError: tokenizer or configuration can't be read.
+        """
+        self._folder = folder
+        self.tokenizer: Tokenizer = load_tokenizer(folder)
+        self.config = read_config(folder)
+        end = self.tokenizer.token_to_id(END_OF_TEXT)
+        self._start: list[int] = self.tokenizer.encode("", add_special_tokens=True).ids or (
+            [] if end is None else [end]
+        )
+        told = _ends_told(folder)
+        self.ends: frozenset[int] = frozenset([*told, *([] if end is None else [end])])
+        """Tokens that end a text; none where nobody says."""
+
+    @cached_property
+    def is_chat(self) -> bool:
+        """It is talked to."""
+        return bool(self._library.chat_template) if _has_template(self._folder) else False
+
+    @cached_property
+    def specials(self) -> tuple[str, ...]:
+        """What it takes for its own marks."""
+        added = self.tokenizer.get_added_tokens_decoder().values()
+        return tuple(sorted({token.content for token in added if token.special}))
+
+    @cached_property
+    def max_tokens(self) -> int:
+        """Prompt and text together."""
+        return int(self.config.get("max_position_embeddings") or 2048)
+
+    def is_opened(self, prompt: Prompt) -> bool:
+        """Say whether the model writes on from the prompt, instead of answering it."""
+        return prompt.goes_on or not self.is_chat
+
+    def ids(self, prompt: Prompt) -> list[int]:
+        """Return the tokens that the model is given."""
+        if self.is_opened(prompt):
+            return self.ids_of_text(prompt.opening)
+        turns = [{"role": "user", "content": prompt.message}]
+        said: str = self._library.apply_chat_template(
+            turns, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
+        return self._library(said, add_special_tokens=False)["input_ids"]
+
+    def ids_of_text(self, text: str) -> list[int]:
+        """Return the tokens of a text at whose end the model writes on."""
+        return [*self._start, *self.tokenizer.encode(text, add_special_tokens=False).ids]
+
+    def fits(self, size: int, max_tokens: int) -> bool:
+        """Say whether a prompt of so many tokens leaves room for what is to be written."""
+        return size < self.max_tokens * PROMPT_SHARE or size + max_tokens <= self.max_tokens
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of tokens, without special ones."""
+        return self.tokenizer.decode(list(ids))
+
+    @cached_property
+    def _library(self) -> Any:  # noqa: ANN401 - transformers' tokenizer
+        from transformers import AutoTokenizer
+
+        try:
+            return AutoTokenizer.from_pretrained(
+                self._folder, local_files_only=True, trust_remote_code=False
+            )
+        except (OSError, ValueError, KeyError, ImportError) as error:
+            reason = (str(error).splitlines() or [""])[0]
+            raise CorruptArtifactError(
+                f"the chat template of {self._folder.name} can't be used: {reason}"
+            ) from error
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return what config.json says; raises CorruptArtifactError where it can't be read."""
+    return _read(folder / _CONFIG)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CorruptArtifactError(f"{path.parent.name} has no {path.name} to be read") from error
+    if not isinstance(found, dict):
+        raise CorruptArtifactError(f"{path.name} of {path.parent.name} says nothing")
+    return found
+
+
+def _ends_told(folder: Path) -> Iterator[int]:
+    for name in _WITH_END:
+        if not (folder / name).is_file():
+            continue
+        told: Any = _read(folder / name).get("eos_token_id")
+        yield from (
+            int(each) for each in (told if isinstance(told, list) else [told]) if each is not None
+        )
+
+
+def _has_template(folder: Path) -> bool:
+    """Say whether there is a chat template, without loading a library for it."""
+    if (folder / "chat_template.jinja").is_file():
+        return True
+    config = folder / "tokenizer_config.json"
+    return config.is_file() and bool(_read(config).get("chat_template"))

@@ -1,0 +1,70 @@
+"""How a round's generating is cut into items."""
+
+import pytest
+
+from jupiterd.cycle.domain import CompleteFunctionTemplate, RewritingTemplate
+from jupiterd.cycle.generating import pieces_of, seed_of
+from jupiterd.cycle.generator import Generator, generator_from, is_loopback, server_parts
+from jupiterd.errors import UsageError
+
+FUNCTIONS = CompleteFunctionTemplate(kind="complete_function", samples=300)
+FAQ = RewritingTemplate(kind="faq", samples=100)
+
+
+def test_a_quota_is_cut_into_items_of_like_size():
+    pieces = pieces_of([FUNCTIONS, FAQ])
+    assert [(piece.template.kind, piece.samples) for piece in pieces] == [
+        ("complete_function", 100), ("complete_function", 100), ("complete_function", 100),
+        ("faq", 100),
+    ]  # fmt: skip
+    told = [piece.params(number, "7/2") for number, piece in enumerate(pieces)]
+    assert [(each["stripe"], each["stripes"]) for each in told] == [(n, 4) for n in range(4)]
+    assert {each["order"] for each in told} == {"7/2"}
+    assert len({each["seed"] for each in told}) == 4
+
+
+def test_a_huge_quota_makes_larger_items_instead_of_thousands():
+    pieces = pieces_of([CompleteFunctionTemplate(kind="complete_function", samples=100_000)])
+    assert len(pieces) == 64
+    assert sum(piece.samples for piece in pieces) == 100_000
+
+
+def test_a_seed_follows_from_the_item_alone():
+    assert seed_of("7/2", 3) == seed_of("7/2", 3)
+    assert len({seed_of(order, number) for order in ("7/2", "7/3") for number in range(9)}) == 18
+
+
+def test_a_generator_is_a_model_or_a_server_and_holds_no_key():
+    server = Generator("m", url="http://box:11434/v1", model="m", api_key_env="BOX_API_KEY")
+    assert generator_from(server.to_plain()) == server
+    assert server.id == "http://box:11434/v1#m"
+    model = Generator("mine", artifact="ab" * 32)
+    assert generator_from(model.to_plain()) == model
+    assert generator_from({}) is None
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {"name": "neither"},
+        {"artifact": "ab" * 32, "url": "http://box/v1", "model": "m"},
+        {"artifact": "../../etc"},
+        {"url": "http://box/v1"},
+        {"url": "ftp://box/v1", "model": "m"},
+        {"url": "http://user:secret@box/v1", "model": "m"},
+        {"url": "http://[::1/v1", "model": "m"},
+        {"url": "http://box:99999999/v1", "model": "m"},
+        {"url": "http://box/v1", "model": "m", "api_key_env": "PATH"},
+    ],
+)
+def test_what_can_be_no_generator_is_refused(plain: dict[str, str]):
+    with pytest.raises(UsageError):
+        generator_from(plain)
+
+
+def test_an_address_says_its_model_and_whether_others_can_reach_it():
+    assert server_parts("http://box:1234/v1/#org/model") == ("http://box:1234/v1", "org/model")
+    assert is_loopback("http://localhost:11434/v1")
+    assert is_loopback("http://127.0.0.1/v1")
+    assert is_loopback("http://[::1]:80/v1")
+    assert not is_loopback("https://api.example.org/v1")

@@ -1,0 +1,89 @@
+"""A small server that answers like OpenAI's, well or badly."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Reply = tuple[int, bytes, dict[str, str]]
+
+
+def answer(text: str, finish: str = "stop", tokens: int = 5) -> Reply:
+    """Return a chat completion."""
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": finish}
+    said = {"choices": [choice], "usage": {"completion_tokens": tokens}}
+    return 200, json.dumps(said).encode(), {}
+
+
+def trouble(status: int, message: str = "", **headers: str) -> Reply:
+    """Return an error as OpenAI's server tells one."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return status, json.dumps({"error": {"message": message}}).encode(), named
+
+
+@dataclass
+class Answering:
+    """The server, and what it was asked."""
+
+    url: str
+    reply: Callable[[dict[str, Any], int], Reply]
+    """Given the request and how many came before it."""
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+    models: list[str] = field(default_factory=lambda: ["tiny"])
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@contextmanager
+def answering(reply: Callable[[dict[str, Any], int], Reply]) -> Iterator[Answering]:
+    """Serve on the loopback interface."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            rows = [{"id": name} for name in served.models]
+            self._send((200, json.dumps({"data": rows}).encode(), {}))
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            with served.lock:
+                number = len(served.asked)
+                served.asked.append(body)
+                served.keys.append(self.headers.get("authorization", ""))
+                served.at_once += 1
+                served.most_at_once = max(served.most_at_once, served.at_once)
+            try:
+                done = served.reply(body, number)
+            finally:
+                with served.lock:
+                    served.at_once -= 1
+            self._send(done)
+
+        def _send(self, done: Reply) -> None:
+            status, content, headers = done
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served = Answering(f"http://127.0.0.1:{server.server_address[1]}/v1", reply)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,239 @@
+"""Asking a server that answers, and one that doesn't as it should."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.cycle.generator import Generator
+from jupiterd.cycle.templates.prompt import Prompt, Written
+from jupiterd.errors import (
+    GeneratorRefusedError,
+    GeneratorUnreachableError,
+    WorkStoppedError,
+)
+from jupiterd.workers.data.sample_file import SampleWriter, read_samples
+from jupiterd.workers.generate import samples
+from jupiterd.workers.generate.engine import Request, Sampling
+from jupiterd.workers.generate.server_engine import Patience, ServerEngine
+from tests.unit.cycle.templates.test_answers import FAQ, PASSAGE
+from tests.unit.workers.answering_server import Answering, answer, answering, trouble
+from tests.unit.workers.data_material import real
+from tests.unit.workers.tiny_run import TaskAlone
+
+pytestmark = pytest.mark.net
+
+HASTY = Patience(tries=3, timeout_s=5.0, first_pause_s=0.01, longest_pause_s=0.1, most_rejected=3)
+SAMPLING = Sampling(max_tokens=50, temperature=0.7, top_p=0.9)
+
+
+def engine_at(served: Answering, **changes: Any) -> ServerEngine:
+    fields: dict[str, Any] = {"patience": HASTY, **changes}
+    return ServerEngine(Generator("t", url=served.url, model="tiny"), **fields)
+
+
+def ask(engine: ServerEngine, count: int = 1) -> list[Written]:
+    requests = [Request(Prompt(f"prompt {number}", ""), number) for number in range(count)]
+    found = dict(engine.write(requests, SAMPLING))
+    return [found[number] for number in range(count)]
+
+
+def test_an_answer_comes_with_its_tokens_and_whether_it_is_whole():
+    with answering(lambda _, n: answer(f"said {n}", "length" if n else "stop", 7)) as served:
+        engine = engine_at(served, key="secret")
+        assert ask(engine) == [Written("said 0", 7, is_whole=True)]
+        assert ask(engine) == [Written("said 1", 7, is_whole=False)]
+    assert served.asked[0] == {
+        "model": "tiny", "messages": [{"role": "user", "content": "prompt 0"}], "max_tokens": 50,
+        "temperature": 0.7, "top_p": 0.9, "seed": 0,
+    }  # fmt: skip
+    assert served.keys == ["Bearer secret"] * 2
+
+
+def test_no_more_requests_are_under_way_than_allowed():
+    together = threading.Barrier(3)
+
+    def reply(_: dict[str, Any], __: int):
+        together.wait(5.0)  # all three places are used: none waits for another to end
+        return answer("so")
+
+    with answering(reply) as served:
+        assert len(ask(engine_at(served, concurrency=3), 9)) == 9
+        assert served.most_at_once == 3
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_what_may_mend_is_asked_again(status: int):
+    with answering(lambda _, n: trouble(status) if n < 2 else answer("so")) as served:
+        assert ask(engine_at(served))[0].text == "so"
+        assert len(served.asked) == 3
+
+
+def test_a_server_is_left_alone_as_long_as_it_asks(monkeypatch: pytest.MonkeyPatch):
+    with answering(
+        lambda _, n: trouble(429, "slow down", Retry_After="0.05") if n == 0 else answer("so")
+    ) as served:
+        engine = engine_at(served)
+        waited: list[float] = []
+        real_wait = engine._given_up.wait
+        monkeypatch.setattr(engine._given_up, "wait", lambda s: waited.append(s) or real_wait(0.0))
+        assert ask(engine)[0].text == "so"
+    assert waited[0] == 0.0
+    assert 0.03 < waited[1] <= 0.05
+
+
+def test_a_server_that_only_fails_is_given_up_in_one_line():
+    with answering(lambda *_: trouble(500, "out of\nmemory" + "!" * 900)) as served:
+        with pytest.raises(GeneratorUnreachableError) as told:
+            ask(engine_at(served))
+        assert len(served.asked) == 3
+    assert told.value.message.startswith(f"{served.url}: HTTP 500, out of memory!!!")
+    assert len(told.value.message) < 300
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"<html>", b"[]", b'{"choices": []}', b'{"choices": [{"message": {"content": 5}}]}'],
+)
+def test_garbage_is_no_answer(content: bytes):
+    with (
+        answering(lambda *_: (200, content, {})) as served,
+        pytest.raises(GeneratorUnreachableError, match="no chat completion"),
+    ):
+        ask(engine_at(served))
+
+
+def test_an_endless_answer_is_not_read_to_its_end():
+    with (
+        answering(lambda *_: (200, b" " * (5 << 20), {})) as served,
+        pytest.raises(GeneratorUnreachableError, match="larger than 4 MiB"),
+    ):
+        ask(engine_at(served))
+
+
+def test_a_server_that_is_silent_is_told():
+    late = threading.Event()
+    quick = Patience(tries=2, timeout_s=0.1, first_pause_s=0.01)
+
+    def reply(_: dict[str, Any], __: int):
+        late.wait(5.0)
+        return answer("too late")
+
+    with answering(reply) as served:
+        with pytest.raises(GeneratorUnreachableError, match=r"no answer within 0\.1 s"):
+            ask(engine_at(served, patience=quick))
+        late.set()
+
+
+def test_a_server_that_is_not_there_is_told():
+    with answering(lambda *_: answer("so")) as served:
+        pass
+    with pytest.raises(GeneratorUnreachableError, match="it can't be reached"):
+        ask(engine_at(served))
+
+
+@pytest.mark.parametrize(("status", "told"), [(401, "bad key"), (404, "no such model")])
+def test_a_refusal_is_final(status: int, told: str):
+    with answering(lambda *_: trouble(status, told)) as served:
+        with pytest.raises(GeneratorRefusedError, match=f"HTTP {status}, {told}"):
+            ask(engine_at(served))
+        assert len(served.asked) == 1
+
+
+def test_the_key_goes_nowhere_else():
+    with (
+        answering(lambda *_: trouble(302, Location="http://198.51.100.1/")) as served,
+        pytest.raises(GeneratorRefusedError, match="sends us elsewhere"),
+    ):
+        ask(engine_at(served, key="secret"))
+
+
+def test_parameters_that_a_server_does_not_know_are_left_out():
+    def reply(body: dict[str, Any], _: int):
+        if "max_tokens" in body:
+            return trouble(400, "use 'max_completion_tokens' instead")
+        if "seed" in body:
+            return trouble(422, "unknown field seed")
+        return answer("so")
+
+    with answering(reply) as served:
+        assert ask(engine_at(served))[0].text == "so"
+        assert served.asked[-1]["max_completion_tokens"] == 50
+
+
+def test_one_request_that_is_wrong_has_no_answer_and_the_others_do():
+    def reply(body: dict[str, Any], _: int):
+        is_odd = "prompt 1" in body["messages"][0]["content"]
+        return trouble(400, "too long") if is_odd else answer("so")
+
+    with answering(reply) as served:
+        assert [each.text for each in ask(engine_at(served), 3)] == ["so", "", "so"]
+
+
+def test_a_server_that_calls_all_requests_wrong_is_given_up():
+    with (
+        answering(lambda *_: trouble(400, "too long")) as served,
+        pytest.raises(GeneratorRefusedError, match="too long"),
+    ):
+        ask(engine_at(served, concurrency=1), 5)
+
+
+def test_a_stop_does_not_wait_for_the_server():
+    late = threading.Event()
+
+    def reply(_: dict[str, Any], __: int):
+        late.wait(5.0)
+        return trouble(500)
+
+    with answering(reply) as served:
+        stopping = engine_at(served, is_stopped=lambda: bool(served.asked) and not late.set())
+        with pytest.raises(WorkStoppedError):
+            ask(stopping, 20)
+
+
+def generate(served: Answering, folder: Path) -> tuple[dict[str, float], list[Any]]:
+    documents = folder / "documents"
+    with SampleWriter(documents) as writer:
+        for number in range(6):
+            writer.add(real(f"Loaf number {number}. {PASSAGE}"))
+    params: dict[str, Any] = {
+        "template": {"kind": "faq", "samples": 6}, "seed": 3, "max_tokens": 400, "language": "en",
+        "temperature": 0.7, "top_p": 0.9, "fetched_at": "", "generator": f"{served.url}#tiny",
+        "server": Generator("t", url=served.url, model="tiny").to_plain(),
+    }  # fmt: skip
+    task = TaskAlone("generate", params, {"train.0": str(documents)}, folder / "out")
+    finished = samples.run(task)
+    return dict(finished.counts), list(read_samples(folder / "out" / "samples"))
+
+
+def test_what_a_server_says_becomes_samples_or_is_refused_with_its_reason(tmp_path: Path):
+    bad = [answer(""), answer("Why?\nWhy?\n" * 40), answer(FAQ, "length"), answer(PASSAGE * 2)]
+
+    def reply(_: dict[str, Any], number: int):
+        return bad[number] if number < len(bad) else answer(f"What is loaf {number}?\n{FAQ}")
+
+    with answering(reply) as served:
+        counts, made = generate(served, tmp_path)
+        assert (counts["prompts"], counts["samples"]) == (6, 2)
+        refused = {name: times for name, times in counts.items() if name.startswith("refused.")}
+        assert refused == {
+            "refused.empty": 1, "refused.repeated": 2, "refused.truncated": 1,
+        }  # fmt: skip
+        assert {each.generator for each in made} == {f"{served.url}#tiny"}
+        assert all(each.collector.startswith("faq@") and each.template == "faq" for each in made)
+        parents = {each.parents for each in made}
+        known = {each.id for each in read_samples(tmp_path / "documents")}
+        assert all(len(each) == 1 and each[0] in known for each in parents)
+
+
+def test_answers_that_were_had_before_a_failure_are_not_asked_for_again(tmp_path: Path):
+    with answering(lambda _, n: answer(FAQ) if n < 4 else trouble(404, "gone")) as served:
+        with pytest.raises(GeneratorRefusedError):
+            generate(served, tmp_path)
+        had = sum(1 for body in served.asked if body) - 2
+        served.reply = lambda *_: answer(FAQ)
+        before = len(served.asked)
+        counts, _ = generate(served, tmp_path)
+        assert counts["kept"] + len(served.asked) - before == 6
+        assert 1 <= counts["kept"] <= had

@@ -218,8 +218,7 @@ def resume(invocation: Invocation, cycle: str | None) -> None:
     Console.of(invocation).show(resumed, lambda: _begun(resumed, "goes on"))
 
 
-def start_arguments(  # noqa: PLR0913 - an option each
-    *,
+def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     domain: str,
     rounds: int,
     size: str,

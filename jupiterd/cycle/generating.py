@@ -9,11 +9,13 @@ Whoever has an item finds its documents by itself.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from blake3 import blake3
+
+from jupiterd.frames import Scalar
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain import CompleteFunctionTemplate, RewritingTemplate
@@ -23,6 +25,10 @@ ITEM_PROMPTS: Final = 128
 
 MAX_ITEMS: Final = 64
 """Of one template: a quota beyond this many items makes them larger, since each loads a model."""
+
+
+WITHOUT: Final = "without"
+"""In the summary of an item whose generator couldn't be had: why."""
 
 
 @dataclass(frozen=True)
@@ -73,3 +79,11 @@ def seed_of(order: str, number: int) -> int:
 def place_of(sample_id: str, order: str) -> bytes:
     """Return what a document is sorted by."""
     return blake3(f"{order}\0{sample_id}".encode()).digest(16)
+
+
+def told_without(summaries: Sequence[Mapping[str, Scalar]]) -> list[str]:
+    """Return what people are told of items whose generator couldn't be had."""
+    reasons = [str(summary[WITHOUT]) for summary in summaries if WITHOUT in summary]
+    if not reasons:
+        return []
+    return [f"without what {len(reasons)} of {len(summaries)} items would give: {reasons[0]}"]

@@ -10,6 +10,7 @@ from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import STOPPED, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
 from jupiterd.cluster.island_runs import number_of
+from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.phase_summary import summarise, total_counts
 from jupiterd.cycle.phases import skip_reason
@@ -264,6 +265,7 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
     counts = total_counts([fact.counts for fact in done])
     count, unit, detail = summarise(phase, counts)
     lost = lost_among((fact.summary, fact.counts) for fact in done)
+    without = told_without([fact.summary for fact in done])
     elapsed_s = max(fact.elapsed_s for fact in done)
     return {
         "state": "done",
@@ -272,7 +274,7 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
         "unit": unit,
         "rate": count / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
-        "detail": "; ".join([detail, *(each.told() for each in lost)]),
+        "detail": "; ".join([detail, *(each.told() for each in lost), *without]),
     }
 
 

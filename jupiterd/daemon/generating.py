@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cluster.roles import Role
+from jupiterd.cycle.generating import WITHOUT
 from jupiterd.cycle.phases import RoundView
 from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.daemon.clock import now_s
@@ -26,9 +27,6 @@ LOOK_S = 1.0
 
 SERVER_ITEMS = 2
 """Items that ask one server at a time: while one ends, the other keeps it busy."""
-
-REASON = "without"
-"""In the summary of an item that couldn't be done: why."""
 
 
 class Generating:
@@ -101,7 +99,7 @@ class Generating:
             item=item.id,
             node=self._leading.self_id,
             outputs={},
-            summary={REASON: error.message},
+            summary={WITHOUT: error.message},
         )
 
     def _show(self, item: WorkItem, reading: Advanced) -> None:

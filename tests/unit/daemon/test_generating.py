@@ -1,0 +1,133 @@
+"""How the leader generates with a server that others run: real workers, a real server."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.facts import CycleStarted, RoleAssigned
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.generator import Generator
+from jupiterd.daemon import item_runner
+from jupiterd.daemon.asked_cycle import _generator
+from jupiterd.daemon.conductor import CycleConductor
+from jupiterd.daemon.cycle_document import cycle_document
+from jupiterd.daemon.item_runner import Patience
+from jupiterd.daemon.leading import Leading
+from jupiterd.errors import UsageError
+from jupiterd.locations import config_folder
+from jupiterd.workers.data.sample_file import read_samples
+from tests.unit.cluster.building import CYCLE, started
+from tests.unit.cycle.templates.test_answers import FAQ, PASSAGE
+from tests.unit.daemon.two_nodes import found, serving
+from tests.unit.workers.answering_server import Answering, answer, answering, trouble
+
+pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
+
+DOMAIN = """\
+version: 1
+title: Bread
+language: en
+data_sources:
+  - {{kind: folder, path: {path}, license: MIT}}
+generation:
+  templates: [{{kind: faq, samples: 6}}, {{kind: faq, samples: 6}}]
+holdout: {{fraction: 0.2, salt: bread}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_runner, "SOURCE_RETRY_S", 0.0)
+    monkeypatch.setattr(item_runner, "SPARED", Patience(2, 60.0))
+
+
+def bread(folder: Path, served: Answering) -> CycleStarted:
+    for number in range(20):
+        place = folder / "text" / f"baker_{number}"
+        place.mkdir(parents=True)
+        (place / "loaf.txt").write_text(f"Loaf {number} of baker {number}. {PASSAGE}")
+    return replace(
+        started(rounds=3),
+        domain="bread",
+        domain_yaml=DOMAIN.format(path=folder / "text"),
+        model_yaml=(config_folder() / "models" / "1m.yaml").read_text(),
+        generator=Generator("tiny", url=served.url, model="tiny").to_plain(),
+    )
+
+
+@asynccontextmanager
+async def leading(folder: Path, served: Answering) -> AsyncGenerator[Leading]:
+    start = bread(folder, served)
+    async with serving(folder, "one") as one:
+        own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
+        await found(one, facts=(own, start))
+        yield one._begin_reign(1)
+
+
+async def step(term: Leading) -> None:
+    await CycleConductor(term, CYCLE)._step()
+
+
+def shown(term: Leading) -> dict[str, Any]:
+    return cycle_document(term.cycle(CYCLE), None, model=None, has_leader=True)
+
+
+def row(term: Leading) -> dict[str, Any]:
+    return next(each for each in shown(term)["phases"] if each["phase"] == "generate")
+
+
+async def test_a_named_generator_writes_from_the_first_round_on(tmp_path: Path) -> None:
+    with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
+        async with leading(tmp_path, served) as term:
+            await step(term)
+            await step(term)
+            done = [term.cycle(CYCLE).completed[1, f"r1/generate/{n}"] for n in (0, 1)]
+            made = [
+                [*read_samples(term.library.store.path(fact.outputs["samples"]))] for fact in done
+            ]
+            parents = [{each.parents[0] for each in samples} for samples in made]
+            assert list(map(len, made)) == [6, 6]
+            assert parents[0].isdisjoint(parents[1])
+            assert row(term)["detail"].startswith("12 samples from 12 prompts, 1,200 tokens")
+            (node,) = shown(term)["generators"]
+            assert node["node"] == term.self_id
+            assert node["tokens_per_s"] > 0
+            assert node["accepted_per_min"] == pytest.approx(0.6 * node["tokens_per_s"])
+            await step(term)
+            cleaned = term.cycle(CYCLE).completed[1, "r1/filter/2"]
+            assert cleaned.outputs.keys() == {"clean", "dropped"}
+    assert {body["model"] for body in served.asked} == {"tiny"}
+
+
+async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(lambda *_: trouble(401, "no")) as served:
+        async with leading(tmp_path, served) as term:
+            await step(term)
+            monkeypatch.setattr("jupiterd.daemon.generating.SERVER_ITEMS", 1)
+            await step(term)
+            assert (
+                f"without what 2 of 2 items would give: one: {served.url}: HTTP 401, no"
+                in (row(term)["detail"])
+            )
+            await step(term)
+            assert (1, "r1/filter/1") in term.cycle(CYCLE).completed
+            assert (1, "r1/filter/2") not in term.cycle(CYCLE).completed
+            assert term.cycle(CYCLE).failed is None
+
+
+def test_a_generator_of_the_domain_file_that_nobody_looked_for_is_told() -> None:
+    text = DOMAIN.format(path="/srv").replace(
+        "generation:", "generation:\n  generator: http://box/v1#tiny"
+    )
+    domain = parse_domain(text, "bread.yaml")
+    with pytest.raises(UsageError, match="wasn't looked for"):
+        _generator(domain, {})
+    assert _generator(domain, {"generator": {}}) == {}
+    server = {"name": "tiny", "url": "http://box/v1", "model": "tiny"}
+    assert _generator(domain, {"generator": server}) == server

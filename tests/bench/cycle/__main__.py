@@ -6,10 +6,12 @@ python -m tests.bench.cycle [--only TEXT] [--trials N]
 import argparse
 
 from tests.bench.cycle.gate import print_gate
+from tests.bench.cycle.generate import print_generate
 from tests.bench.figure import machine
 
 FIGURES = {
     "gate": print_gate,
+    "generate": print_generate,
 }
 """Name -> what measures and prints it, told how many cycles or candidates to draw."""
 

@@ -1,0 +1,123 @@
+"""A generator as people name it: what is told before anything starts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jupiterd.ctl.generator_source import generator_arguments
+from jupiterd.errors import (
+    GeneratorRefusedError,
+    GeneratorUnreachableError,
+    NotFoundError,
+    UsageError,
+)
+from tests.unit.workers.answering_server import answer, answering
+
+START = ("cycle", "start", "--domain", "chemistry")
+
+
+def folder_of(place: Path, **files: str) -> Path:
+    place.mkdir()
+    whole = {"config.json": "{}", "tokenizer.json": "{}", "model.safetensors": "x"}
+    for name, text in (whole | {n.replace("__", "."): t for n, t in files.items()}).items():
+        (place / name).write_text(text)
+    return place
+
+
+@pytest.mark.net
+def test_a_server_is_recorded_with_its_model_and_the_name_of_its_key(
+    daemon, ctl, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("BOX_API_KEY", "secret")
+    with answering(lambda *_: answer("")) as served:
+        named = f"{served.url}/#tiny"
+        ran = ctl(*START, "--generator", named, "--api-key-env", "BOX_API_KEY")
+        assert (ran.exit_code, ran.err) == (0, "")
+    _, arguments = daemon.executed[0]
+    assert arguments["generator"] == {
+        "name": "tiny", "url": served.url, "model": "tiny", "api_key_env": "BOX_API_KEY",
+    }  # fmt: skip
+    assert "secret" not in json.dumps(arguments)
+
+
+@pytest.mark.net
+def test_a_servers_only_model_needs_no_name_and_of_several_one_must_be_named():
+    with answering(lambda *_: answer("")) as served:
+        assert generator_arguments(served.url)["generator"]["model"] == "tiny"
+        with pytest.raises(NotFoundError, match="has no model huge") as told:
+            generator_arguments(f"{served.url}#huge")
+        assert told.value.hint == "it has tiny"
+        served.models.append("large")
+        with pytest.raises(UsageError, match="it has tiny, large"):
+            generator_arguments(served.url)
+        served.models.clear()
+        assert generator_arguments(f"{served.url}#huge")["generator"]["model"] == "huge"
+    with pytest.raises(GeneratorUnreachableError, match="can't be reached from this machine"):
+        generator_arguments(f"{served.url}#tiny")
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "told"),
+    [
+        ("http://user:password@box/v1#m", "", "mustn't hold a password"),
+        ("http://box/v1#m", "PATH", "can't be named"),
+        ("ab" * 32, "BOX_API_KEY", "only a server is shown a key"),
+        ("http:///v1#m", "", "no server's address"),
+    ],
+)
+def test_what_can_be_no_generator_is_refused(text: str, key: str, told: str):
+    with pytest.raises(UsageError, match=told):
+        generator_arguments(text, key)
+
+
+def test_a_folder_is_taken_in_by_the_daemon_where_it_is_whole(daemon, ctl, tmp_path: Path):
+    folder = folder_of(tmp_path / "mine")
+    assert ctl(*START, "--generator", str(folder)).exit_code == 0
+    _, arguments = daemon.executed[0]
+    assert arguments["generator"] == {"name": "mine"}
+    assert arguments["generator_folder"] == str(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
+def test_a_folder_with_a_missing_file_never_reaches_the_daemon(
+    name: str, daemon, ctl, tmp_path: Path
+):
+    (folder_of(tmp_path / "mine") / name).unlink()
+    ran = ctl(*START, "--generator", str(tmp_path / "mine"))
+    assert ran.exit_code == 2
+    assert f"is no whole model: it lacks {name}" in ran.err
+    assert daemon.executed == []
+
+
+def test_a_part_of_the_weights_that_is_missing_is_named(tmp_path: Path):
+    index = json.dumps({"weight_map": {"a": "model-1.safetensors", "b": "model.safetensors"}})
+    folder = folder_of(tmp_path / "mine", model__safetensors__index__json=index)
+    with pytest.raises(UsageError, match=r"lacks model-1\.safetensors"):
+        generator_arguments(str(folder))
+    (folder / "model.safetensors.index.json").write_text("broken")
+    with pytest.raises(UsageError, match="that can be read"):
+        generator_arguments(str(folder))
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
+    with pytest.raises(NotFoundError, match="is no folder on this machine"):
+        generator_arguments(str(tmp_path / "nothing"))
+
+
+@pytest.mark.net
+def test_a_key_that_is_refused_is_told(monkeypatch: pytest.MonkeyPatch):
+    import httpx
+
+    with answering(lambda *_: answer("")) as served:
+        refused = httpx.Response(401)
+        monkeypatch.setattr(httpx, "get", lambda *_, **__: refused)
+        with pytest.raises(GeneratorRefusedError, match="asks for another key"):
+            generator_arguments(f"{served.url}#tiny")
+
+
+def test_an_artifact_is_named_by_its_id():
+    assert generator_arguments("ab" * 32) == {
+        "generator": {"name": "abababab", "artifact": "ab" * 32}
+    }
+    assert generator_arguments("") == {}

@@ -1,0 +1,44 @@
+"""A generator on its way into the cluster: a real folder into a real store."""
+
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.model_weights import bring_generator
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId
+from tests.unit.daemon.two_nodes import serving
+
+pytestmark = pytest.mark.net
+
+
+async def test_a_folder_becomes_an_artifact_without_pickles_and_programs(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja"):
+        (folder / name).write_text(name)
+    for name in ("pytorch_model.bin", "modeling.py"):
+        (folder / name).write_text("no")
+    told = {"generator": {"name": "mine"}, "generator_folder": str(folder), "rounds": 2}
+    async with serving(tmp_path, "one") as one:
+        brought = await bring_generator(one, told)
+        assert brought.keys() == {"generator", "rounds"}
+        kept = one.library.store.path(ArtifactId(brought["generator"]["artifact"]))
+        assert {path.name for path in kept.rglob("*") if path.is_file()} >= {
+            "config.json", "tokenizer.json", "model.safetensors", "chat_template.jinja",
+        }  # fmt: skip
+        assert not list(kept.rglob("*.bin"))
+        assert not list(kept.rglob("*.py"))
+        assert not list(one.state_dir.spool.iterdir())
+        with pytest.raises(NotFoundError, match="holds no safetensors"):
+            await bring_generator(one, told | {"generator_folder": str(tmp_path / "gone")})
+
+
+async def test_a_server_of_this_machine_alone_is_asked_by_this_node_alone(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        own = {"name": "m", "url": "http://localhost:1/v1", "model": "m"}
+        brought = await bring_generator(one, {"generator": own})
+        assert brought["generator"] == own | {"node": one.identity.node_id}
+        elsewhere = own | {"url": "http://box:1/v1"}
+        assert await bring_generator(one, {"generator": elsewhere}) == {"generator": elsewhere}
+        assert await bring_generator(one, {"rounds": 1}) == {"rounds": 1}

@@ -22,10 +22,10 @@ UNITS = {"tokens_per_s": "tokens/s", "tokens_per_cpu_s": "tokens per second of C
 """The second says the same on a machine that others use, too."""
 
 BATCH = 64
-ALONE = 8
+ALONE = 4
 """Prompts that are written one at a time: enough for a rate."""
-MAX_TOKENS = 64
-PROMPT_CHARS = 256
+MAX_TOKENS = 128
+PROMPT_CHARS = 128
 THREADS = 2
 SHAPE: dict[str, Any] = {
     "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 4,

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from jupiterd.gang.environment import worker_environment
@@ -22,11 +23,12 @@ UNITS = {"tokens_per_s": "tokens/s", "tokens_per_cpu_s": "tokens per second of C
 """The second says the same on a machine that others use, too."""
 
 BATCH = 64
-ALONE = 4
+ALONE = 8
 """Prompts that are written one at a time: enough for a rate."""
 MAX_TOKENS = 128
 PROMPT_CHARS = 128
-THREADS = 2
+THREADS = 1
+TRIALS = 3
 SHAPE: dict[str, Any] = {
     "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 4,
     "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
@@ -39,8 +41,14 @@ def print_generate(_trials: int) -> None:
         _run("write_model", folder, {})
         print(f"generate: {_settings()}")
         for engine in ("mlx", "transformers"):
-            alone = _rates(folder, engine, 1, ALONE)
-            together = _rates(folder, engine, BATCH, BATCH)
+            pairs = [
+                (_rates(folder, engine, 1, ALONE), _rates(folder, engine, BATCH, BATCH))
+                for _ in range(TRIALS)
+            ]
+            alone, together = (
+                {name: median(each[name] for each in side) for name in UNITS}
+                for side in zip(*pairs, strict=True)
+            )
             for name, unit in UNITS.items():
                 gain = together[name] / alone[name]
                 goal = _goal(gain) if engine == "mlx" else "no goal"
@@ -60,7 +68,7 @@ def _settings() -> str:
     versions = ", ".join(f"{name} {_version(name)}" for name in names)
     return (
         f"{shape}; prompts of {PROMPT_CHARS} characters, {MAX_TOKENS} tokens each, T 0.8, "
-        f"top-p 0.95, {THREADS} threads; {versions}"
+        f"top-p 0.95, {THREADS} core, median of {TRIALS}; {versions}"
     )
 
 

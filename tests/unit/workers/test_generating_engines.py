@@ -52,6 +52,15 @@ def test_mlx_draws_by_the_seeds(tmp_path: Path):
 
 
 @pytest.mark.mlx
+def test_a_tiny_nucleus_leaves_the_likeliest_alone_on_mlx_too(tmp_path: Path):
+    pytest.importorskip("mlx_lm")
+    from jupiterd.workers.generate.mlx_engine import MlxEngine
+
+    engine = MlxEngine(write_model(tmp_path / "m", "qwen3"))
+    assert texts(engine, Sampling(12, 1.0, 1e-6)) == texts(engine, GREEDY)
+
+
+@pytest.mark.mlx
 def test_what_mlx_does_not_know_is_told(tmp_path: Path):
     pytest.importorskip("mlx_lm")
     from jupiterd.workers.generate.mlx_engine import MlxEngine, UnknownModelError

@@ -253,6 +253,13 @@ class CorruptWeightsError(CorruptArtifactError):
     default_hint = "fetch or convert the model again, and start anew with its folder"
 
 
+class UnknownModelError(CorruptArtifactError):
+    """The engine has no such architecture; another one may."""
+
+    code = "unknown-model"
+    default_hint = "write engine: transformers below generation in the domain file"
+
+
 class CorruptLedgerError(JupiterError):
     """A ledger entry whose hash, signature or chain is wrong."""
 

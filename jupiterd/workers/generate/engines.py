@@ -6,7 +6,7 @@ Owns that choice, and where the key of a server comes from. Doesn't know how any
 import os
 
 from jupiterd.cycle.generator import generator_from
-from jupiterd.errors import GeneratorRefusedError
+from jupiterd.errors import GeneratorRefusedError, UnknownModelError
 from jupiterd.workers.generate.engine import Engine
 from jupiterd.workers.link import Task
 
@@ -27,7 +27,7 @@ def open_engine(task: Task) -> Engine:
         key = _key(server.api_key_env)
         return ServerEngine(server, key, is_stopped=lambda: task.stop_requested)
     if task.params.get("engine") == MLX:
-        from jupiterd.workers.generate.mlx_engine import MlxEngine, UnknownModelError
+        from jupiterd.workers.generate.mlx_engine import MlxEngine
 
         try:
             return MlxEngine(task.inputs["model"])

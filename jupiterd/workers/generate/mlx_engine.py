@@ -11,17 +11,13 @@ import mlx.core as mx
 from blake3 import blake3
 
 from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import CorruptArtifactError, UnknownModelError
 from jupiterd.workers.generate.engine import Request, Sampling
 from jupiterd.workers.generate.model_text import ModelText, read_config
 
 BATCH = 64
 MAX_CHOICES = 256
 """The likeliest tokens, which alone are drawn from."""
-
-
-class UnknownModelError(CorruptArtifactError):
-    """mlx-lm has no such architecture; transformers may."""
 
 
 class MlxEngine:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cycle.templates.prompt import Prompt
-from jupiterd.errors import CorruptArtifactError
+from jupiterd.errors import CorruptArtifactError, UnknownModelError
 from jupiterd.workers.generate.engine import Request, Sampling
 from jupiterd.workers.generate.model_text import ModelText
 from jupiterd.workers.generate.transformers_engine import TransformersEngine
@@ -63,7 +63,7 @@ def test_a_tiny_nucleus_leaves_the_likeliest_alone_on_mlx_too(tmp_path: Path):
 @pytest.mark.mlx
 def test_what_mlx_does_not_know_is_told(tmp_path: Path):
     pytest.importorskip("mlx_lm")
-    from jupiterd.workers.generate.mlx_engine import MlxEngine, UnknownModelError
+    from jupiterd.workers.generate.mlx_engine import MlxEngine
 
     folder = write_model(tmp_path / "m", "llama")
     config = json.loads((folder / "config.json").read_text())

@@ -16,7 +16,7 @@ from jupiterd.cycle.work import Phase
 from jupiterd.ids import ArtifactId
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
-from jupiterd.workers.evaluate.score_file import read_scores
+from jupiterd.workers.evaluate.score_file import read_folders
 from tests.e2e.cluster import Cluster, Daemon
 from tests.e2e.undisturbed import data_of_round_one
 
@@ -58,7 +58,7 @@ def assert_scored_every_document_once(cluster: Cluster, cycle: CycleState, numbe
         if fact.item.endswith(cycle.verdicts[number].candidate[:8])
     ]
     assert len(facts) == 2
-    scored = read_scores([_folder(cluster, fact.outputs["scores"]) for fact in facts])
+    scored = read_folders(_folder(cluster, fact.outputs["scores"]) for fact in facts).scores
     assert sorted(score.id for score in scored) == _to_be_scored(cluster, cycle)
     assert cycle.verdicts[number].verdict != "ABSTAIN", cycle.verdicts[number].reason
 

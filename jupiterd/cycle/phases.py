@@ -410,8 +410,14 @@ def _scoring(
 
 def _contestants(view: RoundView) -> dict[str, ArtifactId]:
     """Return whom the candidate is compared with; the byte model where somebody is missing."""
-    found = {"incumbent": view.student, "generator": view.generator}
+    found = {"incumbent": view.student, "generator": _generator_in_force(view)}
     return {name: ArtifactId(model) for name, model in found.items() if model}
+
+
+def _generator_in_force(view: RoundView) -> str:
+    """Return the model that writes; where a server does, nobody can score that: our last winner."""
+    writer = view.writer
+    return view.generator if writer is None or not writer.artifact else writer.artifact
 
 
 def _gate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
@@ -441,7 +447,7 @@ def _judging(
         "seed": view.seed,
         "candidate": view.trained,
         "incumbent": view.student,
-        "generator": view.generator,
+        "generator": _generator_in_force(view),
         "round": view.round,
         "scores": scores,
     }

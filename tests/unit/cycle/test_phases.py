@@ -3,6 +3,7 @@
 import pytest
 
 from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.phases import (
     COMPLETIONS,
     EVALUATION_PIECES,
@@ -313,6 +314,22 @@ def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Doma
     assert [item.params["completions"] for item in step.items] == [COMPLETIONS, 0]
     step, _ = next_step(judged_view(domain), domain, SHAPE)
     assert {"incumbent", "generator"}.isdisjoint(inputs_of(step))
+
+
+@pytest.mark.parametrize(
+    ("named", "scored"),
+    [
+        (Generator("base", artifact=artifact("base")), artifact("base")),
+        (Generator("server", url="http://box:1/v1", model="m"), artifact("student")),
+    ],
+    ids=["a model", "a server that nobody can score"],
+)
+def test_the_candidate_is_compared_with_a_generator_that_people_named(
+    domain: Domain, named: Generator, scored: ArtifactId
+) -> None:
+    shown = judged_view(domain, generator=artifact("student"), of_others=named)
+    step, _ = next_step(shown, domain, SHAPE)
+    assert inputs_of(step)["generator"] == scored
 
 
 def won(round_number: int, verdict: str = "PROMOTE") -> dict[str, WorkResult]:

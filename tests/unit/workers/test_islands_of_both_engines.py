@@ -135,8 +135,8 @@ def test_islands_of_both_engines_that_join_with_nothing_learned_raise_their_rate
     leader.close_round()
     processes.begin("m", "mlx")
     processes.begin("t", "torch")
-    processes.ended()
     before.ended()
+    processes.ended()
     assert processes.digests("m") == processes.digests("t")
     one, other = (losses(leader.ranks, name) for name in ("m", "t"))
     assert max(abs(a - b) for a, b in zip(one, other, strict=True)) < TOLERANCE

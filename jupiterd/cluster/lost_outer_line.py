@@ -23,9 +23,10 @@ def steps_to_park(steps: Steps, missing: Collection[str]) -> list[str]:
     able = [key for key in known if key not in missing]
     if not able:
         return []
-    best = max(able, key=precedence(known))
+    rank = precedence(known)
+    best = max(able, key=rank)
     path = {*_upward(known, best)}
-    better = (key for key in known if precedence(known)(key) > precedence(known)(best))
+    better = (key for key in known if rank(key) > rank(best))
     return sorted({_first_off(known, path, key) for key in better})
 
 

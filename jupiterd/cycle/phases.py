@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
 
+from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.generating import pieces_of
 from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.mixing import share_cap
@@ -238,7 +239,7 @@ def _was_won(view: RoundView, round_number: int, candidate: str = "") -> bool:
     """Say whether a round's candidate, or any where none is named, passed the gate."""
     begin = item_id(round_number, Phase.GATE, 0, candidate)
     return any(
-        result.summary.get("verdict") == "PROMOTE"
+        result.summary.get("verdict") == Decision.PROMOTE
         for name, result in view.completed.items()
         if name == begin or (not candidate and name.startswith(f"{begin}/"))
     )

@@ -5,9 +5,8 @@ Owns finding them among a cycle's facts. Doesn't judge.
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.phases import verdict_item
-
-PROMOTE = "PROMOTE"
 
 
 def judged(cycle: CycleState, round_number: int, candidate: str) -> WorkCompleted | None:
@@ -25,6 +24,6 @@ def last_student(cycle: CycleState) -> str:
     for done in reversed(cycle.rounds):
         found = judged(cycle, done.round, done.parent)
         was_better = found is not None and bool(found.summary.get("better"))
-        if was_better or done.verdict == PROMOTE:
+        if was_better or done.verdict == Decision.PROMOTE:
             return done.parent
     return ""

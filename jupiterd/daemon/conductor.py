@@ -15,6 +15,7 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, item_id, next_step
 from jupiterd.cycle.plan import parse_model
@@ -156,7 +157,7 @@ class CycleConductor:
         if candidate is None:
             raise Bug("a round is closed before it is trained")
         verdict = str(judged.summary["verdict"])
-        promoted = candidate if verdict == "PROMOTE" else view.generator
+        promoted = candidate if verdict == Decision.PROMOTE else view.generator
         await self._leading.keep_two_copies(candidate, self._leading.self_id)
         if not self._leading.cycle(self._cycle).ends_at(view.round, candidate):
             raise LineChangedError(

@@ -10,6 +10,7 @@ from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import STOPPED, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
 from jupiterd.cluster.island_runs import number_of
+from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.phase_summary import summarise, total_counts
@@ -325,7 +326,7 @@ def _generator_before(cycle: CycleState, number: int) -> str:
     if cycle.started is not None and cycle.started.generator:
         return str(cycle.started.generator.get("name", "")) or "named"
     promoted = [
-        v for r, v in sorted(cycle.verdicts.items()) if r < number and v.verdict == "PROMOTE"
+        v for r, v in sorted(cycle.verdicts.items()) if r < number and v.verdict == Decision.PROMOTE
     ]
     return promoted[-1].candidate if promoted else ""
 

@@ -19,7 +19,7 @@ from jupiterd.ids import CycleId, short
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 20.0
-"""Longer than it takes to see that a machine is gone; an island that stands still does look."""
+"""Longer than it takes to see that a machine is gone."""
 
 
 class LostOuterLine:

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jupiterd.cycle.phases import RunItems, TrainRound, item_id
+from jupiterd.cycle.phases.steps import RunItems, TrainRound
+from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.errors import Bug
 from jupiterd.frames import Scalar

@@ -6,7 +6,7 @@ Owns finding them among a cycle's facts. Doesn't judge.
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.gate.decision import Decision
-from jupiterd.cycle.phases import verdict_item
+from jupiterd.cycle.phases.looks import verdict_item
 
 
 def judged(cycle: CycleState, round_number: int, candidate: str) -> WorkCompleted | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.domain import Domain
 from jupiterd.cycle.lost_sources import Lost, in_place_of, is_enough, lost_among
-from jupiterd.cycle.phases import RoundView, item_id
+from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading

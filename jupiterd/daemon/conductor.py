@@ -17,7 +17,9 @@ from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.generator import generator_from
-from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, item_id, next_step
+from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
+from jupiterd.cycle.phases.table import next_step
+from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.candidates import last_student

@@ -14,7 +14,7 @@ from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.phase_summary import summarise, total_counts
-from jupiterd.cycle.phases import skip_reason
+from jupiterd.cycle.phases.table import skip_reason
 from jupiterd.cycle.run_phases import HELD_OUT, evaluation_id
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.gang_places import CPU, device_of, place_of
 from jupiterd.cluster.island_runs import number_of
-from jupiterd.cycle.phases import TrainRound
+from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon import late_inputs
 from jupiterd.daemon.curves_folder import NUMBER

@@ -22,7 +22,7 @@ from jupiterd.cluster.engines import MLX, EngineChoice
 from jupiterd.cluster.facts import EpochAdopted
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
-from jupiterd.cycle.phases import TrainRound
+from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon import late_inputs
 from jupiterd.daemon.adoption import Adopted, adopted

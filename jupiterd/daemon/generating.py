@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cluster.roles import Role
 from jupiterd.cycle.generating import WITHOUT
-from jupiterd.cycle.phases import RoundView
+from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.item_runner import ItemRunner, is_asked_elsewhere

@@ -36,7 +36,7 @@ from jupiterd.cycle.outer_orders import (
     next_order,
 )
 from jupiterd.cycle.outer_round import Closing, Way
-from jupiterd.cycle.phases import TrainRound
+from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.run_phases import drawing
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s, wall_iso

@@ -9,7 +9,7 @@ import logging
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import ManifestFrozen, RoundCommitted
 from jupiterd.cluster.island_runs import stopped_with
-from jupiterd.cycle.phases import RunItems, TrainRound
+from jupiterd.cycle.phases.steps import RunItems, TrainRound
 from jupiterd.cycle.run_phases import (
     CloseRun,
     FreezeManifest,

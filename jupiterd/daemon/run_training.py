@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStarted, TrainingStarted, WorkCompleted
 from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.phases import TrainRound, trained_in
+from jupiterd.cycle.phases.pack import trained_in
+from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.run_phases import trained_on
 from jupiterd.cycle.run_plan import derive_run, fitted, total_steps

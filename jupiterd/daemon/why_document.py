@@ -14,7 +14,7 @@ from jupiterd.cluster.facts import CheckpointCommitted, CycleStarted
 from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.state import State
 from jupiterd.cycle.lineage import MAX_DEPTH
-from jupiterd.cycle.phases import item_id
+from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.purging import source_names
 from jupiterd.daemon.sample_places import Output, shards_meant

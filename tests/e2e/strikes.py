@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cycle.phases import EVALUATION_PIECES
+from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES
 from jupiterd.cycle.work import Phase
 from jupiterd.gang.orphans import SUFFIX
 from tests.e2e.cluster import Cluster, Daemon, all_gone, is_running

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts import WorkCompleted
-from jupiterd.cycle.phases import item_id
+from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.work import Phase
 from jupiterd.gang.orphans import SUFFIX
 from tests.e2e.cluster import Cluster, Daemon, running

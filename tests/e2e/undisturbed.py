@@ -10,7 +10,9 @@ from pathlib import Path
 
 from jupiterd.cluster.facts import CycleStarted
 from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.phases import RoundView, RunItems, next_step
+from jupiterd.cycle.phases.steps import RunItems
+from jupiterd.cycle.phases.table import next_step
+from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.frames import RunTask, TaskFinished

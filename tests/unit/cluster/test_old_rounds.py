@@ -11,7 +11,9 @@ from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.facts import ManifestFrozen, WorkCompleted
 from jupiterd.cluster.old_rounds import outlived
 from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.phases import CloseRound, RoundView, RunItems, TrainRound, next_step
+from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
+from jupiterd.cycle.phases.table import next_step
+from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.ids import ArtifactId

@@ -4,18 +4,10 @@ import pytest
 
 from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generator import Generator
-from jupiterd.cycle.phases import (
-    COMPLETIONS,
-    EVALUATION_PIECES,
-    CloseRound,
-    RoundView,
-    RunItems,
-    Step,
-    TrainRound,
-    item_id,
-    next_step,
-    skip_reason,
-)
+from jupiterd.cycle.phases.evaluate import COMPLETIONS, EVALUATION_PIECES
+from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
+from jupiterd.cycle.phases.table import next_step, skip_reason
+from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.ids import ArtifactId, CycleId

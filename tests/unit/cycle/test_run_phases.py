@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.phases import RunItems, TrainRound
+from jupiterd.cycle.phases.steps import RunItems, TrainRound
 from jupiterd.cycle.run_phases import (
     CloseRun,
     FreezeManifest,

@@ -20,7 +20,7 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.gang_watch import BEAT_S, SILENT_S, GangWatch, Silent
 from jupiterd.cluster.hardware import Hardware
-from jupiterd.cycle.phases import TrainRound
+from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon import gang_conductor

@@ -1,0 +1,77 @@
+"""The items that score a candidate on held-out text, and whom it is compared with.
+
+Owns what is scored and by how many items. Doesn't know what the scores mean (`cycle.gate`).
+"""
+
+from typing import TYPE_CHECKING
+
+from jupiterd.cycle.phases.collect import held_out
+from jupiterd.cycle.phases.filter import uniting
+from jupiterd.cycle.phases.looks import is_shown_the_vault
+from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.split import DEV, GATE, VAULT
+from jupiterd.cycle.work import Phase, WorkItem
+from jupiterd.errors import Bug
+from jupiterd.ids import ArtifactId
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.plan import ModelShape
+
+EVALUATION_PIECES = 2
+"""Evaluation is cut into this many items, so that two nodes share it; ids must never change."""
+
+COMPLETIONS = 8
+"""So many texts a candidate writes before it is compared, to see whether it works at all."""
+
+
+def evaluate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
+    """Return what is scored: the gate's text, and once a fifth one has won there, the vault's."""
+    if view.trained is None:
+        raise Bug("a round is evaluated before it is trained")
+    pieces = range(EVALUATION_PIECES)
+    judged = tuple(_scoring(view, domain, piece, piece, [GATE]) for piece in pieces)
+    if not is_shown_the_vault(view, domain):
+        return judged
+    parts = [DEV, VAULT] if domain.holdout.dev else [VAULT]
+    return (*judged, _scoring(view, domain, EVALUATION_PIECES, 0, parts, pieces=1))
+
+
+def _scoring(
+    view: RoundView,
+    domain: "Domain",
+    number: int,
+    piece: int,
+    parts: list[str],
+    pieces: int = EVALUATION_PIECES,
+) -> WorkItem:
+    params = {
+        "piece": piece,
+        "pieces": pieces,
+        "purged": sorted(view.purged),
+        "parts": parts,
+        "language": domain.language if GATE in parts else "",
+        "completions": COMPLETIONS if GATE in parts and piece == 0 else 0,
+        "seed": view.seed * 1000 + view.round,
+        **domain.evaluation.model_dump(mode="json"),
+    }
+    inputs = {
+        "model": ArtifactId(view.trained or ""),
+        "kept": view.completed[uniting(view)].outputs["kept"],
+        **held_out(view, domain),
+        **_contestants(view),
+    }
+    name = item_id(view.round, Phase.EVALUATE, number, view.trained or "")
+    return WorkItem(name, Phase.EVALUATE, "evaluate", params, inputs)
+
+
+def _contestants(view: RoundView) -> dict[str, ArtifactId]:
+    """Return whom the candidate is compared with; the byte model where somebody is missing."""
+    found = {"incumbent": view.student, "generator": generator_in_force(view)}
+    return {name: ArtifactId(model) for name, model in found.items() if model}
+
+
+def generator_in_force(view: RoundView) -> str:
+    """Return the model that writes; where a server does, nobody can score that: our last winner."""
+    writer = view.writer
+    return view.generator if writer is None or not writer.artifact else writer.artifact

@@ -1,0 +1,54 @@
+"""The items that judge a candidate by its scores.
+
+Owns what the gate is shown. Doesn't judge (`cycle.gate`).
+"""
+
+from typing import TYPE_CHECKING
+
+from jupiterd.cycle.phases.collect import holdout_version
+from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES, generator_in_force
+from jupiterd.cycle.phases.looks import is_shown_the_vault
+from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.split import GATE
+from jupiterd.cycle.work import Phase, WorkItem
+from jupiterd.ids import ArtifactId
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.plan import ModelShape
+
+
+def gate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
+    """Return what judges the scores, and once more where the vault was shown."""
+    if not is_shown_the_vault(view, domain):
+        return (_judging(view, domain, 0, {}),)
+    seen = item_id(view.round, Phase.EVALUATE, EVALUATION_PIECES, view.trained or "")
+    vault = {"vault.0": view.completed[seen].outputs["scores"]}
+    return (_judging(view, domain, 0, {}), _judging(view, domain, 1, vault))
+
+
+def _judging(
+    view: RoundView, domain: "Domain", number: int, vault: dict[str, ArtifactId]
+) -> WorkItem:
+    scores = {
+        f"scores.{piece}": view.completed[
+            item_id(view.round, Phase.EVALUATE, piece, view.trained or "")
+        ].outputs["scores"]
+        for piece in range(EVALUATION_PIECES)
+    } | vault
+    params = {
+        "gate": domain.gate.model_dump(mode="json"),
+        "holdout": domain.holdout.model_dump(mode="json"),
+        "holdout_version": holdout_version(view, domain),
+        "parts": [GATE],
+        "look": view.looks + 1,
+        "cycle": view.cycle,
+        "seed": view.seed,
+        "candidate": view.trained,
+        "incumbent": view.student,
+        "generator": generator_in_force(view),
+        "round": view.round,
+        "scores": scores,
+    }
+    name = item_id(view.round, Phase.GATE, number, view.trained or "")
+    return WorkItem(name, Phase.GATE, "gate", params, scores)

@@ -1,0 +1,70 @@
+"""The items that generate a round's synthetic text, and what they wrote.
+
+Owns what each piece of a template is told. Doesn't know how a model is asked (workers).
+"""
+
+from typing import TYPE_CHECKING
+
+from jupiterd.cycle.generating import pieces_of
+from jupiterd.cycle.phases.collect import training_text
+from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.work import Phase, WorkItem
+from jupiterd.ids import ArtifactId
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.plan import ModelShape
+
+
+def generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
+    """Return an item for each piece of each template; none where nobody writes."""
+    writer = view.writer
+    if writer is None:
+        return ()
+    generation = domain.generation
+    common = {
+        "generator": writer.id,
+        "engine": generation.engine,
+        "language": domain.language,
+        "fetched_at": view.started_at,
+        "purged": sorted(view.purged),
+        "temperature": generation.temperature,
+        "top_p": generation.top_p,
+        **({"server": writer.to_plain()} if writer.url else {}),
+    }
+    model = {"model": ArtifactId(writer.artifact)} if writer.artifact else {}
+    order = f"{view.seed}/{view.round}"
+    return tuple(
+        WorkItem(
+            item_id(view.round, Phase.GENERATE, number),
+            Phase.GENERATE,
+            "generate",
+            {
+                **common,
+                **piece.params(number, order),
+                "max_tokens": generation.max_tokens_of(piece.template),
+            },
+            {**model, **training_text(view, domain)},
+        )
+        for number, piece in enumerate(pieces_of(generation.templates))
+    )
+
+
+def synthetic(view: RoundView) -> list[dict[str, ArtifactId]]:
+    """Return what each round so far has generated: it accumulates, and is filtered anew."""
+    found = [_generated_in(view, number) for number in range(1, view.round + 1)]
+    return [
+        {f"samples.{number}" if number else "samples": each for number, each in enumerate(batches)}
+        for batches in found
+        if batches
+    ]
+
+
+def _generated_in(view: RoundView, round_number: int) -> list[ArtifactId]:
+    """Return the batches of a round in the order of their items, but those that failed."""
+    first = item_id(round_number, Phase.GENERATE, 0).removesuffix("0")
+    numbers = sorted(
+        int(name.removeprefix(first)) for name in view.completed if name.startswith(first)
+    )
+    outputs = (view.completed[f"{first}{number}"].outputs for number in numbers)
+    return [each["samples"] for each in outputs if "samples" in each]

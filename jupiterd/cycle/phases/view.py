@@ -1,0 +1,57 @@
+"""What is known of a round when it is asked what comes next, and the names of its items.
+
+Owns the view and the ids. Doesn't know what any phase does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jupiterd.cycle.generator import Generator
+from jupiterd.cycle.work import Phase, WorkResult
+from jupiterd.ids import ArtifactId, CycleId, short
+
+
+@dataclass(frozen=True)
+class RoundView:
+    """What is known of a round and of those before it."""
+
+    cycle: CycleId
+    round: int
+    seed: int
+    started_at: str
+    completed: Mapping[str, WorkResult]
+    """Item id -> result, over all rounds of the cycle: ids carry the round."""
+    trained: ArtifactId | None
+    """The round's final checkpoint, once training is done."""
+    generator: str
+    """Artifact id of the promoted model in force, or empty."""
+    looks: int
+    """How often a candidate has been shown the holdout before this round."""
+    student: str = ""
+    """Artifact id of the last student that was shown to be better than the one before; or empty."""
+    purged: frozenset[str] = frozenset()
+    """Sources of which nothing is used any more, nor anything that was made from it."""
+    of_others: Generator | None = None
+    """The generator that people named, or None."""
+
+    @property
+    def writer(self) -> Generator | None:
+        """The generator in force, or None.
+
+        A student was shown to be better than the student before it, never than what others made:
+        that one goes on generating until a gate compares the two.
+        """
+        if self.of_others is not None or not self.generator:
+            return self.of_others
+        return Generator(short(self.generator), self.generator)
+
+
+def item_id(round_number: int, phase: Phase, number: int, model: str = "") -> str:
+    """Return the id of the phase's n-th item; what is said of a model carries the model's id."""
+    name = f"r{round_number}/{phase}/{number}"
+    return f"{name}/{short(model)}" if model else name
+
+
+def result_of(view: RoundView, phase: Phase, number: int = 0, round_number: int = 0) -> WorkResult:
+    """Return what came of an item of this round, or of the one named."""
+    return view.completed[item_id(round_number or view.round, phase, number)]

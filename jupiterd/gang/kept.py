@@ -103,5 +103,7 @@ async def start_kept(
         if True not in kept.outputs:
             os.close(errors)
         kept.let_go()
+        kept.signal(signal.SIGKILL)
+        await kept.wait()
         raise
     return kept

@@ -195,8 +195,8 @@ class Cluster:
         """Look at a daemon's ledger until `is_so` holds of its only cycle; return that."""
         deadline_s = time.monotonic() + timeout_s
         while True:
-            (cycle,) = (daemon or self[0]).state().cycles.values()
-            if is_so(cycle):
+            cycles = (daemon or self[0]).state().cycles
+            if len(cycles) == 1 and is_so(cycle := next(iter(cycles.values()))):
                 return cycle
             if time.monotonic() > deadline_s:
                 raise AssertionError(self.told(f"{what}: not recorded within {timeout_s:g} s"))

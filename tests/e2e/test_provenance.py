@@ -81,6 +81,8 @@ async def test_every_node_tells_where_a_token_comes_from_though_it_lacks_the_sha
             await cluster.meet()
             done = cluster.ctl("data", "prepare", str(letters), "--wait", "--timeout", "60")
             assert done.returncode == 0, cluster.told(done.stderr)
+            for each in cluster.daemons:  # the others hear of it a moment after the leader
+                await cluster.recorded(lambda run: run.prepared is not None, "shards", 30, each)
             told = [asked(cluster, "why", "letters:99", daemon=each) for each in cluster.daemons]
             for document in told:
                 document["why"].pop("elapsed_ms")

@@ -55,6 +55,7 @@ CYCLE_TONES: Mapping[str, Tone] = {
     "running": Tone.GOOD,
     "finished": Tone.GOOD,
     "waiting": Tone.WARN,
+    "paused": Tone.WARN,
     "stopped": Tone.WARN,
     "failed": Tone.BAD,
 }

@@ -70,7 +70,7 @@ def _made(cycle: CycleState, *, only_final: bool) -> Iterator[ArtifactId]:
     for manifest in cycle.manifests.values():
         yield manifest.tokenizer
         yield from manifest.shards
-    if not cycle.finished:
+    if cycle.goes_on:
         if cycle.started is not None:
             yield ArtifactId(str(cycle.started.generator.get("artifact", "")))
         for done in cycle.completed.values():
@@ -126,7 +126,7 @@ def takers(holders: Iterable[Holder], *, only_with_room: bool) -> list[NodeId]:
 
 def in_work(cycles: Iterable[CycleState]) -> frozenset[str]:
     """Return whatever the facts of work name that isn't over."""
-    going_on = (cycle for cycle in cycles if not cycle.finished)
+    going_on = (cycle for cycle in cycles if cycle.goes_on)
     return frozenset(
         name for cycle in going_on for _, fact in cycle.placed() for name in texts(fact)
     )

@@ -53,6 +53,7 @@ PREPARING = "pack"
 
 RUNNING = "running"
 STOPPED = "stopped"
+PAUSED = "paused"
 
 
 class CycleState:
@@ -192,7 +193,7 @@ class CycleState:
 
     @property
     def wanted(self) -> str:
-        """`running` or `stopped`."""
+        """`running`, `paused` or `stopped`."""
         command = self._wanted.facts.get(ONLY)
         return command.wanted if command else RUNNING
 
@@ -201,6 +202,13 @@ class CycleState:
         """The edit number of the command in force; the next command carries one more."""
         command = self._wanted.facts.get(ONLY)
         return command.edit if command else 0
+
+    @property
+    def paused(self) -> CycleStateSet | None:
+        """The command that has paused it, as long as it has anything left to do; or None."""
+        command = self._wanted.facts.get(ONLY)
+        is_paused = command is not None and command.wanted == PAUSED
+        return command if is_paused and not self._is_over else None
 
     @property
     def wanted_reason(self) -> str:
@@ -403,8 +411,18 @@ class CycleState:
 
     @property
     def finished(self) -> bool:
-        """Nothing more is to be done: all rounds are committed, it failed, or it is to stop."""
-        if self.failed is not None or self.wanted == STOPPED:
+        """Nothing more is to be done now: it is over, or is to stop or to pause."""
+        return self.wanted in {STOPPED, PAUSED} or self._is_over
+
+    @property
+    def goes_on(self) -> bool:
+        """Say whether it runs, or is only paused: what it needs is kept."""
+        return not self.finished or self.paused is not None
+
+    @property
+    def _is_over(self) -> bool:
+        """Say whether nothing is left to be done: all rounds are committed, or it failed."""
+        if self.failed is not None:
             return True
         if self.started is None and self.training is None:
             return self.prepared is not None

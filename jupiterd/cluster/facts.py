@@ -187,14 +187,18 @@ class TrainingStarted:
 
 @dataclass(frozen=True)
 class CycleStateSet:
-    """Command, one for each cycle: run or stop."""
+    """Command, one for each cycle: run, pause or stop."""
 
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     wanted: str
-    """`running` or `stopped`."""
+    """`running`, `paused` or `stopped`."""
     reason: str
     edit: int
+    node: str = ""
+    """The node where a pause was asked for, or that led where a phase's end asked; or empty."""
+    at: str = ""
+    """When it was paused: ISO 8601, UTC; for display, never for ordering. Or empty."""
 
 
 @dataclass(frozen=True)

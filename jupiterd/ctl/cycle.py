@@ -9,11 +9,12 @@ import click
 from jupiterd.cluster.engines import WANTED
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, stop
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
-from jupiterd.ctl.layout_lines import layout_lines
+from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
 from jupiterd.cycle.generator import is_server
 from jupiterd.errors import UsageError
@@ -88,9 +89,9 @@ def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given:
     timeout_s = COPYING_S if "generator_folder" in arguments else EXECUTE_TIMEOUT_S
     started = order(invocation.state_dir, "cycle.start", arguments, timeout_s)
     if not wait:
-        console.show(started, lambda: _begun(started, "started"))
+        console.show(started, lambda: begun_lines(started, "started"))
         return
-    for line in _begun(started, "started")[:-1] if console.is_table else ():
+    for line in begun_lines(started, "started")[:-1] if console.is_table else ():
         console.line(line)
     _follow_to_the_end(invocation, str(started["cycle"]), timeout)
 
@@ -179,43 +180,8 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
     _follow_to_the_end(invocation, None, timeout)
 
 
-@command.command()
-@click.argument("cycle", metavar="[CYCLE]", required=False)
-@click.pass_obj
-def stop(invocation: Invocation, cycle: str | None) -> None:
-    """Stop a cycle; what it has made stays, and `jupiterctl cycle resume` goes on with it.
-
-    \b
-    Examples:
-      jupiterctl cycle stop
-      jupiterctl cycle stop 3f2a91bc --yes
-    """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
-
-    console = Console.of(invocation)
-    console.confirm(f"stop {f'cycle {cycle}' if cycle else 'the running cycle'}?", invocation)
-    stopped = order(invocation.state_dir, "cycle.stop", {"cycle": cycle} if cycle else {})
-    console.show(stopped, lambda: ["stopped; what it has made stays"])
-
-
-@command.command()
-@click.argument("cycle", metavar="[CYCLE]", required=False)
-@click.pass_obj
-def resume(invocation: Invocation, cycle: str | None) -> None:
-    """Go on with a cycle that was stopped, from what it has made.
-
-    CYCLE is an id or the beginning of one; without it the cycle that was started last goes on. It
-    follows the line that `jupiterctl cluster branches` calls canonical.
-
-    \b
-    Examples:
-      jupiterctl cycle resume
-      jupiterctl cycle resume 3f2a91bc
-    """  # noqa: D301 - click's mark for lines that keep their ends
-    from jupiterd.ctl.calls import order
-
-    resumed = order(invocation.state_dir, "cycle.resume", {"cycle": cycle} if cycle else {})
-    Console.of(invocation).show(resumed, lambda: _begun(resumed, "goes on"))
+for steering in (pause, resume, stop):
+    command.add_command(steering)
 
 
 def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
@@ -264,7 +230,8 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     """Return a cycle as people read it."""
     if not cycle:
         return ["no cycle has been started"]
-    lines = [f"cycle {cycle_summary(cycle)}", *island_lines(cycle)]
+    lines = [f"cycle {cycle_summary(cycle)}", *filter(None, [pause_line(cycle)])]
+    lines += island_lines(cycle)
     lines += [_generator_line(row) for row in cycle.get("generators", [])]
     lost = cycle.get("lost_sources", [])
     lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
@@ -276,12 +243,6 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
 def _generator_line(row: Mapping[str, Any]) -> str:
     rates = f"{row['tokens_per_s']:,.0f} tokens/s, {row['accepted_per_min']:,.0f} samples/min"
     return f"  {short(str(row['node']))} generates: {rates}"
-
-
-def _begun(done: Mapping[str, Any], how: str) -> list[str]:
-    cycle, sheet = str(done["cycle"]), map(str, done.get("sheet", ()))
-    told = [f"cycle {short(cycle)} {how}", *sheet, *layout_lines(done)]
-    return [*told, "follow it with: jupiterctl cycle watch"]
 
 
 def _follow_to_the_end(

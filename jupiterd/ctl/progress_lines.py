@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.formats import duration, plain, rate
 from jupiterd.ids import short
 
@@ -61,6 +62,7 @@ class Shown:
     events: frozenset[int] = frozenset()
     """Two islands' epochs may be told of in another order than that of their numbers."""
     is_waiting: bool = False
+    paused_at: str = ""
     running_s: float = float("-inf")
     """When the last line of a running phase was printed."""
 
@@ -154,7 +156,11 @@ def _waiting(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
     if is_waiting and not shown.is_waiting:
         text = f"nobody leads just now; the {title(cycle)} goes on after the election"
         lines.append(Line(f"waiting: {text}"))
-    return replace(shown, is_waiting=is_waiting)
+    paused: Row = cycle.get("paused") or {}
+    paused_at = str(paused.get("at", ""))
+    if paused and paused_at != shown.paused_at:
+        lines.append(Line(pause_line(cycle)))
+    return replace(shown, is_waiting=is_waiting, paused_at=paused_at)
 
 
 def _events(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:

@@ -10,6 +10,7 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.door_lines import door_line
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.node_rows import node_table
+from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.progress_lines import cycle_summary
 from jupiterd.errors import UnhealthyError
 from jupiterd.formats import plain
@@ -54,6 +55,7 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         f"node     {plain(node.get('name'))} ({short(node.get('id', ''))})",
         *([f"words    {plain(node['words'])}"] if node.get("words") else []),
         f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
+        *([f"         {told}"] if cycle and (told := pause_line(cycle)) else []),
         *([f"train    {cycle_summary(train)}"] if train else []),
         *door,
         *health_lines(status),

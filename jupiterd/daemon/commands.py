@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from jupiterd.cluster.facts import CycleStateSet
-from jupiterd.cluster.island_runs import with_islands
-from jupiterd.cluster.state import CycleState
 from jupiterd.daemon import (
     cycle_commands,
     data_commands,
@@ -28,7 +25,6 @@ from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
 from jupiterd.errors import (
     ConflictError,
     NoLeaderError,
-    NotFoundError,
     UsageError,
     from_wire,
 )
@@ -54,7 +50,6 @@ class Commands:
         self._verbs = {
             "cycle.start": self._start_cycle,
             "cycle.plan": self._plan_cycle,
-            "cycle.stop": self._stop_cycle,
             **member_commands.COMMANDS,
             **line_commands.COMMANDS,
             **cycle_commands.COMMANDS,
@@ -67,8 +62,12 @@ class Commands:
             "script.prepare": script_launch.prepare_launch,
         }
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
-        self._brought = {"train.start": bring_weights, "cycle.start": bring_generator}
-        """What the daemon that was asked takes from this machine's disk before."""
+        self._brought = {
+            "train.start": bring_weights,
+            "cycle.start": bring_generator,
+            "cycle.pause": cycle_commands.signed,
+        }
+        """What the daemon that was asked adds before: from this machine's disk, or its name."""
         self._long = {"check.sync": SyncCheck().run}
         """What only the leader can do, while it goes on with other commands."""
 
@@ -109,7 +108,7 @@ class Commands:
             return {"schema": SCHEMA, **await self._verbs[verb](self._node.leading, arguments)}
 
     async def _start_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        running = self._running()
+        running = cycle_commands.running_cycle(self._node.journal.state.cycles.values())
         if running is not None and running.started is not None:
             raise ConflictError(
                 f"a cycle on {running.started.domain} is running already",
@@ -124,25 +123,3 @@ class Commands:
     async def _plan_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         started, foretold = asked_cycle(leading, arguments)
         return {"domain": started.domain, "rounds": started.rounds, **foretold}
-
-    async def _stop_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        wanted = str(arguments.get("cycle") or "")
-        if self._running() is None:
-            raise NotFoundError("no cycle is running", "jupiterctl cycle start --domain NAME")
-        running = self._running(wanted)
-        if running is None or running.started is None:
-            raise NotFoundError(f"no running cycle is called {wanted}", "jupiterctl cycle status")
-        edit = running.wanted_edit + 1
-        cycle = running.started.cycle
-        stopped = CycleStateSet(cycle, "stopped", "stopped by a person", edit)
-        await leading.record(*with_islands(leading.journal.state.cycles, stopped))
-        return {"cycle": cycle}
-
-    def _running(self, wanted: str = "") -> CycleState | None:
-        """Return a cycle that is running and whose id begins so; groups apart may each have one."""
-        running = (
-            cycle
-            for cycle in self._node.journal.state.cycles.values()
-            if cycle.started and not cycle.finished and cycle.started.cycle.startswith(wanted)
-        )
-        return next(running, None)

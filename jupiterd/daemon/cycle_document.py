@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jupiterd.cluster.branch_names import branch_name
-from jupiterd.cluster.cycle_state import STOPPED, Begun, CycleState
+from jupiterd.cluster.cycle_state import RUNNING, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.gate.decision import Decision
@@ -21,8 +21,11 @@ from jupiterd.daemon.candidates import judged
 from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
 from jupiterd.errors import Bug
+from jupiterd.ids import NodeId, short
 
 Live = Mapping[str, Any]
+
+_NOBODY: Mapping[NodeId, str] = {}
 
 EPOCH_SEQ = 1000
 """How far the numbers of two epochs' events are apart: lines are parked in between."""
@@ -44,6 +47,7 @@ def cycle_document(
     model: str | None,
     has_leader: bool,
     islands: Islands = (),
+    names: Mapping[NodeId, str] = _NOBODY,
 ) -> dict[str, Any]:
     """Return the document of one cycle.
 
@@ -53,6 +57,7 @@ def cycle_document(
         model: folder of the newest model on this machine.
         has_leader: whether anybody conducts it.
         islands: the runs that train its islands, in the order of their rounds and numbers.
+        names: of the members.
     """
     begun = _begun(cycle)
     current = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
@@ -88,6 +93,7 @@ def cycle_document(
         "verdicts": verdicts,
         "model": model,
         "failure": _failure(cycle),
+        "paused": _paused(cycle, names),
         "lost_sources": _lost_sources(cycle),
         "phases": _phases(cycle, live, islands),
         "events": _events(cycle, islands),
@@ -136,9 +142,18 @@ def _begun(cycle: CycleState) -> Begun:
 def _state(cycle: CycleState, *, has_leader: bool) -> str:
     if cycle.failed is not None:
         return "failed"
-    if cycle.wanted != STOPPED or cycle.rounds_committed >= cycle.rounds_wanted:
+    if cycle.wanted == RUNNING or cycle.rounds_committed >= cycle.rounds_wanted:
         return "finished" if cycle.finished else "running" if has_leader else "waiting"
-    return "stopped"
+    return cycle.wanted
+
+
+def _paused(cycle: CycleState, names: Mapping[NodeId, str]) -> dict[str, str] | None:
+    """Return who has paused it, and when."""
+    command = cycle.paused
+    if command is None:
+        return None
+    name = names.get(NodeId(command.node)) or short(command.node)
+    return {"node": command.node, "name": name, "at": command.at, "reason": command.reason}
 
 
 def _scored_bpb(cycle: CycleState) -> float | None:

@@ -135,7 +135,7 @@ class Retention:
     async def look_at_curves(self) -> None:
         """Remove those of runs that are over, but for the newest."""
         cycles = self._journal.state.cycles.items()
-        running = {short(cycle) for cycle, state in cycles if not state.finished}
+        running = {short(cycle) for cycle, state in cycles if state.goes_on}
         if gone := await asyncio.to_thread(remove_old, self._state_dir.curves, running):
             log.info("curves_removed", extra={"runs": ",".join(gone)})
 

@@ -69,9 +69,13 @@ def cycle_status_document(node: "Node", cycle_id: str) -> dict[str, Any]:
 
 
 def current_cycle(node: "Node") -> dict[str, Any] | None:
-    """Return the running cycle's document, else the latest one's; None where there is none."""
+    """Return the running cycle's document, else a paused one's, else the latest one's; or None."""
     cycles = [cycle for cycle in node.journal.state.cycles.values() if cycle.started is not None]
-    latest = max(cycles, key=lambda cycle: (not cycle.finished, cycle.start_order), default=None)
+    latest = max(
+        cycles,
+        key=lambda cycle: (not cycle.finished, cycle.goes_on, cycle.start_order),
+        default=None,
+    )
     return None if latest is None else shown(node, latest)
 
 
@@ -90,7 +94,10 @@ def shown(node: "Node", cycle: CycleState) -> dict[str, Any]:
     own = cycle.begun.cycle if cycle.begun else CycleId("")
     islands = counting_islands(node.journal.state.cycles, own)
     model = _model_path(node, cycle)
-    return cycle_document(cycle, live, model=model, has_leader=has_leader, islands=islands)
+    names = {member: fact.name for member, fact in node.journal.state.members.items()}
+    return cycle_document(
+        cycle, live, model=model, has_leader=has_leader, islands=islands, names=names
+    )
 
 
 def _model_path(node: "Node", cycle: CycleState) -> str | None:

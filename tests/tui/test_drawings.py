@@ -253,6 +253,13 @@ def test_a_cycle_that_failed_says_why_and_what_to_do():
     assert (shown["failed"], shown["hint"]) == ("no room on beta", "free some space")
 
 
+def test_a_paused_cycle_says_who_paused_it_and_what_goes_on_with_it():
+    paused = {"node": "a1" * 16, "name": "alpha", "at": "2026-01-02T03:04:05+00:00", "reason": ""}
+    shown = _readings(state="paused", paused=paused)
+    assert shown["paused"] == "by alpha at 2026-01-02T03:04:05+00:00"
+    assert shown["go on"].startswith("jupiterctl cycle resume ")
+
+
 def test_a_meter_is_full_only_when_all_is_done():
     assert meter(599, 600, 10) == "█" * 9 + "░"
     assert meter(600, 600, 10) == "█" * 10

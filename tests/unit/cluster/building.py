@@ -85,6 +85,10 @@ def commanded(wanted: str, edit: int, reason: str = "asked for") -> CycleStateSe
     return CycleStateSet(CYCLE, wanted, reason, edit)
 
 
+def paused(edit: int, node: NodeId = NODES[0]) -> CycleStateSet:
+    return CycleStateSet(CYCLE, "paused", "asked for", edit, node, "2026-01-02T03:04:05+00:00")
+
+
 def checkpoint(
     name: str, parent: str = "", round_number: int = 1, tokens: int = 100, is_final: bool = False
 ) -> CheckpointCommitted:
@@ -188,6 +192,8 @@ def sample_facts() -> list[Fact]:
         commanded("stopped", 1),
         commanded("running", 2),
         commanded("stopped", 2, "another"),
+        paused(2),
+        paused(2, NODES[1]),
         work_done("r1/filter/0"),
         work_done("r1/filter/0", NODES[1]),
         work_done("r1/filter/1"),

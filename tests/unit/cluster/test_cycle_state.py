@@ -1,3 +1,5 @@
+import pytest
+
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.facts import CycleFailed, EpochClosed, VerdictReached
 from jupiterd.ids import ArtifactId
@@ -10,6 +12,7 @@ from tests.unit.cluster.building import (
     commanded,
     opened,
     parked,
+    paused,
     pinned,
     round_over,
     started,
@@ -45,6 +48,35 @@ def test_the_greatest_edit_decides_whether_a_cycle_runs() -> None:
     assert not cycle.finished
     cycle.apply(commanded("stopped", 3), (1, NODES[0], "u", 2))
     assert cycle.finished
+
+
+def test_a_paused_cycle_has_nothing_to_do_and_still_goes_on() -> None:
+    cycle = cycle_of(started(), paused(1, NODES[1]))
+    assert (cycle.finished, cycle.goes_on) == (True, True)
+    assert cycle.paused == paused(1, NODES[1])
+    cycle.apply(commanded("running", 2), (3, NODES[0], "u", 1))
+    assert (cycle.finished, cycle.goes_on, cycle.paused) == (False, True, None)
+    cycle.apply(commanded("stopped", 3), (4, NODES[0], "u", 1))
+    assert (cycle.finished, cycle.goes_on, cycle.paused) == (True, False, None)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_of_a_pause_and_a_resumption_apart_the_later_in_the_order_holds(first: bool) -> None:
+    """Two groups that had the same history each give the next command."""
+    pause, resume = (5, NODES[0], "u", 1), (5, NODES[1], "u", 1)
+    told = [(paused(3), pause), (commanded("running", 3), resume)]
+    cycle = cycle_of(started(), paused(1), commanded("running", 2))
+    for fact, order in told if first else reversed(told):
+        cycle.apply(fact, order)
+    assert cycle.paused is None
+    assert not cycle.finished
+
+
+def test_what_is_over_is_not_paused() -> None:
+    failed = CycleFailed(CYCLE, "failed", "out of ideas", "")
+    assert cycle_of(started(), paused(1), failed).paused is None
+    done = cycle_of(started(1), paused(1), checkpoint("k1", is_final=True), round_over("k1"))
+    assert (done.paused, done.goes_on) == (None, False)
 
 
 def test_without_a_command_a_cycle_is_to_run() -> None:

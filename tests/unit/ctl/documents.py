@@ -66,6 +66,18 @@ FAILED = cycle(
     failure={"code": "disk-full", "message": "no room on beta", "hint": "free some space"},
 )
 
+PAUSED = cycle(
+    "paused",
+    phases=[],
+    events=[],
+    paused={
+        "node": ALPHA,
+        "name": "alpha\x1b",
+        "at": "2026-01-02T03:04:05+00:00",
+        "reason": "paused by a person",
+    },
+)
+
 STATUS = {
     "schema": "jupiter/v1",
     "node": {"id": ALPHA, "name": "alpha"},

@@ -4,7 +4,7 @@ import pytest
 
 from jupiterd.ctl.domain_files import shipped_domains
 from jupiterd.errors import ConflictError
-from tests.unit.ctl.documents import FAILED, FINISHED, cycle
+from tests.unit.ctl.documents import FAILED, FINISHED, PAUSED, STATUS, cycle
 
 START = ("cycle", "start", "--domain", "python", "--rounds", "2", "--size", "1m")
 
@@ -160,7 +160,7 @@ def test_resume_goes_on_with_a_cycle_and_says_how_to_follow_it(daemon, ctl, give
     assert daemon.executed == [("cycle.resume", sent)]
 
 
-@pytest.mark.parametrize("verb", ["stop", "resume"])
+@pytest.mark.parametrize("verb", ["stop", "pause", "resume"])
 def test_the_help_of_what_is_seldom_used_is_as_people_read_it(ctl, golden, verb):
     golden(f"cycle_{verb}_help.txt", ctl("cycle", verb, "--help").out)
 
@@ -169,6 +169,30 @@ def test_the_help_of_what_is_seldom_used_is_as_people_read_it(ctl, golden, verb)
 def test_stop_asks_nothing_without_a_terminal(daemon, ctl, given, sent):
     assert ctl("cycle", "stop", *given).exit_code == 0
     assert daemon.executed == [("cycle.stop", sent)]
+
+
+@pytest.mark.parametrize(("given", "sent"), [((), {}), (("c0ffee",), {"cycle": "c0ffee"})])
+def test_pause_says_what_goes_on_with_the_cycle(daemon, ctl, given, sent):
+    daemon.results["cycle.pause"] = {"schema": "jupiter/v1", "cycle": cycle()["id"]}
+    ran = ctl("cycle", "pause", *given)
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out == (
+        "cycle c0ffee00 is paused\ngo on with it: jupiterctl cycle resume c0ffee00\n"
+    )
+    assert daemon.executed == [("cycle.pause", sent)]
+
+
+def test_status_and_watch_say_who_paused_a_cycle_and_what_goes_on_with_it(daemon, ctl):
+    told = "paused by alpha? at 2026-01-02T03:04:05+00:00; go on with: jupiterctl cycle resume c0"
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": PAUSED}
+    daemon.documents["status"] = STATUS | {"cycle": PAUSED}
+    assert told in ctl("cycle", "status").out.splitlines()[1]
+    assert any(told in line for line in ctl("status").out.splitlines())
+    for document in (PAUSED, PAUSED, cycle(), FINISHED):
+        daemon.watched.put(document)
+    ran = ctl("cycle", "watch")
+    assert ran.exit_code == 0
+    assert ran.out.count("paused by") == 1
 
 
 def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, tmp_path, golden):

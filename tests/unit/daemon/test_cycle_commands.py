@@ -6,11 +6,20 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts import CycleFailed, CycleStarted, CycleStateSet, Fact
-from jupiterd.daemon.cycle_commands import resume_cycle
+from jupiterd.daemon.cycle_commands import pause_cycle, resume_cycle, stop_cycle
 from jupiterd.daemon.node import Node
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, UsageError
 from jupiterd.ids import CycleId
-from tests.unit.cluster.building import CYCLE, checkpoint, commanded, round_over, started
+from tests.unit.cluster.building import (
+    CYCLE,
+    NODES,
+    checkpoint,
+    commanded,
+    paused,
+    round_over,
+    started,
+    training,
+)
 from tests.unit.daemon.two_nodes import found, serving
 
 OLDER, LATER = CycleId("d1" * 8), CycleId("e" * 16)
@@ -79,6 +88,63 @@ async def test_what_cannot_go_on_is_refused_with_a_reason(
         with pytest.raises(kind, match=why) as refused:
             await resume(one, wanted)
         assert "jupiterctl" in refused.value.hint
+
+
+async def pause(node: Node, wanted: str = "") -> str:
+    done = await pause_cycle(node._begin_reign(1), {"cycle": wanted, "node": NODES[2]})
+    return str(done["cycle"])
+
+
+async def test_a_paused_cycle_says_where_it_was_paused_and_goes_on(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(),))
+        cycle = one.journal.state.cycles[CYCLE]
+        assert await pause(one) == CYCLE
+        assert cycle.finished
+        assert cycle.paused is not None
+        assert cycle.paused.node == NODES[2]
+        assert cycle.paused.at
+        with pytest.raises(ConflictError, match="is paused already") as refused:
+            await pause(one, CYCLE[:4])
+        assert refused.value.hint == f"jupiterctl cycle resume {CYCLE[:8]}"
+        assert await resume(one) == CYCLE
+        assert not cycle.finished
+
+
+async def test_a_pause_is_signed_where_it_was_asked_for(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(),))
+        one.leadership.leading = one._begin_reign(1)
+        await one.commands.execute("cycle.pause", {})
+        command = one.journal.state.cycles[CYCLE].paused
+        assert command is not None
+        assert command.node == one.identity.node_id
+
+
+async def test_a_paused_cycle_goes_on_before_one_that_was_stopped_later(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(CYCLE, 1), begun(LATER, 2), stopped(LATER), paused(1)))
+        assert await resume(one) == CYCLE
+
+
+async def test_a_paused_cycle_can_be_stopped_and_the_islands_of_one_end_with_it(
+    tmp_path: Path,
+) -> None:
+    island = replace(training("letters/island/1"), cycle=OLDER, parent=CYCLE)
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(), island))
+        await pause(one)
+        assert one.journal.state.cycles[OLDER].wanted == "stopped"
+        await stop_cycle(one._begin_reign(1), {})
+        cycle = one.journal.state.cycles[CYCLE]
+        assert (cycle.wanted, cycle.paused) == ("stopped", None)
+
+
+async def test_a_pause_without_a_running_cycle_is_refused(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(), STOPPED))
+        with pytest.raises(NotFoundError, match="no cycle is running"):
+            await pause(one)
 
 
 async def test_of_two_running_cycles_the_one_that_is_named_is_stopped(tmp_path: Path) -> None:

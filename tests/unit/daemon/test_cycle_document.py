@@ -23,8 +23,8 @@ from jupiterd.daemon.cycle_document import Live, cycle_document
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.errors import Bug
-from jupiterd.ids import ArtifactId
-from tests.unit.cluster.building import CYCLE, NODES, started
+from jupiterd.ids import ArtifactId, NodeId
+from tests.unit.cluster.building import CYCLE, NODES, paused, started
 
 NAMED_KEYS = {
     "id", "domain", "state", "round", "phase", "step", "total_steps", "tokens", "loss", "val_bpb",
@@ -34,7 +34,7 @@ NAMED_KEYS = {
 
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events", "islands",
-    "outer_steps", "lost_sources", "generators",
+    "outer_steps", "lost_sources", "generators", "paused",
 }  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")
@@ -111,6 +111,22 @@ def training(done: int = 150) -> Live:
     board.advance(CYCLE, "train", Advanced(done - 50, 200, "steps", values), 120.0)
     board.advance(CYCLE, "train", Advanced(done, 200, "steps", values), 130.0)
     return board.to_plain(130.0)[0]
+
+
+def test_a_paused_cycle_says_who_paused_it_and_when() -> None:
+    facts = folded(started(), paused(1))
+    shown = cycle_document(
+        facts, None, model=None, has_leader=False, names={NodeId(NODES[0]): "alpha"}
+    )
+    assert shown["state"] == "paused"
+    assert shown["paused"] == {
+        "node": NODES[0],
+        "name": "alpha",
+        "at": "2026-01-02T03:04:05+00:00",
+        "reason": "asked for",
+    }
+    assert document(started(), paused(1))["paused"]["name"] == NODES[0][:8]
+    assert document(started(), paused(1), FAILED)["state"] == "failed"
 
 
 def test_every_document_has_the_keys_that_scripts_rely_on() -> None:

@@ -1,0 +1,84 @@
+"""`jupiterctl cycle stop|pause|resume`: what people tell a cycle that is under way.
+
+Owns these commands. Doesn't know what a cycle does with it: the leader carries them out.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from jupiterd.ctl.commands import Command
+from jupiterd.ctl.console import Console
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.layout_lines import layout_lines
+from jupiterd.ids import short
+
+
+@click.command(cls=Command)
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.pass_obj
+def stop(invocation: Invocation, cycle: str | None) -> None:
+    """Stop a cycle; what it has made stays, and `jupiterctl cycle resume` goes on with it.
+
+    \b
+    Examples:
+      jupiterctl cycle stop
+      jupiterctl cycle stop 3f2a91bc --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    console.confirm(f"stop {f'cycle {cycle}' if cycle else 'the running cycle'}?", invocation)
+    stopped = order(invocation.state_dir, "cycle.stop", {"cycle": cycle} if cycle else {})
+    console.show(stopped, lambda: ["stopped; what it has made stays"])
+
+
+@click.command(cls=Command)
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.pass_obj
+def pause(invocation: Invocation, cycle: str | None) -> None:
+    """Pause a cycle on all machines; nothing that was made is lost.
+
+    A training saves a checkpoint and ends; what else was being done is done again later. CYCLE is
+    an id or the beginning of one; without it the running cycle is paused. The machines are free
+    until `jupiterctl cycle resume`, also across restarts.
+
+    \b
+    Examples:
+      jupiterctl cycle pause
+      jupiterctl cycle pause 3f2a91bc
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    paused = order(invocation.state_dir, "cycle.pause", {"cycle": cycle} if cycle else {})
+    named = short(str(paused["cycle"]))
+    told = [f"cycle {named} is paused", f"go on with it: jupiterctl cycle resume {named}"]
+    Console.of(invocation).show(paused, lambda: told)
+
+
+@click.command(cls=Command)
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.pass_obj
+def resume(invocation: Invocation, cycle: str | None) -> None:
+    """Go on with a cycle that was paused or stopped, from what it has made.
+
+    CYCLE is an id or the beginning of one; without it the paused cycle goes on, else the one that
+    was started last. It follows the line that `jupiterctl cluster branches` calls canonical.
+
+    \b
+    Examples:
+      jupiterctl cycle resume
+      jupiterctl cycle resume 3f2a91bc
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    resumed = order(invocation.state_dir, "cycle.resume", {"cycle": cycle} if cycle else {})
+    Console.of(invocation).show(resumed, lambda: begun_lines(resumed, "goes on"))
+
+
+def begun_lines(done: Mapping[str, Any], how: str) -> list[str]:
+    """Return what is said of a cycle that begins, or goes on; the last line tells how to follow."""
+    cycle, sheet = str(done["cycle"]), map(str, done.get("sheet", ()))
+    told = [f"cycle {short(cycle)} {how}", *sheet, *layout_lines(done)]
+    return [*told, "follow it with: jupiterctl cycle watch"]

@@ -9,12 +9,14 @@ import click
 from jupiterd.cluster.engines import WANTED
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.cycle_list import list_
 from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, stop
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.pause_lines import pause_line
+from jupiterd.ctl.phase_lines import phase_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
 from jupiterd.cycle.generator import is_server
 from jupiterd.errors import UsageError
@@ -180,7 +182,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
     _follow_to_the_end(invocation, None, timeout)
 
 
-for steering in (pause, resume, stop):
+for steering in (list_, pause, resume, stop):
     command.add_command(steering)
 
 
@@ -235,6 +237,7 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     lines += [_generator_line(row) for row in cycle.get("generators", [])]
     lost = cycle.get("lost_sources", [])
     lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
+    lines += phase_lines(cycle)
     for verdict in cycle.get("verdicts", []):
         lines += verdict_lines(verdict)
     return lines + (final_lines(cycle) if cycle.get("state") in ENDED_STATES else [])

@@ -10,20 +10,14 @@ from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import RUNNING, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
 from jupiterd.cluster.island_runs import number_of
-from jupiterd.cycle.gate.decision import Decision
-from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among
-from jupiterd.cycle.phase_summary import summarise, total_counts
-from jupiterd.cycle.phases.table import skip_reason
-from jupiterd.cycle.run_phases import HELD_OUT, evaluation_id
+from jupiterd.cycle.run_phases import evaluation_id
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged
-from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
+from jupiterd.daemon.phase_rows import Live, counted, phase_rows
 from jupiterd.errors import Bug
 from jupiterd.ids import NodeId, short
-
-Live = Mapping[str, Any]
 
 _NOBODY: Mapping[NodeId, str] = {}
 
@@ -95,7 +89,7 @@ def cycle_document(
         "failure": _failure(cycle),
         "paused": _paused(cycle, names),
         "lost_sources": _lost_sources(cycle),
-        "phases": _phases(cycle, live, islands),
+        "phases": phase_rows(cycle, live, islands),
         "events": _events(cycle, islands),
     }
 
@@ -210,148 +204,6 @@ def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
     return documents
 
 
-def _phases(cycle: CycleState, live: Live | None, islands: Islands) -> list[dict[str, Any]]:
-    shown = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
-    return [
-        _phase(cycle, number, phase, live, islands)
-        for number in range(1, shown + 1)
-        for phase in _phases_of(cycle)
-    ]
-
-
-def _phases_of(cycle: CycleState) -> Sequence[Phase]:
-    """Return what it goes through in a round; a run has few phases, and one round."""
-    if cycle.started is not None:
-        return list(Phase)
-    preparing = [Phase.PACK] if cycle.requested is not None else []
-    return [*preparing, Phase.TRAIN, Phase.EVALUATE] if cycle.training else preparing
-
-
-def _phase(
-    cycle: CycleState, number: int, phase: Phase, live: Live | None, islands: Islands
-) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "round": number,
-        "phase": str(phase),
-        "state": "waiting",
-        "done": 0,
-        "total": 0,
-        "unit": "",
-        "rate": None,
-        "eta_s": None,
-        "elapsed_s": None,
-        "detail": "",
-        "values": {},
-    }
-    has_passed = number <= cycle.rounds_committed or _has_passed(cycle, number, phase)
-    # Facts outrun telemetry: a phase whose successors have results isn't running any more.
-    if live is not None and not has_passed and _is_at(live, number, phase):
-        keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values", "detail")
-        return document | {"state": "running"} | {key: live[key] for key in keys}
-    if phase is Phase.TRAIN:
-        return document | _trained(cycle, number, islands)
-    done = work_that_counts(
-        f for f in cycle.completed.values() if f.round == number and f.phase == phase
-    )
-    if done:
-        return document | _finished(phase, done)
-    if cycle.training is not None and phase is Phase.EVALUATE and cycle.rounds_committed:
-        return document | {"state": "skipped", "detail": f"there is no {HELD_OUT} text"}
-    reason = skip_reason(number, _generator_before(cycle, number), phase)
-    if reason and (has_passed or _is_beyond(live, number, phase)):
-        return document | {"state": "skipped", "detail": reason}
-    return document
-
-
-def _is_at(live: Live, number: int, phase: Phase) -> bool:
-    return bool((live["round"], live["phase"]) == (number, phase))
-
-
-def _is_beyond(live: Live | None, number: int, phase: Phase) -> bool:
-    """Say whether a later phase of the same round runs."""
-    order = list(Phase)
-    return (
-        live is not None
-        and live["round"] == number
-        and order.index(Phase(live["phase"])) > order.index(phase)
-    )
-
-
-def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
-    counts = total_counts([fact.counts for fact in done])
-    count, unit, detail = summarise(phase, counts)
-    lost = lost_among((fact.summary, fact.counts) for fact in done)
-    without = told_without([fact.summary for fact in done])
-    elapsed_s = max(fact.elapsed_s for fact in done)
-    return {
-        "state": "done",
-        "done": count,
-        "total": count,
-        "unit": unit,
-        "rate": count / elapsed_s if elapsed_s else None,
-        "elapsed_s": elapsed_s,
-        "detail": "; ".join([detail, *(each.told() for each in lost), *without]),
-    }
-
-
-def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]:
-    last = cycle.last_checkpoint(number)
-    if last is None or not last.is_final:
-        return {}
-    epochs, ranks, elapsed_s = 0, 0, 0.0
-    gangs = _gangs(cycle, number, islands)
-    for each, own in gangs:
-        closed = [each.epochs_closed[epoch] for epoch in own if epoch in each.epochs_closed]
-        elapsed_s = max(elapsed_s, sum(fact.elapsed_s for fact in closed))
-        ranks += len(each.epochs_opened[max(own)].gang) if own else 0
-        epochs += len(own)
-    told = [f"loss {last.loss:.3f}", _counted(ranks, "rank"), _counted(epochs, "epoch")]
-    if len(gangs) > 1:
-        exchanges = _counted(outer_steps(cycle, number), "outer step")
-        told += [f"{len(gangs)} islands", exchanges]
-    return {
-        "state": "done",
-        "done": last.step,
-        "total": last.step,
-        "unit": "steps",
-        "rate": last.step / elapsed_s if elapsed_s else None,
-        "elapsed_s": elapsed_s,
-        "detail": ", ".join(told),
-        "values": {"loss": last.loss},
-    }
-
-
-def _gangs(
-    cycle: CycleState, number: int, islands: Islands
-) -> Sequence[tuple[CycleState, Sequence[int]]]:
-    """Return who has trained a round, with the epochs of each."""
-    parts = [state for state, started in islands if started.parent_round == number]
-    if parts:
-        return [(state, [*state.epochs_opened]) for state in parts]
-    opened = cycle.epochs_opened.values()
-    return [(cycle, [each.epoch for each in opened if each.round == number])]
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _generator_before(cycle: CycleState, number: int) -> str:
-    """Return the generator in force when a round began; one that people named counts more."""
-    if cycle.started is not None and cycle.started.generator:
-        return str(cycle.started.generator.get("name", "")) or "named"
-    promoted = [
-        v for r, v in sorted(cycle.verdicts.items()) if r < number and v.verdict == Decision.PROMOTE
-    ]
-    return promoted[-1].candidate if promoted else ""
-
-
-def _has_passed(cycle: CycleState, number: int, phase: Phase) -> bool:
-    order = list(Phase)
-    later = {str(other) for other in order[order.index(phase) + 1 :]}
-    return any(fact.round == number and fact.phase in later for fact in cycle.completed.values())
-
-
 def _events(cycle: CycleState, islands: Islands) -> list[dict[str, Any]]:
     """Return what happened to gangs and lines, in words; each has a `seq` of its own."""
     events = _events_of(cycle)
@@ -371,7 +223,7 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
             f"from step {opened.from_step}" if opened.from_step else "from the start of the round"
         )
         engine = ", ".join(filter(None, [opened.engine, opened.engine_reason]))
-        text = f"epoch {number}: {_counted(len(opened.gang), 'rank')} ({engine}) {start}"
+        text = f"epoch {number}: {counted(len(opened.gang), 'rank')} ({engine}) {start}"
         events.append({"seq": EPOCH_SEQ * number, "text": text})
         closed = cycle.epochs_closed.get(number)
         if closed is not None and closed.reason != "finished":

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.branches_document import branches_document
+from jupiterd.daemon.cycles_document import cycles_document
 from jupiterd.daemon.run_documents import audit_document, data_document, train_document
 from jupiterd.daemon.status_document import cycle_status_document, status_document
 from jupiterd.errors import NotFoundError
@@ -53,6 +54,7 @@ async def _verdict_document(node: "Node", wanted: str) -> Document:
 _QUICK: Mapping[str, Callable[["Node", str], Document]] = {
     "status": lambda node, _: status_document(node),
     "cycle": cycle_status_document,
+    "cycles": lambda node, _: cycles_document(node),
     "train": train_document,
     "branches": lambda node, _: branches_document(node),
 }

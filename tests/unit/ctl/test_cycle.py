@@ -4,7 +4,7 @@ import pytest
 
 from jupiterd.ctl.domain_files import shipped_domains
 from jupiterd.errors import ConflictError
-from tests.unit.ctl.documents import FAILED, FINISHED, PAUSED, STATUS, cycle
+from tests.unit.ctl.documents import FAILED, FINISHED, PAUSED, STATUS, cycle, phase
 
 START = ("cycle", "start", "--domain", "python", "--rounds", "2", "--size", "1m")
 
@@ -193,6 +193,34 @@ def test_status_and_watch_say_who_paused_a_cycle_and_what_goes_on_with_it(daemon
     ran = ctl("cycle", "watch")
     assert ran.exit_code == 0
     assert ran.out.count("paused by") == 1
+
+
+def test_all_cycles_are_listed_with_where_they_stand(daemon, ctl, golden):
+    row = {"domain": "python", "rounds": 2, "rounds_done": 1, "verdict": "HOLD", "val_bpb": 2.5}
+    rows = [
+        {**row, "id": "c0ffee0000000001", "state": "paused", "self_hosting": 0.43},
+        {**row, "id": "d" * 16, "state": "stopped", "rounds_done": 0, "verdict": None,
+         "val_bpb": None, "self_hosting": None, "domain": "odd\x1b[2J"},
+    ]  # fmt: skip
+    daemon.documents["cycles"] = {"schema": "jupiter/v1", "cycles": rows}
+    golden("cycle_list.txt", ctl("cycle", "list").out)
+    assert json.loads(ctl("cycle", "list", "-o", "json").out) == daemon.documents["cycles"]
+    lines = ctl("cycle", "list", "-o", "jsonl").out.splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [row["id"] for row in rows]
+    daemon.documents["cycles"] = {"schema": "jupiter/v1", "cycles": []}
+    assert ctl("cycle", "list").out == "no cycle has been started\n"
+
+
+def test_status_shows_what_each_phase_took_in_gave_out_and_dropped(daemon, ctl, golden):
+    rows = [
+        phase(1, "filter", "done", **{"in": 900, "out": 700, "rate": 57.5},
+              dropped={"duplicate": 120, "no-parse\x1b": 50, "a": 20, "b": 9, "c": 1}),
+        phase(1, "train", "running", **{"in": 463}, done=120, total=600, unit="steps", rate=6.0,
+              eta_s=80.0),
+        phase(1, "evaluate", "waiting"),
+    ]  # fmt: skip
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": cycle(phases=rows, events=[])}
+    golden("cycle_status_phases.txt", ctl("cycle", "status").out)
 
 
 def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, tmp_path, golden):

@@ -13,6 +13,7 @@ from jupiterd.cluster.facts import (
     EpochClosed,
     EpochOpened,
     LineParked,
+    ManifestFrozen,
     RoundCommitted,
     VerdictReached,
     WorkCompleted,
@@ -216,6 +217,16 @@ def test_facts_outrun_readings_that_are_late() -> None:
     shown = document(*TRAINED, work("evaluate", counts={"documents": 5.0}), live=training())
     assert phase(shown, "train")["state"] == "done"
     assert phase(shown, "evaluate")["state"] == "done"
+
+
+def test_a_phase_tells_what_went_in_came_out_and_was_dropped() -> None:
+    counts = {"kept": 7.0, "dropped": 4.0, "dropped.no-parse": 4.0}
+    frozen = ManifestFrozen(CYCLE, 1, "", ArtifactId("1" * 64), (ArtifactId("2" * 64),), 90, 1000)
+    shown = document(*TRAINED, work("filter", counts=counts), frozen)
+    filtered, trained = phase(shown, "filter"), phase(shown, "train")
+    assert (filtered["in"], filtered["out"], filtered["dropped"]) == (11, 7, {"no-parse": 4})
+    assert (trained["in"], trained["out"]) == (90, 200)
+    assert phase(shown, "gate")["dropped"] == {}
 
 
 def test_a_trained_round_tells_of_its_ranks_and_epochs() -> None:

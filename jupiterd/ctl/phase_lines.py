@@ -1,0 +1,55 @@
+"""The phases of a round as a table: what went in, what came out, what was dropped and why.
+
+Pure. Owns the columns and their words. Doesn't know what a phase does.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jupiterd.formats import duration, plain, rate, table
+
+HEADERS = ("PHASE", "STATE", "IN", "OUT", "RATE", "TIME LEFT", "DROPPED")
+MOST_REASONS = 4
+"""So many reasons are named; the rest is summed up."""
+
+Cycle = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+
+def phase_lines(cycle: Cycle) -> list[str]:
+    """Return the phases of the round that a cycle is in; none where nothing is known of them."""
+    current = cycle.get("round")
+    rows: Sequence[Row] = [row for row in cycle.get("phases", []) if row.get("round") == current]
+    return table(HEADERS, [_cells(row) for row in rows]) if rows else []
+
+
+def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:
+    """Return how many were dropped and why, such as `12: duplicate 9, too-short 3`."""
+    named = [f"{reason} {count:,}" for reason, count in list(dropped.items())[:most]]
+    rest = sum(list(dropped.values())[most:])
+    told = ", ".join([*named, *([f"others {rest:,}"] if rest else [])])
+    return f"{sum(dropped.values()):,}: {told}" if dropped else ""
+
+
+def _cells(row: Row) -> list[str]:
+    is_running = row.get("state") == "running"
+    eta = row.get("eta_s") if is_running else None
+    return [
+        plain(row.get("phase")),
+        plain(row.get("state")),
+        _number(row.get("in")),
+        _out(row) if is_running else _number(row.get("out")),
+        rate(row["rate"]) if row.get("rate") else "-",
+        duration(eta) if eta is not None else "-",
+        dropped_line(row.get("dropped") or {}) or "-",
+    ]
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _out(row: Row) -> str:
+    """Return how far a running phase is."""
+    of_total = f" of {row['total']:,}" if row.get("total") else ""
+    return f"{row.get('done') or 0:,}{of_total} {plain(row.get('unit') or ' ')}".rstrip()

@@ -28,6 +28,7 @@ COMMANDS = {
     "domain": ("jupiterd.ctl.domain", "Knowledge domains: list, new, lint, schema."),
     "cycle": ("jupiterd.ctl.cycle", "Self-improvement: start, status, watch, explain, ..."),
     "gate": ("jupiterd.ctl.gate", "Verdicts on models: run computes one again."),
+    "model": ("jupiterd.ctl.model", "What was trained: list, show, export."),
     "train": ("jupiterd.ctl.train", "Training without the cycle: start, status, watch, stop."),
     "data": ("jupiterd.ctl.data", "Text: prepare, list, why, export, purge, audit."),
     "version": ("jupiterd.ctl.version", "The version of this program."),

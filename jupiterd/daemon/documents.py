@@ -51,12 +51,31 @@ async def _verdict_document(node: "Node", wanted: str) -> Document:
     return await verdict_document(node, wanted)
 
 
+async def _model_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.model_documents import model_document
+
+    return await model_document(node, wanted)
+
+
+async def _model_export_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.model_documents import model_export_document
+
+    return await model_export_document(node, wanted)
+
+
+def _models_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.model_documents import models_document
+
+    return models_document(node, wanted)
+
+
 _QUICK: Mapping[str, Callable[["Node", str], Document]] = {
     "status": lambda node, _: status_document(node),
     "cycle": cycle_status_document,
     "cycles": lambda node, _: cycles_document(node),
     "train": train_document,
     "branches": lambda node, _: branches_document(node),
+    "models": _models_document,
 }
 """Noun -> its document, out of what the daemon holds in memory."""
 
@@ -66,5 +85,7 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "why": _why_document,
     "export": _export_document,
     "verdict": _verdict_document,
+    "model": _model_document,
+    "model_export": _model_export_document,
 }
 """The same of documents that are read from the disk, or asked of other nodes."""

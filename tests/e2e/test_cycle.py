@@ -53,6 +53,7 @@ async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -
         _shows_why_there_is_generated_text_or_none(cluster)
         _is_in_two_copies(cluster)
         _comes_to_the_same_verdicts_everywhere(cluster)
+        _can_be_taken_elsewhere(cluster, tmp_path)
 
 
 async def _is_told_alike_by_every_daemon(cluster: Cluster) -> None:
@@ -96,6 +97,19 @@ def _comes_to_the_same_verdicts_everywhere(cluster: Cluster) -> None:
         assert found["numbers"]["cloze"]["items"] > 0
         explained = cluster.ctl("cycle", "explain", str(found["round"]), daemon=daemon)
         assert explained.stdout.startswith(f"Round {found['round']}: {found['verdict']}. ")
+
+
+def _can_be_taken_elsewhere(cluster: Cluster, folder: Path) -> None:
+    listed = json.loads(cluster.ctl("model", "list", "-o", "json").stdout)["models"]
+    assert [model["name"] for model in listed] == ["tiny/2", "tiny/1"]
+    shown = cluster.ctl("model", "show", "tiny/1", "-o", "json", daemon=cluster[2])
+    assert len(json.loads(shown.stdout)["model"]["completions"]) > 0
+    done = cluster.ctl("model", "export", "tiny/2", "--to", str(folder / "taken"))
+    assert done.returncode == 0, done.stderr
+    card = (folder / "taken" / "README.md").read_text()
+    assert "| MIT |" in card
+    assert f"{listed[0]['val_bpb']:.4f} bits per byte" in card
+    assert _loads_in_transformers(str(folder / "taken"))
 
 
 def _is_in_two_copies(cluster: Cluster) -> None:

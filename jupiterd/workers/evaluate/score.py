@@ -6,7 +6,8 @@ inputs: model, incumbent, generator (these two are optional: the byte model take
 that is absent; where they are the same model it is scored once), kept, holdout.N
 params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged,
 parts, language, completions, seed
-outputs: scores (scores.jsonl, cloze.jsonl, and sanity.json where completions were asked for)
+outputs: scores (scores.jsonl, cloze.jsonl, and where completions were asked for sanity.json and
+completions.jsonl)
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +16,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from jupiterd.cycle.cloze import ClozeItem, HeldOutText, is_right, make_items
+from jupiterd.cycle.completions import Completion
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
 from jupiterd.cycle.purge import Purge
@@ -24,7 +26,11 @@ from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.evaluate.documents import Document, Limits, choose_documents
-from jupiterd.workers.evaluate.score_file import write_sanity, write_scores
+from jupiterd.workers.evaluate.score_file import (
+    write_completions,
+    write_sanity,
+    write_scores,
+)
 from jupiterd.workers.evaluate.score_table import ScoreTable, tabulate
 from jupiterd.workers.evaluate.trial import Trial, try_out
 from jupiterd.workers.link import Task
@@ -76,6 +82,7 @@ class Scores:
     cloze: Sequence[ClozeScore]
     sanity: Sanity | None
     """None where this piece doesn't try the candidate out."""
+    completions: Sequence[Completion] = ()
 
 
 def run(task: Task) -> TaskFinished:
@@ -107,6 +114,7 @@ def run(task: Task) -> TaskFinished:
     write_scores(task.output_dir / "scores", scores.documents, scores.cloze)
     if scores.sanity is not None:
         write_sanity(task.output_dir / "scores", scores.sanity)
+        write_completions(task.output_dir / "scores", scores.completions)
     counts: dict[str, float] = {
         "documents": len(scores.documents),
         "scores": len(scores.documents) * len(inputs.models),
@@ -134,10 +142,10 @@ def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent)
     cloze = _cloze_scores(items, texts[len(documents) :], len(documents), roles)
     trial = Trial(params.completions, params.seed, params.language)
     beginnings = texts[: len(documents)]
-    sanity = (
-        try_out(inputs.model, inputs.generator, beginnings, trial) if trial.completions else None
-    )
-    return Scores(rows, cloze, sanity)
+    if not trial.completions:
+        return Scores(rows, cloze, None)
+    tried = try_out(inputs.model, inputs.generator, beginnings, trial)
+    return Scores(rows, cloze, tried.sanity, tried.completions)
 
 
 def _document_score(

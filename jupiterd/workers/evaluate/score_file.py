@@ -6,6 +6,7 @@ Owns reading and writing them. Their form is `cycle.gate.record`'s.
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from jupiterd.cycle.completions import COMPLETIONS_FILE, Completion, completion_lines
 from jupiterd.cycle.gate.record import (
     CLOZE_FILE,
     PROXY_FILE,
@@ -32,6 +33,11 @@ def write_scores(
 def write_sanity(folder: Path, sanity: Sanity) -> None:
     """Write what was seen of a candidate that was tried out."""
     write_text(folder / SANITY_FILE, sanity_text(sanity))
+
+
+def write_completions(folder: Path, completions: Sequence[Completion]) -> None:
+    """Write what a candidate wrote when it was tried out; the gate doesn't read it."""
+    write_text(folder / COMPLETIONS_FILE, completion_lines(completions))
 
 
 def write_text(path: Path, text: str) -> None:

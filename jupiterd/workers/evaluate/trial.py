@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jupiterd.cycle.code_parsing import PARSED_LANGUAGES, parseable_beginning, parses_on
+from jupiterd.cycle.completions import Completion
 from jupiterd.cycle.gate.sanity import Sanity, is_looping
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.language_model import LanguageModel
@@ -28,7 +29,15 @@ class Trial:
     """Of the domain; of a code that can be parsed here, what was written is parsed."""
 
 
-def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial: Trial) -> Sanity:
+@dataclass(frozen=True)
+class Tried:
+    """What came of it: the counts that are judged, and the texts, for people."""
+
+    sanity: Sanity
+    completions: Sequence[Completion] = ()
+
+
+def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial: Trial) -> Tried:
     """Return what was seen when the models went on from the beginnings of some texts.
 
     Args:
@@ -40,7 +49,7 @@ def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial
     try:
         model = LanguageModel(candidate)
     except CorruptArtifactError as error:
-        return Sanity(loads=False, trouble=error.message, seed=trial.seed)
+        return Tried(Sanity(loads=False, trouble=error.message, seed=trial.seed))
     is_code = trial.language in PARSED_LANGUAGES
     prompts = _prompts(texts, trial.completions, is_code=is_code)
     written = model.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
@@ -48,16 +57,19 @@ def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial
     if is_code and generator not in (None, candidate):
         others = LanguageModel(generator).write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
         theirs = _parsed(prompts, others)
-    return Sanity(
+    pairs = zip(prompts, written, strict=True)
+    completions = [Completion(prompt, text, is_looping(text)) for prompt, text in pairs]
+    sanity = Sanity(
         loads=True,
         seed=trial.seed,
         completions=len(written),
-        looping=sum(map(is_looping, written)),
+        looping=sum(each.is_looping for each in completions),
         empty=sum(not text.strip() for text in written),
         code=len(written) if is_code else 0,
         parsed=_parsed(prompts, written) if is_code else 0,
         generator_parsed=theirs,
     )
+    return Tried(sanity, completions)
 
 
 def _prompts(texts: Sequence[str], wanted: int, *, is_code: bool) -> list[str]:

@@ -8,6 +8,7 @@ transformers = pytest.importorskip("transformers")
 
 torch.set_num_threads(1)  # tiny matrices: more threads only wait for each other
 
+from jupiterd.cycle.completions import COMPLETIONS_FILE, read_completions  # noqa: E402
 from jupiterd.cycle.gate.case import Findings, GateSettings  # noqa: E402
 from jupiterd.cycle.gate.decision import Decision  # noqa: E402
 from jupiterd.cycle.gate.verdict import decide  # noqa: E402
@@ -175,7 +176,8 @@ def test_gaps_are_filled_and_texts_written_where_that_is_asked(model_dir, other_
     sanity = first.sanity
     assert sanity is not None
     assert sanity.loads
-    assert sanity.completions == sanity.code == 4
+    assert sanity.completions == sanity.code == len(first.completions) == 4
+    assert sanity.looping == sum(each.is_looping for each in first.completions)
     assert sanity.generator_parsed is not None
 
 
@@ -218,8 +220,14 @@ def test_the_worker_writes_its_piece_of_the_scores(model_dir, tmp_path):
         "min_document_bytes": 10,
         "max_document_bytes": 4096,
         "max_cluster_documents": 5,
+        "completions": 2,
     }
     end = run_worker("evaluate", params, inputs, tmp_path / "out")
     assert isinstance(end, TaskFinished)
     assert end.counts["documents"] == end.counts["clusters"] == end.counts["scores"] == 5
-    assert len(read_folders([tmp_path / "out" / end.outputs["scores"]]).scores) == 5
+    folder = tmp_path / "out" / end.outputs["scores"]
+    assert len(read_folders([folder]).scores) == 5
+    written = read_completions((folder / COMPLETIONS_FILE).read_text())
+    held_out = [function(n) for n in range(100, 110)]
+    assert len(written) == 2
+    assert all(any(text.startswith(each.prompt) for text in held_out) for each in written)

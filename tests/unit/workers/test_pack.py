@@ -177,6 +177,8 @@ def test_a_purged_source_is_left_out_with_all_that_was_made_from_it(tmp_path):
     assert contents["purged"]["docs"] == {"in_shards": 0, "left_out": 12}
     assert contents["source"] == {"code": 40, "": 1}
     assert contents["kind"] == {"real": 40, "synthetic": 1}
+    assert sum(contents["generator"].values()) == sum(contents["template"].values()) == 1
+    assert contents["synthetic_bytes"] == len(function(302).encode())
     for name in ("00000.bin", "documents.index"):
         paths = [tmp_path / side / "shards" / name for side in "ab"]
         assert paths[0].read_bytes() == paths[1].read_bytes()

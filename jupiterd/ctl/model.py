@@ -1,0 +1,110 @@
+"""`jupiterctl model ...`: what was trained, and taking it elsewhere."""
+
+from pathlib import Path
+
+import click
+
+from jupiterd.ctl.commands import Group
+from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.invocation import Invocation
+
+FORMATS = ("hf", "mlx", "gguf")
+
+READING_S = 60.0
+"""How long small files of a model may take that lie on other nodes."""
+
+FETCHING_S = 3600.0
+"""How long an export waits for weights that come from other nodes."""
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """The models that rounds and training runs have made."""
+
+
+@command.command("list")
+@click.pass_obj
+def list_models(invocation: Invocation) -> None:
+    """List the candidates of each round and the models of training runs, the newest first.
+
+    \b
+    Examples:
+      jupiterctl model list
+      jupiterctl model list -o json | jq -r '.models[] | select(.writes).id'
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.model_lines import model_table
+
+    document = ask(invocation.state_dir, "models")
+    Console.of(invocation).show(document, lambda: model_table(document))
+
+
+@command.command()
+@click.argument("model", metavar="MODEL")
+@click.pass_obj
+def show(invocation: Invocation, model: str) -> None:
+    """Show a model: its verdict, how it was trained and on what, and what it writes.
+
+    MODEL is DOMAIN/ROUND or RUN/ROUND, a training run's name, or the beginning of an id; a domain
+    alone means its newest model.
+
+    \b
+    Examples:
+      jupiterctl model show python/2
+      jupiterctl model show 3f2a91bc -o json | jq .model.completions
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.model_lines import model_lines
+
+    document = ask_over_grpc(invocation.state_dir, f"model/{model}", READING_S)
+    Console.of(invocation).show(document, lambda: model_lines(document["model"]))
+
+
+@command.command()
+@click.argument("model", metavar="MODEL")
+@click.option(
+    "--to",
+    metavar="FOLDER",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="A folder that isn't there yet.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="hf",
+    show_default=True,
+    help="hf: transformers, vLLM, ...; mlx: mlx-lm; gguf: llama.cpp, Ollama.",
+)
+@click.option(
+    "--converter",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="llama.cpp's convert_hf_to_gguf.py, where it isn't on PATH; for gguf.",
+)
+@click.pass_obj
+def export(invocation: Invocation, model: str, to: Path, form: str, converter: Path | None) -> None:
+    """Write a model into a folder of its own, with a model card.
+
+    The card says what it was trained on, under which licences, how, and what the gate said of it.
+    Any node can be asked: it fetches what it lacks first. hf and mlx are the same files, for both
+    libraries read them; gguf needs llama.cpp's converter.
+
+    \b
+    Examples:
+      jupiterctl model export python/2 --to ./python-1m
+      jupiterctl model export 3f2a91bc --format mlx --to ./for-my-mac
+      jupiterctl model export python --format gguf --converter ~/llama.cpp/convert_hf_to_gguf.py --to ./gguf
+    """  # noqa: D301, E501 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.gguf import found_converter
+    from jupiterd.ctl.model_export import write_model
+
+    program = found_converter(converter) if form == "gguf" else None
+    document = ask_over_grpc(invocation.state_dir, f"model_export/{model}", FETCHING_S)["model"]
+    written = write_model(document, form, to, program)
+    Console.of(invocation).show(
+        {"schema": SCHEMA, "model": document["id"], "format": form, **written.to_plain()},
+        lambda: [f"{to}: {document['name']} for {written.told}", *written.files_told()],
+    )

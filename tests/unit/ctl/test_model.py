@@ -1,0 +1,168 @@
+"""`jupiterctl model ...`: what it prints, and the folders that it writes."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.ctl.model_material import DETAILS, MODELS, model, row, verdict_document
+
+CONVERTER = """#!{python}
+import pathlib, sys
+folder, _, out, *_ = sys.argv[1:]
+if "{fails}":
+    print("{fails}", file=sys.stderr)
+    sys.exit(1)
+pathlib.Path(out).write_bytes(b"GGUF" + pathlib.Path(folder, "model.safetensors").read_bytes())
+"""
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A checkpoint of a tiny model, as the store has it."""
+    pytest.importorskip("torch")
+    from tests.unit.workers.tiny_models import write_model
+
+    folder = write_model(tmp_path / "stored", "llama")
+    (folder / "training_state").mkdir()
+    (folder / "training_state" / "optimizer.safetensors").write_bytes(b"moments")
+    return folder
+
+
+def exported(daemon, stored, **more):
+    document = model(files_at=str(stored), **more)
+    daemon.documents["model_export"] = {"schema": "jupiter/v1", "model": document}
+
+
+def converter(folder: Path, fails: str = "") -> Path:
+    path = folder / "convert_hf_to_gguf.py"
+    path.write_text(CONVERTER.format(python=sys.executable, fails=fails))
+    path.chmod(0o755)
+    return path
+
+
+def test_the_list_shows_every_model(daemon, ctl, golden):
+    daemon.documents["models"] = {"schema": "jupiter/v1", "models": MODELS}
+    golden("model_list.txt", ctl("model", "list").out)
+    assert json.loads(ctl("model", "list", "-o", "jsonl").out)["models"][2]["writes"] is True
+    daemon.documents["models"]["models"] = []
+    assert ctl("model", "list").out == "no model has been trained yet\n"
+
+
+def test_a_model_is_shown_with_its_data_its_training_and_what_it_writes(daemon, ctl, golden):
+    daemon.documents["model"] = {"schema": "jupiter/v1", "model": model()}
+    ran = ctl("model", "show", "python/2")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert "\x1b" not in ran.out
+    golden("model_show.txt", ran.out)
+    told = json.loads(ctl("model", "show", "python/2", "-o", "json").out)["model"]
+    assert told["completions"] == DETAILS["completions"]
+
+
+def test_what_is_not_known_of_a_model_is_left_out(daemon, ctl):
+    empty = dict.fromkeys(DETAILS, None) | {"log": [], "completions": [], "machines": {}}
+    bare = row(0, kind="generator", verdict=None, val_bpb=None, name="org/writer") | empty
+    daemon.documents["model"] = {"schema": "jupiter/v1", "model": bare}
+    ran = ctl("model", "show", "org/writer")
+    assert ran.exit_code == 0
+    assert ran.out.splitlines()[0].endswith("a generator that others made")
+
+
+def test_an_export_loads_in_transformers_and_mlx_lm(daemon, ctl, stored, tmp_path):
+    """A Llama, whose rope base transformers 5 writes where mlx-lm doesn't look."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    exported(daemon, stored)
+    ran = ctl("model", "export", "python/2", "--to", str(tmp_path / "out"))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.startswith(f"{tmp_path}/out: python/2 for transformers\n  README.md  ")
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["rope_theta"] == config["rope_parameters"]["rope_theta"] == 5e5
+    assert not (tmp_path / "out" / "training_state").exists()
+    ours = AutoModelForCausalLM.from_pretrained(tmp_path / "out")
+    assert AutoTokenizer.from_pretrained(tmp_path / "out")("bread")["input_ids"]
+    tokens = torch.arange(40)[None]
+    with torch.inference_mode():
+        expected = AutoModelForCausalLM.from_pretrained(stored)(tokens).logits
+        assert torch.equal(ours(tokens).logits, expected)
+    mx, utils = pytest.importorskip("mlx.core"), pytest.importorskip("mlx_lm.utils")
+    loaded, _ = utils.load_model(tmp_path / "out")
+    found = torch.tensor(loaded(mx.arange(40)[None]).tolist())
+    assert (found - expected).abs().max() < 1e-4
+
+
+def test_the_card_says_what_it_was_made_of_and_how(daemon, ctl, golden, stored, tmp_path):
+    verdict = verdict_document(tmp_path)
+    exported(daemon, stored, verdict_document=verdict)
+    ran = ctl("model", "export", "python", "--to", str(tmp_path / "out"), "-o", "json")
+    assert json.loads(ran.out)["parameters"] == 36_000
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "\x1b" not in card
+    golden("model_card.md", card)
+    record = json.loads((tmp_path / "out" / "jupiter.json").read_text())
+    assert record["verdict_document"] == verdict
+    assert "files_at" not in record
+
+
+def test_the_card_of_a_model_of_which_little_is_known_says_so(daemon, ctl, stored, tmp_path):
+    empty = {"data": None, "log": [], "completions": [], "verdict": None, "val_bpb": None}
+    exported(daemon, stored, **empty)
+    assert (
+        ctl("model", "export", "x", "--format", "mlx", "--to", str(tmp_path / "o")).exit_code == 0
+    )
+    card = (tmp_path / "o" / "README.md").read_text()
+    assert "library_name: mlx" in card
+    assert card.count("Not known here.") == 2
+    assert "No gate has judged it." in card
+
+
+def test_nothing_is_overwritten_and_nothing_half_is_left(daemon, ctl, stored, tmp_path):
+    exported(daemon, stored)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    ran = ctl("model", "export", "python/2", "--to", str(tmp_path / "mine"))
+    assert (ran.exit_code, ran.err.splitlines()[0]) == (
+        7, f"jupiterctl: error: {tmp_path}/mine is there already",
+    )  # fmt: skip
+    (stored / "model.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0nonsense")
+    (tmp_path / "there").mkdir()
+    broken = ctl("model", "export", "python/2", "--to", str(tmp_path / "there" / "out"))
+    assert broken.exit_code == 1
+    assert "can't be read" in broken.err
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_without_a_converter_a_gguf_says_where_to_get_it(daemon, ctl, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    to = ("--format", "gguf", "--to", str(tmp_path / "out"))
+    ran = ctl("model", "export", "python/2", *to)
+    assert ran.exit_code == 1
+    assert "which isn't on PATH" in ran.err
+    assert "hint: git clone https://github.com/ggml-org/llama.cpp" in ran.err
+    named = ctl("model", "export", "python/2", *to, "--converter", str(tmp_path / "none.py"))
+    assert named.exit_code == 6
+
+
+def test_a_converter_on_the_path_or_named_makes_the_gguf(
+    daemon, ctl, stored, tmp_path, monkeypatch
+):
+    exported(daemon, stored)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    program = converter(tools)
+    ran = ctl(
+        *("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "one")),
+        *("--converter", str(program)),
+    )
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [
+        "README.md", "jupiter.json", "model.gguf",
+    ]  # fmt: skip
+    monkeypatch.setenv("PATH", str(tools))
+    converter(tools, fails="NotImplementedError: BPE pre-tokenizer was not recognized")
+    failed = ctl("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "two"))
+    assert failed.exit_code == 1
+    assert "made no GGUF file: NotImplementedError: BPE pre-tokenizer" in failed.err
+    assert not (tmp_path / "two").exists()

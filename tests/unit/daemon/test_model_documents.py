@@ -1,0 +1,100 @@
+"""What is told of a model: of facts, and of small files of artifacts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import (
+    CheckpointCommitted,
+    EpochClosed,
+    EpochOpened,
+    RoundCommitted,
+    VerdictReached,
+    WorkCompleted,
+)
+from jupiterd.cycle.completions import Completion
+from jupiterd.cycle.contents_file import CONTENTS_FILE
+from jupiterd.cycle.gate.record import VERDICT_FILE
+from jupiterd.cycle.phases.view import item_id
+from jupiterd.daemon.documents import document_of
+from jupiterd.daemon.node import Node
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId
+from jupiterd.workers.evaluate.score_file import write_completions
+from tests.unit.cluster.building import CYCLE, started
+from tests.unit.daemon.two_nodes import found, serving
+
+CONTENTS = {"source": {"stdlib": 7}, "license": {"PSF-2.0": 7}}
+WRITTEN = Completion("def f(", "x): pass", is_looping=False)
+
+
+async def judged(node: Node, folder: Path) -> ArtifactId:
+    """Let one round be known, with what it made; return its model."""
+    for name, files in {
+        "model": {"config.json": {"model_type": "qwen3"}},
+        "shards": {CONTENTS_FILE: CONTENTS},
+        "verdict": {VERDICT_FILE: {"schema": "jupiter/verdict/v2"}},
+    }.items():
+        (folder / name).mkdir(parents=True)
+        for file, content in files.items():
+            (folder / name / file).write_text(json.dumps(content))
+    write_completions(folder / "scores", [WRITTEN])
+    model, shards, verdict, scores = (
+        node.library.store.ingest(folder / name)
+        for name in ("model", "shards", "verdict", "scores")
+    )
+    own = node.identity.node_id
+    evaluated = item_id(1, "evaluate", 0, model)
+    await found(
+        node,
+        facts=(
+            started(),
+            WorkCompleted(CYCLE, 1, "pack", item_id(1, "pack", 0), own, {"shards": shards},
+                          {"tokens": 900.0, "documents": 7.0}, elapsed_s=2.0),
+            EpochOpened(CYCLE, 1, 1, (own,), "torch", "", 0),
+            CheckpointCommitted(CYCLE, 1, "", model, 1, 50, 800, 4, 2.5, True),
+            EpochClosed(CYCLE, 1, "finished", 30.0),
+            WorkCompleted(CYCLE, 1, "evaluate", evaluated, own, {"scores": scores}),
+            VerdictReached(CYCLE, 1, "PROMOTE", "better", 2.1, verdict, model, ""),
+            RoundCommitted(CYCLE, 1, model, "PROMOTE", model),
+        ),
+    )  # fmt: skip
+    return model
+
+
+async def test_a_model_is_told_with_its_data_its_training_and_what_it_wrote(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        model = await judged(one, tmp_path / "made")
+        (listed,) = (await document_of(one, "models"))["models"]
+        told = (await document_of(one, "model/python/1"))["model"]
+    assert (listed["id"], listed["writes"], listed["held_here"]) == (model, True, True)
+    assert told.items() >= listed.items()
+    assert told["data"]["contents"] == CONTENTS
+    assert told["completions"] == [{"prompt": "def f(", "text": "x): pass", "is_looping": False}]
+    assert told["verdict_document"] == {"schema": "jupiter/verdict/v2"}
+    (row,) = told["log"]
+    assert row["points"] == [{"step": 50, "tokens": 800, "loss": 2.5}]
+    assert row["phases"] == {"pack": 2.0, "train": 30.0, "evaluate": 0.0}
+    assert (row["epochs"][0]["engine"], row["epochs"][0]["elapsed_s"]) == ("torch", 30.0)
+    assert told["machines"] == {row["epochs"][0]["nodes"][0]: "one"}
+
+
+async def test_what_is_not_in_reach_is_left_out_and_only_the_weights_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        model = await judged(one, tmp_path / "made")
+        store = one.library.store
+        cycle = one.journal.state.cycles[CYCLE]
+        for done in cycle.completed.values():
+            for artifact in done.outputs.values():
+                store.remove(artifact)
+        told = (await document_of(one, f"model_export/{model[:8]}"))["model"]
+        assert told["files_at"] == str(store.path(model))
+        assert (told["data"]["contents"], told["completions"]) == (None, [])
+        store.remove(model)
+        with pytest.raises(NotFoundError, match="nobody in reach has the model python/1"):
+            await document_of(one, "model_export/python/1")

@@ -23,6 +23,9 @@ QUESTION_SOCKET = "question.sock"
 CURVES = Path("logs", "curves")
 """Inside the state folder, a folder for each run by the first eight digits of its id."""
 
+ROUND_TABLE = "cycles.tsv"
+"""Inside the state folder: a line for each finished round of every cycle."""
+
 _PACKAGE = Path(__file__).resolve().parent
 
 

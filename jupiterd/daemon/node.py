@@ -40,6 +40,7 @@ from jupiterd.daemon.probes import Probes
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.pulse import Pulse
 from jupiterd.daemon.retention import retention_of
+from jupiterd.daemon.round_table_keeper import RoundTableKeeper
 from jupiterd.daemon.script_service import add_scripts
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
@@ -158,6 +159,7 @@ class Node:
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
             ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
+            ("round table", RoundTableKeeper(self.journal, self.state_dir.round_table).run()),
             ("upkeep", Upkeep(self).run()),
             ("cluster file", self.written.run()),
             ("retention", retention_of(self).run()),

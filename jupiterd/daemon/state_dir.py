@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from jupiterd.errors import StateDirError
-from jupiterd.locations import CONTROL_SOCKET, CURVES, QUESTION_SOCKET
+from jupiterd.locations import CONTROL_SOCKET, CURVES, QUESTION_SOCKET, ROUND_TABLE
 
 SCHEMA = 1
 """The layout's number, in the file VERSION."""
@@ -31,6 +31,7 @@ class StateDir:
         self.logs = root / "logs"
         self.curves = root / CURVES
         self.peers = root / "peers.json"
+        self.round_table = root / ROUND_TABLE
         self.control_socket = root / CONTROL_SOCKET
         self.question_socket = root / QUESTION_SOCKET
 

@@ -103,6 +103,7 @@ def pack(
         "documents": index.documents,
         "bytes": index.bytes,
         "synthetic_documents": sum(sample.kind == "synthetic" for sample in chosen),
+        "synthetic_bytes": counted["synthetic_bytes"],
         "tokens_per_byte": index.tokens / index.bytes,
         **_proof(counted["purged"]),
     }

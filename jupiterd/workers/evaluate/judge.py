@@ -6,8 +6,11 @@ Owns the verdict's folder, which holds everything needed to decide again. The de
 inputs: scores.N, vault.N (where the vault is shown), sanity, proxy_student (where it was run)
 params: gate and holdout (as in the domain file), look, candidate, incumbent, generator, ...
 outputs: verdict (a folder with verdict.json and all that it was decided on)
+summary: what status shows of it, and when it was judged, which is in no file: the same scores must
+come to the same bytes
 """
 
+import datetime as dt
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from typing import Any
 from jupiterd.cycle.gate.decision import Question
 from jupiterd.cycle.gate.record import PROXY_FILE, VERDICT_FILE, Material, decide_on, proxy_text
 from jupiterd.cycle.gate.verdict import Verdict
+from jupiterd.cycle.round_table import JUDGED_AT
 from jupiterd.frames import Scalar, TaskFinished
 from jupiterd.workers.evaluate.score_file import (
     read_folders,
@@ -35,7 +39,9 @@ def run(task: Task) -> TaskFinished:
         "clusters": verdict.clusters,
         "bytes": verdict.bytes,
     }
-    return TaskFinished({"verdict": "verdict"}, counts, summary_of(verdict))
+    judged_at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")  # noqa: TID251
+    told = {**summary_of(verdict), JUDGED_AT: judged_at}
+    return TaskFinished({"verdict": "verdict"}, counts, told)
 
 
 def write_verdict(folder: Path, material: Material, given: Mapping[str, Any]) -> Verdict:

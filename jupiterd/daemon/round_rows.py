@@ -1,0 +1,120 @@
+"""The finished rounds of every cycle as rows of cycles.tsv, out of the ledger.
+
+Owns the way from facts to rows. Pure: it is handed the state. Whoever holds the same ledger comes
+to the same rows. Each cycle is read in one go, for it may have a thousand rounds.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CheckpointCommitted, RoundCommitted, WorkCompleted
+from jupiterd.cluster.island_runs import counting_islands
+from jupiterd.cluster.state import State
+from jupiterd.cycle.phases.looks import verdict_item
+from jupiterd.cycle.round_table import JUDGED_AT, RoundRow
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.counting_work import work_that_counts
+from jupiterd.daemon.islands_document import Islands
+from jupiterd.frames import Scalar
+from jupiterd.ids import CycleId
+
+
+def round_rows(state: State) -> list[RoundRow]:
+    """Return the rows, those of the oldest cycle first, its first round first."""
+    cycles = [each for each in state.cycles.values() if each.started is not None and each.rounds]
+    return [
+        row
+        for cycle in sorted(cycles, key=attrgetter("start_order"))
+        for row in _Rounds(cycle, counting_islands(state.cycles, _id(cycle))).rows()
+    ]
+
+
+class _Rounds:
+    """The rounds of one cycle."""
+
+    def __init__(self, cycle: CycleState, islands: Islands) -> None:
+        self._cycle = cycle
+        self._work: dict[int, list[WorkCompleted]] = defaultdict(list)
+        for fact in work_that_counts(cycle.completed.values()):
+            self._work[fact.round].append(fact)
+        self._verdicts = cycle.verdicts
+        self._tokens = {
+            fact.round: fact.tokens
+            for fact in cycle.line()
+            if isinstance(fact, CheckpointCommitted)
+        }
+        """Round -> tokens that its last checkpoint has seen since the cycle began."""
+        self._training_s = _training_seconds(cycle, islands)
+
+    def rows(self) -> Iterator[RoundRow]:
+        named = "" if self._cycle.started is None else self._cycle.started.generator.get("name")
+        writer = str(named or "")
+        for done in self._cycle.rounds:
+            yield self._row(done, writer)
+            writer = str(named or done.promoted)
+
+    def _row(self, done: RoundCommitted, writer: str) -> RoundRow:
+        number, work = done.round, self._work[done.round]
+        said, summary = self._verdicts.get(number), _gate_summary(done, work)
+        is_trained = number in self._tokens
+        trained_s = {Phase.TRAIN: self._training_s[number]} if number in self._training_s else {}
+        return RoundRow(
+            date=str(summary.get(JUDGED_AT) or ""),
+            cycle=_id(self._cycle),
+            domain=self._cycle.label,
+            round=number,
+            verdict=done.verdict,
+            val_bpb=None if said is None else said.val_bpb,
+            incumbent_bpb=_number(summary.get("incumbent_bpb")),
+            tokens=self._tokens[number] - self._tokens.get(number - 1, 0) if is_trained else None,
+            seconds=_seconds(work) | trained_s,
+            synthetic_share=_synthetic_share(work),
+            generator=writer,
+            candidate=done.parent,
+        )
+
+
+def _gate_summary(done: RoundCommitted, work: Iterable[WorkCompleted]) -> Mapping[str, Scalar]:
+    """Return what the gate's work on the round's candidate has told."""
+    facts = {fact.item: fact for fact in work}
+    found = facts.get(verdict_item(done.round, done.parent, facts))
+    return {} if found is None else found.summary
+
+
+def _seconds(work: Iterable[WorkCompleted]) -> dict[str, float]:
+    """Return how long each phase took: its items run side by side, so as long as the longest."""
+    found: dict[str, float] = {}
+    for fact in work:
+        found[fact.phase] = max(found.get(fact.phase, 0.0), fact.elapsed_s)
+    return found
+
+
+def _training_seconds(cycle: CycleState, islands: Islands) -> dict[int, float]:
+    """Return round -> how long it was trained; of islands, which train together, the longest."""
+    found: dict[int, float] = defaultdict(float)
+    for number, opened in cycle.epochs_opened.items():
+        if (closed := cycle.epochs_closed.get(number)) is not None:
+            found[opened.round] += closed.elapsed_s
+    for state, started in islands:
+        own_s = sum(closed.elapsed_s for closed in state.epochs_closed.values())
+        found[started.parent_round] = max(found[started.parent_round], own_s)
+    return dict(found)
+
+
+def _synthetic_share(work: Iterable[WorkCompleted]) -> float | None:
+    """Return the share of the packed bytes; of rounds before bytes were told apart, of samples."""
+    packed: Mapping[str, float] = next((f.counts for f in work if f.phase == Phase.PACK), {})
+    for part, whole in (("synthetic_bytes", "bytes"), ("synthetic_documents", "documents")):
+        if part in packed and packed.get(whole):
+            return packed[part] / packed[whole]
+    return None
+
+
+def _number(value: Scalar | None) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _id(cycle: CycleState) -> CycleId:
+    return CycleId("") if cycle.begun is None else cycle.begun.cycle

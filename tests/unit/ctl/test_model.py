@@ -100,7 +100,7 @@ def test_the_card_says_what_it_was_made_of_and_how(daemon, ctl, golden, stored, 
     assert json.loads(ran.out)["parameters"] == 36_000
     card = (tmp_path / "out" / "README.md").read_text()
     assert "\x1b" not in card
-    golden("model_card.md", card)
+    golden("model_card.txt", card)
     record = json.loads((tmp_path / "out" / "jupiter.json").read_text())
     assert record["verdict_document"] == verdict
     assert "files_at" not in record

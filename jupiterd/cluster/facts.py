@@ -262,6 +262,8 @@ class EpochOpened:
     """Why it is that engine."""
     micro_batches: tuple[int, ...] = ()
     """Sequences that each rank holds in memory at a time; empty: as the plan says."""
+    follows: str = ""
+    """The line's end that its checkpoints hang below; empty: the one it starts from."""
 
 
 @dataclass(frozen=True)
@@ -300,11 +302,13 @@ class CheckpointCommitted:
     step: int
     """Steps of this round."""
     tokens: int
-    """Tokens trained on along the line since the cycle began."""
+    """Tokens that its weights were trained on since the cycle began."""
     cursor: int
     loss: float
     is_final: bool
     """The round's last: training is done."""
+    on_trunk: bool = False
+    """Its rate hasn't begun to fall: a later round may go on from here, see `trunk`."""
 
 
 @dataclass(frozen=True)

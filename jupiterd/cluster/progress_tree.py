@@ -12,7 +12,8 @@ what is in an artifact.
 3. Rounds have no gaps: what doesn't fit (yet) is kept, and waits outside the tree.
 4. Of several commits of one round on one checkpoint, the next round hangs below the one with the
    greatest hash.
-5. The canonical leaf is the one with the greatest (rounds, tokens, hash).
+5. The canonical leaf is the one with the greatest (rounds, round of its checkpoint, tokens, hash):
+   a round that goes on with the trunk has fewer tokens at first than the branch that was judged.
 6. Where a leaf is pinned, only leaves that descend from it (or are it) compete; a pinned commit is
    the one of 4. As long as the pinned leaf has no place in the tree, nothing is pinned.
 7. A leaf whose checkpoint is parked doesn't compete, and what it hangs below is a leaf in its
@@ -72,8 +73,9 @@ class _Place:
     is_pinned: bool
     """It is the pinned leaf, or descends from it."""
 
-    def weight(self) -> tuple[bool, int, int, str]:
-        return self.is_pinned, self.rounds, self.checkpoint.tokens, progress_key(self.fact)
+    def weight(self) -> tuple[bool, int, int, int, str]:
+        last = self.checkpoint
+        return self.is_pinned, self.rounds, last.round, last.tokens, progress_key(self.fact)
 
     def path(self) -> tuple[Progress, ...]:
         facts: list[Progress] = []

@@ -1,7 +1,8 @@
 """Which artifacts nobody needs any more.
 
 Owns three rules. A checkpoint may go once three newer ones follow it on every line through it,
-unless it is every tenth, final, or anything in the ledger still refers to it. Of an island whose
+unless it is every tenth, final, the end of a trunk that a round may go on from, or anything in the
+ledger still refers to it. Of an island whose
 round is over all may go that its run or cycle doesn't name. The way of an island may go once it
 lies far behind the end of its outer line, and all ways of what is over, with the weights that its
 islands began with. And whatever the ledger doesn't name at all may go, as long as
@@ -28,6 +29,7 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.island_runs import is_outlived
 from jupiterd.cluster.progress_tree import Leaf
+from jupiterd.cluster.trunk import trunk_ends
 from jupiterd.ids import ArtifactId
 
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -101,10 +103,11 @@ def strays(held: Iterable[ArtifactId], facts: Iterable[Fact]) -> frozenset[Artif
 
 
 def _superseded(cycle: CycleState) -> set[ArtifactId]:
-    """Return what is neither of the last of its line, nor a tenth, nor final."""
+    """Return what is neither of the last of its line, nor a tenth, nor final, nor a trunk's end."""
     known = {fact.artifact: fact for fact in _checkpoints(cycle)}
     depths: dict[ArtifactId, int] = {}
     kept = {fact.artifact for fact in known.values() if fact.is_final}
+    kept.update(map(ArtifactId, trunk_ends(cycle)))
     for leaf in cycle.leaves():
         kept.update(fact.artifact for fact in islice(_upward(known, leaf), KEPT_OF_A_LINE))
         fresh = list(takewhile(lambda fact: fact.artifact not in depths, _upward(known, leaf)))

@@ -85,6 +85,7 @@ def _audit_lines(each: Row) -> list[str]:
             f"{part['tokens']:,} tokens; {_counted(part['passes'], 'pass', 'es')} over "
             f"{part['sequences']:,} sequences and {part['of_next_pass']:,} of the next"
         )
+        lines += [f"  {head}{line}" for line in _trunk_lines(part)]
         lines += [f"  {head}{plain(problem)}" for problem in part["problems"]]
     lines += [f"  {plain(problem)}" for problem in each["problems"]]
     lines += [f"  {line}" for proof in each.get("purged", ()) for line in _purged_lines(proof)]
@@ -94,6 +95,16 @@ def _audit_lines(each: Row) -> list[str]:
             return lines
     read, made = each["checkpoints_read"], each["checkpoints"]
     return [*lines, f"  {read} of {_counted(made, 'checkpoint')} read on this node"]
+
+
+def _trunk_lines(part: Row) -> Iterator[str]:
+    """Say which positions later rounds contain, and which were trained on for the gate alone."""
+    trunk, cursor = part.get("trunk_cursor") or 0, part["cursor"]
+    if not trunk:
+        return
+    began = f"after {part['began_with_tokens']:,} tokens of earlier rounds, "
+    branch = f", then a branch [{trunk:,}, {cursor:,}) for the gate" if cursor > trunk else ""
+    yield f"{began if part['began_with_tokens'] else ''}trunk [0, {trunk:,}){branch}"
 
 
 def _outer_lines(each: Row) -> Iterator[str]:

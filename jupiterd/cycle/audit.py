@@ -8,7 +8,8 @@ so that covering [0, cursor) once means training on each sequence once in every 
 
 A gang trains on consecutive positions from where it began. So the range that a checkpoint adds
 begins where the same gang's checkpoint before it ended, or else where the gang began: at the cursor
-of the checkpoint that it had loaded, whatever the ledger names as the parent.
+of the checkpoint that it had loaded, whatever the ledger names as the parent. A round begins with
+what its first gang had loaded: the end of an earlier round's trunk, or the last candidate.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,6 +29,11 @@ class Committed:
     epoch: int
     began: int | None
     """The cursor at which that epoch's gang began in this round; None where nobody knows."""
+    began_tokens: int | None = None
+    """What the weights had been trained on that the gang had loaded, in an earlier round: on the
+    trunk, fewer than those of the candidate that was judged. None: as many as it."""
+    on_trunk: bool = False
+    """The next round may go on from it."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,13 @@ class RoundAudit:
     sequences: int
     cursor: int
     tokens: int
-    """As reported by the round's last checkpoint, those of earlier rounds taken off."""
+    """As reported by the round's last checkpoint, those that it began with taken off."""
+    began_tokens: int
+    """What its weights had been trained on before."""
     ranges: tuple[Range, ...]
+    trunk_cursor: int = 0
+    """Positions [0, trunk_cursor) are the trunk's, the rest those of the branch that was judged: a
+    round that goes on with the trunk doesn't contain them. 0: it has no trunk."""
     problems: tuple[str, ...] = field(default=())
 
     @property
@@ -81,7 +92,9 @@ def audit(
     for number in rounds:
         made = [each for each in line if each.round == number]
         if number not in by_islands:
-            audits.append(_audit_round(made, trained.get(number), tokens_before))
+            told = made[0].began_tokens
+            began_tokens = tokens_before if told is None else told
+            audits.append(_audit_round(made, trained.get(number), began_tokens))
         tokens_before = made[-1].tokens
     return tuple(audits)
 
@@ -100,7 +113,9 @@ def _audit_round(
         sequences=0 if trained is None else trained.sequences,
         cursor=made[-1].cursor,
         tokens=made[-1].tokens - tokens_before,
+        began_tokens=tokens_before,
         ranges=tuple(ranges),
+        trunk_cursor=max((each.cursor for each in made if each.on_trunk), default=0),
         problems=tuple(problems),
     )
 

@@ -31,19 +31,19 @@ class Recipe(Plain):
     first_steps: Annotated[int, Field(ge=1)]
     """Optimizer steps of round 1, from random weights."""
     later_steps: Annotated[int, Field(ge=1)]
-    """Optimizer steps of each later round, from the weights of the one before."""
+    """Optimizer steps of each later round: the trunk goes on, and then the branch."""
     batch_sequences: Annotated[int, Field(ge=1)]
     """Sequences of one optimizer step, over all ranks."""
     micro_batch_sequences: Annotated[int, Field(ge=1)]
     """Sequences that one rank holds in memory at a time; a larger share is accumulated."""
     learning_rate: Annotated[float, Field(ge=0.0, le=1.0)]
-    """Peak of round 1."""
+    """Of the trunk: every round holds it until its branch begins."""
     later_learning_rate: Annotated[float, Field(ge=0.0, le=1.0)]
-    """Peak of later rounds, which warm up afresh."""
+    """Peak of a later round that can't go on with the trunk, and warms up afresh."""
     warmup_fraction: Annotated[float, Field(ge=0.0, le=0.5)] = 0.03
-    """Share of a round's steps in which the rate rises, 1,000 steps at most."""
+    """Share of a round's steps in which the rate rises, 1,000 steps at most; not on the trunk."""
     decay_fraction: Annotated[float, Field(ge=0.0, le=1.0)] = 0.2
-    """Share of a round's steps in which the rate falls to nothing."""
+    """Share of a round's steps that are its branch: there the rate falls to nothing."""
     weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
     """Of matrices; embeddings and norms have none."""
     clip_norm: Annotated[float, Field(gt=0.0)] = 1.0
@@ -125,6 +125,22 @@ class TrainPlan(Plain):
     seed: int
     """Key of the order of the data, and of the first weights."""
     options: EngineOptions = EngineOptions()
+    keeps_trunk: bool = False
+    """A later round goes on from where the rate begins to fall: a checkpoint is written there."""
+
+    @property
+    def trunk_steps(self) -> int:
+        """Return the steps before the rate begins to fall."""
+        return self.steps - self.decay_steps
+
+    def is_on_trunk(self, step: int) -> bool:
+        """Say whether a later round may go on from what there is after so many steps."""
+        return self.keeps_trunk and self.warmup_steps <= step <= self.trunk_steps
+
+    def saves_after(self, step: int) -> bool:
+        """Say whether a checkpoint is due after so many steps."""
+        ends_trunk = self.keeps_trunk and step == self.trunk_steps
+        return ends_trunk or step % self.checkpoint_every_steps == 0 or step >= self.steps
 
     def schedule(self) -> Schedule:
         """Return the learning rate's curve."""
@@ -143,7 +159,11 @@ class TrainPlan(Plain):
         how = {"gradient_checkpointing", "attention", "compile"}
         if self.options.document_masks == "off":  # as plans were before there was a choice
             how.add("document_masks")
-        left_out: dict[str, Any] = {"micro_batch_sequences": True, "options": how}
+        left_out: dict[str, Any] = {
+            "micro_batch_sequences": True,
+            "options": how,
+            "keeps_trunk": True,
+        }
         return self.model_dump(mode="json", exclude=left_out)
 
 
@@ -164,9 +184,16 @@ def parse_model(
 
 
 def derive(
-    shape: ModelShape, round_number: int, overrides: Overrides | None = None, seed: int = 0
+    shape: ModelShape,
+    round_number: int,
+    overrides: Overrides | None = None,
+    seed: int = 0,
+    *,
+    goes_on: bool = False,
 ) -> TrainPlan:
     """Return how a round (from 1) is trained.
+
+    goes_on: with the trunk, its optimizer's moments and its rate; there is nothing to warm up
 
     Raises:
         InvalidSettingError: an override has an unknown name.
@@ -176,19 +203,21 @@ def derive(
         raise InvalidSettingError(f"training.{unknown[0]} is no setting of a training run")
     recipe, is_first = shape.recipe, round_number == 1
     steps = int(chosen.get("steps", recipe.first_steps if is_first else recipe.later_steps))
-    peak = recipe.learning_rate if is_first else recipe.later_learning_rate
+    peak = recipe.learning_rate if is_first or goes_on else recipe.later_learning_rate
+    warmup_steps = min(1_000, max(1, round(steps * recipe.warmup_fraction)))
     return TrainPlan(
         steps=steps,
         batch_sequences=int(chosen.get("batch_sequences", recipe.batch_sequences)),
         micro_batch_sequences=recipe.micro_batch_sequences,
         learning_rate=float(chosen.get("learning_rate", peak)),
-        warmup_steps=min(1_000, max(1, round(steps * recipe.warmup_fraction))),
+        warmup_steps=0 if goes_on else warmup_steps,
         decay_steps=round(steps * recipe.decay_fraction),
         weight_decay=recipe.weight_decay,
         clip_norm=recipe.clip_norm,
         checkpoint_every_steps=recipe.checkpoint_every_steps,
         seed=seed,
         options=recipe.options,
+        keeps_trunk=True,
     )
 
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Schedule:
-    """One round's curve: up in a line, level, and down in a line to nothing."""
+    """One round's curve: up in a line, level, and down in a line to nothing.
+
+    The level part is the trunk: the next round goes on from its end, without a rise. The part that
+    falls is this round's branch (warm-up, stable, decay: MiniCPM, arXiv 2404.06395).
+    """
 
     peak: float
     steps: int

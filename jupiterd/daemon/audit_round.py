@@ -16,6 +16,8 @@ def round_document(each: RoundAudit) -> dict[str, Any]:
         "sequences": each.sequences,
         "cursor": each.cursor,
         "tokens": each.tokens,
+        "began_with_tokens": each.began_tokens,
+        "trunk_cursor": each.trunk_cursor,
         "passes": passes,
         "of_next_pass": rest,
         "ranges": [

@@ -70,7 +70,7 @@ class EpochEnd:
             last = await latest(self._leading, kept, self._plan.steps if is_joined else 0)
             if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
                 await self._line.look(launch)
-            facts = self._line.facts_of(last, launch, self._plan.steps)
+            facts = self._line.facts_of(last, launch, self._plan)
             await self._leading.record(*facts, *self._line.parked_for(last), closed)
             self._change.mark("closed")
         except JupiterError as error:

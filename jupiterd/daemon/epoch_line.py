@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, LineParked
 from jupiterd.cluster.island_runs import is_held_by_others
+from jupiterd.cluster.trunk import trunk_of
+from jupiterd.cycle.plan import TrainPlan
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.work_events import CheckpointMade
@@ -38,6 +40,18 @@ class EpochLine:
         """The last checkpoint, or empty at the root."""
         self._missing: set[str] = set()
         """Of the newest checkpoints, those that nobody in reach holds."""
+        self._trunk = trunk_of(leading.cycle(cycle), round_number)
+
+    def is_over(self) -> bool:
+        """Say whether nothing is left to train: it's done, or isn't what comes next on the line.
+
+        Where the trunk can't be gone on with after all, the round has another plan.
+        """
+        cycle = self._leading.cycle(self._cycle)
+        last = cycle.last_checkpoint(self._round)
+        is_trained = last is not None and last.is_final
+        is_other = trunk_of(cycle, self._round) != self._trunk
+        return is_trained or is_other or cycle.rounds_committed + 1 != self._round
 
     def follow(self, launch: Launch) -> None:
         """Take up the line of an epoch, as far as it has been recorded."""
@@ -46,7 +60,7 @@ class EpochLine:
 
     def _take_up(self, launch: Launch) -> None:
         last = self._leading.cycle(self._cycle).last_of_epoch(launch.epoch, self._missing)
-        self.tip = launch.from_checkpoint if last is None else last.artifact
+        self.tip = (launch.follows or launch.from_checkpoint) if last is None else last.artifact
 
     async def look(self, launch: Launch) -> None:
         """Take up the line of an epoch as far as it can be gone on from."""
@@ -85,7 +99,7 @@ class EpochLine:
         ]
 
     async def commit(
-        self, node: NodeId, made: CheckpointMade, launch: Launch, final_step: int
+        self, node: NodeId, made: CheckpointMade, launch: Launch, plan: TrainPlan
     ) -> None:
         """Record a checkpoint once it is on two nodes, where two can be reached.
 
@@ -95,7 +109,7 @@ class EpochLine:
         Raises:
             LineChangedError: it is recorded as a leaf of a line that counts no more.
         """
-        facts = self.facts_of(made, launch, final_step)
+        facts = self.facts_of(made, launch, plan)
         if not facts:
             return
         if facts[-1].is_final or not self._is_held_by_others():
@@ -112,16 +126,18 @@ class EpochLine:
         return is_held_by_others(cycles, self._leading.cycle(self._cycle))
 
     def facts_of(
-        self, made: CheckpointMade | None, launch: Launch, final_step: int
+        self, made: CheckpointMade | None, launch: Launch, plan: TrainPlan
     ) -> Sequence[CheckpointCommitted]:
         """Return what is to be recorded of a checkpoint: nothing where that is done.
 
-        It outweighs what it hangs below, even where an island goes on from another's, which had
-        trained on less.
+        It outweighs what it hangs below in its round, even where an island goes on from another's,
+        which had trained on less.
         """
         if made is None or self._is_recorded(made, launch.epoch):
             return ()
         above = self._leading.cycle(self._cycle).checkpoint(self.tip)
+        is_inside = above is not None and above.round == self._round
+        least = above.tokens + 1 if above is not None and is_inside else 0
         committed = CheckpointCommitted(
             cycle=self._cycle,
             round=self._round,
@@ -129,10 +145,11 @@ class EpochLine:
             artifact=made.artifact,
             epoch=launch.epoch,
             step=made.step,
-            tokens=made.tokens if above is None else max(made.tokens, above.tokens + 1),
+            tokens=max(made.tokens, least),
             cursor=made.cursor,
             loss=made.loss,
-            is_final=made.step >= final_step,
+            is_final=made.step >= plan.steps,
+            on_trunk=plan.is_on_trunk(made.step),
         )
         return (committed,)
 
@@ -148,6 +165,7 @@ class EpochLine:
             from_step=launch.from_step,
             engine_reason=launch.choice.reason,
             micro_batches=launch.micro_batches,
+            follows=launch.follows,
         )
 
     def _is_recorded(self, made: CheckpointMade, epoch: int) -> bool:

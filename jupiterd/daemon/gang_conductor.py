@@ -134,12 +134,12 @@ class GangConductor:
             JupiterError: a reason that another epoch can't mend.
         """
         barren, wait_s = 0, RETRY_S
-        while not self._is_over():
+        while not self._line.is_over():
             before, left_out = self._line.step(), self._growth.left_out
             try:
                 if not await self._go_on():
                     await self._run_epoch(step)
-                if not self._is_over():
+                if not self._line.is_over():
                     self._alarm.check()
             except* JupiterError as group:
                 error = deepest(group)
@@ -170,13 +170,6 @@ class GangConductor:
             return False
         await set_aside(self._leading, self._cycle, self._line.start, damage.message)
         return True
-
-    def _is_over(self) -> bool:
-        """Say whether nothing is left to train in this round: it's done, or isn't the next one."""
-        cycle = self._leading.cycle(self._cycle)
-        last = cycle.last_checkpoint(self._round)
-        is_trained = last is not None and last.is_final
-        return is_trained or cycle.rounds_committed + 1 != self._round
 
     async def _go_on(self) -> bool:
         """See the gang through that another leader has left; say no where there is none to save.
@@ -217,6 +210,8 @@ class GangConductor:
     async def _run_epoch(self, step: TrainRound) -> None:
         self._memory.take_up(self._leading.cycle(self._cycle).epochs_opened, self._round)
         launch = await self._preparation.prepared(self._planned)
+        if self._line.is_over():  # meanwhile
+            return
         choice = launch.choice
         log.info("engine_chosen", extra={"engine": choice.label, "reason": choice.reason})
         self._line.start = launch.from_checkpoint
@@ -306,8 +301,7 @@ class GangConductor:
 
     def _may_save_after(self, step: int) -> bool:
         """Say whether a checkpoint may follow: it's due, or this is the last step before a stop."""
-        is_due = step % self._plan.checkpoint_every_steps == 0
-        return is_due or step >= self._plan.steps or self._reason != FINISHED
+        return self._plan.saves_after(step) or self._reason != FINISHED
 
     def _growing(
         self, launch: Launch, inputs: Iterable[ArtifactId]
@@ -493,7 +487,7 @@ class GangConductor:
     async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
         """Record a checkpoint; without room training goes on, and the next one contains it."""
         try:
-            await self._line.commit(node, made, launch, self._plan.steps)
+            await self._line.commit(node, made, launch, self._plan)
         except DiskFullError as error:
             self._alarm.ring(made.step, error.message)
         else:

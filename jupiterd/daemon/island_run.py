@@ -50,7 +50,7 @@ class IslandRun:
         return run.finished or is_trained_in(run, self._round)
 
     async def _train(self) -> None:
-        training = training_of(self._leading, self._run, self._round)
+        training = training_of(self._leading, self._run, self._round, by_islands=True)
         board = self._leading.board
         board.begin(self._island, ROUND, Phase.TRAIN, now_s(), part_of=self._run)
         conductor = GangConductor(

@@ -78,6 +78,7 @@ def audit_round(run: CycleState, round_number: int, seq_len: int) -> IslandRound
         sequences=0 if manifest is None else manifest.sequences,
         cursor=proved.cursor,
         tokens=proved.tokens,
+        began_tokens=line[0].total_tokens,
         ranges=tuple(Range(first, end, NAME, 0) for first, end in proved.committed),
         problems=(*proved.problems, *filter(None, told)),
     )

@@ -11,6 +11,7 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice, choose_engine
 from jupiterd.cluster.facts import EpochOpened
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.trunk import start_of
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_order import by_links
 from jupiterd.daemon.leading import Leading
@@ -33,6 +34,8 @@ class Launch:
     """Sequences that each rank holds in memory at a time; empty: as the plan says."""
     late: frozenset[NodeId] = frozenset()
     """Members that begin without the state, and fetch it while the others train."""
+    follows: str = ""
+    """The line's end that its checkpoints hang below; empty: the one it starts from."""
 
     @property
     def gang(self) -> tuple[NodeId, ...]:
@@ -71,6 +74,7 @@ class Launch:
             opened.from_step,
             now_s(),
             opened.micro_batches,
+            follows=opened.follows,
         )
 
 
@@ -100,13 +104,14 @@ def plan_launch(
     choice = by_links(leading, chosen)
     state = leading.cycle(cycle)
     last = state.last_checkpoint(round_number)
-    start = last or state.last_checkpoint(round_number - 1)
+    start, end = start_of(state, round_number), state.start_of(round_number)
     return Launch(
         epoch=leading.next_epoch(cycle),
         choice=choice,
-        from_checkpoint="" if start is None else start.artifact,
+        from_checkpoint=start if last is None else last.artifact,
         from_step=0 if last is None else last.step,
         began_s=now_s(),
+        follows=end if last is None and end != start else "",
     )
 
 

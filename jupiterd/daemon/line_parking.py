@@ -8,7 +8,9 @@ long is long enough (`parking`).
    on from it waits, as it did.
 2. Where a parked checkpoint has turned up, its line competes again. A gang that trains on another
    line by then keeps what it has made as a branch.
-3. Of a cycle that is over, was stopped or has a gang running, or an island's, nothing is parked.
+3. So is the end of the trunk that the next round would go on with: the round begins with the
+   weights of the last candidate then.
+4. Of a cycle that is over, was stopped or has a gang running, or an island's, nothing is parked.
 """
 
 import asyncio
@@ -21,6 +23,7 @@ from jupiterd.cluster.facts import LineParked
 from jupiterd.cluster.island_runs import islands_of
 from jupiterd.cluster.parking import Absences
 from jupiterd.cluster.progress_tree import Leaf
+from jupiterd.cluster.trunk import trunk_of
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import JupiterError
@@ -68,12 +71,22 @@ async def set_aside(
     """Park the line that counts if its checkpoint has been missing for long enough."""
     is_at_rest = partial(_is_at_rest, leading, cycle_id, cycle)
     leaf = None if is_at_rest() else cycle.leaf_without(frozenset())
-    if leaf is None or await _is_here(leading, leaf.checkpoint.artifact):
+    wanted = [] if leaf is None else [leaf.checkpoint.artifact, *_trunk(cycle)]
+    absent = [each for each in wanted if not await _is_here(leading, each)]
+    if not absent:
         absences.found(cycle_id)
-    elif absences.is_over(now_s(), cycle_id, leaf.checkpoint.artifact):
-        missing = await _missing(leading, cycle)
+    elif absences.is_over(now_s(), cycle_id, absent[0]):
+        is_trunk = absent[0] != wanted[0]
+        missing = absent if is_trunk else await _missing(leading, cycle)
         if missing and not is_at_rest():
             await _record(leading, cycle_id, cycle, missing, is_parked=True)
+
+
+def _trunk(cycle: CycleState) -> list[str]:
+    """Return the end of the trunk that a round is to begin with, if it has saved nothing yet."""
+    number = cycle.rounds_committed + 1
+    has_begun = cycle.last_checkpoint(number) is not None
+    return [] if has_begun else list(filter(None, [trunk_of(cycle, number)]))
 
 
 def _is_at_rest(leading: Leading, cycle_id: CycleId, cycle: CycleState) -> bool:

@@ -46,7 +46,8 @@ async def trainer_of_round(
         training = await _decided(leading, training)
         if not training.settings.island_nodes:
             return by_one_gang
-    return IslandsConductor(leading, training)
+    apart = training_of(leading, cycle, round_number, by_islands=True)
+    return IslandsConductor(leading, replace(apart, settings=training.settings))
 
 
 def _has_gang(state: CycleState, training: RunTraining) -> bool:
@@ -54,8 +55,9 @@ def _has_gang(state: CycleState, training: RunTraining) -> bool:
     if state.last_checkpoint(training.round) is not None:
         return True
     begun = (training.round, training.start)
-    opened = ((each.round, each.from_checkpoint) for each in state.epochs_opened.values())
-    return begun in opened and not state.outer_line(training.round)
+    opened = state.epochs_opened.values()
+    places = ((each.round, each.follows or each.from_checkpoint) for each in opened)
+    return begun in places and not state.outer_line(training.round)
 
 
 async def _decided(leading: Leading, training: RunTraining) -> RunTraining:

@@ -174,13 +174,16 @@ def _proof(
 
 
 def _committed(began: "_Beginnings", fact: CheckpointCommitted) -> Committed:
+    cursor, began_tokens = began.of(fact.epoch, fact.round)
     return Committed(
         name=f"checkpoint {short(fact.artifact)}",
         round=fact.round,
         cursor=fact.cursor,
         tokens=fact.tokens,
         epoch=fact.epoch,
-        began=began.of(fact.epoch, fact.round),
+        began=cursor,
+        began_tokens=began_tokens,
+        on_trunk=fact.on_trunk,
     )
 
 
@@ -189,25 +192,28 @@ class _Beginnings:
 
     def __init__(self, run: CycleState) -> None:
         self._run = run
-        self._known: dict[tuple[int, int], int | None] = {}
+        self._known: dict[tuple[int, int], tuple[int | None, int | None]] = {}
 
-    def of(self, epoch: int, round_number: int) -> int | None:
-        """Return the cursor at which a gang began in this round; None where nobody knows."""
+    def of(self, epoch: int, round_number: int) -> tuple[int | None, int | None]:
+        """Return the cursor at which a gang began in this round, and the tokens it began it with.
+
+        None for a cursor that nobody knows, and for tokens where it began within the round.
+        """
         key = (epoch, round_number)
         if key not in self._known:
             self._known[key] = self._look_up(epoch, round_number)
         return self._known[key]
 
-    def _look_up(self, epoch: int, round_number: int) -> int | None:
+    def _look_up(self, epoch: int, round_number: int) -> tuple[int | None, int | None]:
         opened = self._run.epochs_opened.get(epoch)
         if opened is None:
-            return None
+            return None, None
         if not opened.from_checkpoint:
-            return 0
+            return 0, 0
         loaded = self._run.checkpoint(opened.from_checkpoint)
         if loaded is None:
-            return None
-        return loaded.cursor if loaded.round == round_number else 0
+            return None, None
+        return (loaded.cursor, None) if loaded.round == round_number else (0, loaded.tokens)
 
 
 def _trained(run: CycleState) -> dict[int, Trained]:

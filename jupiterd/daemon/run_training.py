@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStarted, TrainingStarted, WorkCompleted
+from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.phases.pack import trained_in
 from jupiterd.cycle.phases.steps import TrainRound
@@ -35,20 +36,25 @@ class RunTraining:
     data: TrainRound
     round: int = ROUND
     start: str = ""
-    """The checkpoint that a cycle's round begins with; empty in the first."""
+    """The last checkpoint before a cycle's round, which its islands begin with; empty in the first.
+    """
     tokens: int = 0
     """Trained on along the cycle's line by then."""
 
 
-def training_of(leading: Leading, run: CycleId, round_number: int = ROUND) -> RunTraining:
+def training_of(
+    leading: Leading, run: CycleId, round_number: int = ROUND, *, by_islands: bool = False
+) -> RunTraining:
     """Return what a run trains whose data set is frozen, or a cycle's round that is packed.
+
+    by_islands: islands train the round, which don't go on with the trunk
 
     Raises:
         NotFoundError: the data set isn't known here.
     """
     state = leading.cycle(run)
     if state.started is not None:
-        return _of_a_round(state, state.started, round_number)
+        return _of_a_round(state, state.started, round_number, by_islands=by_islands)
     started, data = state.training, data_of(leading, run)
     if started is None or data is None or ROUND not in state.manifests:
         raise Bug("a run is trained before its data set is there")
@@ -60,7 +66,9 @@ def training_of(leading: Leading, run: CycleId, round_number: int = ROUND) -> Ru
     return RunTraining(started, settings, shape, plan, trained_on(data))
 
 
-def _of_a_round(state: CycleState, begun: CycleStarted, round_number: int) -> RunTraining:
+def _of_a_round(
+    state: CycleState, begun: CycleStarted, round_number: int, *, by_islands: bool
+) -> RunTraining:
     domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
     shape = parse_model(begun.model_yaml, overrides)
@@ -80,11 +88,13 @@ def _of_a_round(state: CycleState, begun: CycleStarted, round_number: int) -> Ru
         started_at=begun.started_at,
         parent_round=round_number,
     )
+    goes_on = not by_islands and bool(trunk_of(state, round_number))
+    plan = derive(shape, round_number, overrides, begun.seed, goes_on=goes_on)
     return RunTraining(
         started,
         settings,
         shape,
-        plan=derive(shape, round_number, overrides, begun.seed),
+        plan=plan.model_copy(update={"keeps_trunk": not by_islands}),
         data=trained_in(round_number, {f.item: result_of(f) for f in state.completed.values()}),
         round=round_number,
         start=start,

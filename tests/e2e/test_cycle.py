@@ -26,6 +26,9 @@ KEYS = {
 }  # fmt: skip
 VERDICTS = ("PROMOTE", "HOLD", "REJECT", "ABSTAIN")
 
+SEQ_LEN = 64
+STATE_FILE = "training_state/state.json"
+
 LOAD = """
 import sys, torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -52,6 +55,7 @@ async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -
         await _is_told_alike_by_every_daemon(cluster)
         _shows_why_there_is_generated_text_or_none(cluster)
         _is_in_two_copies(cluster)
+        _goes_on_with_the_trunk(cluster)
         _comes_to_the_same_verdicts_everywhere(cluster)
         _can_be_taken_elsewhere(cluster, tmp_path)
 
@@ -119,6 +123,27 @@ def _is_in_two_copies(cluster: Cluster) -> None:
     )
     assert len(copies) > 10
     assert {name: number for name, number in copies.items() if number < 2} == {}
+
+
+def _goes_on_with_the_trunk(cluster: Cluster) -> None:
+    """Round 2 begins where round 1's rate began to fall, with the moments there, and says so."""
+    cycle = next(iter(cluster[0].state().cycles.values()))
+    line = [fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted)]
+    ended, candidate = [fact for fact in line if fact.round == 1][-2:]
+    opened = next(fact for fact in cycle.epochs_opened.values() if fact.round == 2)
+    assert ended.on_trunk
+    assert not candidate.on_trunk
+    assert (opened.from_checkpoint, opened.follows) == (ended.artifact, candidate.artifact)
+    begun = next(fact for fact in line if fact.round == 2)
+    assert begun.tokens - ended.tokens == begun.cursor * SEQ_LEN
+    folder = cluster.daemons[0].state_dir / "store" / begun.artifact[:2] / begun.artifact
+    state = json.loads((folder / "files" / STATE_FILE).read_text())
+    assert state["steps_before"] == ended.step, "the optimizer counts on"
+    assert begun.loss < ended.loss + 0.1, "and the loss doesn't jump"
+    audited = json.loads(cluster.ctl("data", "audit", "-o", "json").stdout)["audit"][0]
+    assert audited["ok"], audited
+    assert [part["trunk_cursor"] for part in audited["rounds"]] == [ended.cursor, ended.cursor]
+    assert audited["rounds"][1]["began_with_tokens"] == ended.tokens
 
 
 def _artifacts(cycle: CycleState) -> set[str]:

@@ -11,6 +11,7 @@ import psutil
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
+from jupiterd.cluster.trunk import start_of
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.work import Phase
 from jupiterd.ids import ArtifactId
@@ -44,7 +45,7 @@ def assert_trained_on_every_sequence_once(cycle: CycleState, number: int, steps:
     reached = [fact.step for fact in line]
     assert reached == sorted(set(reached)), f"round {number}: {reached}"
     assert (line[-1].step, line[-1].is_final) == (steps, True)
-    before = cycle.last_checkpoint(number - 1)
+    before = cycle.checkpoint(start_of(cycle, number))
     tokens_before = before.tokens if before else 0
     per_step = {(f.cursor / f.step, (f.tokens - tokens_before) / f.step) for f in line}
     assert len(per_step) == 1, f"round {number}: a step took more or less than the others: {line}"

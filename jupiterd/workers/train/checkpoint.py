@@ -35,7 +35,7 @@ STATE_FILE = "state.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
 OUTER_FILE = "outer.safetensors"
 
-_RARE = frozenset({"outer", "ramp"})
+_RARE = frozenset({"outer", "ramp", "on_trunk", "steps_before"})
 """Fields of the state that stand there only where they say something."""
 
 _COMPARED = (
@@ -70,6 +70,15 @@ class TrainingState:
     """Of an island: its order since the last outer step, see `RoundOrder`."""
     ramp: Sequence[int] = ()
     """Of an island whose learning rate is being raised, see `JoiningRamp`."""
+    on_trunk: bool = False
+    """The rate hasn't begun to fall: a later round goes on with its moments, too."""
+    steps_before: int = 0
+    """Steps that its moments come from, beyond those of this round."""
+
+    @property
+    def optimizer_steps(self) -> int:
+        """Return how many steps its moments come from."""
+        return self.steps_before + self.step
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as the file has it."""

@@ -57,6 +57,8 @@ class RankCheckpoints:
         self._engine = engine
         self._saver = CheckpointSaver(task.inputs["tokenizer"])
         self.tally = tally
+        self.steps_before = 0
+        """Steps that the optimizer had taken when the round began."""
         self.outer: OuterPart | None = None
         self.ramp = JoiningRamp()
         self.loss = float(task.params.get("from_loss", 0.0))
@@ -115,6 +117,8 @@ class RankCheckpoints:
             rng=self._engine.random_state(),
             outer=None if self.outer is None else self.outer.place(),
             ramp=self.ramp.at(step),
+            on_trunk=plan.is_on_trunk(step),
+            steps_before=self.steps_before,
         )
 
     def _written(self, told: CheckpointWritten) -> None:

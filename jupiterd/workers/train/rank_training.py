@@ -5,7 +5,8 @@ told. Doesn't know how a step is computed (`engine`) or who the other ranks are.
 
 inputs: shards, tokenizer, checkpoint or weights (optional), holdout.N (optional)
 params: shape, plan, round, island (see `island_rounds`), and what the engine's rank module names
-A checkpoint of the same round is continued exactly; one of an earlier round gives its weights.
+A checkpoint of the same round is continued exactly. One of an earlier round gives its weights, and
+where it is on the trunk its moments, too: the round goes on with that training at its rate.
 """
 
 import math
@@ -30,7 +31,12 @@ from jupiterd.workers.islands.saved_island import SavedIsland, load_island
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.agreeing import agree
 from jupiterd.workers.train.batches import Batches
-from jupiterd.workers.train.checkpoint import load_moments, load_state, load_weights
+from jupiterd.workers.train.checkpoint import (
+    TrainingState,
+    load_moments,
+    load_state,
+    load_weights,
+)
 from jupiterd.workers.train.engine import Engine, Tensors, digest
 from jupiterd.workers.train.island_rounds import IslandRounds
 from jupiterd.workers.train.job import Job
@@ -57,6 +63,8 @@ class Start:
     """Of an island whose learning rate is being raised, see `JoiningRamp`."""
     is_fresh: bool = False
     """The optimizer has never taken a step."""
+    steps_before: int = 0
+    """Steps that the optimizer had taken when the round began."""
 
 
 class RankTraining:
@@ -81,6 +89,7 @@ class RankTraining:
         self._last: StepDone | None = None
         self._trained_steps = 0
         self._checkpoints = RankCheckpoints(task, job, engine, self._tally())
+        self._checkpoints.steps_before = self._start.steps_before
         self._sync = WeightSync(engine, self._start.step)
         shards = job.shards
         self._course = course_of(job.shape, job.plan, self._micro_batch, shards.sequences)
@@ -184,6 +193,7 @@ class RankTraining:
             raise StateNotFetchedError(f"the state is of step {start.step}")
         self._start, self._checkpoints.last_good = start, checkpoint.name
         self._checkpoints.tally = self._tally()
+        self._checkpoints.steps_before = start.steps_before
 
     def _load_first(self, weights: Path | None) -> None:
         if weights is None:
@@ -197,15 +207,23 @@ class RankTraining:
         state = load_state(checkpoint)
         load_weights(checkpoint, self._engine)
         if state.round != self._job.round:
-            return Start(0, state.tokens, is_fresh=True)
+            return self._begin_round_after(checkpoint, state)
         if state.plan_hash != self._plan.hash():
             raise ConflictError(
                 f"the checkpoint {checkpoint.name} of round {state.round} was made by another plan",
                 "a round is trained by one plan from its first step to its last",
             )
-        load_moments(checkpoint, self._engine, state.step)
+        load_moments(checkpoint, self._engine, state.optimizer_steps)
         self._engine.load_random_state(state.rng)
-        return Start(state.step, state.tokens, state.outer, state.ramp)
+        steps_before = state.steps_before
+        return Start(state.step, state.tokens, state.outer, state.ramp, steps_before=steps_before)
+
+    def _begin_round_after(self, checkpoint: Path, state: TrainingState) -> Start:
+        if not state.on_trunk:
+            return Start(0, state.tokens, is_fresh=True)
+        load_moments(checkpoint, self._engine, state.optimizer_steps)
+        self._engine.load_random_state(state.rng)
+        return Start(0, state.tokens, steps_before=state.optimizer_steps)
 
     def _agreement(self) -> Agreement:
         """Return what must be the same on all ranks."""
@@ -252,7 +270,7 @@ class RankTraining:
         """
         if done.is_last and done.step < self._plan.steps:
             return self._late.is_here and not int(self._task.params.get("local_rank", 0))
-        is_due = done.is_last or done.step % self._plan.checkpoint_every_steps == 0
+        is_due = done.is_last or self._plan.saves_after(done.step)
         return is_due and self._engine.rank == 0
 
     def _val_loss(self, done: StepDone) -> float | None:

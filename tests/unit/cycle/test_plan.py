@@ -69,6 +69,14 @@ def test_later_rounds_follow_their_own_numbers():
     assert second == third
 
 
+def test_a_round_that_goes_on_with_the_trunk_keeps_its_rate_and_warms_up_nothing():
+    shape = parse_model(TEXT.replace("later_learning_rate: 3.0e-3", "later_learning_rate: 1.0e-3"))
+    first, second = derive(shape, 1), derive(shape, 2, goes_on=True)
+    assert (second.learning_rate, second.warmup_steps) == (first.learning_rate, 0)
+    assert derive(shape, 2).warmup_steps > 0
+    assert derive(shape, 2).learning_rate == shape.recipe.later_learning_rate
+
+
 def test_overrides_win_and_the_curve_fits_the_steps():
     plan = derive(
         parse_model(TEXT), 1, {"steps": 10, "batch_sequences": 3, "learning_rate": 0.5}, seed=9

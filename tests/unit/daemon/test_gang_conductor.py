@@ -20,8 +20,9 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.gang_watch import BEAT_S, SILENT_S, GangWatch, Silent
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.cycle.plan import ModelShape
+from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon import gang_conductor
 from jupiterd.daemon.clock import now_s
@@ -94,7 +95,7 @@ class LostTerm:
 
     def cycle(self, _cycle: CycleId) -> CycleState:
         self.asked += 1
-        if self.asked > 2:  # the epoch has begun
+        if self.asked > 3:  # the epoch has begun
             self.is_over = True
             raise NoLeaderError("this node no longer leads")
         return CycleState()
@@ -183,15 +184,40 @@ def made(artifact: str, step: int) -> CheckpointMade:
     return CheckpointMade(ArtifactId(artifact), step, 100 * step, step, 3.5)
 
 
+def ending_at(step: int) -> TrainPlan:
+    return PLAN.model_copy(update={"steps": step})
+
+
 async def test_an_epoch_extends_the_line_that_it_started_from() -> None:
     term = Recording(checkpoint("k1", step=10))
     conductor = epoch_on(term, "k1")
-    await conductor._line.commit(A, made("k2", 20), LAUNCH, 100)
-    await conductor._line.commit(A, made("k3", 30), LAUNCH, 100)
-    await conductor._line.commit(A, made("k3", 30), LAUNCH, 100)
+    await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
+    await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
+    await conductor._line.commit(A, made("k3", 30), LAUNCH, ending_at(100))
     line = [cast("CheckpointCommitted", fact).artifact for fact in term.state.line()]
     assert line == ["k1", "k2", "k3"]
     assert len(term.recorded) == 2
+
+
+async def test_what_is_made_before_the_rate_falls_is_on_the_trunk() -> None:
+    candidate = replace(checkpoint("d1", step=100), is_final=True)
+    term = Recording(candidate, RoundCommitted(CYCLE, 1, "d1", "HOLD", ""))
+    plan = ending_at(100).model_copy(
+        update={"warmup_steps": 0, "decay_steps": 20, "keeps_trunk": True}
+    )
+    conductor = GangConductor(cast("Leading", term), CYCLE, 2, tiny_shape(), plan)
+    launch = replace(LAUNCH, from_checkpoint="t1", from_step=0, follows="d1")
+    assert Launch.of(conductor._line.opened(launch)).follows == "d1", "another leader knows it"
+    conductor._line.follow(launch)
+    for name, step in (("k1", 50), ("t2", 80), ("d2", 100)):
+        await conductor._line.commit(A, made(name, step), launch, plan)
+    line = [f for f in term.state.line() if isinstance(f, CheckpointCommitted) and f.round == 2]
+    assert [(f.artifact, f.parent, f.on_trunk, f.is_final) for f in line] == [
+        ("k1", "d1", True, False), ("t2", "k1", True, False), ("d2", "t2", False, True),
+    ]  # fmt: skip
+    assert [f.tokens for f in line] == [5_000, 8_000, 10_000], "what they say themselves"
+    await term.record(RoundCommitted(CYCLE, 2, "d2", "HOLD", ""))
+    assert trunk_of(term.state, 3) == "t2"
 
 
 async def test_what_an_island_saves_on_the_way_is_copied_where_no_other_has_its_weights() -> None:
@@ -202,9 +228,9 @@ async def test_what_an_island_saves_on_the_way_is_copied_where_no_other_has_its_
         taken = replace(outer_step(0), cycle=run, islands=islands)
         term.journal.state.cycles[run] = CycleState()
         term.journal.state.cycles[run].apply(taken, (1, A, "u", 1))
-        await line.commit(A, made(artifact, step), LAUNCH, 30)
+        await line.commit(A, made(artifact, step), LAUNCH, ending_at(30))
     assert term.copied == ["k1"]
-    await line.commit(A, made("k3", 30), LAUNCH, 30)
+    await line.commit(A, made("k3", 30), LAUNCH, ending_at(30))
     assert term.copied == ["k1", "k3"]
 
 
@@ -224,7 +250,7 @@ async def test_an_epoch_whose_line_counts_no_more_keeps_its_leaf_and_ends(
     conductor = epoch_on(term, "k1")
     await term.record(*news)
     with pytest.raises(LineChangedError, match="epoch 3 trained a line"):
-        await conductor._line.commit(A, made("k2", 20), LAUNCH, 100)
+        await conductor._line.commit(A, made("k2", 20), LAUNCH, ending_at(100))
     last = cast("CheckpointCommitted", term.recorded[-1])
     assert (last.artifact, last.parent) == ("k2", "k1")
     assert "k2" in [leaf.key for leaf in term.state.leaves()]

@@ -1,5 +1,6 @@
 """Lines whose checkpoint nobody in reach has, at a real leader."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from jupiterd.cluster import parking
 from jupiterd.cluster.facts import EpochOpened, Fact, LineParked
 from jupiterd.cluster.parking import Absences
+from jupiterd.cluster.trunk import start_of
 from jupiterd.daemon import line_parking
 from jupiterd.daemon.branches_document import branches_document
 from jupiterd.daemon.leading import Leading
@@ -92,6 +94,19 @@ async def test_with_nothing_else_to_go_on_from_the_line_waits(tmp_path: Path) ->
         await look(one)
         assert end_of_line(one) == LOST
         assert not cycle_of(one).parked
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_round_begins_without_a_trunk_that_nobody_has(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        here = stored(one, tmp_path / "work", "here")
+        ended = replace(checkpoint(LOST), on_trunk=True)
+        final = checkpoint(here, LOST, tokens=200, is_final=True)
+        await found(one, facts=(started(), ended, final, round_over(here)))
+        assert start_of(cycle_of(one), 2) == LOST
+        await look(one)
+        assert (start_of(cycle_of(one), 2), end_of_line(one)) == (here, "")
+        assert cycle_of(one).parked == {LOST}
 
 
 OPENED = EpochOpened(CYCLE, 1, 1, (), "torch/gloo", ArtifactId(LOST), 10)

@@ -13,8 +13,10 @@ from jupiterd.cluster.facts import (
     CheckpointCommitted,
     CycleStarted,
     CycleStateSet,
+    EpochClosed,
     EpochOpened,
     Fact,
+    LineParked,
     LinePinned,
     OuterStepTaken,
     TrainingStarted,
@@ -29,6 +31,7 @@ from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.islands_audit import audit_round, rounds_of_islands
 from jupiterd.daemon.islands_conductor import IslandsConductor
+from jupiterd.daemon.launch import plan_launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.round_training import trainer_of_round
 from jupiterd.daemon.run_training import training_of
@@ -266,6 +269,64 @@ async def test_what_a_gang_has_begun_a_gang_goes_on_with(
 ) -> None:
     opened = EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", FIRST, 0)
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, opened) as leading:
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+
+
+ENDED = ArtifactId("e" * 64)
+ON_TRUNK = (
+    packed(1),
+    packed(2),
+    EpochOpened(CYCLE, 1, 1, NODES[:1], "torch", "", 0),
+    EpochClosed(CYCLE, 1, "finished"),
+    replace(trained(ENDED, tokens=700), is_final=False, on_trunk=True),
+    trained(FIRST, parent=ENDED),
+    round_over(FIRST),
+)
+"""A cycle whose first round is over, and whose trunk goes on."""
+
+
+async def test_a_gang_goes_on_with_the_trunk_and_hangs_what_it_makes_below_the_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, islands="off", island_nodes="") as leading:
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+        found = training_of(leading, CYCLE, 2)
+        assert found.plan.warmup_steps == 0
+        assert found.plan.learning_rate == found.shape.recipe.learning_rate
+        launch = plan_launch(leading, CYCLE, 2, max_ranks=1)
+        assert (launch.from_checkpoint, launch.from_step, launch.follows) == (ENDED, 0, FIRST)
+        await leading.record(LineParked(CYCLE, ENDED, is_parked=True, edit=1))
+        launch = plan_launch(leading, CYCLE, 2, max_ranks=1)
+        assert (launch.from_checkpoint, launch.follows) == (FIRST, "")
+        assert training_of(leading, CYCLE, 2).plan.warmup_steps > 0, "with new moments"
+
+
+async def test_a_conductor_whose_trunk_is_lost_leaves_the_round_to_one_with_another_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, islands="off", island_nodes="") as leading:
+        trainer = await trainer_of_round(leading, CYCLE, 2)
+        await leading.record(LineParked(CYCLE, ENDED, is_parked=True, edit=1))
+        await trainer.train(training_of(leading, CYCLE, 2).data)
+        assert not leading.cycle(CYCLE).open_epochs
+        assert leading.cycle(CYCLE).last_checkpoint(2) is None
+
+
+async def test_islands_begin_with_the_last_candidate_and_warm_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK) as leading:
+        async with conducting(leading, 2):
+            assert {island.settings["start_from"] for island in islands(leading, 2)} == {FIRST}
+        plan = training_of(leading, CYCLE, 2, by_islands=True).plan
+        assert (plan.warmup_steps > 0, plan.keeps_trunk) == (True, False)
+
+
+async def test_a_gang_that_has_opened_an_epoch_on_the_trunk_goes_on_with_the_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = EpochOpened(CYCLE, 2, 5, NODES[:1], "torch", ENDED, 0, follows=FIRST)
+    async with a_cycle(tmp_path, monkeypatch, *ON_TRUNK, opened) as leading:
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
 
 

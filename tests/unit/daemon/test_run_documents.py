@@ -20,6 +20,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.registers import fact_hash
+from jupiterd.ctl.data_lines import audit_lines
 from jupiterd.cycle.outer_orders import Member, Training, first_orders, next_order
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.run_phases import evaluation_id
@@ -172,6 +173,43 @@ async def test_a_cycle_is_proved_round_by_round(tmp_path: Path) -> None:
     assert [(part["round"], part["cursor"], part["tokens"]) for part in only["rounds"]] == [
         (1, 40, of_seq_len), (2, 40, of_seq_len),
     ]  # fmt: skip
+
+
+async def test_a_round_on_the_trunk_is_proved_from_the_trunks_end(tmp_path: Path) -> None:
+    folder = config_folder()
+    asked = replace(
+        started(),
+        domain_yaml=(folder / "domains" / "python.yaml").read_text(),
+        model_yaml=(folder / "models" / "1m.yaml").read_text(),
+    )
+    first = [
+        MANIFEST,
+        epoch(1),
+        replace(checkpoint("t1", 28, "", 1), tokens=28 * 256, on_trunk=True),
+        replace(checkpoint("d1", 40, "t1", 1), tokens=40 * 256, is_final=True),
+        RoundCommitted(CYCLE, 1, "d1", "HOLD", ""),
+    ]
+    second = [
+        replace(MANIFEST, round=2),
+        replace(epoch(2, "t1"), round=2, follows="d1"),
+        replace(checkpoint("t2", 28, "d1", 2), round=2, tokens=56 * 256, on_trunk=True),
+        replace(checkpoint("d2", 40, "t2", 2), round=2, tokens=68 * 256, is_final=True),
+    ]
+    document = await audited(tmp_path / "sound", asked, *first, *second)
+    (only,) = document["audit"]
+    assert only["ok"], only
+    assert [
+        (part["tokens"], part["began_with_tokens"], part["trunk_cursor"], part["cursor"])
+        for part in only["rounds"]
+    ] == [(40 * 256, 0, 28, 40), (40 * 256, 28 * 256, 28, 40)]
+    told = "trunk [0, 28), then a branch [28, 40) for the gate"
+    assert audit_lines(document)[2:5:2] == [
+        f"  round 1: {told}",
+        f"  round 2: after 7,168 tokens of earlier rounds, {told}",
+    ]
+    untrue = [replace(fact, from_checkpoint="d1") if fact == second[1] else fact for fact in second]
+    document = await audited(tmp_path / "untrue", asked, *first, *untrue)
+    assert "reports 4096 tokens of round 2, and its ranges hold 7168" in str(document)
 
 
 async def test_nothing_trained_is_nothing_to_prove_and_a_wrong_name_is_told(tmp_path: Path) -> None:

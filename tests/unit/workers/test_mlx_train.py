@@ -50,6 +50,11 @@ def plan() -> TrainPlan:
     return TrainPlan.from_plain(derive(shape(), 1).to_plain() | changes)
 
 
+def plan_on_trunk() -> TrainPlan:
+    changes = {"steps": 12, "warmup_steps": 0, "decay_steps": 4}
+    return TrainPlan.from_plain(plan().to_plain() | changes)
+
+
 def start(specs: Sequence[Mapping[str, Any]], folder: Path, name: str) -> subprocess.Popen[str]:
     """Start a process that does these runs, in a worker's environment."""
     spec = folder / f"{name}.spec.json"
@@ -127,6 +132,15 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"name": "moved", "inputs": inputs | {"checkpoint": checkpoint(folder, "torch", HALF)}},
     ]
     given = [{"params": {**params, "engine": "mlx"}, "folder": str(folder), **run} for run in runs]
+    for engine in ("mlx", "torch"):
+        ended = checkpoint(folder, {"mlx": "whole"}.get(engine, engine), plan().trunk_steps)
+        params = train_params(shape(), plan_on_trunk(), round=2, engine="mlx")
+        given.append({
+            "name": f"second after {engine}",
+            "params": params,
+            "inputs": inputs | {"checkpoint": ended},
+            "folder": str(folder),
+        })  # fmt: skip
     process = start(given, folder, "alone")
     process.communicate(timeout=RUN_TIMEOUT_S)
     assert process.returncode == 0, (folder / "alone.log").read_text()
@@ -150,6 +164,7 @@ def test_a_round_ends_with_the_same_frames_as_on_torch(alone: Path):
     made = frames(told, "CheckpointWritten")
     assert [(c["step"], c["cursor"], c["tokens"]) for c in made] == [
         (25, 150, 2400),
+        (40, 240, 3840),
         (50, 300, 4800),
     ]
     last = frames(told, "Progressed")[-1]
@@ -173,6 +188,24 @@ def test_mlx_goes_on_from_a_checkpoint_of_torch(alone: Path):
     ours, whole = losses(said(alone, "moved")), losses(said(alone, "whole"))
     assert len(ours) == STEPS - HALF
     assert max(abs(a - b) for a, b in zip(ours, whole[HALF:], strict=True)) < TOLERANCE
+
+
+def test_the_next_round_goes_on_with_the_trunk_as_on_torch(alone: Path, tmp_path: Path):
+    ended = checkpoint(alone, "torch", plan().trunk_steps)
+    params = train_params(shape(), plan_on_trunk(), round=2)
+    inputs = make_inputs(tmp_path) | {"checkpoint": ended}
+    torch_rank.run(TaskAlone("train", params, inputs, tmp_path / "second"))
+    end = plan_on_trunk().trunk_steps
+    torchs = tensors(Path(checkpoint(tmp_path, "second", end)))
+    for engine in ("torch", "mlx"):
+        ours = tensors(Path(checkpoint(alone, f"second after {engine}", end)))
+        assert ours.keys() == torchs.keys()
+        for name, values in torchs.items():
+            np.testing.assert_allclose(ours[name], values, atol=2e-3, err_msg=name)
+    told = said(alone, "second after mlx")
+    jump = losses(told)[0] - losses(said(alone, "whole"))[plan().trunk_steps]
+    assert abs(jump) < 0.3, "the optimizer's moments came along"
+    assert frames(told, "CheckpointWritten")[0]["tokens"] == 3840 + end * 6 * 16
 
 
 def test_torch_goes_on_from_a_checkpoint_of_mlx(alone: Path, tmp_path: Path):
@@ -217,7 +250,7 @@ def test_a_ring_of_two_does_what_one_process_does(alone: Path, tmp_path: Path):
     one = losses(said(alone, "whole"))
     assert max(abs(a - b) for a, b in zip(losses(first), one, strict=True)) < TOLERANCE
     assert first["summary"]["engine"] == "mlx/ring"
-    assert len(frames(first, "CheckpointWritten")) == 2
+    assert len(frames(first, "CheckpointWritten")) == 3
     assert not frames(second, "CheckpointWritten"), "rank 0 alone writes"
 
 

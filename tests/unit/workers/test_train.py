@@ -27,8 +27,11 @@ from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.train import checkpoint, checkpoint_saver, torch_engine, torch_rank
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import Snapshot
+from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.job import read_job
+from jupiterd.workers.train.loop import TrainingLoop
 from jupiterd.workers.train.order import Order
+from jupiterd.workers.train.torch_engine import TorchEngine
 from jupiterd.workers.train.torch_model import make_model
 from tests.unit.workers.tiny_run import TaskAlone, make_inputs, tiny_shape, train_params
 
@@ -112,7 +115,11 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
 ):
     finished, frames = train(inputs, tmp_path / "out")
     made = checkpoints(frames)
-    assert [(c.step, c.cursor, c.tokens) for c in made] == [(3, 18, 288), (6, 36, 576)]
+    assert [(c.step, c.cursor, c.tokens) for c in made] == [
+        (3, 18, 288),
+        (5, 30, 480),  # the trunk's end
+        (6, 36, 576),
+    ]
     assert finished.counts == {
         "steps": 6,
         "tokens": 576,
@@ -146,7 +153,7 @@ def test_a_disk_that_is_full_costs_a_checkpoint_and_no_step(
     finished, frames = train(inputs, tmp_path / "full")
     (missed,) = [frame for frame in frames if isinstance(frame, CheckpointUnsaved)]
     assert (missed.step, "no room for the checkpoint of step 3" in missed.message) == (3, True)
-    assert [c.step for c in checkpoints(frames)] == [6]
+    assert [c.step for c in checkpoints(frames)] == [5, 6]
     assert finished.counts["steps"] == 6
     whole, again = (tensors(tmp_path / name / "checkpoint-00000006") for name in ("roomy", "full"))
     assert all(torch.equal(whole[name], again[name]) for name in whole)
@@ -168,7 +175,7 @@ def test_a_resumed_run_is_bit_identical_to_an_uninterrupted_one(
         inputs | {"checkpoint": str(tmp_path / "whole" / "checkpoint-00000003")},
         tmp_path / "resumed",
     )
-    assert [c.step for c in checkpoints(frames)] == [6]
+    assert [c.step for c in checkpoints(frames)] == [5, 6]
     whole = tensors(tmp_path / "whole" / "checkpoint-00000006")
     resumed = tensors(tmp_path / "resumed" / "checkpoint-00000006")
     assert whole.keys() == resumed.keys()
@@ -182,7 +189,48 @@ def test_two_runs_with_one_seed_are_bit_identical(inputs: dict[str, str], tmp_pa
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_the_next_round_takes_the_weights_alone(inputs: dict[str, str], tmp_path: Path):
+def round_two(inputs: dict[str, str], folder: Path, loaded: Path) -> list[CheckpointWritten]:
+    """Go on with the trunk that was saved there, in another order of the data."""
+    plan = derive(tiny_shape(), 2, goes_on=True)
+    _, frames = train(inputs | {"checkpoint": str(loaded)}, folder, plan=plan, round=2)
+    return checkpoints(frames)
+
+
+def test_two_rounds_on_the_trunk_are_one_training_that_was_never_interrupted(
+    inputs: dict[str, str], tmp_path: Path
+):
+    train(inputs, tmp_path / "first")
+    made = round_two(inputs, tmp_path / "second", tmp_path / "first" / "checkpoint-00000005")
+    assert [(c.step, c.cursor, c.tokens) for c in made] == [(3, 18, 480 + 288), (4, 24, 480 + 384)]
+    job = read_job(TaskAlone("train", train_params(tiny_shape()), inputs, tmp_path / "whole"), 1)
+    engine = TorchEngine(job.shape, job.plan, job.end_token, Group(0, 1), "cpu")
+    for number in (1, 2):
+        plan = derive(tiny_shape(), number, goes_on=number > 1)
+        batches = Batches(job.shards, f"{plan.seed}/round {number}", 6, 2)
+        loop = TrainingLoop(
+            engine, plan, batches, lambda: False, lambda _: None, end_step=plan.trunk_steps
+        )
+        loop.run(0)
+    found = tensors(tmp_path / "second" / "checkpoint-00000003")
+    whole = {**engine.weights(), **engine.moments()}
+    assert found.keys() == whole.keys()
+    for name, values in found.items():
+        torch.testing.assert_close(values, torch.from_numpy(whole[name]), msg=name)
+
+
+def test_a_round_on_the_trunk_that_is_interrupted_goes_on_bit_for_bit(
+    inputs: dict[str, str], tmp_path: Path
+):
+    train(inputs, tmp_path / "first")
+    round_two(inputs, tmp_path / "whole", tmp_path / "first" / "checkpoint-00000005")
+    round_two(inputs, tmp_path / "again", tmp_path / "whole" / "checkpoint-00000003")
+    whole, again = (tensors(tmp_path / name / "checkpoint-00000004") for name in ("whole", "again"))
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
+
+
+def test_what_a_branch_ends_with_gives_the_next_round_its_weights_alone(
+    inputs: dict[str, str], tmp_path: Path
+):
     train(inputs, tmp_path / "first")
     before = str(tmp_path / "first" / "checkpoint-00000006")
     plan = derive(tiny_shape(), 2)

@@ -40,12 +40,7 @@ class _Rounds:
         for fact in work_that_counts(cycle.completed.values()):
             self._work[fact.round].append(fact)
         self._verdicts = cycle.verdicts
-        self._tokens = {
-            fact.round: fact.tokens
-            for fact in cycle.line()
-            if isinstance(fact, CheckpointCommitted)
-        }
-        """Round -> tokens that its last checkpoint has seen since the cycle began."""
+        self._tokens = _trained_tokens(cycle)
         self._training_s = _training_seconds(cycle, islands)
 
     def rows(self) -> Iterator[RoundRow]:
@@ -58,7 +53,6 @@ class _Rounds:
     def _row(self, done: RoundCommitted, writer: str) -> RoundRow:
         number, work = done.round, self._work[done.round]
         said, summary = self._verdicts.get(number), _gate_summary(done, work)
-        is_trained = number in self._tokens
         trained_s = {Phase.TRAIN: self._training_s[number]} if number in self._training_s else {}
         return RoundRow(
             date=str(summary.get(JUDGED_AT) or ""),
@@ -68,7 +62,7 @@ class _Rounds:
             verdict=done.verdict,
             val_bpb=None if said is None else said.val_bpb,
             incumbent_bpb=_number(summary.get("incumbent_bpb")),
-            tokens=self._tokens[number] - self._tokens.get(number - 1, 0) if is_trained else None,
+            tokens=self._tokens.get(number),
             seconds=_seconds(work) | trained_s,
             synthetic_share=_synthetic_share(work),
             generator=writer,
@@ -88,6 +82,26 @@ def _seconds(work: Iterable[WorkCompleted]) -> dict[str, float]:
     found: dict[str, float] = {}
     for fact in work:
         found[fact.phase] = max(found.get(fact.phase, 0.0), fact.elapsed_s)
+    return found
+
+
+def _trained_tokens(cycle: CycleState) -> dict[int, int]:
+    """Return round -> tokens trained on in it, its branch among them, on the line that counts.
+
+    A round begins with what its first gang had loaded, which is the end of an earlier round's
+    trunk, or with the last candidate.
+    """
+    found: dict[int, int] = {}
+    known: dict[str, int] = {"": 0}
+    last, begun = "", 0
+    for fact in cycle.line():
+        if isinstance(fact, CheckpointCommitted):
+            if fact.round not in found:
+                opened = cycle.epochs_opened.get(fact.epoch)
+                loaded = last if opened is None else opened.from_checkpoint
+                begun = known.get(loaded, known[last])
+            found[fact.round] = fact.tokens - begun
+            known[fact.artifact], last = fact.tokens, fact.artifact
     return found
 
 

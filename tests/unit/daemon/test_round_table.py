@@ -1,5 +1,6 @@
 """cycles.tsv: what stands in it, and that it is always whole."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from jupiterd.cluster.facts import (
@@ -36,7 +37,7 @@ def a_round(number: int, verdict: str, promoted: str, cycle: CycleId = CYCLE) ->
         WorkCompleted(cycle, number, "collect", item_id(number, "collect", 1), NODES[1], {},
                       elapsed_s=3.04),
         WorkCompleted(cycle, number, "pack", item_id(number, "pack", 0), NODES[0], {}, packed),
-        EpochOpened(cycle, number, number, NODES[:1], "torch", "", 0),
+        EpochOpened(cycle, number, number, NODES[:1], "torch", parent, 0),
         CheckpointCommitted(cycle, number, parent, model, number, 50, 800 * number, 4, 2.5, True),
         EpochClosed(cycle, number, "finished", 30.0),
         WorkCompleted(cycle, number, "gate", item_id(number, "gate", 0, model), NODES[0], {},
@@ -71,6 +72,18 @@ def test_each_finished_round_has_a_line_and_the_running_one_has_none() -> None:
         "evaluate_s": "", "gate_s": "0.0", "synthetic_share": "0.3000", "generator": MODELS[0],
         "candidate": MODELS[1],
     }  # fmt: skip
+
+
+def test_a_round_on_the_trunk_counts_its_own_tokens_alone() -> None:
+    ended = CheckpointCommitted(
+        CYCLE, 1, "", ArtifactId("e" * 64), 1, 40, 640, 3, 2.5, is_final=False, on_trunk=True
+    )
+    first, second = list(a_round(1, "HOLD", "")), list(a_round(2, "HOLD", ""))
+    first[4] = replace(first[4], parent=ended.artifact)
+    second[3] = replace(second[3], from_checkpoint=ended.artifact, follows=MODELS[0])
+    second[4] = replace(second[4], tokens=640 + 800)
+    rows = rows_of(text_of(started(), ended, *first, *second))
+    assert [row["tokens"] for row in rows] == ["800", "800"]
 
 
 def test_a_generator_that_others_made_is_named_in_every_round() -> None:

@@ -29,6 +29,7 @@ from jupiterd.cluster.facts import (
 from jupiterd.cluster.outer_line import outer_line
 from jupiterd.cluster.progress_tree import Leaf, Progress, ProgressTree
 from jupiterd.cluster.registers import ONLY, Order, Register, fact_hash
+from jupiterd.cluster.steering import StudentSteered
 
 SetFact = (
     CycleStarted
@@ -42,6 +43,7 @@ SetFact = (
     | EpochAdopted
     | EpochClosed
     | VerdictReached
+    | StudentSteered
     | OuterStepTaken
     | OuterStepParked
 )
@@ -74,6 +76,7 @@ class CycleState:
         self._outer_steps: Register[str, OuterStepTaken] = Register(greatest_wins=False)
         self._outer_lines: dict[tuple[int, str], Mapping[str, OuterStepTaken]] = {}
         """Those that were asked for since they last grew."""
+        self._steered: Register[tuple[int, str], StudentSteered] = Register(greatest_wins=True)
         self._parked_steps: Register[str, OuterStepParked] = Register(greatest_wins=False)
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
@@ -122,6 +125,9 @@ class CycleState:
                 self._closed.offer(fact.epoch, fact, order)
             case VerdictReached():
                 self._verdicts.offer((fact.round, fact.candidate), fact, order)
+            case StudentSteered():
+                key = fact.after_round, fact.student
+                self._steered.offer(key, fact, (fact.edit, *order))
             case OuterStepTaken():
                 if self._outer_steps.offer(fact_hash(fact), fact, order):
                     self._outer_lines.pop((fact.round, fact.start), None)
@@ -261,6 +267,11 @@ class CycleState:
             (done, self._verdicts.facts.get((done.round, done.parent))) for done in self.rounds
         )
         return {done.round: verdict for done, verdict in found if verdict is not None}
+
+    def steered_after(self, round_number: int) -> tuple[StudentSteered, ...]:
+        """Return what people decided about generators after a round, students in their order."""
+        found = sorted(self._steered.facts.items())
+        return tuple(fact for (number, _), fact in found if number == round_number)
 
     def looks_of_others(self, candidate: str) -> int:
         """Return how many other candidates the gate has looked at, on whatever line.
@@ -452,6 +463,7 @@ class CycleState:
             self._verdicts,
             self._outer_steps,
             self._parked_steps,
+            self._steered,
             self._pin,
             self._parkings,
             self._tree,

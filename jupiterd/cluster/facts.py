@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from jupiterd.cluster.steering import StudentSteered
 from jupiterd.frames import Scalar
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
 
@@ -492,6 +493,7 @@ KnownFact = (
     | LinePinned
     | LineParked
     | VerdictReached
+    | StudentSteered
     | RoundCommitted
     | SourcePurged
 )

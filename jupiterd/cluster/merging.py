@@ -45,6 +45,7 @@ from jupiterd.cluster.facts import (
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.registers import canonical_bytes, fact_hash
 from jupiterd.cluster.state import State
+from jupiterd.cluster.steering import StudentSteered
 from jupiterd.ids import ClusterId, NodeId, short
 
 MAX_FACTS_BYTES = 32 << 10
@@ -78,6 +79,7 @@ _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     OuterStepParked: ("cycle", "step"),
     CheckpointCommitted: ("cycle", "artifact"),
     VerdictReached: ("cycle", "round", "candidate"),
+    StudentSteered: ("cycle", "after_round", "student"),
     RolePinned: ("node",),
     SourcePurged: ("domain", "cycle", "source"),
 }

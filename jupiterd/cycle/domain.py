@@ -77,6 +77,11 @@ class Generation(Part):
     top_p: Annotated[float, Field(ge=0.05, le=1.0)] = 0.95
     """Nucleus sampling: the share of probability that is drawn from."""
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Return the kinds of the templates."""
+        return tuple(template.kind for template in self.templates)
+
     def max_tokens_of(self, template: "CompleteFunctionTemplate | RewritingTemplate") -> int:
         """Return the longest text of one template, in tokens."""
         is_function = isinstance(template, CompleteFunctionTemplate)

@@ -9,7 +9,7 @@ Whoever has an item finds its documents by itself.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,8 @@ from jupiterd.frames import Scalar
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain import CompleteFunctionTemplate, RewritingTemplate
+    from jupiterd.cycle.generator import Generator
+    from jupiterd.cycle.promotion import Writer
 
 ITEM_PROMPTS: Final = 128
 """Of one item: so much is lost at most where a node dies that nobody gets back."""
@@ -36,6 +38,8 @@ class Piece:
     """A part of a template's quota: one item."""
 
     template: "CompleteFunctionTemplate | RewritingTemplate"
+    generator: "Generator"
+    """Who writes it."""
     samples: int
     """Prompts, as far as there are documents."""
     stripes: int
@@ -59,10 +63,29 @@ class Piece:
 
 def pieces_of(
     templates: Sequence["CompleteFunctionTemplate | RewritingTemplate"],
+    writers: Callable[[str], Sequence["Writer"]],
 ) -> tuple[Piece, ...]:
-    """Return the items of a round, in the order of their numbers; parts of a quota are alike."""
-    cut = [(template, size) for template in templates for size in _sizes(template.samples)]
-    return tuple(Piece(template, size, len(cut)) for template, size in cut)
+    """Return the items of a round, in the order of their numbers; parts of a quota are alike.
+
+    Args:
+        templates: with their quotas.
+        writers: returns who writes a kind of template.
+    """
+    cut = [
+        (template, writer.generator, size)
+        for template in templates
+        for writer, quota in _quotas(template.samples, writers(template.kind))
+        for size in _sizes(quota)
+    ]
+    return tuple(Piece(template, generator, size, len(cut)) for template, generator, size in cut)
+
+
+def _quotas(samples: int, writers: Sequence["Writer"]) -> list[tuple["Writer", int]]:
+    """Part a quota; each writer has a prompt at least, as far as there are so many."""
+    least = [max(1, round(samples * writer.share)) for writer in writers]
+    if writers and sum(writer.share for writer in writers) > 1 - 1e-9:
+        least[0] = samples - sum(least[1:])
+    return [(writer, quota) for writer, quota in zip(writers, least, strict=True) if quota > 0]
 
 
 def _sizes(samples: int) -> list[int]:

@@ -17,6 +17,7 @@ from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.generator import generator_from
+from jupiterd.cycle.phases.evaluate import generator_in_force
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
@@ -28,6 +29,7 @@ from jupiterd.daemon.collecting import Collecting, lost_in
 from jupiterd.daemon.generating import Generating
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.past_rounds import standing_of
 from jupiterd.daemon.round_training import trainer_of_round
 from jupiterd.daemon.stepping import step_until_finished
 from jupiterd.errors import (
@@ -95,7 +97,7 @@ class CycleConductor:
                 for fact in cycle.completed.values()
             },
             trained=last.artifact if last is not None and last.is_final else None,
-            generator=cycle.generator,
+            standing=standing_of(cycle, self._domain),
             looks=cycle.looks_of_others("" if last is None else last.artifact),
             student=last_student(cycle),
             purged=self._leading.purged(self._started),
@@ -159,7 +161,7 @@ class CycleConductor:
         if candidate is None:
             raise Bug("a round is closed before it is trained")
         verdict = str(judged.summary["verdict"])
-        promoted = candidate if verdict == Decision.PROMOTE else view.generator
+        promoted = candidate if verdict == Decision.PROMOTE else view.standing.newest
         await self._leading.keep_two_copies(candidate, self._leading.self_id)
         if not self._leading.cycle(self._cycle).ends_at(view.round, candidate):
             raise LineChangedError(
@@ -175,7 +177,7 @@ class CycleConductor:
                 val_bpb=float(judged.summary["val_bpb"] or 0.0),
                 artifact=judged.outputs["verdict"],
                 candidate=candidate,
-                incumbent=view.generator,
+                incumbent=generator_in_force(view, self._domain),
             ),
             RoundCommitted(
                 cycle=self._cycle,

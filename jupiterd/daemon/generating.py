@@ -73,15 +73,18 @@ class Generating:
         await self._leading.record(await self._done(item, check))
 
     async def _done(self, item: WorkItem, check: Callable[[], None]) -> WorkCompleted:
-        if self._lost is not None:
-            return self._without(item, self._lost)
         named = self._view.of_others
-        only_on = "" if named is None else named.node
+        is_named = named is not None and item.params["generator"] == named.id
+        if is_named and self._lost is not None:
+            return self._without(item, self._lost)
+        only_on = named.node if named is not None and is_named else ""
         try:
             done = await self._runner.run(
                 self._view.round, item, only_on, check, is_needed=lambda: False
             )
         except (GeneratorRefusedError, GeneratorUnreachableError) as error:
+            if not is_named:
+                raise
             log.warning("generator_lost", extra={"reason": error.message})
             self._lost = error
             return self._without(item, error)

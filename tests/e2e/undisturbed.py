@@ -35,7 +35,6 @@ async def data_of_round_one(started: CycleStarted, folder: Path) -> dict[str, Ma
             started_at=started.started_at,
             completed=completed,
             trained=None,
-            generator="",
             looks=0,
         )
         step, _ = next_step(view, domain, shape)

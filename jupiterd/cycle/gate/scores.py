@@ -4,6 +4,7 @@ Owns these value types. Doesn't know who scored, or what is concluded.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jupiterd.cycle.split import GATE
@@ -57,3 +58,10 @@ class ClozeScore:
     candidate_right: bool
     incumbent_right: bool
     generator_right: bool
+
+
+def pooled_bpb(scores: Sequence[DocumentScore], nats: Sequence[float]) -> float:
+    """Return bits per byte over all bytes; infinite where a score isn't finite."""
+    total_bytes = sum(score.bytes for score in scores)
+    total = math.fsum(nats) if all(map(math.isfinite, nats)) else math.inf
+    return total / (LN2 * total_bytes) if total_bytes else math.inf

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from jupiterd.cycle.gate.case import Case, Findings, GateSettings
 from jupiterd.cycle.gate.decision import Answer, Decision, Outcome, Question
+from jupiterd.cycle.gate.development import DevelopmentLook, look_at_development
 from jupiterd.cycle.gate.fill_ins import ClozeComparison
 from jupiterd.cycle.gate.looks import AlphaLedger, ledger_at
 from jupiterd.cycle.gate.paired import Evidence
@@ -16,9 +17,9 @@ from jupiterd.cycle.gate.power import Reach
 from jupiterd.cycle.gate.proxy import ProxyStudent
 from jupiterd.cycle.gate.questions import ask
 from jupiterd.cycle.gate.sanity import Sanity
-from jupiterd.cycle.gate.scores import LN2, DocumentScore
+from jupiterd.cycle.gate.scores import DocumentScore, pooled_bpb
 from jupiterd.cycle.gate.vault import VaultLook, look_into_vault
-from jupiterd.cycle.split import GATE
+from jupiterd.cycle.split import DEV, GATE
 
 NOTHING_ELSE = Findings()
 
@@ -40,6 +41,8 @@ class Verdict:
     val_bpb_document_mean: float
     incumbent_bpb: float
     generator_bpb: float
+    dev: DevelopmentLook | None
+    """None where no text is held out for that."""
     byte_bpb: float
     unigram_bpb: float
     evidence: Evidence | None
@@ -82,12 +85,13 @@ def decide(
         documents=len(judged),
         clusters=case.cluster_count,
         bytes=sum(score.bytes for score in judged),
-        val_bpb=_pooled_bpb(judged, [score.candidate_nats for score in judged]),
+        val_bpb=pooled_bpb(judged, [score.candidate_nats for score in judged]),
         val_bpb_document_mean=_mean([score.bpb(score.candidate_nats) for score in judged]),
-        incumbent_bpb=_pooled_bpb(judged, [score.incumbent_nats for score in judged]),
-        generator_bpb=_pooled_bpb(judged, [score.generator_nats for score in judged]),
-        byte_bpb=_pooled_bpb(judged, [score.byte_nats for score in judged]),
-        unigram_bpb=_pooled_bpb(judged, [score.unigram_nats for score in judged]),
+        incumbent_bpb=pooled_bpb(judged, [score.incumbent_nats for score in judged]),
+        generator_bpb=pooled_bpb(judged, [score.generator_nats for score in judged]),
+        dev=look_at_development([score for score in ordered if score.part == DEV]),
+        byte_bpb=pooled_bpb(judged, [score.byte_nats for score in judged]),
+        unigram_bpb=pooled_bpb(judged, [score.unigram_nats for score in judged]),
         evidence=case.evidence,
         against_generator=case.against_generator,
         strata=case.strata,
@@ -107,12 +111,6 @@ def _conclude(answers: Mapping[Question, Answer]) -> tuple[Decision, str]:
         if answer.decides:
             return answer.decision, answer.reason
     return Decision.PROMOTE, answers[Question.BETTER].reason
-
-
-def _pooled_bpb(scores: Sequence[DocumentScore], nats: Sequence[float]) -> float:
-    total_bytes = sum(score.bytes for score in scores)
-    total = math.fsum(nats) if all(map(math.isfinite, nats)) else math.inf
-    return total / (LN2 * total_bytes) if total_bytes else math.inf
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -9,6 +9,7 @@ from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.looks import is_shown_the_vault
 from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.promotion import main_generator
 from jupiterd.cycle.split import DEV, GATE, VAULT
 from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.errors import Bug
@@ -26,15 +27,14 @@ COMPLETIONS = 8
 
 
 def evaluate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
-    """Return what is scored: the gate's text, and once a fifth one has won there, the vault's."""
+    """Return what is scored: gate's and development text, and after each fifth win the vault's."""
     if view.trained is None:
         raise Bug("a round is evaluated before it is trained")
     pieces = range(EVALUATION_PIECES)
-    judged = tuple(_scoring(view, domain, piece, piece, [GATE]) for piece in pieces)
+    judged = tuple(_scoring(view, domain, piece, piece, [GATE, DEV]) for piece in pieces)
     if not is_shown_the_vault(view, domain):
         return judged
-    parts = [DEV, VAULT] if domain.holdout.dev else [VAULT]
-    return (*judged, _scoring(view, domain, EVALUATION_PIECES, 0, parts, pieces=1))
+    return (*judged, _scoring(view, domain, EVALUATION_PIECES, 0, [VAULT], pieces=1))
 
 
 def _scoring(
@@ -59,19 +59,18 @@ def _scoring(
         "model": ArtifactId(view.trained or ""),
         "kept": view.completed[uniting(view)].outputs["kept"],
         **held_out(view, domain),
-        **_contestants(view),
+        **_contestants(view, domain),
     }
     name = item_id(view.round, Phase.EVALUATE, number, view.trained or "")
     return WorkItem(name, Phase.EVALUATE, "evaluate", params, inputs)
 
 
-def _contestants(view: RoundView) -> dict[str, ArtifactId]:
+def _contestants(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
     """Return whom the candidate is compared with; the byte model where somebody is missing."""
-    found = {"incumbent": view.student, "generator": generator_in_force(view)}
+    found = {"incumbent": view.student, "generator": generator_in_force(view, domain)}
     return {name: ArtifactId(model) for name, model in found.items() if model}
 
 
-def generator_in_force(view: RoundView) -> str:
-    """Return the model that writes; where a server does, nobody can score that: our last winner."""
-    writer = view.writer
-    return view.generator if writer is None or not writer.artifact else writer.artifact
+def generator_in_force(view: RoundView, domain: "Domain") -> str:
+    """Return the model that the candidate must not be worse than, or nothing."""
+    return main_generator(view.standing, view.of_others, domain.generation.kinds)

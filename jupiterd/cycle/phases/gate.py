@@ -46,7 +46,7 @@ def _judging(
         "seed": view.seed,
         "candidate": view.trained,
         "incumbent": view.student,
-        "generator": generator_in_force(view),
+        "generator": generator_in_force(view, domain),
         "round": view.round,
         "scores": scores,
     }

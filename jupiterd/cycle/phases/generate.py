@@ -3,11 +3,13 @@
 Owns what each piece of a template is told. Doesn't know how a model is asked (workers).
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jupiterd.cycle.generating import pieces_of
+from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.phases.collect import training_text
 from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.promotion import writers_of
 from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.ids import ArtifactId
 
@@ -18,22 +20,19 @@ if TYPE_CHECKING:
 
 def generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     """Return an item for each piece of each template; none where nobody writes."""
-    writer = view.writer
-    if writer is None:
-        return ()
     generation = domain.generation
+    pieces = pieces_of(
+        generation.templates, lambda kind: writers_of(kind, view.standing, view.of_others)
+    )
     common = {
-        "generator": writer.id,
         "engine": generation.engine,
         "language": domain.language,
         "fetched_at": view.started_at,
         "purged": sorted(view.purged),
         "temperature": generation.temperature,
         "top_p": generation.top_p,
-        **({"server": writer.to_plain()} if writer.url else {}),
     }
-    model = {"model": ArtifactId(writer.artifact)} if writer.artifact else {}
-    order = f"{view.seed}/{view.round}"
+    text = training_text(view, domain)
     return tuple(
         WorkItem(
             item_id(view.round, Phase.GENERATE, number),
@@ -41,13 +40,23 @@ def generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[W
             "generate",
             {
                 **common,
-                **piece.params(number, order),
+                **_asked(piece.generator),
+                **piece.params(number, f"{view.seed}/{view.round}"),
                 "max_tokens": generation.max_tokens_of(piece.template),
             },
-            {**model, **training_text(view, domain)},
+            {**_model(piece.generator), **text},
         )
-        for number, piece in enumerate(pieces_of(generation.templates))
+        for number, piece in enumerate(pieces)
     )
+
+
+def _asked(generator: Generator) -> dict[str, Any]:
+    server = {"server": generator.to_plain()} if generator.url else {}
+    return {"generator": generator.id, **server}
+
+
+def _model(generator: Generator) -> dict[str, ArtifactId]:
+    return {"model": ArtifactId(generator.artifact)} if generator.artifact else {}
 
 
 def synthetic(view: RoundView) -> list[dict[str, ArtifactId]]:

@@ -10,6 +10,7 @@ from jupiterd.cycle.mixing import share_cap
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.promotion import is_own
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 
@@ -46,7 +47,8 @@ def pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkIt
         "vocab_size": shape.vocab_size,
         "seq_len": shape.seq_len,
         "synthetic_share": share_cap(
-            domain.mix_ratio.synthetic_share, is_own=view.of_others is None
+            domain.mix_ratio.synthetic_share,
+            is_own=is_own(domain.generation.kinds, view.standing, view.of_others),
         ),
         "seed": view.seed,
         "purged": sorted(view.purged),

@@ -4,9 +4,10 @@ Owns the view and the ids. Doesn't know what any phase does.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jupiterd.cycle.generator import Generator
+from jupiterd.cycle.promotion import Standing
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.ids import ArtifactId, CycleId, short
 
@@ -23,8 +24,6 @@ class RoundView:
     """Item id -> result, over all rounds of the cycle: ids carry the round."""
     trained: ArtifactId | None
     """The round's final checkpoint, once training is done."""
-    generator: str
-    """Artifact id of the promoted model in force, or empty."""
     looks: int
     """How often a candidate has been shown the holdout before this round."""
     student: str = ""
@@ -33,17 +32,8 @@ class RoundView:
     """Sources of which nothing is used any more, nor anything that was made from it."""
     of_others: Generator | None = None
     """The generator that people named, or None."""
-
-    @property
-    def writer(self) -> Generator | None:
-        """The generator in force, or None.
-
-        A student was shown to be better than the student before it, never than what others made:
-        that one goes on generating until a gate compares the two.
-        """
-        if self.of_others is not None or not self.generator:
-            return self.of_others
-        return Generator(short(self.generator), self.generator)
+    standing: Standing = field(default_factory=Standing)
+    """The students in force as generators."""
 
 
 def item_id(round_number: int, phase: Phase, number: int, model: str = "") -> str:

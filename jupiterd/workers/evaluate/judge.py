@@ -58,7 +58,7 @@ def write_verdict(folder: Path, material: Material, given: Mapping[str, Any]) ->
 
 def summary_of(verdict: Verdict) -> dict[str, Scalar]:
     """Return what status, log and ledger show; what couldn't be had is infinite or None."""
-    evidence, vault = verdict.evidence, verdict.vault
+    evidence, vault, dev = verdict.evidence, verdict.vault, verdict.dev
     return {
         "verdict": str(verdict.decision),
         "reason": verdict.reason,
@@ -77,6 +77,9 @@ def summary_of(verdict: Verdict) -> dict[str, Scalar]:
         "lower_bound_bpb": evidence.lower_bound_bpb if evidence else None,
         "t": evidence.t if evidence else None,
         "p": evidence.p if evidence else None,
+        "dev_bpb": dev.candidate_bpb if dev else None,
+        "dev_incumbent_bpb": dev.incumbent_bpb if dev else None,
+        "teaches": verdict.passed(Question.TEACHES),
         "better": verdict.passed(Question.BETTER),
         "vault_gap_bpb": vault.gap_bpb if vault else None,
         "vault_alarm": vault.is_alarm if vault else None,

@@ -197,7 +197,9 @@ def _chosen(inputs: ScoreInputs, params: ScoreParams) -> tuple[list[Document], l
         raise EmptySourceError(f"piece {params.piece} of the evaluation has no held-out document")
     if not params.language:
         return documents, []
-    texts = [HeldOutText(each.id, each.cluster, each.text) for each in everything]
+    texts = [
+        HeldOutText(each.id, each.cluster, each.text) for each in everything if each.part == GATE
+    ]
     mine = {document.id for document in documents}
     return documents, [item for item in make_items(texts, params.language) if item.document in mine]
 

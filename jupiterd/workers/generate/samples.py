@@ -25,7 +25,7 @@ from jupiterd.cycle.templates.prompt import Written
 from jupiterd.cycle.templates.refusal import Refusal
 from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.errors import UsageError, WorkStoppedError
-from jupiterd.frames import TaskFinished
+from jupiterd.frames import Scalar, TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.generate.answer_cache import AnswerCache, key_of
 from jupiterd.workers.generate.ask import Asker
@@ -89,7 +89,13 @@ def run(task: Task) -> TaskFinished:
         "kept": tally.kept,
         "writing_s": round(time.monotonic() - tally.began_s, 3),
     }
-    return TaskFinished({"samples": "samples", "parents": "parents"}, {**told, **counts})
+    outputs = {"samples": "samples", "parents": "parents"}
+    return TaskFinished(outputs, {**told, **counts}, _whose(task))
+
+
+def _whose(task: Task) -> dict[str, Scalar]:
+    template = str(task.params["template"]["kind"])
+    return {"generator": str(task.params["generator"]), "template": template}
 
 
 def asker_of(task: Task, engine: Engine) -> Asker:

@@ -37,6 +37,7 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.ledger import Ledger
 from jupiterd.cluster.registers import fact_hash
+from jupiterd.cluster.steering import StudentSteered
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
 
 CLUSTER = ClusterId("c" * 32)
@@ -219,6 +220,7 @@ def sample_facts() -> list[Fact]:
         outer_step(1, fact_hash(outer_step(0)), 100),
         outer_step(1, fact_hash(outer_step(0)), 200),
         outer_step(5, "nobody knows it"),
+        StudentSteered(CYCLE, 1, ArtifactId("c" * 64), is_promoted=False, edit=1),
         OuterStepParked(CYCLE, fact_hash(outer_step(1, fact_hash(outer_step(0)), 200))),
         judged("HOLD", "k2"),
         judged("PROMOTE", "k2"),

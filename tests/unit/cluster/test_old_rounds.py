@@ -15,6 +15,7 @@ from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.plan import parse_model
+from jupiterd.cycle.promotion import Standing
 from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
@@ -48,6 +49,10 @@ OUTPUTS = {
 }
 
 
+def _standing(generates: bool) -> Standing:
+    return Standing({"complete_function": ("promoted",)} if generates else {})
+
+
 @dataclass
 class Walk:
     """A cycle on its way, item by item, as the table of phases asks."""
@@ -65,7 +70,7 @@ class Walk:
         trained = None
         while True:
             view = RoundView(
-                CYCLE, number, 7, "", self.completed, trained, "promoted" if generates else "", 0
+                CYCLE, number, 7, "", self.completed, trained, 0, standing=_standing(generates)
             )
             match next_step(view, DOMAIN, SHAPE)[0]:
                 case RunItems(_, items):

@@ -5,14 +5,20 @@ import pytest
 from jupiterd.cycle.domain import CompleteFunctionTemplate, RewritingTemplate
 from jupiterd.cycle.generating import pieces_of, seed_of
 from jupiterd.cycle.generator import Generator, generator_from, is_loopback, server_parts
+from jupiterd.cycle.promotion import Writer
 from jupiterd.errors import UsageError
 
 FUNCTIONS = CompleteFunctionTemplate(kind="complete_function", samples=300)
+OURS, OTHERS = Generator("ours", "a" * 64), Generator("theirs", "b" * 64)
 FAQ = RewritingTemplate(kind="faq", samples=100)
 
 
+def by_one(_kind: str) -> tuple[Writer, ...]:
+    return (Writer(OTHERS, 1.0),)
+
+
 def test_a_quota_is_cut_into_items_of_like_size():
-    pieces = pieces_of([FUNCTIONS, FAQ])
+    pieces = pieces_of([FUNCTIONS, FAQ], by_one)
     assert [(piece.template.kind, piece.samples) for piece in pieces] == [
         ("complete_function", 100), ("complete_function", 100), ("complete_function", 100),
         ("faq", 100),
@@ -23,8 +29,33 @@ def test_a_quota_is_cut_into_items_of_like_size():
     assert len({each["seed"] for each in told}) == 4
 
 
+def test_a_canary_has_a_tenth_of_each_quota_and_the_usual_writer_the_rest():
+    writers = (Writer(OTHERS, 0.9), Writer(OURS, 0.1))
+    pieces = pieces_of([FUNCTIONS, FAQ], lambda _: writers)
+    quotas = {(p.template.kind, p.generator.name): 0 for p in pieces}
+    for piece in pieces:
+        quotas[piece.template.kind, piece.generator.name] += piece.samples
+    assert quotas == {
+        ("complete_function", "theirs"): 270, ("complete_function", "ours"): 30,
+        ("faq", "theirs"): 90, ("faq", "ours"): 10,
+    }  # fmt: skip
+
+
+def test_a_canary_without_anybody_beside_it_has_its_tenth_alone():
+    pieces = pieces_of([FAQ], lambda _: (Writer(OURS, 0.1),))
+    assert [(piece.generator, piece.samples, piece.stripes) for piece in pieces] == [(OURS, 10, 1)]
+
+
+def test_a_tiny_quota_is_never_exceeded():
+    tiny = RewritingTemplate(kind="faq", samples=1)
+    pieces = pieces_of([tiny], lambda _: (Writer(OTHERS, 0.9), Writer(OURS, 0.1)))
+    assert [(piece.generator, piece.samples) for piece in pieces] == [(OURS, 1)]
+
+
 def test_a_huge_quota_makes_larger_items_instead_of_thousands():
-    pieces = pieces_of([CompleteFunctionTemplate(kind="complete_function", samples=100_000)])
+    pieces = pieces_of(
+        [CompleteFunctionTemplate(kind="complete_function", samples=100_000)], by_one
+    )
     assert len(pieces) == 64
     assert sum(piece.samples for piece in pieces) == 100_000
 

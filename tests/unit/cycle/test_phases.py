@@ -9,6 +9,7 @@ from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step, skip_reason
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.plan import parse_model
+from jupiterd.cycle.promotion import Standing
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.ids import ArtifactId, CycleId
 from jupiterd.locations import config_folder
@@ -42,7 +43,6 @@ def view(completed: dict[str, WorkResult] | None = None, **changes: object) -> R
         "started_at": "2026-01-01T00:00:00+00:00",
         "completed": completed or {},
         "trained": None,
-        "generator": "",
         "looks": 0,
     }
     return RoundView(**{**fields, **changes})
@@ -50,6 +50,10 @@ def view(completed: dict[str, WorkResult] | None = None, **changes: object) -> R
 
 def artifact(name: str) -> ArtifactId:
     return ArtifactId(name.ljust(64, "0"))
+
+
+def in_full(student: str) -> Standing:
+    return Standing({"complete_function": (student,)})
 
 
 def finish(step: Step, completed: dict[str, WorkResult]) -> None:
@@ -94,7 +98,7 @@ def test_round_one_goes_through_the_phases_in_order_and_generates_nothing(domain
 def test_a_later_round_generates_once_a_generator_was_promoted(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    phases = walk(domain, completed, round=2, generator=artifact("student"))
+    phases = walk(domain, completed, round=2, standing=in_full(artifact("student")))
     assert phases[:3] == [Phase.COLLECT, Phase.GENERATE, Phase.FILTER]
 
 
@@ -104,7 +108,7 @@ def test_a_round_that_is_packed_generates_no_more_whoever_was_promoted_since(
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
     walk(domain, completed, round=2)
-    again = walk(domain, completed, round=2, generator=artifact("other"))
+    again = walk(domain, completed, round=2, standing=in_full(artifact("other")))
     assert again == [Phase.TRAIN, "close"]
 
 
@@ -154,7 +158,7 @@ def test_the_holdout_reaches_nobody_but_its_maker_the_filter_and_the_evaluation(
         trained = None
         mine: dict[str, WorkResult] = {k: v for k, v in completed.items() if k.startswith("r1/")}
         for _ in range(20):
-            now = view(mine, round=number, generator=artifact("student"), trained=trained)
+            now = view(mine, round=number, standing=in_full(artifact("student")), trained=trained)
             step, _ = next_step(now, domain, SHAPE)
             if isinstance(step, CloseRound):
                 break
@@ -172,12 +176,14 @@ def test_the_holdout_reaches_nobody_but_its_maker_the_filter_and_the_evaluation(
 def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    walk(domain, completed, round=2, generator=artifact("student"))
+    walk(domain, completed, round=2, standing=in_full(artifact("student")))
     for name in [name for name in completed if name.startswith("r3/")]:
         del completed[name]
     collected = {item_id(3, Phase.COLLECT, n): completed[f"r2/collect/{n}"] for n in (0, 1)}
     generated = {item_id(3, Phase.GENERATE, 0): WorkResult({"samples": artifact("third")})}
-    now = view({**completed, **collected, **generated}, round=3, generator=artifact("student"))
+    now = view(
+        {**completed, **collected, **generated}, round=3, standing=in_full(artifact("student"))
+    )
     step, _ = next_step(now, domain, SHAPE)
     assert isinstance(step, RunItems)
     cleaned = [item.inputs["samples"] for item in step.items]
@@ -289,7 +295,7 @@ def judged_view(domain: Domain, **changes: object) -> RoundView:
     """Return a round 2 that is trained and that nobody has scored."""
     completed: dict[str, WorkResult] = {}
     walk(domain, completed)
-    walk(domain, completed, round=2, generator=artifact("generator"))
+    walk(domain, completed, round=2, standing=in_full(artifact("generator")))
     for name in [n for n in completed if n.startswith(("r2/evaluate", "r2/gate"))]:
         del completed[name]
     return view(completed, round=2, trained=artifact("model-2"), **changes)
@@ -297,7 +303,8 @@ def judged_view(domain: Domain, **changes: object) -> RoundView:
 
 def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Domain) -> None:
     models = {"student": artifact("student"), "generator": artifact("generator")}
-    step, _ = next_step(judged_view(domain, **models), domain, SHAPE)
+    changes = {"student": models["student"], "standing": in_full(models["generator"])}
+    step, _ = next_step(judged_view(domain, **changes), domain, SHAPE)
     assert isinstance(step, RunItems)
     assert len(step.items) == EVALUATION_PIECES
     for item in step.items:
@@ -319,7 +326,8 @@ def test_last_student_and_generator_are_scored_beside_the_candidate(domain: Doma
 def test_the_candidate_is_compared_with_a_generator_that_people_named(
     domain: Domain, named: Generator, scored: ArtifactId
 ) -> None:
-    shown = judged_view(domain, generator=artifact("student"), of_others=named)
+    canary = Standing(canary=artifact("student"))
+    shown = judged_view(domain, standing=canary, of_others=named)
     step, _ = next_step(shown, domain, SHAPE)
     assert inputs_of(step)["generator"] == scored
 
@@ -345,7 +353,7 @@ def test_every_fifth_winner_is_also_shown_the_vault(domain: Domain) -> None:
     looking, _ = next_step(now, domain, SHAPE)
     assert isinstance(looking, RunItems)
     (item,) = looking.items
-    assert (item.phase, item.params["parts"]) == (Phase.EVALUATE, ["dev", "vault"])
+    assert (item.phase, item.params["parts"]) == (Phase.EVALUATE, ["vault"])
     assert item.params["completions"] == 0
     finish(looking, completed)
     judging, _ = next_step(now, domain, SHAPE)
@@ -404,7 +412,7 @@ def test_what_was_purged_is_told_to_whoever_reads_samples(domain: Domain) -> Non
     again: dict[str, WorkResult] = dict(completed)
     for _ in range(6):
         now = view(
-            again, round=2, generator=artifact("student"), purged=frozenset({"docs", "a"}),
+            again, round=2, standing=in_full(artifact("student")), purged=frozenset({"docs", "a"}),
             trained=artifact("next"),
         )  # fmt: skip
         step, _ = next_step(now, domain, SHAPE)

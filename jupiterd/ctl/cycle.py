@@ -18,6 +18,7 @@ from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.phase_lines import phase_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
+from jupiterd.ctl.writer_lines import writer_lines
 from jupiterd.cycle.generator import is_server
 from jupiterd.errors import UsageError
 from jupiterd.formats import plain, printable
@@ -235,6 +236,7 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     lines = [f"cycle {cycle_summary(cycle)}", *filter(None, [pause_line(cycle)])]
     lines += island_lines(cycle)
     lines += [_generator_line(row) for row in cycle.get("generators", [])]
+    lines += writer_lines(cycle)
     lost = cycle.get("lost_sources", [])
     lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
     lines += phase_lines(cycle)

@@ -14,6 +14,7 @@ from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.run_phases import evaluation_id
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged
+from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
 from jupiterd.daemon.phase_rows import Live, counted, phase_rows
 from jupiterd.errors import Bug
@@ -82,6 +83,7 @@ def cycle_document(
         "resumed_from_step": _resumed(gangs),
         "gang": list(training["gang"]) if training else [],
         "generators": _generators(cycle, live, current),
+        **generation_document(cycle),
         "islands": island_rows(cycle, shown, live),
         "outer_steps": outer_steps(cycle, current),
         "verdicts": verdicts,

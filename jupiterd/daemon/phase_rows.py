@@ -9,7 +9,6 @@ from typing import Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
-from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.phase_flow import Flow, flow_of
@@ -18,6 +17,7 @@ from jupiterd.cycle.phases.table import skip_reason
 from jupiterd.cycle.run_phases import HELD_OUT
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
+from jupiterd.daemon.generator_document import standing_before
 from jupiterd.daemon.islands_document import Islands, outer_steps
 
 Live = Mapping[str, Any]
@@ -159,10 +159,7 @@ def _generator_before(cycle: CycleState, number: int) -> str:
     """Return the generator in force when a round began; one that people named counts more."""
     if cycle.started is not None and cycle.started.generator:
         return str(cycle.started.generator.get("name", "")) or "named"
-    promoted = [
-        v for r, v in sorted(cycle.verdicts.items()) if r < number and v.verdict == Decision.PROMOTE
-    ]
-    return promoted[-1].candidate if promoted else ""
+    return standing_before(cycle, number).newest
 
 
 def _has_passed(cycle: CycleState, number: int, phase: Phase) -> bool:

@@ -36,6 +36,7 @@ NAMED_KEYS = {
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events", "islands",
     "outer_steps", "lost_sources", "generators", "paused",
+    "self_hosting", "self_hosting_round", "writers", "promotions",
 }  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")

@@ -430,7 +430,7 @@ class VerdictReached:
 
 @dataclass(frozen=True)
 class RoundCommitted:
-    """Progress: a round is over; its candidate is promoted iff the verdict says PROMOTE."""
+    """Progress: a round is over."""
 
     VERSION: ClassVar[int] = 1
     cycle: CycleId
@@ -439,7 +439,7 @@ class RoundCommitted:
     """Artifact id of the round's final checkpoint."""
     verdict: str
     promoted: str
-    """Artifact id of the generator in force after this round, or empty."""
+    """Artifact id of the student that came into force last and generates, or empty."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jupiterd.cluster.engines import WANTED
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.cycle_list import list_
-from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, stop
+from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, rollback, stop
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.island_lines import island_lines
@@ -183,7 +183,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
     _follow_to_the_end(invocation, None, timeout)
 
 
-for steering in (list_, pause, resume, stop):
+for steering in (list_, pause, resume, rollback, stop):
     command.add_command(steering)
 
 

@@ -1,4 +1,4 @@
-"""`jupiterctl cycle stop|pause|resume`: what people tell a cycle that is under way.
+"""`jupiterctl cycle stop|pause|resume|rollback`: what people tell a cycle that is under way.
 
 Owns these commands. Doesn't know what a cycle does with it: the leader carries them out.
 """
@@ -32,6 +32,31 @@ def stop(invocation: Invocation, cycle: str | None) -> None:
     console.confirm(f"stop {f'cycle {cycle}' if cycle else 'the running cycle'}?", invocation)
     stopped = order(invocation.state_dir, "cycle.stop", {"cycle": cycle} if cycle else {})
     console.show(stopped, lambda: ["stopped; what it has made stays"])
+
+
+@click.command(cls=Command)
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.pass_obj
+def rollback(invocation: Invocation, cycle: str | None) -> None:
+    """Take the newest student out of force as a generator; whoever wrote before comes back.
+
+    It holds from the next round on. What the student has written is kept. A student is rolled back
+    by itself where the model trained with its text is worse on development text.
+
+    \b
+    Examples:
+      jupiterctl cycle rollback
+      jupiterctl cycle rollback 3f2a91bc --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    console = Console.of(invocation)
+    console.confirm("take the newest student out of force?", invocation)
+    done = order(invocation.state_dir, "cycle.rollback", {"cycle": cycle} if cycle else {})
+    told = (
+        f"from round {done['from_round']} on student {short(str(done['student']))} is out of force"
+    )
+    console.show(done, lambda: [told])
 
 
 @click.command(cls=Command)

@@ -108,3 +108,27 @@ def export(invocation: Invocation, model: str, to: Path, form: str, converter: P
         {"schema": SCHEMA, "model": document["id"], "format": form, **written.to_plain()},
         lambda: [f"{to}: {document['name']} for {written.told}", *written.files_told()],
     )
+
+
+@command.command()
+@click.argument("model", metavar="MODEL")
+@click.pass_obj
+def promote(invocation: Invocation, model: str) -> None:
+    """Let a round's model generate in its cycle, whatever the gate said.
+
+    It holds from the next round on: a tenth of the prompts first, then all of those that it can
+    do. `jupiterctl cycle rollback` takes it back.
+
+    \b
+    Examples:
+      jupiterctl model promote python/2
+      jupiterctl model promote 3f2a91bc --yes
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+    from jupiterd.ids import short
+
+    console = Console.of(invocation)
+    console.confirm(f"let {model} generate, whatever the gate said?", invocation)
+    done = order(invocation.state_dir, "model.promote", {"model": model})
+    told = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
+    console.show(done, lambda: [told])

@@ -17,6 +17,7 @@ from jupiterd.daemon import (
     link_check,
     member_commands,
     script_launch,
+    steering_commands,
     train_commands,
 )
 from jupiterd.daemon.asked_cycle import asked_cycle, check_generator
@@ -53,6 +54,7 @@ class Commands:
             **member_commands.COMMANDS,
             **line_commands.COMMANDS,
             **cycle_commands.COMMANDS,
+            **steering_commands.COMMANDS,
             **train_commands.COMMANDS,
             **data_commands.COMMANDS,
             "cluster.merge": self._node.merging.merge,

@@ -6,6 +6,7 @@ Owns one running cycle for one term. Doesn't know how items are done (workers) o
 
 import asyncio
 import logging
+from dataclasses import replace
 
 from jupiterd.cluster.facts import (
     ManifestFrozen,
@@ -15,7 +16,6 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases.evaluate import generator_in_force
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
@@ -37,7 +37,7 @@ from jupiterd.errors import (
     EmptySourceError,
     LineChangedError,
 )
-from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.ids import CycleId
 
 log = logging.getLogger(__name__)
 
@@ -161,13 +161,13 @@ class CycleConductor:
         if candidate is None:
             raise Bug("a round is closed before it is trained")
         verdict = str(judged.summary["verdict"])
-        promoted = candidate if verdict == Decision.PROMOTE else view.standing.newest
         await self._leading.keep_two_copies(candidate, self._leading.self_id)
         if not self._leading.cycle(self._cycle).ends_at(view.round, candidate):
             raise LineChangedError(
                 f"round {view.round} is no longer the end of the line that counts"
             )
         cycles = self._leading.journal.state.cycles
+        over = RoundCommitted(self._cycle, view.round, candidate, verdict, "")
         await self._leading.record(
             VerdictReached(
                 cycle=self._cycle,
@@ -179,12 +179,11 @@ class CycleConductor:
                 candidate=candidate,
                 incumbent=generator_in_force(view, self._domain),
             ),
-            RoundCommitted(
-                cycle=self._cycle,
-                round=view.round,
-                parent=candidate,
-                verdict=verdict,
-                promoted=ArtifactId(promoted),
-            ),
+            replace(over, promoted=self._in_force_after(over)),
             *stopped_with(cycles, self._cycle, f"round {view.round} is over"),
         )
+
+    def _in_force_after(self, over: RoundCommitted) -> str:
+        """Return the student that generates, now that this round is over, too."""
+        cycle = self._leading.cycle(self._cycle)
+        return standing_of(cycle, self._domain, [*cycle.rounds, over]).newest

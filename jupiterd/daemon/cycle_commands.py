@@ -36,7 +36,7 @@ async def stop_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]
     Raises:
         NotFoundError: none is running, or not that one.
     """
-    cycle, begun = _going_on(leading, str(arguments.get("cycle") or ""))
+    cycle, begun = going_on(leading, str(arguments.get("cycle") or ""))
     stopped = CycleStateSet(begun.cycle, STOPPED, "stopped by a person", cycle.wanted_edit + 1)
     await leading.record(*with_islands(leading.journal.state.cycles, stopped))
     return {"cycle": begun.cycle}
@@ -52,7 +52,7 @@ async def pause_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any
         ConflictError: it is paused already.
         NotFoundError: none is running, or not that one.
     """
-    cycle, begun = _going_on(leading, str(arguments.get("cycle") or ""))
+    cycle, begun = going_on(leading, str(arguments.get("cycle") or ""))
     if cycle.paused is not None:
         raise ConflictError(
             f"cycle {short(begun.cycle)} is paused already",
@@ -110,7 +110,7 @@ def _started(leading: "Leading") -> list[Begun]:
     )
 
 
-def _going_on(leading: "Leading", wanted: str) -> Begun:
+def going_on(leading: "Leading", wanted: str) -> Begun:
     """Return the cycle that runs, or is paused, and whose id begins so; a running one first."""
     found = [pair for pair in _started(leading) if pair[0].goes_on]
     if not found:

@@ -1,0 +1,88 @@
+"""Promoting a student as a generator, and rolling one back: the commands that do it.
+
+Owns their checks and what they record; they run at the leader. What follows is for the next round
+whose generating hasn't begun (`cycle.promotion`): a round's items must not change under way.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.steering import StudentSteered
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.cycle_commands import going_on
+from jupiterd.daemon.generator_document import domain_of
+from jupiterd.daemon.member_commands import Arguments, Command
+from jupiterd.daemon.models import CANDIDATE, model_meant, models_of
+from jupiterd.daemon.past_rounds import standing_of
+from jupiterd.errors import ConflictError, NotFoundError, UsageError
+from jupiterd.ids import ArtifactId, CycleId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.leading import Leading
+
+
+async def roll_back(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Take the newest student out of force; whoever wrote before it comes back.
+
+    Raises:
+        ConflictError: no student is in force.
+        NotFoundError: no cycle runs or is paused, or not that one.
+    """
+    cycle, begun = going_on(leading, str(arguments.get("cycle") or ""))
+    domain = domain_of(cycle)
+    student = standing_of(cycle, domain).newest if domain is not None else ""
+    if not student:
+        raise ConflictError(
+            f"no student of cycle {short(begun.cycle)} generates", "jupiterctl cycle status"
+        )
+    return await _steer(leading, cycle, begun.cycle, student, is_promoted=False)
+
+
+async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Let a round's model generate, whatever the gate said: first a tenth, then in full.
+
+    Raises:
+        ConflictError: its cycle has ended, or it generates already.
+        NotFoundError: there is no such model.
+        UsageError: it is no model that a round has trained, or of a round that isn't over.
+    """
+    model = model_meant(models_of(leading.journal.state), str(arguments.get("model") or ""))
+    cycle = leading.journal.state.cycles[model.run]
+    if model.kind != CANDIDATE or model.round > cycle.rounds_committed:
+        raise UsageError(
+            f"{model.name} is no model of a round that is over", "jupiterctl model list shows them"
+        )
+    if not cycle.goes_on or not cycle.rounds_committed:
+        raise ConflictError(
+            f"cycle {short(model.run)} has ended: nothing is generated in it any more",
+            "jupiterctl cycle start begins a new one; --generator FOLDER names its generator",
+        )
+    domain = domain_of(cycle)
+    if domain is not None and model.artifact in standing_of(cycle, domain).students:
+        raise ConflictError(f"{model.name} generates already", "jupiterctl cycle status")
+    return await _steer(leading, cycle, model.run, model.artifact, is_promoted=True)
+
+
+async def _steer(
+    leading: "Leading", cycle: CycleState, name: CycleId, student: str, *, is_promoted: bool
+) -> dict[str, Any]:
+    after = _last_round_to_generate(cycle)
+    if after < 1:
+        raise NotFoundError("no round is over yet", "jupiterctl cycle status")
+    before = [each for each in cycle.steered_after(after) if each.student == student]
+    edit = before[0].edit + 1 if before else 1
+    fact = StudentSteered(name, after, ArtifactId(student), is_promoted=is_promoted, edit=edit)
+    await leading.record(fact)
+    return {"cycle": name, "student": student, "from_round": after + 1}
+
+
+def _last_round_to_generate(cycle: CycleState) -> int:
+    """Return the last round that has begun to generate; where a cycle runs, the current one."""
+    over = cycle.rounds_committed
+    begun = {fact.phase for (number, _), fact in cycle.completed.items() if number == over + 1}
+    is_open = cycle.paused is not None and begun <= {Phase.COLLECT}
+    return over if is_open else over + 1
+
+
+COMMANDS: Mapping[str, Command] = {"cycle.rollback": roll_back, "model.promote": promote}

@@ -45,7 +45,7 @@ language: code:python
 data_sources:
 {sources}
 {more}generation:
-  templates: [{{kind: complete_function, samples: 32}}]
+  templates: [{{kind: complete_function, samples: 240}}]
   max_tokens: 16
 holdout: {{fraction: 0.4, salt: tiny, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}

@@ -10,6 +10,7 @@ from jupiterd.cluster.engines import WANTED
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.cycle_list import list_
+from jupiterd.ctl.cycle_report import report
 from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, rollback, stop
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
@@ -183,7 +184,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
     _follow_to_the_end(invocation, None, timeout)
 
 
-for steering in (list_, pause, resume, rollback, stop):
+for steering in (list_, pause, report, resume, rollback, stop):
     command.add_command(steering)
 
 

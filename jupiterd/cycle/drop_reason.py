@@ -4,6 +4,10 @@ Owns the reasons and their names. Doesn't know what finds them.
 """
 
 from enum import StrEnum
+from typing import Final
+
+DROP_REASONS_FILE: Final = "reasons.jsonl.zst"
+"""Beside dropped samples, in their order: {"id", "kind", "reason", "source_uri"} on each line."""
 
 
 class DropReason(StrEnum):

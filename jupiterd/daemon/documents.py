@@ -63,6 +63,12 @@ async def _model_export_document(node: "Node", wanted: str) -> Document:
     return await model_export_document(node, wanted)
 
 
+async def _report_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.report_document import report_document
+
+    return await report_document(node, wanted)
+
+
 def _models_document(node: "Node", wanted: str) -> Document:
     from jupiterd.daemon.model_documents import models_document
 
@@ -87,5 +93,6 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "verdict": _verdict_document,
     "model": _model_document,
     "model_export": _model_export_document,
+    "report": _report_document,
 }
 """The same of documents that are read from the disk, or asked of other nodes."""

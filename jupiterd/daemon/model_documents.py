@@ -78,9 +78,9 @@ async def details(node: "Node", model: KnownModel) -> dict[str, Any]:
         "language": said["language"],
         "sources": said["sources"],
         "started_at": "" if run.begun is None else run.begun.started_at,
-        "data": None if model.kind == GENERATOR else await _data(node, run, model.round),
+        "data": None if model.kind == GENERATOR else await data_of(node, run, model.round),
         "log": [row for row in log if row["round"] <= model.round],
-        "verdict_document": await _verdict(node, run, model),
+        "verdict_document": await verdict_of(node, run, model),
         "completions": await completions_of(node, run, model),
         "machines": {each: member.name for each, member in node.journal.state.members.items()},
     }
@@ -113,7 +113,7 @@ def _row(node: "Node", model: KnownModel) -> dict[str, Any]:
     }
 
 
-async def _data(node: "Node", run: CycleState, number: int) -> dict[str, Any] | None:
+async def data_of(node: "Node", run: CycleState, number: int) -> dict[str, Any] | None:
     """Return what a round, or a run, was trained on: counts, and what the shards say they hold."""
     packed = run.completed.get((number, item_id(number, Phase.PACK, 0)))
     if packed is None and run.training is not None:
@@ -127,7 +127,8 @@ async def _data(node: "Node", run: CycleState, number: int) -> dict[str, Any] | 
     return {"shards": shards, **counts, "contents": contents}
 
 
-async def _verdict(node: "Node", run: CycleState, model: KnownModel) -> dict[str, Any] | None:
+async def verdict_of(node: "Node", run: CycleState, model: KnownModel) -> dict[str, Any] | None:
+    """Return verdict.json of a candidate; None where there is none, or none in reach."""
     said = run.verdicts.get(model.round) if model.kind == CANDIDATE else None
     if said is None:
         return None

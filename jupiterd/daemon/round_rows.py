@@ -118,12 +118,11 @@ def _training_seconds(cycle: CycleState, islands: Islands) -> dict[int, float]:
 
 
 def _synthetic_share(work: Iterable[WorkCompleted]) -> float | None:
-    """Return the share of the packed bytes; of rounds before bytes were told apart, of samples."""
+    """Return the share of the packed bytes; None where an older version didn't count them."""
     packed: Mapping[str, float] = next((f.counts for f in work if f.phase == Phase.PACK), {})
-    for part, whole in (("synthetic_bytes", "bytes"), ("synthetic_documents", "documents")):
-        if part in packed and packed.get(whole):
-            return packed[part] / packed[whole]
-    return None
+    if "synthetic_bytes" not in packed or not packed.get("bytes"):
+        return None
+    return packed["synthetic_bytes"] / packed["bytes"]
 
 
 def _number(value: Scalar | None) -> float | None:

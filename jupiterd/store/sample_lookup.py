@@ -4,12 +4,16 @@ Owns the way from a folder to the bytes that the indexes need. Doesn't know what
 folder, or who asks.
 """
 
+import json
 import mmap
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import zstandard
+
 from jupiterd.cycle.document_index import DOCUMENTS_FILE, Document, DocumentIndex
+from jupiterd.cycle.drop_reason import DROP_REASONS_FILE
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.sample_index import (
     INDEX_FILE,
@@ -60,6 +64,22 @@ def stored_samples(folder: Path) -> Iterator[Sample]:
                 yield from map(Sample.from_json, lines_in(file.read(end - first)))
     except OSError as error:
         raise CorruptArtifactError(f"{SAMPLES_FILE} can't be read") from error
+
+
+def stored_drops(folder: Path) -> Iterator[tuple[Sample, str]]:
+    """Yield the samples of a folder of drops, each with its reason.
+
+    Raises:
+        CorruptArtifactError: a file is damaged.
+    """
+    try:
+        with (folder / DROP_REASONS_FILE).open("rb") as file:
+            stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            lines = stream.read().splitlines()
+        reasons = [str(json.loads(line)["reason"]) for line in lines]
+    except (OSError, ValueError, KeyError, zstandard.ZstdError) as error:
+        raise CorruptArtifactError(f"{DROP_REASONS_FILE} can't be read") from error
+    yield from zip(stored_samples(folder), reasons, strict=False)
 
 
 def document_ids(folder: Path) -> frozenset[str]:

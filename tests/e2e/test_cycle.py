@@ -114,6 +114,13 @@ def _can_be_taken_elsewhere(cluster: Cluster, folder: Path) -> None:
     assert "| MIT |" in card
     assert f"{listed[0]['val_bpb']:.4f} bits per byte" in card
     assert _loads_in_transformers(str(folder / "taken"))
+    reported = cluster.ctl("cycle", "report", "--to", str(folder / "r.html"), daemon=cluster[1])
+    assert reported.returncode == 0, reported.stderr
+    assert (folder / "r.html").read_text().count("<svg") >= 2
+    tables = {(daemon.state_dir / "cycles.tsv").read_text() for daemon in cluster.daemons}
+    assert len(tables) == 1
+    rows = [line.split("\t") for line in tables.pop().splitlines()[1:]]
+    assert [(row[3], row[-1]) for row in rows] == [("1", listed[1]["id"]), ("2", listed[0]["id"])]
 
 
 def _is_in_two_copies(cluster: Cluster) -> None:

@@ -13,13 +13,9 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.drop_reason import DROP_REASONS_FILE, DropReason
 from jupiterd.cycle.lineage import Sample
 from jupiterd.workers.data.sample_file import LineWriter, SampleWriter, read_lines, read_samples
-
-REASONS_FILE = "reasons.jsonl.zst"
-"""Beside the dropped samples, in their order: {"id", "kind", "reason", "source_uri"} on each
-line."""
 
 KEPT_OF_REASON = 20
 KEPT_CHARS = 16_384
@@ -57,7 +53,7 @@ class Drops:
 
     def write(self, folder: Path) -> None:
         """Write what is kept, by reason and id."""
-        with SampleWriter(folder) as samples, LineWriter(folder / REASONS_FILE) as reasons:
+        with SampleWriter(folder) as samples, LineWriter(folder / DROP_REASONS_FILE) as reasons:
             for reason in sorted(self._entries):
                 for _, _, sample in _first(self._entries[reason]):
                     samples.add(sample)
@@ -77,7 +73,7 @@ def _first(entries: list[Entry]) -> list[Entry]:
 
 def read_drops(folder: Path) -> Iterator[tuple[Sample, DropReason]]:
     """Yield the samples of a folder of drops, each with its reason."""
-    reasons = (json.loads(line)["reason"] for line in read_lines(folder / REASONS_FILE))
+    reasons = (json.loads(line)["reason"] for line in read_lines(folder / DROP_REASONS_FILE))
     for sample, reason in zip(read_samples(folder), reasons, strict=True):
         yield sample, DropReason(reason)
 

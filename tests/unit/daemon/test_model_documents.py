@@ -98,3 +98,32 @@ async def test_what_is_not_in_reach_is_left_out_and_only_the_weights_are_asked_f
         store.remove(model)
         with pytest.raises(NotFoundError, match="nobody in reach has the model python/1"):
             await document_of(one, "model_export/python/1")
+
+
+async def test_a_report_names_rounds_folders_and_who_trained(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        model = await judged(one, tmp_path / "made")
+        (tmp_path / "kept").mkdir()
+        (tmp_path / "kept" / "samples").write_text("kept")
+        kept = one.library.store.ingest(tmp_path / "kept")
+        own = one.identity.node_id
+        united = {"kept": kept, "dropped": ArtifactId("8" * 64)}
+        fact = WorkCompleted(CYCLE, 1, "filter", item_id(1, "filter", 0), own, united)
+        await one.journal.append(2, [fact])
+        told = (await document_of(one, f"report/{CYCLE[:8]}"))["report"]
+        assert told["samples"] == {
+            "round": 1, "kept": [str(one.library.store.path(kept))], "dropped": [], "samples": [],
+            "parents": [],
+        }  # fmt: skip
+    (row,) = told["rounds"]
+    assert (row["id"], row["completions"][0]["text"]) == (model, "x): pass")
+    assert told["cycle"]["id"] == CYCLE
+    assert [each["round"] for each in told["log"]] == [1]
+
+
+async def test_without_a_cycle_there_is_no_report(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one)
+        for noun, told in (("report", "no cycle has been started"), ("report/x", "no cycle x")):
+            with pytest.raises(NotFoundError, match=told):
+                await document_of(one, noun)

@@ -1,0 +1,1 @@
+"""A page about one cycle, as one file that needs nothing else."""

@@ -1,0 +1,103 @@
+"""Some samples of a round to look at: what was made beside what it was made of, kept and dropped.
+
+Owns the choice, which is the same for the same folders: those with the smallest ids, and an id is a
+hash. Doesn't know how they are shown.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from jupiterd.cycle.lineage import Sample
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.store.sample_lookup import find_samples, read_sample, stored_drops, stored_samples
+
+SHOWN = 5
+LOOKED_AT = 5000
+"""So many made samples are looked at."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One sample."""
+
+    sample: Sample
+    parent: Sample | None
+    """What it was made of; None for a real one, or where that isn't here."""
+    reason: str = ""
+    """Why it was dropped; empty: it was kept."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The samples of a round."""
+
+    round: int
+    kept: tuple[Shown, ...] = ()
+    """Synthetic ones."""
+    dropped: tuple[Shown, ...] = ()
+    """Synthetic ones."""
+    dropped_real: tuple[Shown, ...] = ()
+    is_readable: bool = True
+    """Every folder that was named could be read."""
+
+
+def choose(told: Mapping[str, Any] | None) -> Chosen | None:
+    """Return some samples of the folders that the daemon names; None where it names none."""
+    if told is None:
+        return None
+    kept, dropped, made, parents = (
+        [Path(each) for each in told.get(name) or ()]
+        for name in ("kept", "dropped", "samples", "parents")
+    )
+    number = int(told["round"])
+    try:
+        drops = sorted(
+            (pair for folder in dropped for pair in stored_drops(folder)),
+            key=lambda pair: pair[0].id,
+        )
+        places = [*parents, *kept]
+        return Chosen(
+            number,
+            tuple(islice(_kept(made, kept, places), SHOWN)),
+            tuple(islice(_dropped(drops, places), SHOWN)),
+            tuple(_one_of_each_reason(drops)),
+        )
+    except CorruptArtifactError:
+        return Chosen(number, is_readable=False)
+
+
+def _kept(made: Iterable[Path], kept: list[Path], places: list[Path]) -> Iterator[Shown]:
+    """Yield made samples that stand among the kept ones."""
+    found = islice((sample for folder in made for sample in stored_samples(folder)), LOOKED_AT)
+    for sample in sorted(found, key=lambda sample: sample.id):
+        if _find(kept, sample.id) is not None:
+            yield Shown(sample, _parent(sample, places))
+
+
+def _dropped(drops: Iterable[tuple[Sample, str]], places: list[Path]) -> Iterator[Shown]:
+    for sample, reason in drops:
+        if sample.kind == "synthetic":
+            yield Shown(sample, _parent(sample, places), reason)
+
+
+def _one_of_each_reason(drops: Iterable[tuple[Sample, str]]) -> list[Shown]:
+    """Return the first real sample of each reason, of as many reasons as are shown."""
+    first: dict[str, Shown] = {}
+    for sample, reason in drops:
+        if sample.kind == "real":
+            first.setdefault(reason, Shown(sample, None, reason))
+    return list(first.values())[:SHOWN]
+
+
+def _parent(sample: Sample, places: list[Path]) -> Sample | None:
+    return _find(places, sample.parents[0]) if sample.parents else None
+
+
+def _find(folders: Iterable[Path], sample_id: str) -> Sample | None:
+    for folder in folders:
+        for place in find_samples(folder, sample_id, 1):
+            return read_sample(folder, place)
+    return None

@@ -1,0 +1,117 @@
+"""The document of `cycle report`: all that a page about a cycle is made of.
+
+Owns its keys. Small files are read wherever they lie; of samples only folders are named, fetched
+first where they aren't here: jupiterctl reads them, on the same machine, as the same user.
+"""
+
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.island_runs import counting_islands
+from jupiterd.cluster.run_names import Named, meant
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.counting_work import work_that_counts
+from jupiterd.daemon.model_documents import completions_of, data_of, verdict_of
+from jupiterd.daemon.models import CANDIDATE, KnownModel, models_of
+from jupiterd.daemon.status_document import shown
+from jupiterd.daemon.training_log import training_log
+from jupiterd.errors import JupiterError, NotFoundError
+from jupiterd.ids import ArtifactId, short
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+SCHEMA = "jupiter/v1"
+
+MAX_ROUNDS = 20
+"""The newest rounds, of which everything is told; of older ones there are rows."""
+
+MAX_MADE = 4
+"""So many pieces of a round's generating are looked through for samples."""
+
+
+async def report_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return what a page about a cycle is made of: of CYCLE, its id or domain, or of the newest.
+
+    Raises:
+        NotFoundError: there is no such cycle.
+        UsageError: several ids begin so.
+    """
+    cycle = _meant(node, wanted)
+    own = "" if cycle.begun is None else cycle.begun.cycle
+    islands = counting_islands(node.journal.state.cycles, cycle.begun.cycle) if cycle.begun else []
+    models = [m for m in models_of(node.journal.state) if (m.run, m.kind) == (own, CANDIDATE)]
+    curves = node.state_dir.curves / short(own)
+    return {
+        "schema": SCHEMA,
+        "report": {
+            "cycle": shown(node, cycle),
+            "started_at": "" if cycle.begun is None else cycle.begun.started_at,
+            "log": training_log(cycle, islands),
+            "machines": {name: each.name for name, each in node.journal.state.members.items()},
+            "rounds": [await _round(node, cycle, model) for model in models[:MAX_ROUNDS]][::-1],
+            "samples": await _samples(node, cycle),
+            "curves": str(curves) if curves.is_dir() else None,
+        },
+    }
+
+
+def _meant(node: "Node", wanted: str) -> CycleState:
+    known = sorted(
+        (cycle for cycle in node.journal.state.cycles.values() if cycle.started is not None),
+        key=attrgetter("start_order"),
+        reverse=True,
+    )
+    named = [Named(cycle, cycle.label, [cycle.started.cycle]) for cycle in known if cycle.started]
+    found = meant(named, wanted) if wanted else known
+    if not found:
+        what = f"there is no cycle {wanted}" if wanted else "no cycle has been started"
+        raise NotFoundError(what, "jupiterctl cycle list shows all")
+    return found[0]
+
+
+async def _round(node: "Node", cycle: CycleState, model: KnownModel) -> dict[str, Any]:
+    return model.to_plain() | {
+        "verdict_document": await verdict_of(node, cycle, model),
+        "completions": await completions_of(node, cycle, model),
+        "data": await data_of(node, cycle, model.round),
+    }
+
+
+async def _samples(node: "Node", cycle: CycleState) -> dict[str, Any] | None:
+    """Return where samples of the newest filtered round lie; None where nothing was filtered."""
+    facts = work_that_counts(cycle.completed.values())
+    united = [fact for fact in facts if "kept" in fact.outputs]
+    if not united:
+        return None
+    last = max(united, key=attrgetter("round"))
+    made = _made(facts, last.round)
+    names = ("samples", "parents")
+    return {
+        "round": last.round,
+        "kept": await _folders(node, [last.outputs["kept"]]),
+        "dropped": await _folders(node, [last.outputs["dropped"]]),
+        **{name: await _folders(node, [f.outputs[name] for f in made if name in f.outputs])
+           for name in names},
+    }  # fmt: skip
+
+
+def _made(facts: list[WorkCompleted], number: int) -> list[WorkCompleted]:
+    """Return the newest generating of a round or one before it: made text accumulates."""
+    found = [f for f in facts if f.phase == Phase.GENERATE and f.round <= number and f.outputs]
+    last = max((fact.round for fact in found), default=0)
+    return sorted((f for f in found if f.round == last), key=attrgetter("item"))[:MAX_MADE]
+
+
+async def _folders(node: "Node", artifacts: list[ArtifactId]) -> list[str]:
+    """Return the folders of those that are here or in reach; a page without them is one, too."""
+    found: list[Path] = []
+    for artifact in artifacts:
+        try:
+            found.append(await node.library.ensure(artifact))
+        except JupiterError:
+            continue
+    return [str(path) for path in found]

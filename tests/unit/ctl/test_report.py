@@ -1,0 +1,191 @@
+"""`jupiterctl cycle report`: one page that needs nothing else; text of others stays text."""
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from jupiterd.ctl.report.chart import MAX_POINTS, Interval, Series, interval_chart, line_chart
+from jupiterd.ctl.report.curves import read_curves
+from jupiterd.ctl.report.html import element, text
+from jupiterd.ctl.report.samples import choose
+from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.workers.data.drops import Drops
+from tests.unit.ctl.documents import cycle
+from tests.unit.ctl.model_material import DETAILS, row, verdict_document
+from tests.unit.workers.data_material import function, real, synthetic, write
+
+HOSTILE = "</pre><script src=https://evil.example/x.js>alert(1)</script>\x1b[2J\ud800"
+
+REAL = [real(function(number)) for number in range(4)]
+CHILD = replace(synthetic(function(50)), parents=(REAL[1].id,), template="faq")
+REFUSED = replace(synthetic(f"# {HOSTILE[:-1]}\n"), parents=(REAL[2].id,))
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """What a round has kept, made and dropped."""
+    drops = Drops()
+    drops.add(REFUSED, DropReason.NEAR_DUPLICATE)
+    drops.add(REAL[3], DropReason.TOO_SHORT)
+    (tmp_path / "dropped").mkdir()
+    drops.write(tmp_path / "dropped")
+    return {
+        "round": 2,
+        "kept": [str(write(tmp_path / "kept", [*REAL[:3], CHILD]))],
+        "dropped": [str(tmp_path / "dropped")],
+        "samples": [str(write(tmp_path / "made", [CHILD, REFUSED]))],
+        "parents": [str(write(tmp_path / "parents", REAL[1:3]))],
+    }
+
+
+def told(folder, samples, **more):
+    judged = verdict_document(folder)
+    rounds = [
+        row(number, verdict_document=judged, completions=DETAILS["completions"], **more)
+        | {"data": DETAILS["data"]}
+        for number in (1, 2)
+    ]
+    shown = cycle("finished", title=HOSTILE) | {"domain": HOSTILE}
+    for phase in shown["phases"]:
+        phase |= {"in": 829, "out": 690, "dropped": {"too-short": 139}}
+    return {
+        "schema": "jupiter/v1",
+        "report": {
+            "cycle": shown,
+            "started_at": "2026-01-01T00:00:00Z",
+            "log": DETAILS["log"],
+            "machines": DETAILS["machines"],
+            "rounds": rounds,
+            "samples": samples,
+            "curves": None,
+        },
+    }
+
+
+class Elements(HTMLParser):
+    """Follows a page, and fails where an element isn't closed."""
+
+    EMPTY = ("meta",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.attributes: dict[str, set[str]] = {}
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        for name, value in attrs:
+            self.attributes.setdefault(name, set()).add(value or "")
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def parsed(page: str) -> Elements:
+    elements = Elements()
+    elements.feed(page)
+    assert elements.open == []
+    return elements
+
+
+def test_a_page_has_everything_and_needs_nothing(daemon, ctl, folders, tmp_path):
+    daemon.documents["report"] = told(tmp_path, folders, reason=HOSTILE)
+    ran = ctl("cycle", "report", "--to", str(tmp_path / "r.html"))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.startswith(f"{tmp_path}/r.html: ")
+    page = (tmp_path / "r.html").read_text()
+    elements = parsed(page)
+    assert elements.seen >= {"svg", "table", "details", "mark", "pre"}
+    assert "script" not in elements.seen
+    assert not {"src", "href", "onerror", "onload"} & elements.attributes.keys()
+    assert "url(" not in page
+    assert "\x1b" not in page
+    assert "prefers-color-scheme: dark" in page
+    for words in (
+        "829", "690", "139: too-short 139", "PSF-2.0", "near-duplicate", "what was made of it",
+        "Chances of a wrong promotion", "xs):\n    return", "loss 1.500 at step 300 to 1.250",
+    ):  # fmt: skip
+        assert words in page, words
+
+
+def test_the_same_documents_make_the_same_page_again(daemon, ctl, folders, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    daemon.documents["report"] = told(tmp_path, folders)
+    daemon.documents["report"]["report"]["cycle"]["domain"] = "python"
+    ran = ctl("cycle", "report", "c0ffee", "-o", "json")
+    assert json.loads(ran.out)["file"] == "python-c0ffee00.html"
+    first = (tmp_path / "python-c0ffee00.html").read_bytes()
+    assert ctl("cycle", "report").exit_code == 0
+    assert (tmp_path / "python-c0ffee00.html").read_bytes() == first
+
+
+def test_a_cycle_of_which_nothing_is_known_yet_has_a_page_too(daemon, ctl, tmp_path):
+    daemon.documents["report"] = told(tmp_path, None)
+    daemon.documents["report"]["report"] |= {"rounds": [], "log": []}
+    assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    parsed(page)
+    assert "No gate has decided yet." in page
+    ran = ctl("cycle", "report", "--to", str(tmp_path / "nowhere" / "r.html"))
+    assert ran.exit_code == 2
+    assert "can't be written" in ran.err
+
+
+def test_samples_are_shown_beside_what_they_were_made_of(folders):
+    chosen = choose(folders)
+    assert [(each.sample, each.parent) for each in chosen.kept] == [(CHILD, REAL[1])]
+    (dropped,) = chosen.dropped
+    assert (dropped.sample.id, dropped.parent, dropped.reason) == (
+        REFUSED.id, REAL[2], "near-duplicate",
+    )  # fmt: skip
+    assert [(each.sample.id, each.reason) for each in chosen.dropped_real] == [
+        (REAL[3].id, "too-short")
+    ]
+
+
+def test_samples_that_are_not_in_reach_or_damaged_are_no_reason_to_fail(folders, tmp_path):
+    assert choose(None) is None
+    assert choose({"round": 1}).kept == ()
+    (tmp_path / "dropped" / "reasons.jsonl.zst").write_bytes(b"nonsense")
+    assert choose(folders).is_readable is False
+
+
+def test_text_of_others_stays_text():
+    assert str(text(HOSTILE)).count("<") == 0
+    shown = element("p", HOSTILE, title='"><script>')
+    assert re.findall(r"<[^>]*>", shown) == ['<p title="&quot;&gt;&lt;script&gt;">', "</p>"]
+
+
+def test_a_long_curve_is_thinned_and_what_is_no_number_left_out():
+    points = [(float(n), float(n % 7)) for n in range(20_000)] + [(20_000.0, float("nan"))]
+    drawn = str(line_chart("loss", "step", [Series("a", points), Series("b", [(1.0, 2.0)])]))
+    parsed(drawn)
+    assert drawn.count(" ", drawn.index('d="M'), drawn.index('class="line')) < 3 * MAX_POINTS
+    assert "nan" not in drawn
+    assert line_chart("loss", "step", [Series("a", [(1.0, float("inf"))])]) == ""
+
+
+@pytest.mark.parametrize("value", [0.0, -3.0, 1e-9, 4e9])
+def test_a_single_value_is_drawn(value):
+    parsed(str(line_chart("t", "x", [Series("a", [(1.0, value)])])))
+    parsed(str(interval_chart("t", "x", [Interval(1, value, value, value)], 0.005)))
+    assert interval_chart("t", "x", [], 0.0) == ""
+
+
+def test_the_loss_of_each_step_is_read_but_for_a_torn_line(tmp_path):
+    (tmp_path / "island-1").mkdir()
+    lines = ['{"step": 1, "loss": 3.5}', '{"step": 2, "val_loss": 3.25}', '{"step": 3, "lo']
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+    (tmp_path / "island-1" / "metrics.jsonl").write_text(lines[0])
+    assert read_curves(tmp_path) == [
+        Series("island-1 training", [(1.0, 3.5)]),
+        Series("training", [(1.0, 3.5)]),
+        Series("held out", [(2.0, 3.25)]),
+    ]
+    assert read_curves(tmp_path / "none") == read_curves(None) == []

@@ -18,6 +18,7 @@ from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import Offered, shuffle_key, take_synthetic
 from jupiterd.cycle.purge import Purge
 from jupiterd.cycle.purge_counts import LEFT_OUT_COUNT, PURGED_COUNT
+from jupiterd.cycle.templates.pairs import pairs_among
 from jupiterd.errors import EmptySourceError, InvalidSettingError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.contents import contents, write_contents
@@ -92,7 +93,9 @@ def pack(
     left_out = Counter(source for sample in samples if (source := purge.hit(sample)))
     chosen, reason = _mixed(list(purge.left(samples)), params)
     _provide_tokenizer(tokenizer_dir, chosen, output_dir / "tokenizer", params)
-    index = _write_shards(chosen, output_dir, params, progress)
+    pairs = _pairs(chosen)
+    texts = [pairs.get(sample.id, sample.text) for sample in chosen]
+    index = _write_shards(chosen, texts, output_dir, params, progress)
     if not index.sequences:
         raise EmptySourceError(f"{index.tokens} tokens are too few for a sequence")
     counted = contents(chosen, purge, left_out)
@@ -104,6 +107,7 @@ def pack(
         "bytes": index.bytes,
         "synthetic_documents": sum(sample.kind == "synthetic" for sample in chosen),
         "synthetic_bytes": counted["synthetic_bytes"],
+        "paired_documents": len(pairs),
         "tokens_per_byte": index.tokens / index.bytes,
         **_proof(counted["purged"]),
     }
@@ -141,8 +145,18 @@ def _provide_tokenizer(
     save_tokenizer(train_tokenizer(real, params.vocab_size), folder)
 
 
+def _pairs(samples: Sequence[Sample]) -> Mapping[str, str]:
+    """Return the texts of those that stand behind the passage that they were made of."""
+    total_bytes = sum(len(sample.text.encode()) for sample in samples)
+    return pairs_among(samples, total_bytes)
+
+
 def _write_shards(
-    samples: Sequence[Sample], output_dir: Path, params: PackParams, progress: Progress
+    samples: Sequence[Sample],
+    texts: Sequence[str],
+    output_dir: Path,
+    params: PackParams,
+    progress: Progress,
 ) -> ShardIndex:
     # Read back even when just trained, so that both ways tokenize alike.
     tokenizer = load_tokenizer(output_dir / "tokenizer")
@@ -155,7 +169,7 @@ def _write_shards(
     writer = ShardWriter(output_dir / "shards")
     for start in range(0, len(samples), _BATCH_DOCUMENTS):
         batch = samples[start : start + _BATCH_DOCUMENTS]
-        encoded = encode_batch(tokenizer, [sample.text for sample in batch])
+        encoded = encode_batch(tokenizer, list(texts[start : start + _BATCH_DOCUMENTS]))
         lengths = [(sample.id, len(ids) + 1) for sample, ids in zip(batch, encoded, strict=True)]
         writer.append([id_ for ids in encoded for id_ in (*ids, end)], lengths)
         progress(min(start + _BATCH_DOCUMENTS, len(samples)), len(samples), "documents")
@@ -164,5 +178,5 @@ def _write_shards(
         vocab_size=vocab_size,
         tokenizer_hash=tokenizer_hash(output_dir / "tokenizer"),
         documents=len(samples),
-        size_bytes=sum(len(sample.text.encode()) for sample in samples),
+        size_bytes=sum(len(text.encode()) for text in texts),
     )

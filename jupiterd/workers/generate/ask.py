@@ -3,12 +3,13 @@
 Owns the form that all templates share. Doesn't know any of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.frames import Scalar
 
 Fits = Callable[[Prompt], bool]
 """Says whether the generator can hold a prompt and its answer."""
@@ -25,6 +26,11 @@ class Ask(Protocol):
     @property
     def prompt(self) -> Prompt:
         """What the generator is given."""
+        ...
+
+    @property
+    def origin(self) -> Mapping[str, Scalar]:
+        """Which part of its document it is of, for who looks it up; empty where that is plain."""
         ...
 
     def is_done(self, written: str) -> bool:

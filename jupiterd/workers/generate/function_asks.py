@@ -5,7 +5,7 @@ Doesn't know how functions are found and cut (`functions`).
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -13,6 +13,7 @@ from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import MAX_VARIANTS
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.frames import Scalar
 from jupiterd.workers.generate.ask import Ask, Fits
 from jupiterd.workers.generate.functions import Opening, completed, ends_function, openings
 
@@ -37,6 +38,11 @@ class FunctionAsk:
         """What the generator is given."""
         message = f"{_INSTRUCTION}\n\n```python\n{self.opening.prompt}\n```\n"
         return Prompt(message, self.opening.prompt, goes_on=True)
+
+    @property
+    def origin(self) -> Mapping[str, Scalar]:
+        """Nothing: the function itself begins as it does in its document."""
+        return {}
 
     def is_done(self, written: str) -> bool:
         """Say whether what was written has left the function."""

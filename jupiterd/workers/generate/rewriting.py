@@ -4,18 +4,20 @@ Owns which passages are chosen, and how one is made to fit. Doesn't know the wor
 what an answer is worth (`cycle.templates`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import MAX_VARIANTS
 from jupiterd.cycle.templates.answers import judge_answer
 from jupiterd.cycle.templates.asking import ask, defused, ends
+from jupiterd.cycle.templates.pairs import origin
 from jupiterd.cycle.templates.passages import MAX_CHARS, MIN_CHARS, passages
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.cycle.templates.refusal import Refusal
 from jupiterd.cycle.templates.texts import Template
 from jupiterd.cycle.unspaced import LETTERS_PER_WORD
+from jupiterd.frames import Scalar
 from jupiterd.workers.generate.ask import Ask, Fits
 
 UNSPACED_SHARE = 3
@@ -29,12 +31,21 @@ class RewritingAsk:
     parent: Sample
     template: Template
     passage: str
+    number: int
+    """Of the passage in its document."""
+    max_chars: int
+    """How long passages were cut."""
     language: str
 
     @property
     def prompt(self) -> Prompt:
         """What the generator is given."""
         return ask(self.template, self.passage)
+
+    @property
+    def origin(self) -> Mapping[str, Scalar]:
+        """The passage, in the form that `pairs` looks up."""
+        return origin(self.number, self.max_chars)
 
     def is_done(self, written: str) -> bool:
         """Say whether a base model has come to the end."""
@@ -64,7 +75,10 @@ class RewritingAsker:
         max_chars = self._max_chars
         while max_chars >= MIN_CHARS:
             found = passages(text, max_chars)
-            asks = [self._ask(parent, passage) for passage in found]
+            asks = [
+                RewritingAsk(parent, self._template, passage, number, max_chars, self._language)
+                for number, passage in enumerate(found)
+            ]
             longest = max(asks, key=lambda each: len(each.passage), default=None)
             if longest is None or fits(longest.prompt):
                 order = [*range(len(asks))]
@@ -72,6 +86,3 @@ class RewritingAsker:
                 return [asks[number] for number in order[:MAX_VARIANTS]]
             max_chars //= 2
         return []
-
-    def _ask(self, parent: Sample, passage: str) -> RewritingAsk:
-        return RewritingAsk(parent, self._template, passage, self._language)

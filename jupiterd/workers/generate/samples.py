@@ -28,7 +28,7 @@ from jupiterd.errors import UsageError, WorkStoppedError
 from jupiterd.frames import Scalar, TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_all
 from jupiterd.workers.generate.answer_cache import AnswerCache, key_of
-from jupiterd.workers.generate.ask import Asker
+from jupiterd.workers.generate.ask import Ask, Asker
 from jupiterd.workers.generate.documents import Numbered, Stripe, choose_asks, own_documents
 from jupiterd.workers.generate.engine import Engine, Request, Sampling
 from jupiterd.workers.generate.engines import open_engine
@@ -77,7 +77,7 @@ def run(task: Task) -> TaskFinished:
             counts[f"refused.{text}"] += 1
             continue
         parent = numbered.ask.parent
-        sample = _sample(task, asker, parent, text)
+        sample = _sample(task, asker, numbered.ask, text)
         made[sample.id] = sample
         parents[parent.id] = parent
     for name, samples in (("samples", made), ("parents", parents)):
@@ -183,9 +183,9 @@ def _write(folder: Path, samples: dict[str, Sample]) -> None:
             writer.add(samples[id_])
 
 
-def _sample(task: Task, asker: Asker, parent: Sample, text: str) -> Sample:
+def _sample(task: Task, asker: Asker, ask: Ask, text: str) -> Sample:
     text = cleaned(text).text  # a generator from elsewhere may recite what it was trained on
-    sampling = _sampling(task)
+    sampling, parent = _sampling(task), ask.parent
     return Sample(
         id=text_hash(text),
         text=text,
@@ -207,5 +207,6 @@ def _sample(task: Task, asker: Asker, parent: Sample, text: str) -> Sample:
             "max_tokens": sampling.max_tokens,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
+            **ask.origin,
         },
     )

@@ -7,6 +7,7 @@ import pytest
 
 from jupiterd.cycle.document_index import DocumentIndex
 from jupiterd.cycle.lineage import text_hash
+from jupiterd.cycle.templates.pairs import origin
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.contents import CONTENTS_FILE
@@ -182,3 +183,27 @@ def test_a_purged_source_is_left_out_with_all_that_was_made_from_it(tmp_path):
     for name in ("00000.bin", "documents.index"):
         paths = [tmp_path / side / "shards" / name for side in "ab"]
         assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_some_of_what_was_made_of_a_passage_stands_behind_it(tmp_path):
+    documents = [
+        real(f"{number} {'Bees dance to tell where flowers are. ' * 9}".strip())
+        for number in range(30)
+    ]
+    answers = [
+        replace(
+            synthetic(f"Why {number}? They tell where flowers are, {number}.", parent.id),
+            template="faq",
+            sampler=origin(0, 1_000),
+        )
+        for number, parent in enumerate(documents[:9])
+    ]
+    counts, _ = pack([write(tmp_path / "kept", [*documents, *answers])], None, tmp_path, PARAMS)
+    whole = documents_of(tmp_path)[:-1]
+    paired = [text for text in whole if text.startswith("<doc>\n")]
+    assert 0 < counts["paired_documents"] < len(answers)
+    assert abs(len(paired) - counts["paired_documents"]) <= 1  # the last may be cut
+    for text in paired:
+        parent, _, answer = text.removeprefix("<doc>\n").partition("\n</doc>\n<faq>\n")
+        assert parent in {each.text for each in documents}
+        assert answer.removesuffix("\n</faq>") in {each.text for each in answers}

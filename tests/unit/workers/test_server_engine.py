@@ -222,6 +222,7 @@ def test_what_a_server_says_becomes_samples_or_is_refused_with_its_reason(tmp_pa
         }  # fmt: skip
         assert {each.generator for each in made} == {f"{served.url}#tiny"}
         assert all(each.collector.startswith("faq@") and each.template == "faq" for each in made)
+        assert all({"passage", "passage_chars"} <= set(each.sampler) for each in made)
         parents = {each.parents for each in made}
         known = {each.id for each in read_samples(tmp_path / "documents")}
         assert all(len(each) == 1 and each[0] in known for each in parents)

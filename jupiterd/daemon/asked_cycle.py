@@ -108,6 +108,7 @@ def _foretold(
     Nothing is expected where nobody who could train is here.
     """
     from jupiterd.cycle.plan import derive, parse_model
+    from jupiterd.cycle.round_cost import CycleCost, RoundCost
 
     text, engine = model_text(started.size), started.engine
     overrides = domain.training.model_dump(exclude_none=True)
@@ -118,13 +119,22 @@ def _foretold(
     if choice is None:
         return text, settings, {}
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
+    islands = islands_of_round(leading, engine, shape, plan, settings)
     expected = estimate(
         leading,
         gang,
         shape,
         plan,
         asked=Asked(engine, islands=settings.islands),
-        islands=islands_of_round(leading, engine, shape, plan, settings),
+        islands=islands,
+    )
+    later = derive(shape, 2, overrides, started.seed, goes_on=True)
+    cost = CycleCost(
+        started.rounds,
+        RoundCost.of(shape, plan),
+        RoundCost.of(shape, later),
+        float(expected.values["tokens_per_s"] or 0.0),
+        has_trunk=not islands,
     )
     if (fit := expected.fit).changes:
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
@@ -133,8 +143,9 @@ def _foretold(
         text,
         settings,
         {
-            "sheet": list(expected.lines),
+            "sheet": [*expected.lines, *cost.lines()],
             "expected": expected.values,
+            "cost": cost.to_plain(),
             "layouts": expected.layouts,
         },
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import RUNNING, Begun, CycleState
-from jupiterd.cluster.facts import CheckpointCommitted, WorkCompleted
+from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, WorkCompleted
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.run_phases import evaluation_id
@@ -221,9 +221,7 @@ def _events(cycle: CycleState, islands: Islands) -> list[dict[str, Any]]:
 def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     for number, opened in sorted(cycle.epochs_opened.items()):
-        start = (
-            f"from step {opened.from_step}" if opened.from_step else "from the start of the round"
-        )
+        start = _start_in_words(cycle, opened)
         engine = ", ".join(filter(None, [opened.engine, opened.engine_reason]))
         text = f"epoch {number}: {counted(len(opened.gang), 'rank')} ({engine}) {start}"
         events.append({"seq": EPOCH_SEQ * number, "text": text})
@@ -232,6 +230,14 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
             text = f"epoch {number} ended: {closed.reason}"
             events.append({"seq": EPOCH_SEQ * number + 1, "text": text})
     return [*events, *_parkings(cycle)]
+
+
+def _start_in_words(cycle: CycleState, opened: EpochOpened) -> str:
+    if opened.from_step:
+        return f"from step {opened.from_step}"
+    loaded = cycle.checkpoint(opened.from_checkpoint) if opened.follows else None
+    trunk = "" if loaded is None else f", on the trunk of round {loaded.round}"
+    return f"from the start of the round{trunk}"
 
 
 def _end_of(island: CycleState, run: CycleState) -> Iterator[dict[str, Any]]:

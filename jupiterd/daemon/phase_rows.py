@@ -9,6 +9,7 @@ from typing import Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.trunk import start_of
 from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.phase_flow import Flow, flow_of
@@ -121,7 +122,10 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
         elapsed_s = max(elapsed_s, sum(fact.elapsed_s for fact in closed))
         ranks += len(each.epochs_opened[max(own)].gang) if own else 0
         epochs += len(own)
-    told = [f"loss {last.loss:.3f}", counted(ranks, "rank"), counted(epochs, "epoch")]
+    before = cycle.checkpoint(start_of(cycle, number))
+    tokens = last.tokens - (0 if before is None else before.tokens)
+    told = [f"loss {last.loss:.3f}", f"{tokens:,} tokens"]
+    told += [counted(ranks, "rank"), counted(epochs, "epoch")]
     if len(gangs) > 1:
         exchanges = counted(outer_steps(cycle, number), "outer step")
         told += [f"{len(gangs)} islands", exchanges]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cluster.facts import Fact
+from jupiterd.cycle.round_cost import CycleCost, RoundCost
 from jupiterd.daemon import asked_cycle as asking
 from jupiterd.daemon import asked_machines
 from jupiterd.daemon import estimate as estimating
@@ -87,3 +88,34 @@ async def test_a_cycle_may_be_asked_for_while_nobody_who_trains_is_here(tmp_path
         assert (started.settings["islands"], foretold) == ("auto", {})
         with pytest.raises(UsageError, match="there is 0"):
             asked_cycle(leading, {**DOMAIN, "settings": {"islands": "on"}})
+
+
+def test_what_each_round_costs_is_foretold_by_its_own_tokens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leading: Any = leading_of(a=MAC)
+    leading.names = lambda: NAMES
+    machines = {node: leading.hardware_of(node) for node in (A,)}
+    for module in (asked_machines, asking, estimating):
+        monkeypatch.setattr(module, "trainers", lambda *_: machines)
+    _, foretold = asked_cycle(leading, {**DOMAIN, "rounds": 3})
+    later = "460 steps, 0.47 million tokens: trunk 0.33, branch 0.14"
+    assert foretold["sheet"][-3:] == [
+        "Round 1: 780 steps, 0.80 million tokens: trunk 0.56, branch 0.24",
+        f"Each later round goes on with the trunk: {later}",
+        "Training of all 3 rounds: 1.74 million tokens",
+    ]
+    cost = foretold["cost"]
+    assert cost["tokens"] == (780 + 2 * 460) * 4 * 256
+    assert cost["later"]["trunk_tokens"] == 322 * 4 * 256
+    assert (cost["eta_s"], cost["goes_on_with_trunk"]) == (None, True)
+    _, alone = asked_cycle(leading, {**DOMAIN, "rounds": 1})
+    assert (alone["cost"]["later"], "Round 1" in str(alone["sheet"])) == (None, False)
+
+
+def test_a_speed_that_is_known_gives_each_round_its_time() -> None:
+    each = RoundCost(460, 322 * 1024, 138 * 1024)
+    cost = CycleCost(2, each, each, 1024.0, has_trunk=False)
+    assert cost.to_plain()["later"]["eta_s"] == 460.0
+    assert cost.lines()[1].startswith("Each later round begins with the last candidate: 460 steps")
+    assert "0.47 million tokens, 7 min 40 s: trunk" in cost.lines()[1]

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cluster.engines import AUTO, MLX, TORCH, writing_engine
+from jupiterd.cluster.engines import AUTO, MLX, TORCH, own_engine, writing_engine
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import late_inputs, rank_room
@@ -79,6 +79,9 @@ KINDS = {"train": "torch", "store": "torch", "train_mlx": "mlx"}
 
 GENERATING = "generate"
 """The task whose engine each machine chooses for itself."""
+
+SCORING = frozenset({"evaluate", "evaluate_held_out"})
+"""Tasks that score text, on what the machine computes on by itself: both engines agree."""
 
 WARM_WITHIN_S = 1.5
 """Less than what the leader waits for an answer."""
@@ -171,9 +174,7 @@ class WorkRunner:
         self, order: WorkOrder, inputs: Mapping[str, str], spool: Path
     ) -> AsyncGenerator[Said]:
         params: dict[str, Any] = {**self._own, **order.params}
-        if order.task == GENERATING:
-            wanted = str(params.get("engine", AUTO))
-            params |= {"engine": writing_engine(wanted, self._machine), "wanted_engine": wanted}
+        params |= chosen_engine(order.task, params, self._machine)
         if order.epoch:  # no path comes from outside
             params["log_dir"] = str(curves_folder(self._state_dir.curves, order))
         listener = bind_listener(order.bind_host) if order.bind_host else None
@@ -290,3 +291,11 @@ def _inside(spool: Path, relative: str) -> Path:
     if not source.is_relative_to(spool.resolve()) or source == spool.resolve():
         raise Bug(f"a worker named an output outside its folder: {relative}")
     return source
+
+
+def chosen_engine(task: str, params: Mapping[str, Any], machine: Hardware) -> dict[str, str]:
+    """Return what a worker is told of the engine that its machine chooses; nothing for others."""
+    if task == GENERATING:
+        wanted = str(params.get("engine", AUTO))
+        return {"engine": writing_engine(wanted, machine), "wanted_engine": wanted}
+    return {"engine": own_engine(machine)} if task in SCORING else {}

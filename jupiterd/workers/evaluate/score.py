@@ -5,7 +5,7 @@ Owns putting them side by side over the same bytes. Doesn't decide anything (`ju
 inputs: model, incumbent, generator (these two are optional: the byte model takes the place of one
 that is absent; where they are the same model it is scored once), kept, holdout.N
 params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged,
-parts, language, completions, seed
+parts, language, completions, seed, engine (torch or mlx, as the node has it)
 outputs: scores (scores.jsonl, cloze.jsonl, and where completions were asked for sanity.json and
 completions.jsonl)
 """
@@ -32,6 +32,7 @@ from jupiterd.workers.evaluate.score_file import (
     write_scores,
 )
 from jupiterd.workers.evaluate.score_table import ScoreTable, tabulate
+from jupiterd.workers.evaluate.scorers import TORCH
 from jupiterd.workers.evaluate.trial import Trial, try_out
 from jupiterd.workers.link import Task
 
@@ -72,6 +73,7 @@ class ScoreParams:
     completions: int = 0
     """So many texts the candidate is to write in this piece, to see whether it works at all."""
     seed: int = 0
+    engine: str = TORCH
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ def run(task: Task) -> TaskFinished:
         str(task.params.get("language", "")),
         int(task.params.get("completions", 0)),
         int(task.params.get("seed", 0)),
+        str(task.params.get("engine", TORCH)),
     )
     inputs = ScoreInputs(
         task.inputs["model"],
@@ -136,11 +139,12 @@ def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent)
     texts = [document.text for document in documents]
     texts += [text for item in items for text in item.filled()]
     steps = _Steps(progress, len(documents), len(texts), len(inputs.models))
-    table = tabulate(texts, inputs.models, _training_text(inputs), params.batch_windows, steps.of)
+    training = _training_text(inputs)
+    table = tabulate(texts, inputs.models, training, params.batch_windows, steps.of, params.engine)
     roles = [table.nats[path] for path in (inputs.model, inputs.incumbent, inputs.generator)]
     rows = [_document_score(place, each, table, roles) for place, each in enumerate(documents)]
     cloze = _cloze_scores(items, texts[len(documents) :], len(documents), roles)
-    trial = Trial(params.completions, params.seed, params.language)
+    trial = Trial(params.completions, params.seed, params.language, params.engine)
     beginnings = texts[: len(documents)]
     if not trial.completions:
         return Scores(rows, cloze, None)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.evaluate.byte_model import count_bytes
-from jupiterd.workers.evaluate.language_model import LanguageModel
+from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
+from jupiterd.workers.evaluate.text_scorer import TextScorer
 from jupiterd.workers.evaluate.unigram import Unigram, count_tokens
 
 _COUNT_DOCUMENTS = 64
@@ -36,6 +37,7 @@ def tabulate(
     training: Sequence[str],
     batch_windows: int,
     progress_of: Callable[[int], OnProgress],
+    engine: str = TORCH,
 ) -> ScoreTable:
     """Return the table.
 
@@ -45,6 +47,7 @@ def tabulate(
         training: real text that the baselines are counted on.
         batch_windows: windows that pass through a model together.
         progress_of: number of a model -> what is told how many texts it has scored.
+        engine: torch or mlx.
     """
     byte_model = count_bytes(text.encode() for text in training)
     nats: dict[Path | None, list[float]] = {
@@ -53,7 +56,7 @@ def tabulate(
     tokens, unigram_nats = [0] * len(texts), [math.inf] * len(texts)
     for number, path in enumerate(models):
         nats[path] = [math.inf] * len(texts)
-        if (model := _loaded(path)) is None:
+        if (model := _loaded(path, engine)) is None:
             continue
         ids = model.encode(texts)
         nats[path] = _nats(model, texts, ids, batch_windows, progress_of(number))
@@ -63,16 +66,16 @@ def tabulate(
     return ScoreTable(nats, tokens, unigram_nats)
 
 
-def _loaded(path: Path) -> LanguageModel | None:
+def _loaded(path: Path, engine: str) -> TextScorer | None:
     """Return the model; None where it can't be loaded, which the gate says of it then."""
     try:
-        return LanguageModel(path)
+        return open_scorer(path, engine)
     except CorruptArtifactError:
         return None
 
 
 def _nats(
-    model: LanguageModel,
+    model: TextScorer,
     texts: Sequence[str],
     ids: Sequence[list[int]],
     batch_windows: int,
@@ -85,7 +88,7 @@ def _nats(
     ]
 
 
-def _unigram(model: LanguageModel, training: Sequence[str]) -> Unigram:
+def _unigram(model: TextScorer, training: Sequence[str]) -> Unigram:
     starts = range(0, len(training), _COUNT_DOCUMENTS)
     return count_tokens(
         (

@@ -11,7 +11,7 @@ from jupiterd.cycle.code_parsing import PARSED_LANGUAGES, parseable_beginning, p
 from jupiterd.cycle.completions import Completion
 from jupiterd.cycle.gate.sanity import Sanity, is_looping
 from jupiterd.errors import CorruptArtifactError
-from jupiterd.workers.evaluate.language_model import LanguageModel
+from jupiterd.workers.evaluate.scorers import TORCH, open_scorer
 
 NEW_TOKENS = 64
 TEMPERATURE = 0.8
@@ -27,6 +27,7 @@ class Trial:
     seed: int
     language: str
     """Of the domain; of a code that can be parsed here, what was written is parsed."""
+    engine: str = TORCH
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,16 @@ def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial
         trial: how many, and how.
     """
     try:
-        model = LanguageModel(candidate)
+        model = open_scorer(candidate, trial.engine)
     except CorruptArtifactError as error:
         return Tried(Sanity(loads=False, trouble=error.message, seed=trial.seed))
     is_code = trial.language in PARSED_LANGUAGES
     prompts = _prompts(texts, trial.completions, is_code=is_code)
     written = model.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
     theirs = None
-    if is_code and generator not in (None, candidate):
-        others = LanguageModel(generator).write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
+    if is_code and generator is not None and generator != candidate:
+        writer = open_scorer(generator, trial.engine)
+        others = writer.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
         theirs = _parsed(prompts, others)
     pairs = zip(prompts, written, strict=True)
     completions = [Completion(prompt, text, is_looping(text)) for prompt, text in pairs]

@@ -31,7 +31,7 @@ class MlxEngine:
             CorruptArtifactError: the folder is incomplete or can't be read.
         """
         self._text = ModelText(folder)
-        self._model = _loaded(folder)
+        self._model = loaded_model(folder)
         self._tokenizer = _Tokenizer(self._text)
         self.batch = BATCH
         self.specials: Sequence[str] = self._text.specials
@@ -81,7 +81,13 @@ class _Tokenizer:
         self.decode: Callable[[Sequence[int]], str] = text.decode
 
 
-def _loaded(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
+def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model
+    """Load a model folder, with what mlx-lm misreads in it told again.
+
+    Raises:
+        UnknownModelError: mlx-lm doesn't know its architecture.
+        CorruptArtifactError: the folder is incomplete or can't be read.
+    """
     from mlx_lm.utils import load_model
 
     try:

@@ -64,3 +64,24 @@ async def test_a_gpu_is_held_for_one_rank_at_a_time_and_the_cpu_for_none(
             for free in (replace(order, params={"local_rank": 1}), replace(order, task="evaluate")):
                 async with two.runner._device_lock(free) as none:
                     assert none is None
+
+
+@pytest.mark.parametrize(
+    ("system", "engines", "engine"),
+    [
+        ("Darwin", ("torch", "mlx"), "mlx"),
+        ("Darwin", ("torch",), "torch"),
+        ("Linux", ("torch", "mlx"), "torch"),
+        ("Linux", ("mlx",), "mlx"),
+    ],
+)
+async def test_text_is_scored_on_what_the_machine_computes_on_by_itself(
+    tmp_path: Path, system: str, engines: tuple[str, ...], engine: str
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        machine = replace(one.hardware, system=system, engines=engines)
+    for task in ("evaluate", "evaluate_held_out"):
+        assert work_runner.chosen_engine(task, {}, machine) == {"engine": engine}
+    assert work_runner.chosen_engine("gate", {}, machine) == {}
+    told = work_runner.chosen_engine("generate", {"engine": "transformers"}, machine)
+    assert told == {"engine": "torch", "wanted_engine": "transformers"}

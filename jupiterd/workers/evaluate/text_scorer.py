@@ -1,0 +1,124 @@
+"""What scoring text is, whatever computes it: windows, batches, sums, and the first token.
+
+Owns everything but the model's own arithmetic, which an engine's class adds (`language_model` in
+torch, `mlx_language_model` in MLX). So both score the same tokens in the same windows, and a text's
+bits per byte differ only in how 32-bit floats are rounded.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jupiterd.errors import CorruptArtifactError
+from jupiterd.workers.data.tokenizer import END_OF_TEXT, encode_batch, load_tokenizer
+from jupiterd.workers.evaluate.windows import Window, windows_of
+
+PLAIN_HEADS = frozenset({"qwen3", "llama", "mistral"})
+"""Architectures whose logits are the output embedding of the last hidden state and nothing more."""
+
+MAX_CONTEXT = 4096
+"""Longer windows cost memory and hardly change a score."""
+
+Tokens = NDArray[np.int64]
+
+
+class TextScorer(ABC):
+    """A model and its tokenizer, ready to score."""
+
+    def __init__(self, folder: Path, vocab_size: int, positions: int, end: object) -> None:
+        """Take what config.json says; `end` is its end mark, or several, or None.
+
+        Raises:
+            CorruptArtifactError: there is no tokenizer, or nobody names an end mark.
+        """
+        self.tokenizer = load_tokenizer(folder)
+        self.vocab_size = vocab_size
+        self._context = min(positions, MAX_CONTEXT)
+        own = self.tokenizer.token_to_id(END_OF_TEXT)
+        self._first = int(_first_of(end) if own is None else own)
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of each text, with no special token."""
+        return encode_batch(self.tokenizer, list(texts))
+
+    def is_lossless(self, text: str, ids: list[int]) -> bool:
+        """Say whether the ids spell the text; one that loses text would be scored too well."""
+        return self.tokenizer.decode(ids, skip_special_tokens=False) == text
+
+    def nats(
+        self,
+        documents: Sequence[list[int]],
+        batch_windows: int,
+        on_progress: Callable[[int], None],
+    ) -> list[float]:
+        """Return -log probability of each document's tokens, the first one after the end mark.
+
+        Args:
+            documents: token ids.
+            batch_windows: windows that pass through the model together.
+            on_progress: told how many documents' worth of tokens are scored.
+        """
+        streams = [[self._first, *ids] for ids in documents]
+        windows = [
+            window
+            for number, ids in enumerate(documents)
+            for window in windows_of(number, len(ids), self._context)
+        ]
+        # Windows of a length stand together, so that little is computed for padding.
+        windows.sort(key=lambda window: window.start - window.stop)
+        totals = [0.0] * len(documents)
+        for start in range(0, len(windows), batch_windows):
+            batch = windows[start : start + batch_windows]
+            for window, nats in zip(batch, self._window_nats(batch, streams), strict=True):
+                totals[window.document] += nats
+            on_progress((start + len(batch)) * len(documents) // len(windows))
+        return totals
+
+    def write_on(
+        self, prompts: Sequence[str], new_tokens: int, temperature: float, seed: int
+    ) -> list[str]:
+        """Return what the model writes after each prompt, up to its end mark; a seed decides it."""
+        budget = min(new_tokens, self._context // 2)
+        written: list[str] = []
+        for number, ids in enumerate(self.encode(prompts)):
+            fed = [self._first, *ids][-(self._context - budget) :]
+            new = self.continued(fed, budget, temperature, seed + number)
+            kept = new[: new.index(self._first)] if self._first in new else new
+            written.append(self.tokenizer.decode(kept, skip_special_tokens=False))
+        return written
+
+    @abstractmethod
+    def row_nats(self, inputs: Tokens, targets: Tokens) -> list[float]:
+        """Return the nats of each row; both are [rows, length], a target of -1 is unscored.
+
+        A row is padded at its end, where a causal model doesn't see it. What isn't finite is inf.
+        """
+
+    @abstractmethod
+    def continued(self, fed: list[int], budget: int, temperature: float, seed: int) -> list[int]:
+        """Return at most `budget` tokens drawn one after the other behind those that are fed."""
+
+    def _window_nats(self, batch: Sequence[Window], streams: Sequence[list[int]]) -> list[float]:
+        longest = max(window.stop - window.start for window in batch)
+        inputs = np.zeros((len(batch), longest), dtype=np.int64)
+        targets = np.full((len(batch), longest), -1, dtype=np.int64)
+        for row, window in enumerate(batch):
+            fed = np.array(streams[window.document][window.start : window.stop + 1])
+            inputs[row, : len(fed) - 1] = fed[:-1]
+            first = window.score_from - window.start
+            targets[row, first : len(fed) - 1] = fed[first + 1 :]
+        return [
+            value if math.isfinite(value) else math.inf for value in self.row_nats(inputs, targets)
+        ]
+
+
+def _first_of(value: object) -> int:
+    if isinstance(value, list) and value:
+        return int(value[0])  # pyright: ignore[reportUnknownArgumentType]
+    if not isinstance(value, int):
+        raise CorruptArtifactError("the model's config names no end-of-text token")
+    return value

@@ -1,12 +1,15 @@
 """`jupiterctl model ...`: what was trained, and taking it elsewhere."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.errors import UsageError
 
 FORMATS = ("hf", "mlx", "gguf")
 
@@ -83,27 +86,45 @@ def show(invocation: Invocation, model: str) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="llama.cpp's convert_hf_to_gguf.py, where it isn't on PATH; for gguf.",
 )
+@click.option(
+    "--lm-eval",
+    is_flag=True,
+    help="Add tasks for lm-evaluation-harness: the held-out text that it was judged on.",
+)
 @click.pass_obj
-def export(invocation: Invocation, model: str, to: Path, form: str, converter: Path | None) -> None:
+def export(
+    invocation: Invocation,
+    *,
+    model: str,
+    to: Path,
+    form: str,
+    converter: Path | None,
+    lm_eval: bool,
+) -> None:
     """Write a model into a folder of its own, with a model card.
 
     The card says what it was trained on, under which licences, how, and what the gate said of it.
     Any node can be asked: it fetches what it lacks first. hf and mlx are the same files, for both
-    libraries read them; gguf needs llama.cpp's converter.
+    libraries read them; gguf needs llama.cpp's converter. --lm-eval writes held-out text into the
+    folder: who publishes it can't trust scores on it any more.
 
     \b
     Examples:
       jupiterctl model export python/2 --to ./python-1m
       jupiterctl model export 3f2a91bc --format mlx --to ./for-my-mac
+      jupiterctl model export python/2 --lm-eval --to ./python-1m
       jupiterctl model export python --format gguf --converter ~/llama.cpp/convert_hf_to_gguf.py --to ./gguf
     """  # noqa: D301, E501 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask_over_grpc
     from jupiterd.ctl.gguf import found_converter
     from jupiterd.ctl.model_export import write_model
 
+    if lm_eval and form == "gguf":
+        raise UsageError("--lm-eval goes with --format hf or mlx", "jupiterctl model export --help")
     program = found_converter(converter) if form == "gguf" else None
+    add = _tasks_of(invocation, model) if lm_eval else None
     document = ask_over_grpc(invocation.state_dir, f"model_export/{model}", FETCHING_S)["model"]
-    written = write_model(document, form, to, program)
+    written = write_model(document, form, to, program, add)
     Console.of(invocation).show(
         {"schema": SCHEMA, "model": document["id"], "format": form, **written.to_plain()},
         lambda: [f"{to}: {document['name']} for {written.told}", *written.files_told()],
@@ -132,3 +153,12 @@ def promote(invocation: Invocation, model: str) -> None:
     done = order(invocation.state_dir, "model.promote", {"model": model})
     told = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
     console.show(done, lambda: [told])
+
+
+def _tasks_of(invocation: Invocation, model: str) -> Callable[[Path, Mapping[str, Any]], None]:
+    """Return what writes a candidate's tasks for lm-evaluation-harness into its folder."""
+    from jupiterd.ctl.calls import ask_over_grpc
+    from jupiterd.ctl.lm_eval_export import write_tasks
+
+    told = ask_over_grpc(invocation.state_dir, f"held_out/{model}", FETCHING_S)["held_out"]
+    return lambda folder, document: write_tasks(folder, document, told)

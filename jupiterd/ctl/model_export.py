@@ -17,7 +17,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,7 @@ def write_model(
     form: str,
     to: Path,
     converter: Path | None = None,
-    add: Callable[[Path], None] | None = None,
+    add: Callable[[Path, Mapping[str, Any]], None] | None = None,
 ) -> Written:
     """Write the folder; return what is in it.
 
@@ -81,7 +81,7 @@ def write_model(
         form: hf, mlx or gguf.
         to: the folder, which isn't there yet.
         converter: for gguf.
-        add: writes more into the folder before it appears.
+        add: writes more into the folder before it appears; it is told the model, too.
 
     Raises:
         ConflictError: the folder is there already, and has something in it.
@@ -97,7 +97,8 @@ def write_model(
         draft.mkdir(parents=True)
         written = _fill(draft, model, form, converter, to)
         if add is not None:
-            add(draft)
+            add(draft, model)
+            written = replace(written, sizes=_sizes(draft))
         with suppress(FileNotFoundError):
             to.rmdir()  # an empty one may be there
         draft.rename(to)

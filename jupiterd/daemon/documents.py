@@ -69,6 +69,12 @@ async def _report_document(node: "Node", wanted: str) -> Document:
     return await report_document(node, wanted)
 
 
+async def _held_out_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.held_out_document import held_out_document
+
+    return await held_out_document(node, wanted)
+
+
 def _models_document(node: "Node", wanted: str) -> Document:
     from jupiterd.daemon.model_documents import models_document
 
@@ -94,5 +100,6 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "model": _model_document,
     "model_export": _model_export_document,
     "report": _report_document,
+    "held_out": _held_out_document,
 }
 """The same of documents that are read from the disk, or asked of other nodes."""

@@ -127,3 +127,21 @@ async def test_without_a_cycle_there_is_no_report(tmp_path: Path) -> None:
         for noun, told in (("report", "no cycle has been started"), ("report/x", "no cycle x")):
             with pytest.raises(NotFoundError, match=told):
                 await document_of(one, noun)
+
+
+async def test_what_a_candidate_was_judged_on_is_named_for_others_to_check(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await judged(one, tmp_path / "made")
+        (tmp_path / "texts").mkdir()
+        (tmp_path / "texts" / "samples").write_text("held out")
+        texts = one.library.store.ingest(tmp_path / "texts")
+        own = one.identity.node_id
+        item = item_id(1, "collect", 0)
+        fact = WorkCompleted(CYCLE, 1, "collect", item, own, {"holdout": texts})
+        await one.journal.append(2, [fact])
+        told = (await document_of(one, "held_out/python/1"))["held_out"]
+        assert told["texts"] == [str(one.library.store.path(texts))]
+        assert (Path(told["verdict"]) / VERDICT_FILE).is_file()
+        one.library.store.remove(texts)
+        with pytest.raises(NotFoundError, match="isn't all in reach"):
+            await document_of(one, "held_out/python/1")

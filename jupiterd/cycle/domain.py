@@ -92,8 +92,9 @@ class MixRatio(Part):
     """How synthetic text is mixed with real text; real text is never left out."""
 
     synthetic_share: Annotated[float, Field(ge=0.0, le=MAX_SHARE_OF_OTHERS)] | None = None
-    """Greatest share of a round's bytes that may be synthetic; absent: 0.4 where the generator is
-    one that others made, 0.3 (and never more) where it is our own student."""
+    """Share of a round's bytes that may be synthetic to begin with; absent: 0.4 where the generator
+    is one that others made, 0.3 where it is our own student. It rises where small students learned
+    more with it than without, to 0.6 and 0.3 at most, and falls where they learned less."""
 
 
 class Quality(Part):
@@ -152,6 +153,15 @@ class Gate(Part):
     """The improvement in bits per byte that a candidate must be shown to exceed."""
     stratum_veto_bpb: Annotated[float, Field(ge=0.0, le=1.0)] = 0.02
     """No stratum, nor the rarest quarter of the documents, may be worse by more than this."""
+    proxies: Literal["auto", "off"] = "auto"
+    """Small students that show whether text teaches: a candidate's before it is promoted, and a
+    round's synthetic text beside real text alone, which decides how much there may be of it."""
+    proxy_noticed_bpb: Annotated[float, Field(ge=0.001, le=1.0)] | None = None
+    """A difference between small students that is noticed with a chance of 80 %; half of it takes
+    four times as many. Absent: what two of each notice, 0.01 bits per byte where models have 100
+    million parameters or more."""
+    proxy_seeds: Annotated[int, Field(ge=2, le=64)] | None = None
+    """How many small students each text has; absent: as many as that takes, 16 at most."""
 
 
 class Training(Part):

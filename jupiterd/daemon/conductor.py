@@ -27,10 +27,11 @@ from jupiterd.daemon.candidates import last_student
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.collecting import Collecting, lost_in
 from jupiterd.daemon.generating import Generating
-from jupiterd.daemon.item_runner import ItemRunner
+from jupiterd.daemon.item_runner import GENERATING, TRAINING_ALONE, ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.past_rounds import standing_of
 from jupiterd.daemon.round_training import trainer_of_round
+from jupiterd.daemon.spreading import run_spread, training_places
 from jupiterd.daemon.stepping import step_until_finished
 from jupiterd.errors import (
     Bug,
@@ -40,6 +41,9 @@ from jupiterd.errors import (
 from jupiterd.ids import CycleId
 
 log = logging.getLogger(__name__)
+
+SPREAD = frozenset({GENERATING, TRAINING_ALONE})
+"""Tasks that have a node to themselves."""
 
 
 class CycleConductor:
@@ -109,9 +113,21 @@ class CycleConductor:
 
     async def _run_items(self, view: RoundView, step: RunItems) -> None:
         self._begin(view, step.phase)
+        by_task = {task: [i for i in step.items if i.task == task] for task in SPREAD}
+        generating = Generating(self._leading, self._runner, view)
         async with asyncio.TaskGroup() as group:
-            for item in step.items:
+            for item in (each for each in step.items if each.task not in SPREAD):
                 group.create_task(self._run_item(view, item), name=item.id)
+            if written := by_task[GENERATING]:
+                group.create_task(generating.run(written, lambda: self._check_line(view)))
+            if trained := by_task[TRAINING_ALONE]:
+                group.create_task(
+                    run_spread(
+                        trained,
+                        lambda _: training_places(self._leading),
+                        lambda item: self._run_item(view, item),
+                    )
+                )
 
     async def _run_item(self, view: RoundView, item: WorkItem) -> None:
         done = await self._run_with_what_there_is(view, item)

@@ -5,25 +5,21 @@ that others made and can't be had: it goes on without what is missing. Doesn't k
 does (workers), nor how often it is tried (`item_runner`).
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
 from jupiterd.cluster.facts import WorkCompleted
-from jupiterd.cluster.roles import Role
 from jupiterd.cycle.generating import WITHOUT
 from jupiterd.cycle.phases.view import RoundView
-from jupiterd.cycle.work import Phase, WorkItem
+from jupiterd.cycle.work import WorkItem
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.item_runner import ItemRunner, is_asked_elsewhere
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.spreading import engine_places, run_spread
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.errors import GeneratorRefusedError, GeneratorUnreachableError, JupiterError
 
 log = logging.getLogger(__name__)
-
-LOOK_S = 1.0
-"""So often it is looked whether more nodes are here."""
 
 SERVER_ITEMS = 2
 """Items that ask one server at a time: while one ends, the other keeps it busy."""
@@ -52,22 +48,11 @@ class Generating:
         for item in items:
             total = int(item.params["template"]["samples"])
             self._show(item, Advanced(0, total, "prompts", {}))
-        waiting, running = list(items), set[asyncio.Task[None]]()
-        async with asyncio.TaskGroup() as group:
-            while waiting or running:
-                while waiting and len(running) < self._places(waiting[0]):
-                    item = waiting.pop(0)
-                    running.add(group.create_task(self._generate(item, check), name=item.id))
-                _, running = await asyncio.wait(
-                    running, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED
-                )
+        await run_spread(items, self._places, lambda item: self._generate(item, check))
 
     def _places(self, item: WorkItem) -> int:
         """Return how many items may run: a second one on a node would take memory and no time."""
-        if is_asked_elsewhere(item):
-            return SERVER_ITEMS
-        seats = self._leading.seats()
-        return max(1, sum(seat.has_engine and seat.role != Role.IDLE for seat in seats))
+        return SERVER_ITEMS if is_asked_elsewhere(item) else engine_places(self._leading)
 
     async def _generate(self, item: WorkItem, check: Callable[[], None]) -> None:
         await self._leading.record(await self._done(item, check))
@@ -98,7 +83,7 @@ class Generating:
         return WorkCompleted(
             cycle=self._view.cycle,
             round=self._view.round,
-            phase=str(Phase.GENERATE),
+            phase=str(item.phase),
             item=item.id,
             node=self._leading.self_id,
             outputs={},

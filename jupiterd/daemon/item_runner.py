@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from jupiterd.cluster.facts import WorkCompleted
-from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.work_events import Advanced, Finished, Started
@@ -54,13 +54,26 @@ NEEDED = Patience(30, 1800.0)
 SPARED = Patience(6, 120.0)
 """There is other text to go on with."""
 
-NEEDS_ENGINE = frozenset({Phase.GENERATE, Phase.PACK, Phase.TRAIN, Phase.EVALUATE})
-"""Phases whose workers import a machine learning library."""
+GENERATING = "generate"
+"""The task by which a model writes."""
+
+TRAINING_ALONE = "train_proxy"
+"""The task that trains a small student on one node."""
+
+NEEDS_NO_ENGINE = frozenset({"collect", "clean", "unite", "gate", "choose_proxy_text"})
+"""Tasks whose workers import no machine learning library."""
 
 
 def is_asked_elsewhere(item: WorkItem) -> bool:
     """Say whether a server does what the item asks for; any node can talk to one."""
-    return item.phase is Phase.GENERATE and "model" not in item.inputs
+    return item.task == GENERATING and "model" not in item.inputs
+
+
+def slow_nodes(leading: Leading) -> frozenset[NodeId]:
+    """Return the nodes without a GPU, where others have one: none of them trains by itself."""
+    fit = leading.fit_nodes()
+    fast = {node for node in fit if (found := leading.hardware_of(node)) and found.gpus}
+    return frozenset(fit) - fast if fast else frozenset()
 
 
 class ItemRunner:
@@ -139,7 +152,9 @@ class ItemRunner:
 
     def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:
         """Choose who does it; whoever failed before only where nobody else can."""
-        needs_engine = item.phase in NEEDS_ENGINE and not is_asked_elsewhere(item)
+        if item.task == TRAINING_ALONE:
+            without |= slow_nodes(self._leading)
+        needs_engine = item.task not in NEEDS_NO_ENGINE and not is_asked_elsewhere(item)
         try:
             return self._leading.place(needs_engine=needs_engine, without=without)
         except PeerUnreachableError:

@@ -73,8 +73,14 @@ from jupiterd.store.disk import NO_ROOM, is_no_room, written
 log = logging.getLogger(__name__)
 
 
-KINDS = {"train": "torch", "store": "torch", "train_mlx": "mlx"}
-"""Task of a gang -> the nursery that its workers come from."""
+KINDS = {
+    "train": "torch",
+    "store": "torch",
+    "train_mlx": "mlx",
+    "evaluate": "torch",
+    "train_proxy": "torch",
+}
+"""Task -> the nursery that its workers come from, as long as a gang's training keeps it."""
 
 
 GENERATING = "generate"
@@ -82,6 +88,9 @@ GENERATING = "generate"
 
 SCORING = frozenset({"evaluate", "evaluate_held_out"})
 """Tasks that score text, on what the machine computes on by itself: both engines agree."""
+
+TRAINING_ALONE = "train_proxy"
+"""The task that trains without a gang, on what the machine computes on by itself."""
 
 WARM_WITHIN_S = 1.5
 """Less than what the leader waits for an answer."""
@@ -298,4 +307,7 @@ def chosen_engine(task: str, params: Mapping[str, Any], machine: Hardware) -> di
     if task == GENERATING:
         wanted = str(params.get("engine", AUTO))
         return {"engine": writing_engine(wanted, machine), "wanted_engine": wanted}
+    if task == TRAINING_ALONE:
+        engine = own_engine(machine)
+        return {"engine": engine, "device": rank_device(machine, engine, 0).name}
     return {"engine": own_engine(machine)} if task in SCORING else {}

@@ -35,6 +35,9 @@ TASKS = {
     "evaluate": "jupiterd.workers.evaluate.score",
     "evaluate_held_out": "jupiterd.workers.evaluate.held_out",
     "gate": "jupiterd.workers.evaluate.judge",
+    "choose_proxy_text": "jupiterd.workers.proxies.text",
+    "pack_arm": "jupiterd.workers.proxies.arm",
+    "train_proxy": "jupiterd.workers.proxies.student",
 }
 """Name of a task -> the module whose `run(task) -> TaskFinished` does it."""
 

@@ -29,6 +29,8 @@ PRELOADED: Mapping[str, Sequence[str]] = {
     "torch": (
         "jupiterd.workers.train.torch_rank",
         "jupiterd.workers.train.store",
+        "jupiterd.workers.evaluate.score",
+        "jupiterd.workers.proxies.student",
     ),
     "mlx": (
         "jupiterd.workers.train.mlx_rank",

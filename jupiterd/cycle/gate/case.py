@@ -6,14 +6,14 @@ any question.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from jupiterd.cycle.gate.fill_ins import ClozeComparison, compare_cloze
 from jupiterd.cycle.gate.looks import AlphaLedger
 from jupiterd.cycle.gate.paired import Evidence, measure
 from jupiterd.cycle.gate.power import Reach, reach_of
-from jupiterd.cycle.gate.proxy import ProxyStudent
+from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
 from jupiterd.cycle.gate.strata import stratum_improvements
@@ -37,8 +37,8 @@ class Findings:
     sanity: Sanity | None = None
     """None: nobody has tried the candidate out, so its scores alone must do."""
     cloze: Sequence[ClozeScore] = ()
-    proxy_student: ProxyStudent | None = None
-    """None: no small students were trained; the question is shown as not run, and promotion goes on
+    taught: Taught = field(default_factory=Taught)
+    """Where no small students were trained the question is shown as not run, and promotion goes on
     without it."""
 
 

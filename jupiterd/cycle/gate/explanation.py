@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jupiterd.cycle.gate.decision import Decision, Outcome, Question
+from jupiterd.cycle.gate.proxy import ALPHA, Arm
 
 Document = Mapping[str, Any]
 
@@ -51,7 +52,9 @@ def explain(document: Document) -> list[str]:
     for question, answer in _answers(verdict):
         lines += [f"{question} {_ASKED[question].capitalize()} {str(answer['outcome']).upper()}"]
         lines += [f"   {line}" for line in _told(question, answer, document)]
-    return [*lines, "", *_needed(document), *_ledger(verdict), *_vault(verdict)]
+    control = list(_control(document))
+    spaced = [*control, ""] if control else []
+    return [*lines, "", *spaced, *_needed(document), *_ledger(verdict), *_vault(verdict)]
 
 
 def _setting(document: Document) -> Iterator[str]:
@@ -76,7 +79,7 @@ def _told(question: Question, answer: Document, document: Document) -> Iterator[
     yield f"{_sentence(answer['reason'])}."
     if answer["outcome"] in {Outcome.NOT_ASKED, Outcome.NOT_RUN}:
         if question is Question.TEACHES and answer["outcome"] == Outcome.NOT_RUN:
-            yield "Nobody is held up by that; what this question would show is not known."
+            yield "Nobody is held up by that."
         return
     yield from _NUMBERS[question](document)
 
@@ -125,11 +128,48 @@ def _not_worse(document: Document) -> Iterator[str]:
 
 
 def _teaches(document: Document) -> Iterator[str]:
-    proxy = document["verdict"]["proxy_student"]
-    if proxy is not None:
-        pairs = zip(proxy["seeds"], proxy["candidate_bpb"], proxy["incumbent_bpb"], strict=True)
-        for seed, ours, theirs in pairs:
-            yield f"   seed {seed}: {ours:.4f} with its text, {theirs:.4f} with the generator's"
+    compared = document["verdict"]["teaching"]
+    if compared is None:
+        return
+    beside = {Arm.INCUMBENT: "the generator's", Arm.REAL: "real text alone"}[compared["theirs"]]
+    yield from _arms(compared, "its text", beside, document)
+    yield (
+        f"So few and so small students would show a true loss of {compared['detectable_bpb']:.4f} "
+        f"bits per byte with a chance of 80 %; text as good as the other's is taken for worse in "
+        f"{100 * ALPHA:g} % of cases."
+    )
+
+
+def _arms(compared: Document, ours: str, theirs: str, document: Document) -> Iterator[str]:
+    """Tell what each pair of small students needs for a byte, and what they were trained on."""
+    runs = {(run["arm"], run["seed"]): run for run in document["verdict"]["proxies"]}
+    first = runs[compared["ours"], compared["seeds"][0]]
+    yield (
+        f"Students of {first['parameters']:,} parameters learned from {first['tokens']:,} tokens "
+        f"each, {first['synthetic_share']:.1%} of their text was generated, and were scored on "
+        f"{first['documents']} real documents:"
+    )
+    pairs = zip(compared["seeds"], compared["ours_bpb"], compared["theirs_bpb"], strict=True)
+    for seed, own, other in pairs:
+        yield f"   seed {seed}: {own:.4f} with {ours}, {other:.4f} with {theirs}"
+
+
+def _control(document: Document) -> Iterator[str]:
+    """Tell whether this round's synthetic text paid its way, where there was some."""
+    compared = document["verdict"]["control"]
+    share = document["given"].get("synthetic_share")
+    if share is not None:
+        yield f"Synthetic share: {share}."
+    if compared is None:
+        return
+    yield "Did this round's synthetic text help? Small students with it beside real text alone:"
+    yield from (f"   {line}" for line in _arms(compared, "it", "real text alone", document))
+    lower, upper = compared["lower_bound_bpb"], compared["upper_bound_bpb"]
+    shown = "it helped" if lower > 0 else "it harmed" if upper < 0 else "neither was shown"
+    yield (
+        f"It saves them {compared['gain_bpb']:+.4f} bits per byte, between {lower:+.4f} and "
+        f"{upper:+.4f}: {shown}."
+    )
 
 
 def _needed(document: Document) -> Iterator[str]:

@@ -6,6 +6,7 @@ Owns each question's rule and the sentence that says how it went. Doesn't put th
 from jupiterd.cycle.gate.case import Case
 from jupiterd.cycle.gate.decision import Answer, Answers, Decision, Outcome, Question
 from jupiterd.cycle.gate.paired import Evidence
+from jupiterd.cycle.gate.proxy import Arm
 from jupiterd.cycle.gate.sanity import insane
 from jupiterd.cycle.gate.strata import worst_stratum
 from jupiterd.errors import Bug
@@ -111,16 +112,23 @@ def _not_worse(case: Case) -> Answer:
 
 
 def _teaches(case: Case) -> Answer:
-    proxy = case.findings.proxy_student
-    if proxy is None:
-        return Answer(Outcome.NOT_RUN, "no small students were trained on its text")
-    told = f"{proxy.gain_bpb:+.4f} bits per byte over {len(proxy.seeds)} seeds"
-    if proxy.gain_bpb < 0:
+    taught = case.findings.taught
+    if taught.wrote_nothing:
+        return _failed(Decision.HOLD, taught.wrote_nothing)
+    compared = taught.by_candidate
+    if compared is None:
+        why_not = taught.why_not or "no small students were trained on its text"
+        return Answer(Outcome.NOT_RUN, why_not)
+    than = "the generator's" if compared.theirs == Arm.INCUMBENT else "real text alone"
+    if compared.is_worse:
         return _failed(
             Decision.HOLD,
-            f"small students learn less from its text than from the generator's: {told}",
+            f"small students learn less with its text than with {than}: {compared.told()}",
         )
-    return _passed(f"small students learn as much from its text as from the generator's: {told}")
+    return _passed(
+        f"small students weren't shown to learn less with its text than with {than}: "
+        f"{compared.told()}"
+    )
 
 
 def shown_interval(evidence: Evidence) -> str:

@@ -10,11 +10,11 @@ mathematical library, and another machine must come to the same text.
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from jupiterd.cycle.gate.case import Findings, GateSettings
-from jupiterd.cycle.gate.proxy import ProxyStudent
+from jupiterd.cycle.gate.proxy import ProxyRun, Taught
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
 from jupiterd.cycle.gate.verdict import Verdict, decide
@@ -24,9 +24,9 @@ VERDICT_FILE = "verdict.json"
 SCORES_FILE = "scores.jsonl"
 CLOZE_FILE = "cloze.jsonl"
 SANITY_FILE = "sanity.json"
-PROXY_FILE = "proxy_student.json"
-SCHEMA = "jupiter/verdict/v2"
-"""v1 was of one question and one incumbent."""
+PROXY_FILE = "proxies.jsonl"
+SCHEMA = "jupiter/verdict/v3"
+"""v1 was of one question and one incumbent, v2 without small students."""
 
 DIGITS = 12
 
@@ -54,9 +54,9 @@ def sanity_text(sanity: Sanity) -> str:
     return _text(asdict(sanity))
 
 
-def proxy_text(proxy_student: ProxyStudent) -> str:
-    """Return how small students learned."""
-    return _text(asdict(proxy_student))
+def proxy_lines(runs: Iterable[ProxyRun]) -> str:
+    """Return how small students learned, one on each line, sorted."""
+    return _lines(asdict(run) for run in sorted(runs, key=_place_of_run))
 
 
 def read_score_lines(texts: Iterable[str]) -> list[DocumentScore]:
@@ -85,6 +85,21 @@ def read_cloze_lines(texts: Iterable[str]) -> list[ClozeScore]:
     return rows
 
 
+def read_proxy_lines(texts: Iterable[str]) -> list[ProxyRun]:
+    """Return how small students learned, by arm and seed.
+
+    Raises:
+        CorruptArtifactError: a line is something else, or a student was trained twice.
+    """
+    runs = [
+        cast("ProxyRun", _made(ProxyRun, fields))
+        for text in texts
+        for fields in _parsed_lines(text)
+    ]
+    _check_once([f"{run.seed} of arm {run.arm}" for run in runs], "small student", "trained")
+    return sorted(runs, key=_place_of_run)
+
+
 def read_material(files: Mapping[str, Sequence[str]]) -> Material:
     """Return what the files of a verdict's folder hold, or those of the scores it was made of.
 
@@ -95,11 +110,10 @@ def read_material(files: Mapping[str, Sequence[str]]) -> Material:
         CorruptArtifactError: a file isn't what its name says.
     """
     sanity = [_made(Sanity, _parsed(text)) for text in files.get(SANITY_FILE, ())]
-    proxies = [_proxy_student(_parsed(text)) for text in files.get(PROXY_FILE, ())]
     findings = Findings(
         sanity=cast("Sanity", sanity[0]) if sanity else None,
         cloze=read_cloze_lines(files.get(CLOZE_FILE, ())),
-        proxy_student=proxies[0] if proxies else None,
+        taught=Taught(read_proxy_lines(files.get(PROXY_FILE, ()))),
     )
     return Material(read_score_lines(files.get(SCORES_FILE, ())), findings)
 
@@ -123,7 +137,8 @@ def decide_on(material: Material, given: Mapping[str, Any]) -> tuple[Verdict, st
         given: what the task was told: gate and holdout as in the domain file, the look, and ids.
     """
     settings = settings_of(given)
-    verdict = decide(material.scores, settings, int(given["look"]), material.findings)
+    findings = replace(material.findings, taught=_taught(material.findings.taught, given))
+    verdict = decide(material.scores, settings, int(given["look"]), findings)
     document = {
         "schema": SCHEMA,
         "verdict": _rounded(asdict(verdict)),
@@ -131,6 +146,16 @@ def decide_on(material: Material, given: Mapping[str, Any]) -> tuple[Verdict, st
         "given": dict(given),
     }
     return verdict, _text(document)
+
+
+def _taught(found: Taught, given: Mapping[str, Any]) -> Taught:
+    """Return what the small students learned, with what the task was told of those there aren't."""
+    told = given.get("teaching", {})
+    return replace(
+        found,
+        why_not=str(told.get("why_not", "")),
+        wrote_nothing=str(told.get("wrote_nothing", "")),
+    )
 
 
 def read_verdict(text: str) -> dict[str, Any]:
@@ -153,11 +178,8 @@ def _place(score: DocumentScore) -> tuple[str, str]:
     return score.id, score.part
 
 
-def _proxy_student(fields: dict[str, Any]) -> ProxyStudent:
-    try:
-        return ProxyStudent(**{name: tuple(values) for name, values in fields.items()})
-    except TypeError as error:
-        raise CorruptArtifactError("a file of the gate isn't what its name says") from error
+def _place_of_run(run: ProxyRun) -> tuple[str, int]:
+    return run.arm, run.seed
 
 
 def _score(fields: dict[str, Any]) -> DocumentScore:
@@ -176,7 +198,12 @@ def _made(kind: type, fields: dict[str, Any]) -> object:
         ) from error
 
 
-_NAMES = {DocumentScore: "score", ClozeScore: "filled gap", Sanity: "trial of a candidate"}
+_NAMES = {
+    DocumentScore: "score",
+    ClozeScore: "filled gap",
+    Sanity: "trial of a candidate",
+    ProxyRun: "small student",
+}
 
 
 def _check_once(ids: Sequence[str], noun: str, done: str) -> None:
@@ -224,6 +251,9 @@ def _numbers(value: Any, change: Callable[[float], float]) -> Any:  # noqa: ANN4
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
         return {str(name): _numbers(each, change) for name, each in fields.items()}
+    if isinstance(value, list | tuple):
+        rows = cast("Sequence[Any]", value)
+        return [_numbers(each, change) for each in rows]
     if isinstance(value, float):
         return change(value) if math.isfinite(value) else None
     return value

@@ -14,7 +14,7 @@ from jupiterd.cycle.gate.fill_ins import ClozeComparison
 from jupiterd.cycle.gate.looks import AlphaLedger, ledger_at
 from jupiterd.cycle.gate.paired import Evidence
 from jupiterd.cycle.gate.power import Reach
-from jupiterd.cycle.gate.proxy import ProxyStudent
+from jupiterd.cycle.gate.proxy import Compared, ProxyRun
 from jupiterd.cycle.gate.questions import ask
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import DocumentScore, pooled_bpb
@@ -57,7 +57,12 @@ class Verdict:
     reach: Reach | None
     cloze: ClozeComparison | None
     sanity: Sanity | None
-    proxy_student: ProxyStudent | None
+    teaching: Compared | None
+    """The candidate's text beside the generator's, or beside real text alone; None: not tried."""
+    control: Compared | None
+    """What the round packed beside real text alone; None where it packed no synthetic text."""
+    proxies: Sequence[ProxyRun]
+    """The small students that were trained for both."""
     vault: VaultLook | None
 
     def passed(self, question: Question) -> bool:
@@ -100,7 +105,9 @@ def decide(
         reach=case.reach,
         cloze=case.cloze,
         sanity=findings.sanity,
-        proxy_student=findings.proxy_student,
+        teaching=findings.taught.by_candidate,
+        control=findings.taught.by_mix,
+        proxies=findings.taught.runs,
         vault=look_into_vault(ordered) if len(judged) < len(ordered) else None,
     )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.looks import is_shown_the_vault
+from jupiterd.cycle.phases.proxies import control_items
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.promotion import main_generator
 from jupiterd.cycle.split import DEV, GATE, VAULT
@@ -26,12 +27,16 @@ COMPLETIONS = 8
 """So many texts a candidate writes before it is compared, to see whether it works at all."""
 
 
-def evaluate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
-    """Return what is scored: gate's and development text, and after each fifth win the vault's."""
+def evaluate(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkItem, ...]:
+    """Return what is scored: gate's and development text, and after each fifth win the vault's.
+
+    Also the control: whether the round's synthetic text helps small students.
+    """
     if view.trained is None:
         raise Bug("a round is evaluated before it is trained")
     pieces = range(EVALUATION_PIECES)
-    judged = tuple(_scoring(view, domain, piece, piece, [GATE, DEV]) for piece in pieces)
+    scored = (_scoring(view, domain, piece, piece, [GATE, DEV]) for piece in pieces)
+    judged = (*scored, *control_items(view, domain, shape))
     if not is_shown_the_vault(view, domain):
         return judged
     return (*judged, _scoring(view, domain, EVALUATION_PIECES, 0, [VAULT], pieces=1))

@@ -3,9 +3,10 @@
 Owns what each piece of a template is told. Doesn't know how a model is asked (workers).
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cycle.generating import pieces_of
+from jupiterd.cycle.generating import Piece, pieces_of
 from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.phases.collect import training_text
 from jupiterd.cycle.phases.view import RoundView, item_id
@@ -24,30 +25,36 @@ def generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[W
     pieces = pieces_of(
         generation.templates, lambda kind: writers_of(kind, view.standing, view.of_others)
     )
-    common = {
+    return tuple(
+        writing(
+            view,
+            domain,
+            WorkItem(item_id(view.round, Phase.GENERATE, number), Phase.GENERATE, "generate"),
+            number,
+            piece,
+        )
+        for number, piece in enumerate(pieces)
+    )
+
+
+def writing(
+    view: RoundView, domain: "Domain", item: WorkItem, number: int, piece: Piece
+) -> WorkItem:
+    """Return an item with all that is told to whoever writes a piece, the n-th of its kind."""
+    generation = domain.generation
+    params = {
         "engine": generation.engine,
         "language": domain.language,
         "fetched_at": view.started_at,
         "purged": sorted(view.purged),
         "temperature": generation.temperature,
         "top_p": generation.top_p,
+        **_asked(piece.generator),
+        **piece.params(number, f"{view.seed}/{view.round}"),
+        "max_tokens": generation.max_tokens_of(piece.template),
     }
-    text = training_text(view, domain)
-    return tuple(
-        WorkItem(
-            item_id(view.round, Phase.GENERATE, number),
-            Phase.GENERATE,
-            "generate",
-            {
-                **common,
-                **_asked(piece.generator),
-                **piece.params(number, f"{view.seed}/{view.round}"),
-                "max_tokens": generation.max_tokens_of(piece.template),
-            },
-            {**_model(piece.generator), **text},
-        )
-        for number, piece in enumerate(pieces)
-    )
+    inputs = {**_model(piece.generator), **training_text(view, domain)}
+    return replace(item, params=params, inputs=inputs)
 
 
 def _asked(generator: Generator) -> dict[str, Any]:

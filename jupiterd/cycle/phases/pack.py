@@ -6,11 +6,10 @@ Owns which tokenizer a round uses and how much of its text may be synthetic. Doe
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from jupiterd.cycle.mixing import share_cap
 from jupiterd.cycle.phases.filter import uniting
+from jupiterd.cycle.phases.proxies import synthetic_share
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.phases.view import RoundView, item_id
-from jupiterd.cycle.promotion import is_own
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 
@@ -43,13 +42,12 @@ def pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkIt
     inputs = {"kept": view.completed[uniting(view)].outputs["kept"]}
     if view.round > 1:
         inputs["tokenizer"] = first_tokenizer(view.completed)
+    share = synthetic_share(view, domain)
     params = {
         "vocab_size": shape.vocab_size,
         "seq_len": shape.seq_len,
-        "synthetic_share": share_cap(
-            domain.mix_ratio.synthetic_share,
-            is_own=is_own(domain.generation.kinds, view.standing, view.of_others),
-        ),
+        "synthetic_share": share.share,
+        "share_reason": share.reason,
         "seed": view.seed,
         "purged": sorted(view.purged),
     }

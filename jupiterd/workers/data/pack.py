@@ -4,7 +4,7 @@ Owns what goes into a round's stream of tokens and in which order. The tokenizer
 real text alone. Doesn't know who trains on it. The kept text of a round is held in memory.
 
 inputs: kept (sample folder), tokenizer (optional) · params: vocab_size, seq_len, synthetic_share,
-seed, purged
+seed, purged, share_reason
 outputs: tokenizer (the one given, or a new one), shards
 """
 
@@ -69,9 +69,8 @@ def run(task: Task) -> TaskFinished:
         params,
         task.progress,
     )
-    return TaskFinished(
-        {"tokenizer": "tokenizer", "shards": "shards"}, counts, {"mix_reason": reason}
-    )
+    told = {"mix_reason": reason, "share_reason": str(task.params.get("share_reason", ""))}
+    return TaskFinished({"tokenizer": "tokenizer", "shards": "shards"}, counts, told)
 
 
 def pack(

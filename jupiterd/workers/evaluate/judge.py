@@ -3,8 +3,9 @@
 Owns the verdict's folder, which holds everything needed to decide again. The deciding is
 `cycle.gate`'s.
 
-inputs: scores.N, vault.N (where the vault is shown), sanity, proxy_student (where it was run)
-params: gate and holdout (as in the domain file), look, candidate, incumbent, generator, ...
+inputs: scores.N, vault.N (where the vault is shown), proxies.N (small students, where some were
+trained)
+params: gate and holdout (as in the domain file), look, candidate, incumbent, teaching, ...
 outputs: verdict (a folder with verdict.json and all that it was decided on)
 summary: what status shows of it, and when it was judged, which is in no file: the same scores must
 come to the same bytes
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.gate.decision import Question
-from jupiterd.cycle.gate.record import PROXY_FILE, VERDICT_FILE, Material, decide_on, proxy_text
+from jupiterd.cycle.gate.record import PROXY_FILE, VERDICT_FILE, Material, decide_on, proxy_lines
 from jupiterd.cycle.gate.verdict import Verdict
 from jupiterd.cycle.round_table import JUDGED_AT
 from jupiterd.frames import Scalar, TaskFinished
@@ -31,8 +32,8 @@ from jupiterd.workers.link import Task
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    alone = [task.inputs[name] for name in ("sanity", "proxy_student") if name in task.inputs]
-    pieces = (*task.inputs_named("scores"), *task.inputs_named("vault"), *alone)
+    names = ("scores", "vault", "proxies")
+    pieces = [folder for name in names for folder in task.inputs_named(name)]
     verdict = write_verdict(task.output_dir / "verdict", read_folders(pieces), task.params)
     counts: dict[str, float] = {
         "documents": verdict.documents,
@@ -50,8 +51,8 @@ def write_verdict(folder: Path, material: Material, given: Mapping[str, Any]) ->
     write_scores(folder, material.scores, material.findings.cloze)
     if (sanity := material.findings.sanity) is not None:
         write_sanity(folder, sanity)
-    if (proxy_student := material.findings.proxy_student) is not None:
-        write_text(folder / PROXY_FILE, proxy_text(proxy_student))
+    if runs := material.findings.taught.runs:
+        write_text(folder / PROXY_FILE, proxy_lines(runs))
     write_text(folder / VERDICT_FILE, text)
     return verdict
 
@@ -80,6 +81,8 @@ def summary_of(verdict: Verdict) -> dict[str, Scalar]:
         "dev_bpb": dev.candidate_bpb if dev else None,
         "dev_incumbent_bpb": dev.incumbent_bpb if dev else None,
         "teaches": verdict.passed(Question.TEACHES),
+        "teaching_gain_bpb": verdict.teaching.gain_bpb if verdict.teaching else None,
+        "control_gain_bpb": verdict.control.gain_bpb if verdict.control else None,
         "better": verdict.passed(Question.BETTER),
         "vault_gap_bpb": vault.gap_bpb if vault else None,
         "vault_alarm": vault.is_alarm if vault else None,

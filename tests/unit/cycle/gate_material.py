@@ -3,6 +3,7 @@
 import math
 
 from jupiterd.cycle.gate.case import GateSettings
+from jupiterd.cycle.gate.proxy import ProxyRun
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
 
 SETTINGS = GateSettings(
@@ -44,4 +45,24 @@ def gaps(only_candidate, only_generator, both=0):
     return [
         ClozeScore(f"gap{n:05}", str(n // 3), "identifier", ours, theirs, theirs)
         for n, (ours, theirs) in enumerate(kinds)
+    ]
+
+
+def students(spread_bpb=0.01, **bpb_of_arms):
+    """Return small students of each arm, with so many bits per byte for each seed."""
+    return [
+        ProxyRun(
+            arm=arm,
+            seed=seed,
+            bpb=bpb,
+            documents=12,
+            tokens=61_440,
+            parameters=369_216,
+            synthetic_share=0.0 if arm == "real" else 0.3,
+            shards=f"{arm:0<64}",
+            engine="torch on cpu",
+            spread_bpb=spread_bpb,
+        )
+        for arm, all_bpb in bpb_of_arms.items()
+        for seed, bpb in enumerate(all_bpb, 1)
     ]

@@ -7,10 +7,10 @@ import pytest
 from jupiterd.cycle.gate.case import Findings
 from jupiterd.cycle.gate.decision import Decision, Outcome, Question
 from jupiterd.cycle.gate.fill_ins import compare_cloze, half_tail
-from jupiterd.cycle.gate.proxy import ProxyStudent
+from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.sanity import Sanity, is_looping
 from jupiterd.cycle.gate.verdict import decide
-from tests.unit.cycle.gate_material import SETTINGS, documents, gaps
+from tests.unit.cycle.gate_material import SETTINGS, documents, gaps, students
 
 WORKS = Sanity(loads=True, completions=8)
 
@@ -30,7 +30,7 @@ def test_a_candidate_that_passes_all_that_was_asked_is_promoted_and_what_was_not
     assert verdict.decision is Decision.PROMOTE
     assert list(verdict.questions) == ["G0", "G1", "G2", "G3"]
     assert outcomes(verdict) == [Outcome.PASSED] * 3 + [Outcome.NOT_RUN]
-    assert verdict.proxy_student is None
+    assert verdict.teaching is None
 
 
 @pytest.mark.parametrize(
@@ -87,16 +87,49 @@ def test_a_fair_coin_is_reckoned_exactly():
 
 
 def test_what_small_students_learn_decides_where_it_was_measured():
-    seeds = (1, 2)
-    teaches = ProxyStudent(seeds, candidate_bpb=(2.0, 2.1), incumbent_bpb=(2.02, 2.09))
-    verdict = better(proxy_student=teaches)
+    teaches = students(candidate=(2.01, 2.1), incumbent=(2.02, 2.09))
+    verdict = better(taught=Taught(teaches))
     assert verdict.decision is Decision.PROMOTE
     assert verdict.passed(Question.TEACHES)
-    spoils = ProxyStudent(seeds, candidate_bpb=(2.0, 2.1), incumbent_bpb=(1.99, 2.09))
-    verdict = better(proxy_student=spoils)
+    spoils = students(candidate=(2.05, 2.15), incumbent=(1.99, 2.09))
+    verdict = better(taught=Taught(spoils))
     assert verdict.decision is Decision.HOLD
-    assert "learn less from its text" in verdict.reason
+    assert verdict.reason.startswith(
+        "small students learn less with its text than with the generator's: -0.0600 bits per byte"
+    )
     assert verdict.passed(Question.BETTER)
+
+
+def test_where_nobody_is_in_force_its_text_is_compared_with_real_text_alone():
+    verdict = better(taught=Taught(students(candidate=(2.1, 2.2), real=(2.0, 2.1))))
+    assert verdict.decision is Decision.HOLD
+    assert "than with real text alone" in verdict.reason
+    assert verdict.teaching.theirs == "real"
+
+
+def test_the_control_of_a_round_is_told_and_decides_nothing_about_the_candidate():
+    runs = students(mix=(2.2, 2.3), real=(2.0, 2.1), candidate=(2.1, 2.2), incumbent=(2.1, 2.2))
+    verdict = better(taught=Taught(runs))
+    assert verdict.decision is Decision.PROMOTE
+    assert verdict.control.is_worse
+    assert verdict.teaching.theirs == "incumbent"
+    assert verdict.teaching.gain_bpb == 0
+
+
+def test_a_candidate_of_which_no_text_can_be_used_is_held():
+    verdict = better(taught=Taught(wrote_nothing="nothing that it wrote passes the filters"))
+    assert verdict.decision is Decision.HOLD
+    assert verdict.reason == "nothing that it wrote passes the filters"
+
+
+def test_why_no_small_students_were_needed_is_said():
+    verdict = better(taught=Taught(why_not="not needed: the domain has no templates"))
+    assert verdict.decision is Decision.PROMOTE
+    answer = verdict.questions["G3"]
+    assert (answer.outcome, answer.reason) == (
+        Outcome.NOT_RUN,
+        "not needed: the domain has no templates",
+    )
 
 
 def test_too_little_text_says_how_much_would_do():

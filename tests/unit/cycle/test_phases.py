@@ -25,6 +25,7 @@ data_sources:
 generation:
   templates: [{kind: complete_function, samples: 10}]
 holdout: {salt: s}
+gate: {proxies: off}  # see test_proxy_items
 """
 
 SHAPE = parse_model((config_folder() / "models" / "1m.yaml").read_text())

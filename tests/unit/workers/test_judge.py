@@ -5,15 +5,20 @@ import random
 import pytest
 
 from jupiterd.cycle.gate.case import Findings
-from jupiterd.cycle.gate.proxy import ProxyStudent
-from jupiterd.cycle.gate.record import Material, decide_on, read_verdict
+from jupiterd.cycle.gate.proxy import Taught
+from jupiterd.cycle.gate.record import Material, decide_on, proxy_lines, read_verdict
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import DocumentScore
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.evaluate.judge import summary_of, write_verdict
-from jupiterd.workers.evaluate.score_file import read_folders, write_sanity, write_scores
-from tests.unit.cycle.gate_material import gaps
+from jupiterd.workers.evaluate.score_file import (
+    read_folders,
+    write_sanity,
+    write_scores,
+    write_text,
+)
+from tests.unit.cycle.gate_material import gaps, students
 from tests.unit.workers.data_material import run_worker
 
 PARAMS = {
@@ -74,19 +79,44 @@ def test_the_worker_joins_the_pieces_and_its_verdict_can_be_reached_again(tmp_pa
     assert document["given"]["candidate"] == "c" * 64
     assert document["verdict"]["cloze"]["candidate_right"] == 45
     assert document["verdict"]["sanity"]["looping"] == 1
-    assert document["verdict"]["proxy_student"] is None
+    assert document["verdict"]["teaching"] is None
     _, again = decide_on(read_folders([first]), document["given"])
     assert again == kept
 
 
 def test_what_small_students_learned_is_kept_with_the_verdict(tmp_path):
-    proxy = ProxyStudent((1, 2), (2.0, 2.1), (2.1, 2.2))
-    material = Material(scores(), Findings(proxy_student=proxy))
-    verdict = write_verdict(tmp_path, material, PARAMS)
-    assert verdict.proxy_student == proxy
-    found = read_folders([tmp_path])
-    assert found.findings.proxy_student == proxy
-    assert decide_on(found, PARAMS)[1] == (tmp_path / "verdict.json").read_text()
+    runs = students(candidate=(2.0, 2.1), incumbent=(2.1, 2.2), mix=(2.0, 2.1), real=(2.1, 2.0))
+    write_scores(tmp_path / "scores", scores())
+    for number, each in enumerate(runs):
+        write_text(tmp_path / f"{number}" / "proxies.jsonl", proxy_lines([each]))
+    inputs = {f"proxies.{number}": tmp_path / f"{number}" for number in range(len(runs))}
+    inputs |= {"scores.0": tmp_path / "scores"}
+    end = run_worker("gate", PARAMS, inputs, tmp_path / "out")
+    assert isinstance(end, TaskFinished)
+    assert end.summary["teaching_gain_bpb"] == pytest.approx(0.1)
+    assert end.summary["control_gain_bpb"] == pytest.approx(0.0)
+    folder = tmp_path / "out" / "verdict"
+    found = read_folders([folder])
+    assert list(found.findings.taught.runs) == sorted(runs, key=lambda run: (run.arm, run.seed))
+    assert decide_on(found, PARAMS)[1] == (folder / "verdict.json").read_text()
+    told = verdict_of(folder)["verdict"]
+    assert told["teaching"]["ours_bpb"] == [2.0, 2.1]
+    assert told["proxies"][0]["shards"] == "candidate".ljust(64, "0")
+
+
+def test_a_small_student_counts_once(tmp_path):
+    for name in "ab":
+        text = proxy_lines(students(mix=(2.0,)))
+        write_text(tmp_path / name / "proxies.jsonl", text)
+    with pytest.raises(CorruptArtifactError, match="was trained in two pieces"):
+        read_folders([tmp_path / "a", tmp_path / "b"])
+
+
+def test_what_the_gate_is_told_of_small_students_there_are_not_is_in_the_verdict(tmp_path):
+    given = PARAMS | {"teaching": {"why_not": "not needed: there are no templates"}}
+    verdict = write_verdict(tmp_path, Material(scores(), Findings(taught=Taught())), given)
+    assert verdict.questions["G3"].reason == "not needed: there are no templates"
+    assert decide_on(read_folders([tmp_path]), given)[1] == (tmp_path / "verdict.json").read_text()
 
 
 def test_too_few_documents_abstain_and_still_show_the_numbers(tmp_path):
@@ -98,7 +128,7 @@ def test_too_few_documents_abstain_and_still_show_the_numbers(tmp_path):
 
 
 def test_a_verdict_of_an_earlier_form_is_not_decided_again():
-    with pytest.raises(CorruptArtifactError, match="v2, but of jupiter/verdict/v1"):
+    with pytest.raises(CorruptArtifactError, match="v3, but of jupiter/verdict/v1"):
         read_verdict('{"schema": "jupiter/verdict/v1"}')
 
 

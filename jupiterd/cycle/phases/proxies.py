@@ -1,0 +1,341 @@
+"""The items that train small students: what they learn from decides whether text teaches.
+
+Owns these items, which of them are due, and what is read of them. Doesn't know the test that
+compares the students (`cycle.gate.proxy`), nor how any is trained (workers).
+
+    control, where synthetic text was packed      G3, where the candidate would be promoted
+    r2/evaluate/proxies/text                      r2/gate/proxies/write-candidate-0/CANDIDATE ...
+    r2/evaluate/proxies/arm-mix, arm-real         r2/gate/proxies/arm-candidate/CANDIDATE ...
+    r2/evaluate/proxies/mix-7001, real-7001 ...   r2/gate/proxies/candidate-7001/CANDIDATE ...
+
+Both share the text and the students of real text alone; where no control is due, they are items of
+the gate. Each step needs what the one before has made, so those of a later one are asked for once
+the earlier ones are done.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cycle.gate.decision import Decision
+from jupiterd.cycle.gate.proxy import Arm, ProxyRun, compare
+from jupiterd.cycle.generating import WITHOUT, Piece, pieces_of
+from jupiterd.cycle.generator import Generator
+from jupiterd.cycle.mixing import share_cap
+from jupiterd.cycle.phases.collect import held_out
+from jupiterd.cycle.phases.filter import uniting
+from jupiterd.cycle.phases.generate import writing
+from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.promotion import Writer, is_own, writers_of
+from jupiterd.cycle.proxies import Proxies, proxies_of
+from jupiterd.cycle.synthetic_share import Control, SyntheticShare, share_after
+from jupiterd.cycle.work import Phase, WorkItem, WorkResult
+from jupiterd.ids import ArtifactId, short
+
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.plan import ModelShape
+
+PROXIES = "proxies"
+"""What stands in the ids of these items after the phase."""
+
+_USUAL_TOKENS_PER_BYTE = 0.3
+
+
+def proxies_in(view: RoundView, domain: "Domain", shape: "ModelShape") -> Proxies:
+    """Return how small students are trained in this cycle."""
+    gate = domain.gate
+    return proxies_of(shape, view.seed, gate.proxy_noticed_bpb, gate.proxy_seeds)
+
+
+def synthetic_share(view: RoundView, domain: "Domain") -> SyntheticShare:
+    """Return how much of this round's text may be synthetic, as the controls before it decided."""
+    ours = is_own(domain.generation.kinds, view.standing, view.of_others)
+    start = share_cap(domain.mix_ratio.synthetic_share, is_own=ours)
+    controls: list[Control] = []
+    for number in range(1, view.round):
+        compared = compare(_runs(view.completed, number, Phase.EVALUATE), Arm.MIX, Arm.REAL)
+        if compared is not None:
+            controls.append(Control(number, compared))
+    return share_after(controls, start, share_cap(1.0, is_own=ours))
+
+
+def control_items(view: RoundView, domain: "Domain", shape: "ModelShape") -> list[WorkItem]:
+    """Return what trains small students on the round's text and on real text alone."""
+    if not _is_controlled(view, domain):
+        return []
+    items = [_text(view, domain, shape)]
+    if not _is_done(view, items):
+        return items
+    if not _can_be_scored(view, domain):
+        return items
+    arms = [_arm(view, domain, shape, arm) for arm in (Arm.MIX, Arm.REAL)]
+    items += arms
+    return [*items, *_students(view, domain, shape, arms)] if _is_done(view, arms) else items
+
+
+def teaching_items(view: RoundView, domain: "Domain", shape: "ModelShape") -> list[WorkItem]:
+    """Return what trains small students on the candidate's text, where that decides something."""
+    if not is_asked(view, domain):
+        return []
+    is_controlled = _is_controlled(view, domain)
+    text = [] if is_controlled else [_text(view, domain, shape)]
+    before = [*text, *_writing(view, domain, shape)]
+    if not _is_done(view, before) or why_not(view, domain):
+        return before
+    arms = [_arm(view, domain, shape, arm) for arm in _teaching_arms(view, domain)]
+    items = [*before, *arms]
+    if not _is_done(view, arms) or wrote_nothing(view, domain):
+        return items
+    return [*items, *_students(view, domain, shape, arms)]
+
+
+def is_asked(view: RoundView, domain: "Domain") -> bool:
+    """Say whether G3 can change the verdict: all else speaks for the candidate, and it can write.
+
+    Where nobody is to write in this domain, a candidate's text is never trained on.
+    """
+    judged = view.completed.get(item_id(view.round, Phase.GATE, 0, view.trained or ""))
+    would_be_promoted = judged is not None and judged.summary.get("verdict") == Decision.PROMOTE
+    return would_be_promoted and not _needless(domain)
+
+
+def why_not(view: RoundView, domain: "Domain") -> str:
+    """Say why no small students are trained on a candidate's text; empty where they can be."""
+    if needless := _needless(domain):
+        return needless
+    if _text_result(view, domain) is not None and not _can_be_scored(view, domain):
+        return "there is no real text to score small students on"
+    for item in _named(view, Phase.GATE, "write-incumbent"):
+        if reason := view.completed[item].summary.get(WITHOUT):
+            return f"the generator in force couldn't be had: {reason}"
+    return ""
+
+
+def wrote_nothing(view: RoundView, domain: "Domain") -> str:
+    """Say what became of the candidate's text where none of it may be trained on; else empty."""
+    arm = view.completed.get(_arm_id(view, domain, Arm.CANDIDATE))
+    if arm is None or "arm_synthetic_documents" not in arm.counts:
+        return ""
+    if arm.counts["arm_synthetic_documents"]:
+        return ""
+    written = _named(view, Phase.GATE, "write-candidate")
+    prompts = sum(view.completed[item].counts.get("prompts", 0) for item in written)
+    return f"nothing that it wrote to {prompts:.0f} prompts passes the filters"
+
+
+def runs_of_round(view: RoundView, *, last: bool) -> dict[str, ArtifactId]:
+    """Return the small students of the round that a verdict tells of, as inputs of the gate.
+
+    last: those that learned from the candidate's text, too
+    """
+    found = _student_ids(view.completed, view.round, Phase.EVALUATE)
+    if last:
+        found += _student_ids(view.completed, view.round, Phase.GATE, view.trained or "")
+    return {
+        f"{PROXIES}.{number}": view.completed[item].outputs["run"]
+        for number, item in enumerate(found)
+    }
+
+
+def teaching_told(view: RoundView, domain: "Domain", *, last: bool) -> dict[str, str]:
+    """Return what the gate is told of small students that there aren't; see `runs_of_round`."""
+    told = {
+        "why_not": why_not(view, domain) if last else _needless(domain),
+        "wrote_nothing": wrote_nothing(view, domain) if last else "",
+    }
+    return {name: text for name, text in told.items() if text}
+
+
+def _needless(domain: "Domain") -> str:
+    if domain.gate.proxies == "off":
+        return "not needed: the domain's gate.proxies are off"
+    if not domain.generation.templates:
+        return "not needed: this domain has no templates, so a promoted student writes nothing"
+    return ""
+
+
+def _is_controlled(view: RoundView, domain: "Domain") -> bool:
+    packed = view.completed.get(item_id(view.round, Phase.PACK, 0))
+    has_synthetic = packed is not None and bool(packed.counts.get("synthetic_documents"))
+    return has_synthetic and domain.gate.proxies != "off"
+
+
+def _home(view: RoundView, domain: "Domain") -> Phase:
+    """Return the phase of what both questions need."""
+    return Phase.EVALUATE if _is_controlled(view, domain) else Phase.GATE
+
+
+def _id(view: RoundView, phase: Phase, what: str) -> str:
+    name = f"r{view.round}/{phase}/{PROXIES}/{what}"
+    return f"{name}/{short(view.trained or '')}" if phase is Phase.GATE else name
+
+
+def _arm_id(view: RoundView, domain: "Domain", arm: Arm) -> str:
+    return _id(view, _phase_of(view, domain, arm), f"arm-{arm}")
+
+
+def _phase_of(view: RoundView, domain: "Domain", arm: Arm) -> Phase:
+    shared = {Arm.MIX: Phase.EVALUATE, Arm.REAL: _home(view, domain)}
+    return shared.get(arm, Phase.GATE)
+
+
+def _named(view: RoundView, phase: Phase, what: str) -> list[str]:
+    """Return the finished items of this round, and of this candidate, that are called so."""
+    first = f"r{view.round}/{phase}/{PROXIES}/{what}-"
+    last = f"/{short(view.trained or '')}"
+    return sorted(n for n in view.completed if n.startswith(first) and n.endswith(last))
+
+
+def _is_done(view: RoundView, items: Sequence[WorkItem]) -> bool:
+    return all(item.id in view.completed for item in items)
+
+
+def _text_result(view: RoundView, domain: "Domain") -> WorkResult | None:
+    return view.completed.get(_id(view, _home(view, domain), "text"))
+
+
+def _can_be_scored(view: RoundView, domain: "Domain") -> bool:
+    found = _text_result(view, domain)
+    return found is not None and found.counts.get("yardstick_documents", 1) > 0
+
+
+def _text(view: RoundView, domain: "Domain", shape: "ModelShape") -> WorkItem:
+    proxies = proxies_in(view, domain, shape)
+    packed = view.completed[item_id(view.round, Phase.PACK, 0)]
+    per_byte = packed.counts.get("tokens_per_byte") or _USUAL_TOKENS_PER_BYTE
+    params: dict[str, Any] = {
+        "real_bytes": round(proxies.tokens / per_byte),
+        "scored_bytes": proxies.scored_bytes,
+        "limits": domain.evaluation.model_dump(mode="json"),
+        "seed": view.seed,
+        "purged": sorted(view.purged),
+    }
+    if _is_controlled(view, domain):
+        share = synthetic_share(view, domain).share
+        params["packed"] = {"synthetic_share": share, "seed": view.seed}
+    inputs = {"kept": view.completed[uniting(view)].outputs["kept"], **held_out(view, domain)}
+    phase = _home(view, domain)
+    return WorkItem(_id(view, phase, "text"), phase, "choose_proxy_text", params, inputs)
+
+
+def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator[WorkItem]:
+    """Yield what both contestants are to write: of the same documents, by the same templates."""
+    templates = domain.generation.templates
+    prompts = max(1, proxies_in(view, domain, shape).prompts // len(templates))
+    bounded = [
+        template.model_copy(update={"samples": min(template.samples, prompts)})
+        for template in templates
+    ]
+    artifact = ArtifactId(view.trained or "")
+    candidate = Generator(short(artifact), artifact)
+    for number, piece in enumerate(pieces_of(bounded, lambda _: (Writer(candidate, 1.0),))):
+        yield _written(view, domain, Arm.CANDIDATE, number, piece)
+        if incumbent := _incumbent(view, piece.template.kind):
+            theirs = replace(piece, generator=incumbent)
+            yield _written(view, domain, Arm.INCUMBENT, number, theirs)
+
+
+def _incumbent(view: RoundView, template: str) -> Generator | None:
+    """Return who writes most of a template now; None where nobody does."""
+    writers = writers_of(template, view.standing, view.of_others)
+    return writers[0].generator if writers else None
+
+
+def _written(
+    view: RoundView, domain: "Domain", arm: Arm, number: int, piece: Piece
+) -> WorkItem:
+    name = _id(view, Phase.GATE, f"write-{arm}-{number}")
+    return writing(view, domain, WorkItem(name, Phase.GATE, "generate"), number, piece)
+
+
+def _teaching_arms(view: RoundView, domain: "Domain") -> list[Arm]:
+    """Return the arms of G3 that aren't there anyway."""
+    if any(_incumbent(view, kind) for kind in domain.generation.kinds):
+        return [Arm.CANDIDATE, Arm.INCUMBENT]
+    return [Arm.CANDIDATE] if _is_controlled(view, domain) else [Arm.CANDIDATE, Arm.REAL]
+
+
+def _arm(view: RoundView, domain: "Domain", shape: "ModelShape", arm: Arm) -> WorkItem:
+    """Return what packs the text of one arm; all have the same real text."""
+    text = _text_result(view, domain)
+    if text is None:
+        raise KeyError(f"the text of round {view.round}'s small students")
+    proxies = proxies_in(view, domain, shape)
+    params = {
+        "language": domain.language,
+        "license_policy": domain.license_policy.model_dump(mode="json"),
+        "seq_len": proxies.shape.seq_len,
+        "synthetic_share": synthetic_share(view, domain).share,
+        "seed": view.seed,
+        "purged": sorted(view.purged),
+    }
+    first = item_id(1, Phase.PACK, 0)
+    inputs = {
+        "real": text.outputs["real"],
+        "yardstick": text.outputs["yardstick"],
+        "tokenizer": view.completed[first].outputs["tokenizer"],
+        **held_out(view, domain),
+        **_generated(view, arm, text),
+    }
+    return WorkItem(
+        _arm_id(view, domain, arm), _phase_of(view, domain, arm), "pack_arm", params, inputs
+    )
+
+
+def _generated(view: RoundView, arm: Arm, text: WorkResult) -> dict[str, ArtifactId]:
+    if arm is Arm.MIX:
+        return {"samples": text.outputs["synthetic"]}
+    written = _named(view, Phase.GATE, f"write-{arm}")
+    outputs = (view.completed[item].outputs for item in written)
+    return {
+        f"samples.{number}": each["samples"]
+        for number, each in enumerate(outputs)
+        if "samples" in each
+    }
+
+
+def _students(
+    view: RoundView, domain: "Domain", shape: "ModelShape", arms: Sequence[WorkItem]
+) -> Iterator[WorkItem]:
+    """Yield the training of each arm's students, which are scored in the end."""
+    proxies = proxies_in(view, domain, shape)
+    text = _text_result(view, domain)
+    packed = view.completed[item_id(1, Phase.PACK, 0)]
+    for packing in arms:
+        arm = packing.id.split("/")[3].removeprefix("arm-")
+        for seed in proxies.seeds:
+            params = {
+                "arm": arm,
+                "seed": seed,
+                "shape": proxies.shape.to_plain(),
+                "plan": proxies.plan(seed).to_plain(),
+                "round": view.round,
+                "spread_bpb": proxies.spread_bpb,
+                "limits": domain.evaluation.model_dump(mode="json"),
+            }
+            inputs = {
+                "shards": view.completed[packing.id].outputs["shards"],
+                "tokenizer": packed.outputs["tokenizer"],
+                "yardstick": text.outputs["yardstick"] if text else ArtifactId(""),
+            }
+            name = _id(view, packing.phase, f"{arm}-{seed}")
+            yield WorkItem(name, packing.phase, "train_proxy", params, inputs)
+
+
+def _student_ids(
+    completed: Mapping[str, WorkResult], round_number: int, phase: Phase, candidate: str = ""
+) -> list[str]:
+    first = f"r{round_number}/{phase}/{PROXIES}/"
+    last = f"/{short(candidate)}" if candidate else ""
+    found = (n for n in completed if n.startswith(first) and n.endswith(last))
+    return sorted(name for name in found if "run" in completed[name].outputs)
+
+
+def _runs(
+    completed: Mapping[str, WorkResult], round_number: int, phase: Phase
+) -> Iterator[ProxyRun]:
+    for name in _student_ids(completed, round_number, phase):
+        summary = completed[name].summary
+        if summary.keys() >= ProxyRun.__dataclass_fields__.keys():
+            yield ProxyRun(**{n: summary[n] for n in ProxyRun.__dataclass_fields__})  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,1 @@
+"""Small students that judge text: what they learn from, their training, and how well they did."""

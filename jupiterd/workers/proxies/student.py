@@ -1,0 +1,117 @@
+"""The task `train_proxy`: train one small student and score it on real text it wasn't trained on.
+
+Owns that one run, on torch or MLX, alone. Doesn't compare anything (`cycle.gate.proxy` does).
+
+inputs: shards (of an arm, see `arm`), tokenizer, yardstick (real samples)
+params: shape, plan, round, arm, seed, spread_bpb, engine, device, limits of `evaluation`
+outputs: run (a folder with proxies.jsonl)
+"""
+
+import math
+from pathlib import Path
+
+from jupiterd.cycle.gate.proxy import KNOWS_NOTHING_BPB, ProxyRun
+from jupiterd.cycle.gate.record import PROXY_FILE, proxy_lines
+from jupiterd.cycle.gate.scores import LN2
+from jupiterd.errors import LossDivergedError, WorkStoppedError
+from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.sample_file import read_samples
+from jupiterd.workers.evaluate.documents import Limits, choose_documents
+from jupiterd.workers.evaluate.score_file import write_text
+from jupiterd.workers.link import Task
+from jupiterd.workers.proxies.arm import synthetic_share_of
+from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.job import Job, read_job
+
+BATCH_WINDOWS = 16
+
+
+def run(task: Task) -> TaskFinished:
+    """Do the task that a daemon gave."""
+    job = read_job(task, 1)
+    engine = _engine(task, job)
+    try:
+        _train(task, job, engine)
+        bpb, documents = _score(task, engine)
+    except LossDivergedError:
+        bpb, documents = KNOWS_NOTHING_BPB, 0
+    run = ProxyRun(
+        arm=str(task.params["arm"]),
+        seed=int(task.params["seed"]),
+        bpb=bpb,
+        documents=documents,
+        tokens=job.plan.steps * job.plan.batch_sequences * job.shape.seq_len,
+        parameters=sum(math.prod(values.shape) for values in engine.weights().values()),
+        synthetic_share=synthetic_share_of(task.inputs["shards"]),
+        shards=job.shards.index.hash,
+        engine=f"{engine.name} on {engine.device}",
+        spread_bpb=float(task.params["spread_bpb"]),
+    )
+    write_text(task.output_dir / "run" / PROXY_FILE, proxy_lines([run]))
+    counts: dict[str, float] = {"proxy_students": 1, "proxy_tokens": run.tokens}
+    return TaskFinished({"run": "run"}, counts, {**vars(run)})
+
+
+def _engine(task: Task, job: Job) -> Engine:
+    if task.params.get("engine") == "mlx":
+        from jupiterd.workers.train.mlx_engine import MlxEngine
+        from jupiterd.workers.train.mlx_ring import Ring
+
+        return MlxEngine(job.shape, job.plan, job.end_token, Ring(0, 1))
+    from jupiterd.workers.train.group import Group
+    from jupiterd.workers.train.torch_device import use_device
+    from jupiterd.workers.train.torch_engine import TorchEngine
+
+    device = str(task.params.get("device", "cpu"))
+    use_device(device)
+    return TorchEngine(job.shape, job.plan, job.end_token, Group(0, 1), device)
+
+
+def _train(task: Task, job: Job, engine: Engine) -> None:
+    """Train from the seed's first weights to the end of the plan."""
+    from jupiterd.workers.train.batches import Batches
+    from jupiterd.workers.train.loop import StepDone, TrainingLoop
+
+    plan = job.plan
+
+    def told(done: StepDone) -> None:
+        task.progress(done.step, plan.steps, "steps", loss=done.mean_loss)
+
+    engine.begin(has_same_weights=True)
+    batches = Batches(
+        shards=job.shards,
+        seed=f"{plan.seed}/proxy",
+        batch_sequences=plan.batch_sequences,
+        micro_batch_sequences=plan.micro_batch_sequences,
+    )
+    TrainingLoop(engine, plan, batches, lambda: task.stop_requested, told).run(0)
+    if task.stop_requested:
+        raise WorkStoppedError("training a small student was stopped")
+
+
+def _score(task: Task, engine: Engine) -> tuple[float, int]:
+    """Return the mean bits per byte over the documents of the yardstick, and how many those are."""
+    from jupiterd.workers.evaluate.language_model import LanguageModel
+    from jupiterd.workers.train.checkpoint import write_model
+
+    folder = task.scratch_dir / "student"
+    _write_anew(folder)
+    write_model(folder, engine.config, engine.weights(), task.inputs["tokenizer"])
+    limits = Limits(**{name: int(value) for name, value in task.params["limits"].items()})
+    documents = choose_documents(read_samples(task.inputs["yardstick"]), limits, 0, 1)
+    model = LanguageModel(folder)
+    nats = model.nats(
+        model.encode([document.text for document in documents]), BATCH_WINDOWS, lambda _: None
+    )
+    each = [
+        nat / (LN2 * document.size_bytes) for nat, document in zip(nats, documents, strict=True)
+    ]
+    return math.fsum(each) / len(each), len(each)
+
+
+def _write_anew(folder: Path) -> None:
+    """Make room for a folder that a killed worker may have begun."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,139 @@
+"""The task `choose_proxy_text`: the real text that small students learn from, and are scored on.
+
+Owns both choices, and which part of a round's generated text goes with the real one. Doesn't pack.
+
+They are scored on the `dev` part of the holdout. Where a domain holds out none, some clusters of
+its training text are set aside instead: no small student learns from them, nor from anything that
+was made of them. The gate's text is never used, for it may be looked at only once a candidate.
+
+inputs: kept (sample folder), holdout.N
+params: real_bytes, scored_bytes, limits of `evaluation`, seed, purged, packed (where the round has
+synthetic text: synthetic_share and seed of its packing)
+outputs: real, yardstick, synthetic (where there is some)
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.mixing import Offered, shuffle_key, take_synthetic
+from jupiterd.cycle.purge import Purge
+from jupiterd.cycle.split import DEV
+from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.sample_file import SampleWriter, read_all
+from jupiterd.workers.evaluate.documents import Limits, choose_documents
+from jupiterd.workers.link import Task
+
+MOST_SET_ASIDE = 0.25
+"""Of the training text's bytes, where nothing is held out for looking at."""
+
+Reading = Callable[[], Iterator[Sample]]
+
+
+def run(task: Task) -> TaskFinished:
+    """Do the task that a daemon gave."""
+    params = task.params
+    purge = Purge(map(str, params.get("purged", ())))
+    purge.learn(read_all(task.inputs_named("kept")))
+
+    def read() -> Iterator[Sample]:
+        return purge.left(read_all(task.inputs_named("kept")))
+
+    limits = Limits(**{name: int(value) for name, value in params["limits"].items()})
+    seed, scored_bytes = str(params["seed"]), int(params["scored_bytes"])
+    held_out = purge.left(read_all(task.inputs_named("holdout")))
+    dev = [sample for sample in held_out if sample.split == DEV]
+    yardstick = _scored(dev, limits, scored_bytes)
+    aside = frozenset[str]()
+    if not yardstick:
+        aside = _set_aside(read, scored_bytes, seed)
+        yardstick = _scored(
+            (each for each in read() if each.kind == "real" and each.cluster_id in aside),
+            limits,
+            scored_bytes,
+        )
+
+    def learned() -> Iterator[Sample]:
+        return (sample for sample in read() if sample.cluster_id not in aside)
+
+    real = _first(learned(), "real", int(params["real_bytes"]), seed)
+    _write(task.output_dir / "real", (each for each in learned() if each.id in real))
+    _write(task.output_dir / "yardstick", yardstick)
+    outputs = {"real": "real", "yardstick": "yardstick"}
+    counts: dict[str, float] = {
+        "proxy_documents": len(real),
+        "yardstick_documents": len(yardstick),
+    }
+    if packed := params.get("packed"):
+        part = sum(real.values()) / max(1, _bytes_of(learned(), "real"))
+        taken = _packed(read, float(packed["synthetic_share"]), int(packed["seed"]))
+        shown = [each for each in learned() if each.id in taken]
+        wanted = round(part * _bytes_of(shown, "synthetic"))
+        chosen = _first(shown, "synthetic", wanted, seed)
+        _write(task.output_dir / "synthetic", (each for each in shown if each.id in chosen))
+        outputs["synthetic"] = "synthetic"
+    return TaskFinished(outputs, counts, {"set_aside_clusters": len(aside)})
+
+
+def _scored(samples: Iterable[Sample], limits: Limits, most_bytes: int) -> list[Sample]:
+    """Return documents of about so many bytes, by id; as many clusters as there are."""
+    found = {sample.id: sample for sample in samples}
+    chosen: list[Sample] = []
+    taken_bytes = 0
+    for document in choose_documents(found.values(), limits, 0, 1):
+        if taken_bytes < most_bytes:
+            chosen.append(found[document.id])
+            taken_bytes += document.size_bytes
+    return sorted(chosen, key=lambda sample: sample.id)
+
+
+def _set_aside(read: Reading, wanted_bytes: int, seed: str) -> frozenset[str]:
+    """Return clusters of about so much real text, but never of more than a quarter of it."""
+    sizes: Counter[str] = Counter()
+    for sample in read():
+        if sample.kind == "real":
+            sizes[sample.cluster_id] += len(sample.text.encode())
+    room = MOST_SET_ASIDE * sizes.total()
+    found: set[str] = set()
+    set_bytes = 0
+    for cluster in sorted(sizes, key=lambda each: shuffle_key(each, f"aside {seed}")):
+        if set_bytes >= wanted_bytes:
+            break
+        if set_bytes + sizes[cluster] <= room:
+            found.add(cluster)
+            set_bytes += sizes[cluster]
+    return frozenset(found)
+
+
+def _bytes_of(samples: Iterable[Sample], kind: str) -> int:
+    return sum(len(sample.text.encode()) for sample in samples if sample.kind == kind)
+
+
+def _packed(read: Reading, share: float, seed: int) -> frozenset[str]:
+    """Return the synthetic samples that the round packed."""
+    offered = [
+        Offered(sample.id, len(sample.text.encode()), sample.parents[0])
+        for sample in read()
+        if sample.kind == "synthetic"
+    ]
+    return take_synthetic(_bytes_of(read(), "real"), offered, share, f"mix {seed}")[0]
+
+
+def _first(samples: Iterable[Sample], kind: str, wanted_bytes: int, seed: str) -> dict[str, int]:
+    """Return samples of a kind with their bytes, in an order that looks random, until enough."""
+    sizes = {each.id: len(each.text.encode()) for each in samples if each.kind == kind}
+    found: dict[str, int] = {}
+    taken_bytes = 0
+    for name in sorted(sizes, key=lambda each: shuffle_key(each, f"proxy {seed}")):
+        if taken_bytes >= wanted_bytes:
+            break
+        found[name] = sizes[name]
+        taken_bytes += sizes[name]
+    return found
+
+
+def _write(folder: Path, samples: Iterable[Sample]) -> None:
+    with SampleWriter(folder) as writer:
+        for sample in samples:
+            writer.add(sample)

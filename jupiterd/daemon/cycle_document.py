@@ -32,6 +32,8 @@ VERDICT_NUMBERS = (
     "unigram_bpb",
     "vault_gap_bpb",
     "vault_alarm",
+    "teaching_gain_bpb",
+    "control_gain_bpb",
 )
 
 

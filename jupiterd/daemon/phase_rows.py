@@ -20,6 +20,7 @@ from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.daemon.generator_document import standing_before
 from jupiterd.daemon.islands_document import Islands, outer_steps
+from jupiterd.daemon.phase_work import elapsed_s_of, own_work, share_told, students_told
 
 Live = Mapping[str, Any]
 
@@ -95,11 +96,12 @@ def _is_beyond(live: Live | None, number: int, phase: Phase) -> bool:
 
 
 def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
-    counts = total_counts([fact.counts for fact in done])
+    counts = total_counts([fact.counts for fact in own_work(phase, done)])
     count, unit, detail = summarise(phase, counts)
     lost = lost_among((fact.summary, fact.counts) for fact in done)
     without = told_without([fact.summary for fact in done])
-    elapsed_s = max(fact.elapsed_s for fact in done)
+    more = [*(each.told() for each in lost), *without, *share_told(done), *students_told(done)]
+    elapsed_s = elapsed_s_of(done)
     return {
         "state": "done",
         "done": count,
@@ -107,7 +109,7 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
         "unit": unit,
         "rate": count / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
-        "detail": "; ".join([detail, *(each.told() for each in lost), *without]),
+        "detail": "; ".join([detail, *more]),
     }
 
 

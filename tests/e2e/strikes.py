@@ -19,6 +19,7 @@ from enum import StrEnum
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES
+from jupiterd.cycle.phases.proxies import PROXIES
 from jupiterd.cycle.work import Phase
 from jupiterd.gang.orphans import SUFFIX
 from tests.e2e.cluster import Cluster, Daemon, all_gone, is_running
@@ -63,8 +64,12 @@ class Moment:
         if self.phase is Phase.TRAIN:
             last = cycle.last_checkpoint(self.round)
             return last is not None and last.is_final
+        if self.phase is Phase.GATE:  # of one item or many: it depends on the verdict
+            return cycle.rounds_committed >= self.round
         made = [
-            f for f in cycle.completed.values() if (f.round, f.phase) == (self.round, self.phase)
+            f
+            for f in cycle.completed.values()
+            if (f.round, f.phase) == (self.round, self.phase) and f"/{PROXIES}/" not in f.item
         ]
         return len(made) == (EVALUATION_PIECES if self.phase is Phase.EVALUATE else 1)
 

@@ -39,7 +39,7 @@ print(bool(torch.isfinite(model(tokens["input_ids"]).logits).all()))
 
 
 async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -> None:
-    domain = write_domain(tmp_path, steps=60)
+    domain = write_domain(tmp_path, steps=60, proxies="auto")
     async with three_daemons(tmp_path) as cluster:
         await cluster.meet()
         done = cluster.ctl(
@@ -57,6 +57,7 @@ async def test_two_rounds_end_with_a_model_that_every_node_has(tmp_path: Path) -
         _is_in_two_copies(cluster)
         _goes_on_with_the_trunk(cluster)
         _comes_to_the_same_verdicts_everywhere(cluster)
+        _shows_how_text_teaches(cluster)
         _can_be_taken_elsewhere(cluster, tmp_path)
 
 
@@ -121,6 +122,23 @@ def _can_be_taken_elsewhere(cluster: Cluster, folder: Path) -> None:
     assert len(tables) == 1
     rows = [line.split("\t") for line in tables.pop().splitlines()[1:]]
     assert [(row[3], row[-1]) for row in rows] == [("1", listed[1]["id"]), ("2", listed[0]["id"])]
+
+
+def _shows_how_text_teaches(cluster: Cluster) -> None:
+    """Small students were trained where all else spoke for a candidate, and beside a mix."""
+    for number in (1, 2):
+        shown = cluster.ctl("gate", "run", "--candidate", str(number), "-o", "json").stdout
+        numbers = json.loads(shown)["gate"]["numbers"]
+        outcome = [numbers["questions"][f"G{each}"]["outcome"] for each in range(4)]
+        if outcome[:3] == ["passed"] * 3:
+            assert outcome[3] in ("passed", "failed"), numbers["questions"]["G3"]
+        else:
+            assert outcome[3] == "not asked"
+        if numbers["teaching"] is not None:
+            assert len(numbers["teaching"]["seeds"]) == 2
+        phases = json.loads(cluster.ctl("cycle", "status", "-o", "json").stdout)["cycle"]["phases"]
+        packed = next(p for p in phases if (p["round"], p["phase"]) == (number, "pack"))
+        assert (numbers["control"] is None) == (" 0 of them synthetic" in packed["detail"])
 
 
 def _is_in_two_copies(cluster: Cluster) -> None:

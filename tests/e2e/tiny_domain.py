@@ -49,18 +49,23 @@ data_sources:
   max_tokens: 16
 holdout: {{fraction: 0.4, salt: tiny, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
+gate: {{proxies: {proxies}}}
 training: {{steps: {steps}, vocab_size: 512, seq_len: 64, batch_sequences: 4}}
 """
 _SOURCE = '  - {{kind: folder, path: {path}, license: MIT, glob: "**/*.py"}}'
 
 
 def write_domain(
-    folder: Path, steps: int = 30, sources: Sequence[str] = ("code",), more: str = ""
+    folder: Path,
+    steps: int = 30,
+    sources: Sequence[str] = ("code",),
+    more: str = "",
+    proxies: str = "off",
 ) -> Path:
     """Write the files and the domain below `folder`; return the domain file.
 
     The packages go to the sources in turn, each of which is a folder of that name; `more` is a line
-    of the domain file.
+    of the domain file. Small students, which `proxies: auto` trains, take some seconds more.
     """
     chance = random.Random(20)
     for cluster in range(CLUSTERS):
@@ -71,7 +76,7 @@ def write_domain(
             (package / f"module_{number}.py").write_text(_module(chance))
     domain = folder / "tiny.yaml"
     listed = "\n".join(_SOURCE.format(path=folder / source) for source in sources)
-    domain.write_text(_DOMAIN.format(sources=listed, steps=steps, more=more))
+    domain.write_text(_DOMAIN.format(sources=listed, steps=steps, more=more, proxies=proxies))
     return domain
 
 

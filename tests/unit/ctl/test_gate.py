@@ -7,10 +7,11 @@ import shutil
 import pytest
 
 from jupiterd.cycle.gate.case import Findings
+from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.record import Material
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.workers.evaluate.judge import write_verdict
-from tests.unit.cycle.gate_material import documents, gaps
+from tests.unit.cycle.gate_material import documents, gaps, students
 
 GIVEN = {
     "gate": {"alpha": 0.05, "margin_bpb": 0.005, "stratum_veto_bpb": 0.02},
@@ -28,6 +29,18 @@ WORKS = Sanity(loads=True, seed=7, completions=8, looping=1, code=8, parsed=6, g
 def judged(folder, saved_bpb=0.05, count=90):
     scores = documents(random.Random(3), saved_bpb, count=count, noise_bpb=0.03)
     write_verdict(folder, Material(scores, Findings(WORKS, gaps(22, 20, 350))), GIVEN)
+    return folder
+
+
+def taught(folder):
+    """Return the verdict on a candidate whose text harms, in a round whose own text helped."""
+    runs = students(
+        candidate=(2.61, 2.64), incumbent=(2.52, 2.54), mix=(2.4, 2.42), real=(2.5, 2.51)
+    )
+    scores = documents(random.Random(3), 0.05, count=90, noise_bpb=0.03)
+    findings = Findings(WORKS, gaps(22, 20, 350), Taught(runs))
+    share = "30.0% to begin with: no round's control has decided yet"
+    write_verdict(folder, Material(scores, findings), GIVEN | {"synthetic_share": share})
     return folder
 
 
@@ -91,6 +104,16 @@ def test_a_folder_that_is_no_verdict_is_told_in_one_line(ctl, tmp_path, damage, 
 
 def test_a_folder_and_a_model_exclude_each_other(ctl, tmp_path):
     assert ctl("gate", "run", "--from", str(tmp_path), "--candidate", "1").exit_code == 2
+
+
+def test_a_newcomer_can_read_what_small_students_have_shown(daemon, ctl, golden, tmp_path):
+    known_to(daemon, taught(tmp_path / "verdict"))
+    golden("cycle_explain_taught.txt", ctl("cycle", "explain").out)
+    again = ctl("gate", "run", "-o", "json")
+    assert again.exit_code == 0, again.err
+    found = json.loads(again.out)["gate"]
+    assert (found["is_same"], found["verdict"]) == (True, "HOLD")
+    assert found["numbers"]["control"]["gain_bpb"] == 0.095
 
 
 @pytest.mark.parametrize(

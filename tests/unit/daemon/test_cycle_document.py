@@ -273,6 +273,8 @@ def test_verdicts_carry_the_numbers_of_the_gate() -> None:
         "unigram_bpb": 4.5,
         "vault_gap_bpb": None,
         "vault_alarm": None,
+        "teaching_gain_bpb": 0.01,
+        "control_gain_bpb": None,
     }
     shown = document(*TRAINED, work("gate", summary=summary), verdict("HOLD"), committed("HOLD"))
     assert shown["verdicts"] == [
@@ -312,3 +314,32 @@ def test_the_model_is_where_this_machine_has_it() -> None:
 def test_a_cycle_nobody_started_is_never_shown() -> None:
     with pytest.raises(Bug):
         document(epoch(1))
+
+
+def proxy_work(name: str, elapsed_s: float, **fields: Any) -> WorkCompleted:
+    item = f"r1/gate/proxies/{name}/k2"
+    return WorkCompleted(CYCLE, 1, "gate", item, NODES[0], {}, elapsed_s=elapsed_s, **fields)
+
+
+def test_small_students_are_told_beside_what_the_gate_has_judged() -> None:
+    students = {"proxy_students": 1.0, "documents": 12.0}
+    facts = (
+        work("gate", counts={"documents": 65.0}, elapsed_s=0.5),
+        proxy_work("write-candidate-0", 4.0, counts={"samples": 30.0, "prompts": 64.0}),
+        proxy_work("candidate-7001", 3.0, counts=students),
+        proxy_work("real-7001", 2.0, counts=students),
+        work("gate", 1, counts={"documents": 65.0}, elapsed_s=0.5),
+    )
+    shown = phase(document(*TRAINED, *facts, verdict("HOLD"), committed("HOLD")), "gate")
+    assert (shown["done"], shown["unit"]) == (65, "documents")
+    assert shown["elapsed_s"] == pytest.approx(0.5 + 4.0 + 3.0)
+    assert "2 small students trained" in shown["detail"]
+
+
+def test_how_much_may_be_synthetic_is_told_where_some_is_packed() -> None:
+    reason = "35.0%: it helped small students in round 1, so the share rose from 30.0%"
+    told = {"mix_reason": "", "share_reason": reason}
+    packed = work("pack", counts={"sequences": 9.0, "synthetic_documents": 4.0}, summary=told)
+    assert reason in phase(document(started(), packed), "pack")["detail"]
+    alone = work("pack", counts={"sequences": 9.0, "synthetic_documents": 0.0}, summary=told)
+    assert reason not in phase(document(started(), alone), "pack")["detail"]

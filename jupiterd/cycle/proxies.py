@@ -75,7 +75,8 @@ class Proxies:
 
     def plan(self, seed: int) -> TrainPlan:
         """Return how the student of one seed is trained."""
-        return derive(self.shape, 1, seed=seed)
+        plan = derive(self.shape, 1, seed=seed)
+        return plan.model_copy(update={"keeps_trunk": False})
 
 
 def proxies_of(

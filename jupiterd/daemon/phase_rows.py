@@ -64,7 +64,8 @@ def _phase(
     done = work_that_counts(
         f for f in cycle.completed.values() if f.round == number and f.phase == phase
     )
-    document |= flow_of(phase, total_counts([fact.counts for fact in done])).to_plain()
+    counts = total_counts([fact.counts for fact in own_work(phase, done)])
+    document |= flow_of(phase, counts).to_plain()
     # Facts outrun telemetry: a phase whose successors have results isn't running any more.
     if live is not None and not has_passed and _is_at(live, number, phase):
         keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values", "detail")

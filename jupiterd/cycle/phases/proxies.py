@@ -242,9 +242,7 @@ def _incumbent(view: RoundView, template: str) -> Generator | None:
     return writers[0].generator if writers else None
 
 
-def _written(
-    view: RoundView, domain: "Domain", arm: Arm, number: int, piece: Piece
-) -> WorkItem:
+def _written(view: RoundView, domain: "Domain", arm: Arm, number: int, piece: Piece) -> WorkItem:
     name = _id(view, Phase.GATE, f"write-{arm}-{number}")
     return writing(view, domain, WorkItem(name, Phase.GATE, "generate"), number, piece)
 

@@ -44,7 +44,7 @@ def run(task: Task) -> TaskFinished:
     real_bytes = sum(len(sample.text.encode()) for sample in read_samples(real))
     told = {
         "real_bytes": real_bytes,
-        "synthetic_bytes": max(0, int(counts["bytes"]) - real_bytes),
+        "synthetic_bytes": int(counts["synthetic_bytes"]),
         "synthetic_documents": int(counts["synthetic_documents"]),
         "reason": reason,
     }

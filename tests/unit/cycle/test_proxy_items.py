@@ -9,6 +9,7 @@ from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.phases.proxies import synthetic_share
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
+from jupiterd.cycle.promotion import Standing
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from tests.unit.cycle.test_phases import DOMAIN, SHAPE, artifact, view
 
@@ -25,6 +26,10 @@ OUTPUTS = {
     "pack_arm": ("shards",),
     "train_proxy": ("run",),
 }
+
+
+WRITING = Standing({"complete_function": (artifact("student"),)})
+"""A student writes."""
 
 
 def domain_with(gate: str = "", text: str = DOMAIN) -> Domain:
@@ -154,7 +159,7 @@ def test_where_they_are_not_needed_the_gate_is_told_why(gate: str, text: str, to
 
 
 def second_round(domain: Domain, verdict: str = "PROMOTE", **changes: object) -> Cluster:
-    cluster = Cluster(verdict, generator=artifact("student"), **changes)
+    cluster = Cluster(verdict, standing=WRITING, **changes)
     cluster.walk(domain, 1)
     cluster.asked.clear()
     cluster.walk(domain, 2)
@@ -263,7 +268,7 @@ def test_whatever_is_killed_whenever_the_same_items_are_asked_for(domain: Domain
     expected = {item.id: item for item in whole.asked}
     for seed in range(5):
         chance = random.Random(seed)
-        cluster = Cluster(generator=artifact("student"))
+        cluster = Cluster(standing=WRITING)
         cluster.walk(domain, 1)
         cluster.asked.clear()
         trained = ""
@@ -281,11 +286,11 @@ def test_whatever_is_killed_whenever_the_same_items_are_asked_for(domain: Domain
 @pytest.mark.parametrize(("saved", "share"), [(0.1, 0.25), (-0.1, 0.1), (0.0, 0.2)])
 def test_the_next_round_packs_by_what_the_controls_have_shown(saved: float, share: float) -> None:
     domain = domain_with(text=DOMAIN + "mix_ratio: {synthetic_share: 0.2}\n")
-    cluster = Cluster("HOLD", generator=artifact("student"))
+    cluster = Cluster("HOLD", standing=WRITING)
     cluster.bpb |= {"mix": 2.5 - saved, "real": 2.5}
     for number in (1, 2):
         cluster.walk(domain, number)
-    now = view(cluster.completed, round=3, generator=artifact("student"))
+    now = view(cluster.completed, round=3, standing=WRITING)
     found = synthetic_share(now, domain)
     assert found.share == pytest.approx(share)
     cluster.walk(domain, 3)

@@ -8,6 +8,7 @@ outputs: run (a folder with proxies.jsonl)
 """
 
 import math
+import shutil
 from pathlib import Path
 
 from jupiterd.cycle.gate.proxy import KNOWS_NOTHING_BPB, ProxyRun
@@ -18,10 +19,14 @@ from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
+from jupiterd.workers.evaluate.scorers import MLX, TORCH, open_scorer
 from jupiterd.workers.link import Task
 from jupiterd.workers.proxies.arm import synthetic_share_of
+from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.checkpoint import write_model
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.job import Job, read_job
+from jupiterd.workers.train.loop import StepDone, TrainingLoop
 
 BATCH_WINDOWS = 16
 
@@ -53,7 +58,7 @@ def run(task: Task) -> TaskFinished:
 
 
 def _engine(task: Task, job: Job) -> Engine:
-    if task.params.get("engine") == "mlx":
+    if task.params.get("engine") == MLX:
         from jupiterd.workers.train.mlx_engine import MlxEngine
         from jupiterd.workers.train.mlx_ring import Ring
 
@@ -69,9 +74,6 @@ def _engine(task: Task, job: Job) -> Engine:
 
 def _train(task: Task, job: Job, engine: Engine) -> None:
     """Train from the seed's first weights to the end of the plan."""
-    from jupiterd.workers.train.batches import Batches
-    from jupiterd.workers.train.loop import StepDone, TrainingLoop
-
     plan = job.plan
 
     def told(done: StepDone) -> None:
@@ -91,15 +93,12 @@ def _train(task: Task, job: Job, engine: Engine) -> None:
 
 def _score(task: Task, engine: Engine) -> tuple[float, int]:
     """Return the mean bits per byte over the documents of the yardstick, and how many those are."""
-    from jupiterd.workers.evaluate.language_model import LanguageModel
-    from jupiterd.workers.train.checkpoint import write_model
-
     folder = task.scratch_dir / "student"
     _write_anew(folder)
     write_model(folder, engine.config, engine.weights(), task.inputs["tokenizer"])
     limits = Limits(**{name: int(value) for name, value in task.params["limits"].items()})
     documents = choose_documents(read_samples(task.inputs["yardstick"]), limits, 0, 1)
-    model = LanguageModel(folder)
+    model = open_scorer(folder, str(task.params.get("engine", TORCH)))
     nats = model.nats(
         model.encode([document.text for document in documents]), BATCH_WINDOWS, lambda _: None
     )
@@ -111,7 +110,5 @@ def _score(task: Task, engine: Engine) -> tuple[float, int]:
 
 def _write_anew(folder: Path) -> None:
     """Make room for a folder that a killed worker may have begun."""
-    import shutil
-
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)

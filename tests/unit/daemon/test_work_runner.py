@@ -82,6 +82,8 @@ async def test_text_is_scored_on_what_the_machine_computes_on_by_itself(
         machine = replace(one.hardware, system=system, engines=engines)
     for task in ("evaluate", "evaluate_held_out"):
         assert work_runner.chosen_engine(task, {}, machine) == {"engine": engine}
+    trains = work_runner.chosen_engine("train_proxy", {}, machine)
+    assert (trains["engine"], bool(trains["device"])) == (engine, True)
     assert work_runner.chosen_engine("gate", {}, machine) == {}
     told = work_runner.chosen_engine("generate", {"engine": "transformers"}, machine)
     assert told == {"engine": "torch", "wanted_engine": "transformers"}

@@ -37,10 +37,8 @@ def _readings(cycle: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
     yield "cycle", (Cell(name), Cell(state, CYCLE_TONES.get(state, Tone.NORMAL)))
     paused: Mapping[str, Any] = cycle.get("paused") or {}
     if paused:
-        yield (
-            "paused",
-            line(f"by {plain(paused.get('name'))} at {plain(paused.get('at'))}", Tone.WARN),
-        )
+        by = paused.get("reason") if paused.get("asks") else f"by {paused.get('name')}"
+        yield "paused", line(f"{plain(by)} at {plain(paused.get('at'))}", Tone.WARN)
         yield "go on", line(f"jupiterctl cycle resume {short(str(cycle.get('id', '')))}")
     yield "round", line(f"{plain(cycle.get('round'))} of {plain(cycle.get('rounds'))}")
     yield "step", _steps(cycle)

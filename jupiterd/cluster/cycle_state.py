@@ -27,6 +27,8 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.outer_line import outer_line
+from jupiterd.cluster.phase_facts import SteeringFact
+from jupiterd.cluster.phase_steering import Steering
 from jupiterd.cluster.progress_tree import Leaf, Progress, ProgressTree
 from jupiterd.cluster.registers import ONLY, Order, Register, fact_hash
 from jupiterd.cluster.steering import StudentSteered
@@ -47,7 +49,7 @@ SetFact = (
     | OuterStepTaken
     | OuterStepParked
 )
-CycleFact = SetFact | LinePinned | LineParked | Progress
+CycleFact = SetFact | SteeringFact | LinePinned | LineParked | Progress
 Begun = CycleStarted | TrainingStarted | DataRequested
 
 PREPARING = "pack"
@@ -68,7 +70,7 @@ class CycleState:
         self._wanted: Register[str, CycleStateSet] = Register(greatest_wins=True)
         self._failed: Register[str, CycleFailed] = Register(greatest_wins=False)
         self._completed: Register[tuple[int, str], WorkCompleted] = Register(greatest_wins=False)
-        self._manifests: Register[int, ManifestFrozen] = Register(greatest_wins=False)
+        self._manifests: Register[tuple[int, int], ManifestFrozen] = Register(greatest_wins=False)
         self._opened: Register[int, EpochOpened] = Register(greatest_wins=False)
         self._adopted: Register[int, EpochAdopted] = Register(greatest_wins=True)
         self._closed: Register[int, EpochClosed] = Register(greatest_wins=True)
@@ -81,6 +83,9 @@ class CycleState:
         self._pin: Register[str, LinePinned] = Register(greatest_wins=True)
         self._parkings: Register[str, LineParked] = Register(greatest_wins=True)
         self._tree = ProgressTree()
+        self.steering = Steering()
+        self._counting: Mapping[tuple[int, str], WorkCompleted] | None = None
+        """What `completed` returns, as long as nothing has changed."""
 
     def apply(self, fact: CycleFact, order: Order) -> None:
         """Take in one fact of this cycle."""
@@ -90,6 +95,9 @@ class CycleState:
             self._apply_pin(fact, order)
         elif isinstance(fact, LineParked):
             self._apply_parking(fact, order)
+        elif isinstance(fact, SteeringFact):
+            self.steering.apply(fact, order)
+            self._counting = None
         else:
             self._apply_set_fact(fact, order)
 
@@ -115,8 +123,9 @@ class CycleState:
                 self._failed.offer(ONLY, fact, order)
             case WorkCompleted():
                 self._completed.offer((fact.round, fact.item), fact, order)
+                self._counting = None
             case ManifestFrozen():
-                self._manifests.offer(fact.round, fact, order)
+                self._manifests.offer((fact.round, fact.attempt), fact, order)
             case EpochOpened():
                 self._opened.offer(fact.epoch, fact, order)
             case EpochAdopted():
@@ -229,13 +238,17 @@ class CycleState:
 
     @property
     def completed(self) -> Mapping[tuple[int, str], WorkCompleted]:
-        """(round, item id) -> what came of it."""
-        return self._completed.facts
+        """(round, item id) -> what came of it; of a phase that was redone the last attempt."""
+        if self._counting is None:
+            self._counting = self.steering.counting(self._completed.facts)
+        return self._counting
 
     @property
     def manifests(self) -> Mapping[int, ManifestFrozen]:
-        """Round -> the shards it trains on."""
-        return self._manifests.facts
+        """Round -> the shards it trains on; none as long as it is packed anew."""
+        frozen = self._manifests.facts.items()
+        attempt = self.steering.attempt
+        return {number: fact for (number, at), fact in frozen if at == attempt(number, PREPARING)}
 
     @property
     def epochs_opened(self) -> Mapping[int, EpochOpened]:
@@ -448,7 +461,7 @@ class CycleState:
         """Return hashes of everything that tells two states apart."""
         return [part.digest() for part in self._parts()]
 
-    def _parts(self) -> tuple[Register[Any, Any] | ProgressTree, ...]:
+    def _parts(self) -> tuple[Register[Any, Any] | ProgressTree | Steering, ...]:
         return (
             self._started,
             self._requested,
@@ -467,4 +480,5 @@ class CycleState:
             self._pin,
             self._parkings,
             self._tree,
+            self.steering,
         )

@@ -43,6 +43,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.ledger import Ledger
+from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cluster.registers import canonical_bytes, fact_hash
 from jupiterd.cluster.state import State
 from jupiterd.cluster.steering import StudentSteered
@@ -72,7 +73,10 @@ _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     LinePinned: ("cycle",),
     LineParked: ("cycle", "leaf"),
     WorkCompleted: ("cycle", "round", "item"),
-    ManifestFrozen: ("cycle", "round"),
+    ManifestFrozen: ("cycle", "round", "attempt"),
+    PhaseApproved: ("cycle", "round", "phase", "attempt"),
+    PhaseRedone: ("cycle", "round", "phase", "attempt"),
+    SettingChanged: ("cycle", "setting", "from_round"),
     EpochOpened: ("cycle", "epoch"),
     EpochAdopted: ("cycle", "epoch"),
     EpochClosed: ("cycle", "epoch"),

@@ -66,10 +66,18 @@ def command() -> None:
 )
 @generator_options
 @island_options
+@click.option(
+    "--auto/--interactive",
+    "auto",
+    default=True,
+    help="Run through, or wait after each phase until you have answered; auto unless told.",
+)
 @click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
 @click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
 @click.pass_obj
-def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given: Any) -> None:
+def start(
+    invocation: Invocation, *, auto: bool, wait: bool, timeout: float | None, **given: Any
+) -> None:
     """Start a cycle; returns once it is recorded, or with --wait once it has ended.
 
     Who trains a round, one gang or islands, is decided when its training begins, of the machines
@@ -85,7 +93,7 @@ def start(invocation: Invocation, *, wait: bool, timeout: float | None, **given:
     """  # noqa: D301 - click's mark for lines that keep their ends
     if timeout is not None and not wait:
         raise UsageError("--timeout needs --wait", "jupiterctl cycle start --help")
-    arguments = start_arguments(**given)
+    arguments = start_arguments(**given) | ({} if auto else {"interactive": True})
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order
 

@@ -3,7 +3,7 @@
 Owns these commands. Doesn't know what a cycle does with it: the leader carries them out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,6 +12,7 @@ from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.layout_lines import layout_lines
+from jupiterd.errors import UsageError
 from jupiterd.ids import short
 
 
@@ -82,24 +83,67 @@ def pause(invocation: Invocation, cycle: str | None) -> None:
     Console.of(invocation).show(paused, lambda: told)
 
 
+REDOABLE = ("collect", "generate", "filter", "pack")
+LAST = "last"
+
+
 @click.command(cls=Command)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.option(
+    "--redo",
+    is_flag=False,
+    flag_value=LAST,
+    type=click.Choice([*REDOABLE, LAST]),
+    metavar="[PHASE]",
+    help="Do a phase of this round again, and what is made of it; the last one unless named.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Another value than the domain file's, for phases that haven't begun; may be repeated.",
+)
+@click.option("--auto", is_flag=True, help="Wait after no phase any more.")
 @click.pass_obj
-def resume(invocation: Invocation, cycle: str | None) -> None:
+def resume(
+    invocation: Invocation,
+    cycle: str | None,
+    *,
+    redo: str | None,
+    settings: tuple[str, ...],
+    auto: bool,
+) -> None:
     """Go on with a cycle that was paused or stopped, from what it has made.
 
     CYCLE is an id or the beginning of one; without it the paused cycle goes on, else the one that
-    was started last. It follows the line that `jupiterctl cluster branches` calls canonical.
+    was started last. It follows the line that `jupiterctl cluster branches` calls canonical. A
+    cycle that waits after a phase takes this as its answer.
 
     \b
     Examples:
       jupiterctl cycle resume
       jupiterctl cycle resume 3f2a91bc
+      jupiterctl cycle resume --set mix_ratio.synthetic_share=0.2 --redo
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
 
-    resumed = order(invocation.state_dir, "cycle.resume", {"cycle": cycle} if cycle else {})
+    given = {"cycle": cycle, "redo": redo, "settings": changed_settings(settings), "auto": auto}
+    arguments = {name: value for name, value in given.items() if value}
+    resumed = order(invocation.state_dir, "cycle.resume", arguments)
     Console.of(invocation).show(resumed, lambda: begun_lines(resumed, "goes on"))
+
+
+def changed_settings(told: Sequence[str]) -> dict[str, str]:
+    """Return settings that were written as KEY=VALUE.
+
+    Raises:
+        UsageError: one wasn't.
+    """
+    pairs = [each.partition("=") for each in told]
+    if wrong := next((key for key, equals, _ in pairs if not (key and equals)), None):
+        raise UsageError(f"--set {wrong}: expected KEY=VALUE", "jupiterctl cycle resume --help")
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def begun_lines(done: Mapping[str, Any], how: str) -> list[str]:

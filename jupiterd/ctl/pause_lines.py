@@ -19,4 +19,11 @@ def pause_line(cycle: Cycle) -> str:
         return ""
     at = f" at {plain(paused['at'])}" if paused.get("at") else ""
     go_on = f"jupiterctl cycle resume {short(str(cycle.get('id', '')))}"
+    if waits(cycle):
+        return f"{plain(paused.get('reason'))}{at}; go on with: {go_on}"
     return f"paused by {plain(paused.get('name'))}{at}; go on with: {go_on}"
+
+
+def waits(cycle: Cycle) -> bool:
+    """Say whether a cycle waits at the end of a phase for somebody's answer."""
+    return bool((cycle.get("paused") or {}).get("asks"))

@@ -65,6 +65,26 @@ def parse_yaml(text: str, file_name: str, model: type[Model]) -> Model:
         ) from error
 
 
+def parse_value(text: str, name: str) -> object:
+    """Return one value as it would stand behind its key, on one line.
+
+    Raises:
+        YamlMistakesError: it isn't one.
+    """
+    if "\n" in text or "\r" in text:
+        raise YamlMistakesError([f"{name}: expected a value on one line"])
+    line = f"{{value: {text}}}"
+    root = _checked_tree(line, name)
+    _refuse_duplicate_keys(root, name)
+    try:
+        data: Any = YAML(typ="safe", pure=True).load(line)
+    except (YAMLError, ValueError) as error:
+        raise YamlMistakesError([_broken_yaml(error, name)]) from error
+    if list(data) != ["value"]:
+        raise YamlMistakesError([f"{name}: expected one value, got {text}"])
+    return data["value"]
+
+
 def line_finder(text: str) -> Callable[[Location], int]:
     """Return what says on which line (from 1) a value of a text stands that `parse_yaml` took."""
     root = YAML(typ="safe", pure=True).compose(text)

@@ -59,6 +59,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         started_at=wall_iso(),
         engine=check_wanted(str(arguments.get("engine", AUTO))),
         generator=_generator(domain, arguments),
+        interactive=bool(arguments.get("interactive")),
     )
     model, settings, foretold = _foretold(leading, started, domain, _settings(arguments))
     told = settings.model_dump(mode="json", include={*OF_ISLANDS})

@@ -87,11 +87,12 @@ class Collecting:
 
     def _fact(self, item: str, error: JupiterError) -> WorkCompleted:
         result: WorkResult = in_place_of(self._names[item], error.message, self._before[item])
+        steering = self._leading.cycle(self._cycle).steering
         return WorkCompleted(
             cycle=self._cycle,
             round=self._round,
             phase=str(Phase.COLLECT),
-            item=item,
+            item=steering.recorded_id(self._round, str(Phase.COLLECT), item),
             node=self._leading.self_id,
             outputs=result.outputs,
             counts=result.counts,

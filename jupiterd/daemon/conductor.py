@@ -15,10 +15,12 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.island_runs import stopped_with
-from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.changed_settings import with_changes
+from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generator import generator_from
+from jupiterd.cycle.phases.boundary import boundary
 from jupiterd.cycle.phases.evaluate import generator_in_force
-from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
+from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.plan import parse_model
@@ -30,6 +32,7 @@ from jupiterd.daemon.generating import Generating
 from jupiterd.daemon.item_runner import GENERATING, TRAINING_ALONE, ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.past_rounds import standing_of
+from jupiterd.daemon.pausing import is_interactive, paused_now, waiting_after
 from jupiterd.daemon.round_training import trainer_of_round
 from jupiterd.daemon.spreading import run_spread, training_places
 from jupiterd.daemon.stepping import step_until_finished
@@ -56,7 +59,8 @@ class CycleConductor:
         if started is None:
             raise Bug(f"cycle {cycle} was never started")
         self._started = started
-        self._domain = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
+        self._as_told = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
+        self._domain = self._as_told
         overrides = self._domain.training.model_dump(exclude_none=True)
         self._shape = parse_model(started.model_yaml, overrides)
         self._runner = ItemRunner(leading, cycle)
@@ -67,8 +71,11 @@ class CycleConductor:
 
     async def _step(self) -> None:
         view = self._view()
+        self._domain = self._domain_of(view.round)
         step, reason = next_step(view, self._domain, self._shape)
         log.info("next_step", extra={"round": view.round, "reason": reason})
+        if await self._waits_before(view, step):
+            return
         match step:
             case RunItems(Phase.COLLECT):
                 self._begin(view, step.phase)
@@ -86,6 +93,21 @@ class CycleConductor:
                 await trainer.train(step)
             case CloseRound(verdict):
                 await self._close(view, verdict)
+
+    async def _waits_before(self, view: RoundView, step: Step) -> bool:
+        """Pause where people want to be asked between the phases, and haven't answered yet."""
+        cycle = self._leading.cycle(self._cycle)
+        place = boundary(view, step) if is_interactive(cycle, self._started) else None
+        if place is None or cycle.steering.is_approved(*place):
+            return False
+        node = self._leading.self_id
+        await self._leading.record(paused_now(cycle, self._cycle, waiting_after(place), node))
+        return True
+
+    def _domain_of(self, round_number: int) -> Domain:
+        """Return the domain with what people have changed for this round."""
+        changes = self._leading.cycle(self._cycle).steering.settings(round_number)
+        return with_changes(self._as_told, changes)
 
     def _view(self) -> RoundView:
         cycle = self._leading.cycle(self._cycle)
@@ -169,6 +191,7 @@ class CycleConductor:
                 shards=(result.outputs["shards"],),
                 sequences=int(result.counts["sequences"]),
                 tokens=int(result.counts["tokens"]),
+                attempt=self._leading.cycle(self._cycle).steering.attempt(view.round, item.phase),
             ),
         )
 

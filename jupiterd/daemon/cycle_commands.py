@@ -7,11 +7,12 @@ conducted: it goes on from what the ledger says, on the line that counts by now.
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.cycle_state import PAUSED, RUNNING, STOPPED, CycleState
+from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
 from jupiterd.cluster.island_runs import stopped_with, with_islands
-from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.member_commands import Arguments, Command
+from jupiterd.daemon.pausing import BY_A_PERSON, paused_now
+from jupiterd.daemon.steering_answers import answers
 from jupiterd.daemon.train_commands import check_that_no_training_runs
 from jupiterd.errors import ConflictError, NotFoundError, UsageError
 from jupiterd.ids import short
@@ -59,32 +60,31 @@ async def pause_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any
             f"jupiterctl cycle resume {short(begun.cycle)}",
         )
     node = str(arguments.get("node") or leading.self_id)
-    paused = paused_now(cycle, begun, "paused by a person", node)
+    paused = paused_now(cycle, begun.cycle, BY_A_PERSON, node)
     ended = stopped_with(leading.journal.state.cycles, begun.cycle, "its cycle is paused")
     await leading.record(paused, *ended)
     return {"cycle": begun.cycle, "domain": begun.domain, "at": paused.at}
 
 
-def paused_now(cycle: CycleState, begun: CycleStarted, reason: str, node: str) -> CycleStateSet:
-    """Return what pauses a cycle."""
-    return CycleStateSet(begun.cycle, PAUSED, reason, cycle.wanted_edit + 1, node, wall_iso())
-
-
 async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     """Go on with the cycle whose id begins so, or with the one that was paused, or started last.
 
+    What people have answered on the way is recorded with it, see `steering_answers`.
+
     Raises:
-        ConflictError: a cycle is running, or that one has nothing left to do.
+        ConflictError: a cycle is running, or that one has nothing left to do, or it is too late to
+            do something again.
+        InvalidDomainError: a setting can't have that value.
         NotFoundError: no such cycle was stopped.
-        UsageError: several are meant.
+        UsageError: several are meant, or a setting can't be changed.
     """
     started = _started(leading)
     _check_that_none_runs(cycle for cycle, _ in started)
     check_that_no_training_runs(leading)
     cycle, begun = _meant(started, str(arguments.get("cycle") or ""))
     _check_that_it_can_go_on(cycle, begun)
-    edit = cycle.wanted_edit + 1
-    await leading.record(CycleStateSet(begun.cycle, RUNNING, "resumed by a person", edit))
+    going_on = CycleStateSet(begun.cycle, RUNNING, "resumed by a person", cycle.wanted_edit + 1)
+    await leading.record(*answers(cycle, begun, arguments), going_on)
     return {"cycle": begun.cycle, "domain": begun.domain}
 
 

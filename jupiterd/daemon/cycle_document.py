@@ -16,6 +16,7 @@ from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged
 from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
+from jupiterd.daemon.pausing import WAITING
 from jupiterd.daemon.phase_rows import Live, counted, phase_rows
 from jupiterd.errors import Bug
 from jupiterd.ids import NodeId, short
@@ -145,13 +146,18 @@ def _state(cycle: CycleState, *, has_leader: bool) -> str:
     return cycle.wanted
 
 
-def _paused(cycle: CycleState, names: Mapping[NodeId, str]) -> dict[str, str] | None:
-    """Return who has paused it, and when."""
+def _paused(cycle: CycleState, names: Mapping[NodeId, str]) -> dict[str, Any] | None:
+    """Return who has paused it, when, and whether it waits for an answer."""
     command = cycle.paused
     if command is None:
         return None
-    name = names.get(NodeId(command.node)) or short(command.node)
-    return {"node": command.node, "name": name, "at": command.at, "reason": command.reason}
+    return {
+        "node": command.node,
+        "name": names.get(NodeId(command.node)) or short(command.node),
+        "at": command.at,
+        "reason": command.reason,
+        "asks": command.reason.startswith(WAITING),
+    }
 
 
 def _scored_bpb(cycle: CycleState) -> float | None:

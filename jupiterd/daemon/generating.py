@@ -80,11 +80,12 @@ class Generating:
     def _without(self, item: WorkItem, error: JupiterError) -> WorkCompleted:
         """Return what is recorded in place of an item whose generator couldn't be had."""
         self._leading.board.explain(self._view.cycle, f"{error.message}; the round does without")
+        steering, phase = self._leading.cycle(self._view.cycle).steering, str(item.phase)
         return WorkCompleted(
             cycle=self._view.cycle,
             round=self._view.round,
-            phase=str(item.phase),
-            item=item.id,
+            phase=phase,
+            item=steering.recorded_id(self._view.round, phase, item.id),
             node=self._leading.self_id,
             outputs={},
             summary={WITHOUT: error.message},

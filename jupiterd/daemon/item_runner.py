@@ -161,8 +161,10 @@ class ItemRunner:
             return self._leading.place(needs_engine=needs_engine)
 
     async def _try(self, round_number: int, item: WorkItem, node: NodeId) -> WorkCompleted:
-        began_s = now_s()
-        order = self._leading.order(self._cycle, item.id, item.task, item.params)
+        began_s, phase = now_s(), str(item.phase)
+        steering = self._leading.cycle(self._cycle).steering
+        recorded = steering.recorded_id(round_number, phase, item.id)
+        order = self._leading.order(self._cycle, recorded, item.task, item.params)
         result = None
         async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
             if isinstance(event, Started):
@@ -177,8 +179,8 @@ class ItemRunner:
         return WorkCompleted(
             cycle=self._cycle,
             round=round_number,
-            phase=str(item.phase),
-            item=item.id,
+            phase=phase,
+            item=recorded,
             node=node,
             outputs=result.outputs,
             counts=result.counts,

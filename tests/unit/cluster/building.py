@@ -36,6 +36,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.ledger import Ledger
+from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cluster.steering import StudentSteered
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
@@ -160,6 +161,11 @@ def work_done(item: str, node: NodeId = NODES[0], round_number: int = 1) -> Work
     )
 
 
+def redone(round_number: int, phase: str, attempt: int) -> PhaseRedone:
+    order = ("collect", "generate", "filter", "pack", "train", "evaluate", "gate")
+    return PhaseRedone(CYCLE, round_number, phase, order[order.index(phase) :], attempt)
+
+
 def sample_facts() -> list[Fact]:
     """At least one of each kind, with every sort of contest between them."""
     return [
@@ -234,6 +240,16 @@ def sample_facts() -> list[Fact]:
         parked("x2", 2, is_parked=False),
         parked("k2", 2),
         parked("k2", 2, is_parked=False),
+        ManifestFrozen(CYCLE, 1, "", ArtifactId("1" * 64), (ArtifactId("4" * 64),), 9, 900, 1),
+        PhaseApproved(CYCLE, 1, "filter", 0),
+        PhaseApproved(CYCLE, 1, "filter", 1),
+        redone(1, "filter", 1),
+        redone(1, "filter", 2),
+        work_done("r1/filter/0~1"),
+        work_done("r1/filter/0~2", NODES[1]),
+        SettingChanged(CYCLE, "mix_ratio.synthetic_share", "0.2", 1, 1),
+        SettingChanged(CYCLE, "mix_ratio.synthetic_share", "0.3", 1, 1),
+        SettingChanged(CYCLE, "mix_ratio.synthetic_share", "0.1", 2, 1),
         SourcePurged("python", "docs"),
         SourcePurged("python", "docs", CYCLE),
         SourcePurged("cooking", "https://example.org/"),

@@ -160,6 +160,39 @@ def test_resume_goes_on_with_a_cycle_and_says_how_to_follow_it(daemon, ctl, give
     assert daemon.executed == [("cycle.resume", sent)]
 
 
+def test_resume_carries_an_answer_and_changed_settings(daemon, ctl):
+    daemon.results["cycle.resume"] = {"schema": "jupiter/v1", "cycle": cycle()["id"]}
+    ctl("cycle", "resume", "c0ffee", "--redo")
+    ctl("cycle", "resume", "--redo", "filter", "--auto")
+    ctl("cycle", "resume", "--set", "mix_ratio.synthetic_share=0.2", "--set", "a = b=c")
+    settings = {"mix_ratio.synthetic_share": "0.2", "a": "b=c"}
+    assert [arguments for _, arguments in daemon.executed] == [
+        {"cycle": "c0ffee", "redo": "last"}, {"redo": "filter", "auto": True},
+        {"settings": settings},
+    ]  # fmt: skip
+
+
+def test_a_setting_without_a_value_never_reaches_the_daemon(daemon, ctl):
+    ran = ctl("cycle", "resume", "--set", "temperature")
+    assert ran.exit_code == 2
+    assert "expected KEY=VALUE" in ran.err
+    assert daemon.executed == []
+
+
+def test_a_cycle_that_is_to_wait_after_each_phase_says_so_to_the_daemon(daemon, ctl):
+    for option in ((), ("--auto",), ("--interactive",)):
+        ctl(*START, *option)
+    told = [arguments.get("interactive") for _, arguments in daemon.executed]
+    assert told == [None, None, True]
+
+
+def test_status_says_after_which_phase_a_cycle_waits(daemon, ctl):
+    reason = "waiting for your answer after filter of round 1"
+    waiting = PAUSED | {"paused": PAUSED["paused"] | {"asks": True, "reason": reason}}
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": waiting}
+    assert f"{reason} at 2026-01-02" in ctl("cycle", "status").out
+
+
 @pytest.mark.parametrize("verb", ["stop", "pause", "resume"])
 def test_the_help_of_what_is_seldom_used_is_as_people_read_it(ctl, golden, verb):
     golden(f"cycle_{verb}_help.txt", ctl("cycle", verb, "--help").out)

@@ -5,14 +5,25 @@ from typing import cast
 
 import pytest
 
-from jupiterd.cluster.facts import LineParked, LinePinned, RoundCommitted, VerdictReached
-from jupiterd.cycle.work import WorkResult
+from jupiterd.cluster.facts import (
+    CycleStateSet,
+    LineParked,
+    LinePinned,
+    RoundCommitted,
+    VerdictReached,
+    WorkCompleted,
+)
+from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.phases.steps import RunItems
+from jupiterd.cycle.phases.table import next_step
+from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import LineChangedError
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
-from tests.unit.cluster.building import started
+from tests.unit.cluster.building import NODES, started
 from tests.unit.daemon.test_gang_conductor import CYCLE, Recording, checkpoint
 
 JUDGED = WorkResult(
@@ -58,3 +69,54 @@ async def test_what_waits_for_a_checkpoint_is_given_up_once_another_line_counts(
     await term.record(LineParked(CYCLE, "k1", is_parked=True, edit=1))
     with pytest.raises(LineChangedError, match="another line than that of round 1"):
         conductor._check_line(view)
+
+
+def a_collected_round(*, interactive: bool) -> tuple[Recording, CycleConductor]:
+    folder = config_folder()
+    text = (folder / "domains" / "python.yaml").read_text()
+    start = replace(
+        started(),
+        cycle=CYCLE,
+        domain_yaml=text,
+        model_yaml=(folder / "models" / "1m.yaml").read_text(),
+        interactive=interactive,
+    )
+    outputs = {"train": ArtifactId("1" * 64), "holdout": ArtifactId("2" * 64)}
+    collected = [
+        WorkCompleted(CYCLE, 1, "collect", f"r1/collect/{number}", NODES[0], outputs)
+        for number in range(len(parse_domain(text, "python.yaml").data_sources))
+    ]
+    term = Recording(start, *collected)
+    return term, CycleConductor(cast("Leading", term), CYCLE)
+
+
+async def test_an_interactive_cycle_waits_once_behind_a_phase() -> None:
+    term, conductor = a_collected_round(interactive=True)
+    await conductor._step()
+    (asked,) = term.recorded
+    assert isinstance(asked, CycleStateSet)
+    assert (asked.wanted, asked.node) == ("paused", term.self_id)
+    assert asked.reason == "waiting for your answer after collect of round 1"
+    assert term.state.finished
+    going_on = CycleStateSet(CYCLE, "running", "resumed by a person", asked.edit + 1)
+    await term.record(PhaseApproved(CYCLE, 1, "collect", 0), going_on)
+    filtering = RunItems(Phase.FILTER, (), 1)
+    assert not await conductor._waits_before(conductor._view(), filtering)
+    await term.record(PhaseRedone(CYCLE, 1, "collect", tuple(map(str, Phase)), 1))
+    step, _ = next_step(conductor._view(), conductor._domain, conductor._shape)
+    assert isinstance(step, RunItems)
+    assert step.phase is Phase.COLLECT
+
+
+async def test_a_cycle_that_runs_through_waits_nowhere() -> None:
+    term, conductor = a_collected_round(interactive=False)
+    assert not await conductor._waits_before(conductor._view(), RunItems(Phase.FILTER, (), 1))
+    assert term.recorded == []
+
+
+async def test_a_round_goes_by_what_people_have_changed_for_it() -> None:
+    term, conductor = a_collected_round(interactive=True)
+    await term.record(SettingChanged(CYCLE, "mix_ratio.synthetic_share", "0.2", 2, 1))
+    shares = [conductor._domain_of(number).mix_ratio.synthetic_share for number in (1, 2, 3)]
+    assert shares[1:] == [0.2, 0.2]
+    assert shares[0] != 0.2

@@ -1,0 +1,66 @@
+"""Where a cycle may wait for people: at the end of each phase, before the next one begins.
+
+Owns which phase lies behind a step, and what may be done again. Doesn't know who asks people, or
+what they answer.
+"""
+
+from collections.abc import Collection
+
+from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step
+from jupiterd.cycle.phases.view import RoundView, item_id
+from jupiterd.cycle.work import Phase
+
+Place = tuple[int, Phase]
+"""A round, and a phase of it."""
+
+REDOABLE = (Phase.COLLECT, Phase.GENERATE, Phase.FILTER, Phase.PACK)
+"""What may be done again, as long as the round isn't trained on. The gate looks at a candidate
+once: each look at the held-out text spends some of what there is."""
+
+
+def boundary(view: RoundView, step: Step) -> Place | None:
+    """Return the phase that has ended before this step; None where nothing has, or the round does.
+
+    The end of a round is shown once it is recorded: before the first phase of the next one.
+    """
+    match step:
+        case CloseRound():
+            return None
+        case RunItems(phase):
+            return place_before(view.round, _done(view), phase)
+        case _:
+            return place_before(view.round, _done(view), Phase.TRAIN)
+
+
+def place_before(
+    round_number: int, done: Collection[Phase], phase: Phase | None = None
+) -> Place | None:
+    """Return the last phase that is done, of those before one where that is named.
+
+    done: the phases of this round that have results
+    """
+    order = list(Phase)
+    earlier = order[: order.index(phase)] if phase is not None else order
+    last = next((each for each in reversed(earlier) if each in done), None)
+    if last is not None:
+        return round_number, last
+    return (round_number - 1, Phase.GATE) if round_number > 1 else None
+
+
+def with_those_behind(phase: Phase) -> tuple[Phase, ...]:
+    """Return a phase and those that are made of it."""
+    order = list(Phase)
+    return tuple(order[order.index(phase) :])
+
+
+def _done(view: RoundView) -> set[Phase]:
+    found = {
+        phase
+        for phase in Phase
+        if any(name.startswith(_beginning(view.round, phase)) for name in view.completed)
+    }
+    return found | ({Phase.TRAIN} if view.trained is not None else set())
+
+
+def _beginning(round_number: int, phase: Phase) -> str:
+    return item_id(round_number, phase, 0).removesuffix("0")

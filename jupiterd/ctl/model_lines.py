@@ -35,7 +35,7 @@ def _row(row: Row) -> tuple[str, ...]:
         plain(row["verdict"]),
         _number(row["val_bpb"], ".4f"),
         _number(row["tokens"], ","),
-        "yes" if row["writes"] else "no",
+        f"{row['writing_share']:.0%}" if row["writes"] else "no",
         "yes" if row["held_here"] else "no",
     )
 
@@ -130,9 +130,9 @@ def _text_lines(text: str) -> list[str]:
 
 
 def _writes(model: Row) -> str:
-    return (
-        "its cycle generates with it" if model["writes"] else "its cycle doesn't generate with it"
-    )
+    if not model["writes"]:
+        return "its cycle doesn't generate with it"
+    return f"its cycle generates with it: {model['writing_share']:.0%} of a template's prompts"
 
 
 def _no_folder(model: Row) -> str:

@@ -34,7 +34,7 @@ class RoundRow:
     synthetic_share: float | None
     """Of the bytes that were packed."""
     generator: str
-    """Who wrote the synthetic text: a model's id, or the name of one that others made."""
+    """Who wrote synthetic text in it, by a comma where there are several."""
     candidate: str
 
 

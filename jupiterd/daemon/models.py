@@ -11,7 +11,7 @@ know files.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -21,6 +21,7 @@ from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
 from jupiterd.cycle.run_phases import evaluation_id
+from jupiterd.daemon.generator_document import generation_document
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
 
@@ -48,8 +49,8 @@ class KnownModel:
     """What the gate said; empty where nobody has judged it, or not yet."""
     val_bpb: float | None
     reason: str
-    writes: bool
-    """Its cycle generates with it, from the next round on at the latest."""
+    share: float = 0.0
+    """Of a template's prompts that it writes in its cycle, from the next round on; the largest."""
 
     @property
     def name(self) -> str:
@@ -67,7 +68,8 @@ class KnownModel:
             "verdict": self.verdict or None,
             "val_bpb": self.val_bpb,
             "reason": self.reason or None,
-            "writes": self.writes,
+            "writes": self.share > 0,
+            "writing_share": self.share,
             "step": self.step,
             "tokens": self.tokens,
             "loss": self.loss,
@@ -117,18 +119,19 @@ def _of_run(run: CycleState) -> Iterator[KnownModel]:
 def _candidates(cycle: CycleState) -> Iterator[KnownModel]:
     """Yield what each round has trained, as far as its training is over."""
     over = {done.round: done.parent for done in cycle.rounds}
+    shares = _shares(cycle)
     for number in range(1, cycle.rounds_committed + 2):
         last = cycle.last_checkpoint(number)
         final = last.artifact if last is not None and last.is_final else ""
         if artifact := ArtifactId(over.get(number, final)):
-            yield _candidate(cycle, number, artifact, cycle.checkpoint(artifact))
+            made = cycle.checkpoint(artifact)
+            yield replace(_candidate(cycle, number, artifact, made), share=shares.get(artifact, 0))
 
 
 def _candidate(
     cycle: CycleState, number: int, artifact: ArtifactId, made: CheckpointCommitted | None
 ) -> KnownModel:
     said = cycle.verdicts.get(number)
-    is_named = cycle.started is not None and bool(cycle.started.generator)
     return KnownModel(
         artifact=artifact,
         kind=CANDIDATE,
@@ -141,7 +144,6 @@ def _candidate(
         verdict="" if said is None else said.verdict,
         val_bpb=None if said is None else said.val_bpb,
         reason="" if said is None else said.reason,
-        writes=artifact == cycle.generator and not is_named,
     )
 
 
@@ -163,7 +165,6 @@ def _trained(run: CycleState) -> Iterator[KnownModel]:
         verdict="",
         val_bpb=None if val_bpb is None else float(val_bpb),
         reason="",
-        writes=False,
     )
 
 
@@ -183,8 +184,16 @@ def _named_generator(cycle: CycleState, said: Mapping[str, Any]) -> Iterator[Kno
         verdict="",
         val_bpb=None,
         reason="",
-        writes=True,
+        share=_shares(cycle).get(str(said["artifact"]), 0.0),
     )
+
+
+def _shares(cycle: CycleState) -> dict[str, float]:
+    """Return each generator in force with its share of a template's prompts, the largest."""
+    found: dict[str, float] = {}
+    for row in generation_document(cycle)["writers"]:
+        found[row["generator"]] = max(found.get(row["generator"], 0.0), float(row["share"]))
+    return found
 
 
 def _id(run: CycleState) -> CycleId:

@@ -4,7 +4,7 @@ Owns the way from facts to rows. Pure: it is handed the state. Whoever holds the
 to the same rows. Each cycle is read in one go, for it may have a thousand rounds.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 
@@ -65,7 +65,7 @@ class _Rounds:
             tokens=self._tokens.get(number),
             seconds=_seconds(work) | trained_s,
             synthetic_share=_synthetic_share(work),
-            generator=writer,
+            generator=_writers(work, writer),
             candidate=done.parent,
         )
 
@@ -115,6 +115,19 @@ def _training_seconds(cycle: CycleState, islands: Islands) -> dict[int, float]:
         own_s = sum(closed.elapsed_s for closed in state.epochs_closed.values())
         found[started.parent_round] = max(found[started.parent_round], own_s)
     return dict(found)
+
+
+def _writers(work: Iterable[WorkCompleted], in_force: str) -> str:
+    """Return who has written in a round, the one with most samples first; empty for nobody.
+
+    Earlier versions didn't record it: then it was the generator in force.
+    """
+    samples: Counter[str] = Counter()
+    for fact in work:
+        if fact.phase == Phase.GENERATE:
+            name = str(fact.summary.get("generator") or in_force)
+            samples[name] += int(fact.counts.get("samples", 0))
+    return ",".join(sorted(samples, key=lambda name: (-samples[name], name)))
 
 
 def _synthetic_share(work: Iterable[WorkCompleted]) -> float | None:

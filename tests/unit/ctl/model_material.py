@@ -21,6 +21,7 @@ def row(number: int, **more: Any) -> dict[str, Any]:
         "val_bpb": 1.23456,
         "reason": "not shown to be better by more than 0.005",
         "writes": False,
+        "writing_share": 0.0,
         "step": 600,
         "tokens": 1_234_567,
         "loss": 2.5,
@@ -32,7 +33,7 @@ def row(number: int, **more: Any) -> dict[str, Any]:
 MODELS = [
     row(3, verdict=None, val_bpb=None, reason=None, held_here=False),
     row(2),
-    row(1, verdict="PROMOTE", writes=True),
+    row(1, verdict="PROMOTE", writes=True, writing_share=0.1),
     row(0, name="org/writer\x1b[2J", kind="generator", round=None, verdict=None, val_bpb=None,
         reason=None, tokens=None),
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """What is told of a model: of facts, and of small files of artifacts."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,13 @@ from jupiterd.daemon.documents import document_of
 from jupiterd.daemon.node import Node
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
+from jupiterd.locations import config_folder
 from jupiterd.workers.evaluate.score_file import write_completions
 from tests.unit.cluster.building import CYCLE, started
 from tests.unit.daemon.two_nodes import found, serving
 
 CONTENTS = {"source": {"stdlib": 7}, "license": {"PSF-2.0": 7}}
+BEGUN = replace(started(), domain_yaml=(config_folder() / "domains" / "python.yaml").read_text())
 WRITTEN = Completion("def f(", "x): pass", is_looping=False)
 
 
@@ -49,7 +52,7 @@ async def judged(node: Node, folder: Path) -> ArtifactId:
     await found(
         node,
         facts=(
-            started(),
+            BEGUN,
             WorkCompleted(CYCLE, 1, "pack", item_id(1, "pack", 0), own, {"shards": shards},
                           {"tokens": 900.0, "documents": 7.0}, elapsed_s=2.0),
             EpochOpened(CYCLE, 1, 1, (own,), "torch", "", 0),

@@ -1,10 +1,11 @@
 """Which models there are, built from facts through the real state."""
 
+from dataclasses import replace
+
 import pytest
 
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
-    CycleStarted,
     Fact,
     RoundCommitted,
     TrainingStarted,
@@ -16,6 +17,7 @@ from jupiterd.cycle.run_phases import evaluation_id
 from jupiterd.daemon.models import KnownModel, model_meant, models_of
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.locations import config_folder
 from tests.unit.cluster.building import CYCLE, NODES, started
 
 FIRST, SECOND, LAST = ArtifactId("1a" * 32), ArtifactId("2b" * 32), ArtifactId("3c" * 32)
@@ -37,8 +39,11 @@ def said(model: str, verdict: str, number: int = 1) -> tuple[Fact, Fact]:
     )
 
 
+BEGUN = replace(
+    started(rounds=3), domain_yaml=(config_folder() / "domains" / "python.yaml").read_text()
+)
 TWO_ROUNDS = (
-    started(rounds=3),
+    BEGUN,
     made(FIRST),
     *said(FIRST, "PROMOTE"),
     made(SECOND, FIRST, 2),
@@ -64,11 +69,11 @@ def test_before_anything_is_trained_there_is_none() -> None:
 
 def test_each_round_has_its_candidate_and_the_promoted_one_writes() -> None:
     second, first = known(*TWO_ROUNDS)
-    assert (first.name, first.verdict, first.val_bpb, first.writes) == (
-        "python/1", "PROMOTE", 2.1, True,
-    )  # fmt: skip
+    assert (first.name, first.verdict, first.val_bpb) == ("python/1", "PROMOTE", 2.1)
     assert (second.name, second.artifact, second.verdict) == ("python/2", SECOND, "HOLD")
-    assert (second.writes, second.tokens, second.loss) == (False, 1800, 2.5)
+    assert (second.share, second.tokens, second.loss) == (0, 1800, 2.5)
+    (alone,) = known(*TWO_ROUNDS[:4])
+    assert (alone.share, alone.to_plain()["writes"]) == (0.1, True), "its canary"
 
 
 def test_a_candidate_is_listed_once_it_is_trained_and_before_it_is_judged() -> None:
@@ -78,12 +83,9 @@ def test_a_candidate_is_listed_once_it_is_trained_and_before_it_is_judged() -> N
 
 
 def test_a_generator_that_others_made_is_listed_and_writes_instead() -> None:
-    named = CycleStarted(
-        CYCLE, "python", "name: python\n", 3, "1m", 7, "2026-01-01T00:00:00Z",
-        generator={"name": "org/writer", "artifact": OTHERS},
-    )  # fmt: skip
+    named = replace(BEGUN, generator={"name": "org/writer", "artifact": OTHERS})
     found = known(named, *TWO_ROUNDS[1:])
-    assert [each.name for each in found if each.writes] == ["org/writer"]
+    assert [each.name for each in found if each.share] == ["org/writer"]
     assert model_meant(found, "org/writer").artifact == OTHERS
 
 

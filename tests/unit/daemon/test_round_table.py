@@ -26,7 +26,16 @@ MODELS = [ArtifactId(digit * 64) for digit in "123"]
 JUDGED = "2026-01-02T03:04:05+00:00"
 
 
-def a_round(number: int, verdict: str, promoted: str, cycle: CycleId = CYCLE) -> tuple[Fact, ...]:
+def wrote(number: int, cycle: CycleId, writer: str) -> WorkCompleted:
+    item, told = item_id(number, "generate", 0), {"generator": writer, "template": "faq"}
+    return WorkCompleted(
+        cycle, number, "generate", item, NODES[0], {}, {"samples": 5.0}, summary=told
+    )
+
+
+def a_round(
+    number: int, verdict: str, promoted: str, writer: str = MODELS[0], cycle: CycleId = CYCLE
+) -> tuple[Fact, ...]:
     model = MODELS[number - 1]
     parent = MODELS[number - 2] if number > 1 else ""
     packed = {"bytes": 1000.0, "synthetic_bytes": 300.0 * (number > 1), "documents": 9.0}
@@ -42,6 +51,7 @@ def a_round(number: int, verdict: str, promoted: str, cycle: CycleId = CYCLE) ->
         EpochClosed(cycle, number, "finished", 30.0),
         WorkCompleted(cycle, number, "gate", item_id(number, "gate", 0, model), NODES[0], {},
                       summary=judged),
+        *([wrote(number, cycle, writer)] if number > 1 else []),
         VerdictReached(cycle, number, verdict, "why", 2.25, ArtifactId("9" * 64), model, parent),
         RoundCommitted(cycle, number, model, verdict, promoted),
     )  # fmt: skip
@@ -68,7 +78,7 @@ def test_each_finished_round_has_a_line_and_the_running_one_has_none() -> None:
     assert second == {
         "date": JUDGED, "cycle": CYCLE, "domain": "python", "round": "2", "verdict": "HOLD",
         "val_bpb": "2.250000", "incumbent_bpb": "2.500000", "tokens": "800",
-        "collect_s": "3.0", "generate_s": "", "filter_s": "", "pack_s": "0.0", "train_s": "30.0",
+        "collect_s": "3.0", "generate_s": "0.0", "filter_s": "", "pack_s": "0.0", "train_s": "30.0",
         "evaluate_s": "", "gate_s": "0.0", "synthetic_share": "0.3000", "generator": MODELS[0],
         "candidate": MODELS[1],
     }  # fmt: skip
@@ -86,13 +96,20 @@ def test_a_round_on_the_trunk_counts_its_own_tokens_alone() -> None:
     assert [row["tokens"] for row in rows] == ["800", "800"]
 
 
-def test_a_generator_that_others_made_is_named_in_every_round() -> None:
+def test_where_it_was_not_recorded_who_wrote_it_was_the_generator_in_force() -> None:
     named = CycleStarted(
         CYCLE, "python", "name: python\n", 2, "1m", 7, "2026-01-01T00:00:00Z",
         generator={"name": "org/wri\tter", "url": "http://box/v1", "model": "m"},
     )  # fmt: skip
-    rows = rows_of(text_of(named, *a_round(1, "PROMOTE", ""), *a_round(2, "HOLD", "")))
-    assert [row["generator"] for row in rows] == ["org/wri?ter"] * 2
+    unsaid = a_round(2, "HOLD", "", writer="")
+    rows = rows_of(text_of(named, *a_round(1, "PROMOTE", ""), *unsaid))
+    assert [row["generator"] for row in rows] == ["", "org/wri?ter"], "nobody wrote in round 1"
+
+
+def test_all_who_wrote_in_a_round_are_named_who_wrote_most_first() -> None:
+    canary = replace(wrote(2, CYCLE, MODELS[1]), item="r2/generate/1", counts={"samples": 9.0})
+    rows = rows_of(text_of(started(), *a_round(1, "HOLD", ""), *a_round(2, "HOLD", ""), canary))
+    assert rows[1]["generator"] == f"{MODELS[1]},{MODELS[0]}"
 
 
 def test_whatever_order_the_facts_come_in_the_text_is_the_same() -> None:

@@ -11,10 +11,11 @@ Whoever has an item finds its documents by itself.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from blake3 import blake3
 
+from jupiterd.cycle.promotion import CANARY_SHARE
 from jupiterd.frames import Scalar
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ ITEM_PROMPTS: Final = 128
 MAX_ITEMS: Final = 64
 """Of one template: a quota beyond this many items makes them larger, since each loads a model."""
 
+
+MAX_CANARY_ITEMS: Final = 8
+"""Of them, those that a student on trial may have."""
 
 WITHOUT: Final = "without"
 """In the summary of an item whose generator couldn't be had: why."""
@@ -44,6 +48,8 @@ class Piece:
     """Prompts, as far as there are documents."""
     stripes: int
     """How many items part the documents."""
+    is_for_canary: bool
+    """It is of the part of a quota that a student on trial has."""
 
     def params(self, number: int, order: str) -> dict[str, Any]:
         """Return what an item is told of its part.
@@ -64,33 +70,52 @@ class Piece:
 def pieces_of(
     templates: Sequence["CompleteFunctionTemplate | RewritingTemplate"],
     writers: Callable[[str], Sequence["Writer"]],
+    canary_share: float = CANARY_SHARE,
 ) -> tuple[Piece, ...]:
     """Return the items of a round, in the order of their numbers; parts of a quota are alike.
 
     Args:
         templates: with their quotas.
         writers: returns who writes a kind of template.
+        canary_share: of each quota, for a student on trial; 0 where there is never one.
     """
     cut = [
-        (template, writer.generator, size)
+        (template, quota, size)
         for template in templates
-        for writer, quota in _quotas(template.samples, writers(template.kind))
+        for quota in _quotas(template.samples, writers(template.kind), canary_share)
         for size in _sizes(quota)
     ]
-    return tuple(Piece(template, generator, size, len(cut)) for template, generator, size in cut)
+    return tuple(
+        Piece(template, quota.generator, size, len(cut), quota.is_for_canary)
+        for template, quota, size in cut
+    )
 
 
-def _quotas(samples: int, writers: Sequence["Writer"]) -> list[tuple["Writer", int]]:
-    """Part a quota; each writer has a prompt at least, as far as there are so many."""
-    least = [max(1, round(samples * writer.share)) for writer in writers]
-    if writers and sum(writer.share for writer in writers) > 1 - 1e-9:
-        least[0] = samples - sum(least[1:])
-    return [(writer, quota) for writer, quota in zip(writers, least, strict=True) if quota > 0]
+class _Quota(NamedTuple):
+    generator: "Generator"
+    samples: int
+    is_for_canary: bool
 
 
-def _sizes(samples: int) -> list[int]:
-    count = min(MAX_ITEMS, math.ceil(samples / ITEM_PROMPTS))
-    least, more = divmod(samples, count)
+def _quotas(samples: int, writers: Sequence["Writer"], canary_share: float) -> list[_Quota]:
+    """Part a quota where a canary would begin, whether there is one or not.
+
+    So the items before it are the same whoever is promoted, and can be done before that is known.
+    """
+    if not writers:
+        return []
+    canary = max(1, round(samples * canary_share)) if canary_share else 0
+    if len(writers) == 1 and writers[0].share < 1:
+        return [_Quota(writers[0].generator, canary, is_for_canary=True)]
+    usual = _Quota(writers[0].generator, samples - canary, is_for_canary=False)
+    last = _Quota(writers[-1].generator, canary, is_for_canary=True)
+    return [quota for quota in (usual, last) if quota.samples > 0]
+
+
+def _sizes(quota: _Quota) -> list[int]:
+    most = MAX_CANARY_ITEMS if quota.is_for_canary else MAX_ITEMS - MAX_CANARY_ITEMS
+    count = min(most, math.ceil(quota.samples / ITEM_PROMPTS))
+    least, more = divmod(quota.samples, count)
     return [least + (number < more) for number in range(count)]
 
 

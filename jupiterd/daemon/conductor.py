@@ -20,6 +20,7 @@ from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases.boundary import boundary
 from jupiterd.cycle.phases.evaluate import generator_in_force
+from jupiterd.cycle.phases.generate import ahead
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
@@ -29,6 +30,7 @@ from jupiterd.daemon.candidates import last_student
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.collecting import Collecting, lost_in
 from jupiterd.daemon.generating import Generating
+from jupiterd.daemon.generating_ahead import generating_ahead
 from jupiterd.daemon.item_runner import GENERATING, TRAINING_ALONE, ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.past_rounds import standing_of
@@ -90,7 +92,8 @@ class CycleConductor:
             case TrainRound():
                 self._begin(view, Phase.TRAIN)
                 trainer = await trainer_of_round(self._leading, self._cycle, view.round)
-                await trainer.train(step)
+                async with generating_ahead(self._leading, view, ahead(view, self._domain)):
+                    await trainer.train(step)
             case CloseRound(verdict):
                 await self._close(view, verdict)
 
@@ -123,6 +126,7 @@ class CycleConductor:
                 for fact in cycle.completed.values()
             },
             trained=last.artifact if last is not None and last.is_final else None,
+            rounds=self._started.rounds,
             standing=standing_of(cycle, self._domain),
             looks=cycle.looks_of_others("" if last is None else last.artifact),
             student=last_student(cycle),

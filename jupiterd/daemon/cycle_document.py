@@ -103,6 +103,8 @@ def _generators(cycle: CycleState, live: Live | None, current: int) -> list[dict
     """Return how fast each node generates, or has generated in this round."""
     if live is not None and live["phase"] == Phase.GENERATE:
         return list(live["gang"])
+    if live is not None and live.get("ahead"):
+        return list(live["ahead"])
     done = [
         fact
         for fact in cycle.completed.values()

@@ -13,6 +13,7 @@ from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
     EmptySourceError,
@@ -79,9 +80,13 @@ def slow_nodes(leading: Leading) -> frozenset[NodeId]:
 class ItemRunner:
     """Runs the items of one cycle or run for one term."""
 
-    def __init__(self, leading: Leading, cycle: CycleId) -> None:
+    def __init__(
+        self, leading: Leading, cycle: CycleId, board: ProgressBoard | None = None
+    ) -> None:
+        """Take the cycle, and where its progress is shown: on the leader's board unless told."""
         self._leading = leading
         self._cycle = cycle
+        self._board = leading.board if board is None else board
 
     async def run(
         self,
@@ -122,7 +127,7 @@ class ItemRunner:
                 if patience.is_over(unreachable, now_s() - unreachable_since_s):
                     raise
                 without = self._one_more(without, node)
-                await wait_out(self._leading, self._cycle, error.message, SOURCE_RETRY_S)
+                await wait_out(self._board, self._cycle, error.message, SOURCE_RETRY_S)
                 check()
             except JupiterError as error:
                 failures += not error.may_mend
@@ -131,7 +136,7 @@ class ItemRunner:
                 if isinstance(error, WorkFailedError) and node is not None:
                     without |= {node}
                 log.warning("item_failed", extra={"item": item.id, "reason": error.message})
-                await wait_out(self._leading, self._cycle, error.message)
+                await wait_out(self._board, self._cycle, error.message)
                 check()
 
     def _one_more(self, without: frozenset[NodeId], node: NodeId | None) -> frozenset[NodeId]:
@@ -168,9 +173,9 @@ class ItemRunner:
         result = None
         async for event in self._leading.run(node, replace(order, inputs=item.inputs)):
             if isinstance(event, Started):
-                self._leading.board.explain(self._cycle, "")
+                self._board.explain(self._cycle, "")
             elif isinstance(event, Advanced):
-                self._leading.board.advance(self._cycle, item.id, event, now_s(), node)
+                self._board.advance(self._cycle, item.id, event, now_s(), node)
             elif isinstance(event, Finished):
                 result = event.result
         if result is None:
@@ -199,8 +204,8 @@ class ItemRunner:
 
 
 async def wait_out(
-    leading: Leading, cycle: CycleId, trouble: str, pause_s: float = RETRY_S
+    board: ProgressBoard, cycle: CycleId, trouble: str, pause_s: float = RETRY_S
 ) -> None:
     """Let people see what is in the way, and give it a moment to mend."""
-    leading.board.explain(cycle, f"{trouble}; trying again")
+    board.explain(cycle, f"{trouble}; trying again")
     await asyncio.sleep(pause_s)

@@ -82,7 +82,7 @@ class PhaseProgress:
             "epoch": self.extra.get("epoch"),
             "resumed_from_step": self.extra.get("resumed_from_step"),
             "detail": self.extra.get("detail", ""),
-            **({"outer": self.extra["outer"]} if "outer" in self.extra else {}),
+            **{name: self.extra[name] for name in ("outer", "ahead") if name in self.extra},
         }
 
     def _done(self) -> int:

@@ -35,7 +35,7 @@ async def _try_step(leading: Leading, cycle: CycleId, step: Callable[[], Awaitab
         if leading.is_over:  # a group that was ending anyway may have lost our cancel
             raise
         if error.may_mend:
-            await wait_out(leading, cycle, error.message)
+            await wait_out(leading.board, cycle, error.message)
         else:
             log.warning("cycle_failed", extra={"cycle": cycle, "reason": error.message})
             failed = CycleFailed(cycle, error.code, error.message, error.hint)

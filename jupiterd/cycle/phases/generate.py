@@ -3,8 +3,9 @@
 Owns what each piece of a template is told. Doesn't know how a model is asked (workers).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cycle.generating import Piece, pieces_of
 from jupiterd.cycle.generator import Generator
@@ -19,28 +20,49 @@ if TYPE_CHECKING:
     from jupiterd.cycle.plan import ModelShape
 
 
+MAX_AHEAD: Final = 16
+"""So many items of the next round are written before it begins, at most."""
+
+
 def generate(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     """Return an item for each piece of each template; none where nobody writes."""
-    generation = domain.generation
-    pieces = pieces_of(
-        generation.templates, lambda kind: writers_of(kind, view.standing, view.of_others)
+    return _items(view, domain, view.round, _pieces(view, domain))
+
+
+def _pieces(view: RoundView, domain: "Domain") -> tuple[Piece, ...]:
+    return pieces_of(
+        domain.generation.templates, lambda kind: writers_of(kind, view.standing, view.of_others)
     )
+
+
+def _items(
+    view: RoundView, domain: "Domain", round_number: int, pieces: Sequence[Piece]
+) -> tuple[WorkItem, ...]:
     return tuple(
         writing(
             view,
             domain,
-            WorkItem(item_id(view.round, Phase.GENERATE, number), Phase.GENERATE, "generate"),
+            WorkItem(item_id(round_number, Phase.GENERATE, number), Phase.GENERATE, "generate"),
             number,
             piece,
+            round_number,
         )
         for number, piece in enumerate(pieces)
     )
 
 
 def writing(
-    view: RoundView, domain: "Domain", item: WorkItem, number: int, piece: Piece
+    view: RoundView,
+    domain: "Domain",
+    item: WorkItem,
+    number: int,
+    piece: Piece,
+    round_number: int = 0,
 ) -> WorkItem:
-    """Return an item with all that is told to whoever writes a piece, the n-th of its kind."""
+    """Return an item with all that is told to whoever writes a piece, the n-th of its kind.
+
+    round_number: the round that it is written for, unless that is the view's
+    """
     generation = domain.generation
     params = {
         "engine": generation.engine,
@@ -50,7 +72,7 @@ def writing(
         "temperature": generation.temperature,
         "top_p": generation.top_p,
         **_asked(piece.generator),
-        **piece.params(number, f"{view.seed}/{view.round}"),
+        **piece.params(number, f"{view.seed}/{round_number or view.round}"),
         "max_tokens": generation.max_tokens_of(piece.template),
     }
     inputs = {**_model(piece.generator), **training_text(view, domain)}
@@ -64,6 +86,20 @@ def _asked(generator: Generator) -> dict[str, Any]:
 
 def _model(generator: Generator) -> dict[str, ArtifactId]:
     return {"model": ArtifactId(generator.artifact)} if generator.artifact else {}
+
+
+def ahead(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
+    """Return what can be written for the next round before the gate has decided on this one.
+
+    That is what its usual writers write whoever is promoted, from this round's text; nothing where
+    a student is on trial, which may be the usual writer of the next round.
+    """
+    if view.standing.canary or view.round >= view.rounds:
+        return ()
+    pieces = _pieces(view, domain)
+    items = _items(view, domain, view.round + 1, pieces)
+    may = [item for item, piece in zip(items, pieces, strict=True) if not piece.is_for_canary]
+    return tuple(item for item in may if item.id not in view.completed)[:MAX_AHEAD]
 
 
 def synthetic(view: RoundView) -> list[dict[str, ArtifactId]]:

@@ -229,7 +229,7 @@ def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator
     ]
     artifact = ArtifactId(view.trained or "")
     candidate = Generator(short(artifact), artifact)
-    for number, piece in enumerate(pieces_of(bounded, lambda _: (Writer(candidate, 1.0),))):
+    for number, piece in enumerate(pieces_of(bounded, lambda _: (Writer(candidate, 1.0),), 0.0)):
         yield _written(view, domain, Arm.CANDIDATE, number, piece)
         if incumbent := _incumbent(view, piece.template.kind):
             theirs = replace(piece, generator=incumbent)

@@ -32,6 +32,8 @@ class RoundView:
     """Sources of which nothing is used any more, nor anything that was made from it."""
     of_others: Generator | None = None
     """The generator that people named, or None."""
+    rounds: int = 1
+    """How many the cycle has."""
     standing: Standing = field(default_factory=Standing)
     """The students in force as generators."""
 

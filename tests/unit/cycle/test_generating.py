@@ -1,5 +1,7 @@
 """How a round's generating is cut into items."""
 
+from dataclasses import replace
+
 import pytest
 
 from jupiterd.cycle.domain import CompleteFunctionTemplate, RewritingTemplate
@@ -20,13 +22,13 @@ def by_one(_kind: str) -> tuple[Writer, ...]:
 def test_a_quota_is_cut_into_items_of_like_size():
     pieces = pieces_of([FUNCTIONS, FAQ], by_one)
     assert [(piece.template.kind, piece.samples) for piece in pieces] == [
-        ("complete_function", 100), ("complete_function", 100), ("complete_function", 100),
-        ("faq", 100),
+        ("complete_function", 90), ("complete_function", 90), ("complete_function", 90),
+        ("complete_function", 30), ("faq", 90), ("faq", 10),
     ]  # fmt: skip
     told = [piece.params(number, "7/2") for number, piece in enumerate(pieces)]
-    assert [(each["stripe"], each["stripes"]) for each in told] == [(n, 4) for n in range(4)]
+    assert [(each["stripe"], each["stripes"]) for each in told] == [(n, 6) for n in range(6)]
     assert {each["order"] for each in told} == {"7/2"}
-    assert len({each["seed"] for each in told}) == 4
+    assert len({each["seed"] for each in told}) == 6
 
 
 def test_a_canary_has_a_tenth_of_each_quota_and_the_usual_writer_the_rest():
@@ -99,3 +101,14 @@ def test_an_address_says_its_model_and_whether_others_can_reach_it():
     assert is_loopback("http://127.0.0.1/v1")
     assert is_loopback("http://[::1]:80/v1")
     assert not is_loopback("https://api.example.org/v1")
+
+
+@pytest.mark.parametrize("samples", [1, 6, 200, 5_000, 100_000])
+def test_the_items_before_the_canarys_are_the_same_whoever_is_promoted(samples: int):
+    template = RewritingTemplate(kind="faq", samples=samples)
+    before = pieces_of([FUNCTIONS, template], by_one)
+    after = pieces_of([FUNCTIONS, template], lambda _: (Writer(OTHERS, 0.9), Writer(OURS, 0.1)))
+    assert len(before) == len(after)
+    for one, other in zip(before, after, strict=True):
+        assert replace(one, generator=OURS) == replace(other, generator=OURS)
+        assert one.generator == other.generator or other.is_for_canary

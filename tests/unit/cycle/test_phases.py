@@ -1,10 +1,13 @@
 """The table of phases: what a round needs next."""
 
+from dataclasses import replace
+
 import pytest
 
 from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.phases.evaluate import COMPLETIONS, EVALUATION_PIECES
+from jupiterd.cycle.phases.generate import ahead, generate
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step, skip_reason
 from jupiterd.cycle.phases.view import RoundView, item_id
@@ -181,7 +184,10 @@ def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> N
     for name in [name for name in completed if name.startswith("r3/")]:
         del completed[name]
     collected = {item_id(3, Phase.COLLECT, n): completed[f"r2/collect/{n}"] for n in (0, 1)}
-    generated = {item_id(3, Phase.GENERATE, 0): WorkResult({"samples": artifact("third")})}
+    generated = {
+        item_id(3, Phase.GENERATE, number): WorkResult({"samples": artifact(f"third{number}")})
+        for number in (0, 1)
+    }
     now = view(
         {**completed, **collected, **generated}, round=3, standing=in_full(artifact("student"))
     )
@@ -189,7 +195,33 @@ def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> N
     assert isinstance(step, RunItems)
     cleaned = [item.inputs["samples"] for item in step.items]
     second = completed["r2/generate/0"].outputs["samples"]
-    assert cleaned[2:] == [second, artifact("third")]
+    assert cleaned[2:] == [second, artifact("third0")]
+
+
+def test_what_is_written_ahead_is_what_the_next_round_asks_for(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    student = in_full(artifact("student"))
+    now = view(completed, round=1, rounds=3, standing=student)
+    written = {item.id for item in ahead(now, domain)}
+    walk(domain, completed, round=2)
+    promoted = replace(student, canary=artifact("other"))
+    for standing in (student, promoted):
+        after = view(completed, round=2, rounds=3, standing=standing)
+        usual = {item.id: item.inputs["model"] for item in generate(after, domain, SHAPE)}
+        assert {usual[name] for name in written} == {artifact("student")}
+        assert set(usual) - written == {"r2/generate/1"}
+
+
+def test_nothing_is_written_ahead_for_no_round_or_in_place_of_a_student_on_trial(
+    domain: Domain,
+) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    student = artifact("student")
+    assert ahead(view(completed, rounds=1, standing=in_full(student)), domain) == ()
+    assert ahead(view(completed, rounds=3, standing=Standing(canary=student)), domain) == ()
+    assert ahead(view(completed, rounds=3), domain) == ()
 
 
 def test_batches_are_cleaned_apart_and_then_united_with_the_holdout(domain: Domain) -> None:

@@ -11,10 +11,12 @@ import pytest
 from jupiterd.cluster.facts import CycleStarted, RoleAssigned
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.generator import Generator
+from jupiterd.cycle.phases.generate import ahead
 from jupiterd.daemon import item_runner
 from jupiterd.daemon.asked_cycle import _generator
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.cycle_document import cycle_document
+from jupiterd.daemon.generating_ahead import generating_ahead
 from jupiterd.daemon.item_runner import Patience
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import UsageError
@@ -22,7 +24,7 @@ from jupiterd.locations import config_folder
 from jupiterd.workers.data.sample_file import read_samples
 from tests.unit.cluster.building import CYCLE, started
 from tests.unit.cycle.templates.test_answers import FAQ, PASSAGE
-from tests.unit.daemon.two_nodes import found, serving
+from tests.unit.daemon.two_nodes import found, serving, until
 from tests.unit.workers.answering_server import Answering, answer, answering, trouble
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
@@ -85,13 +87,13 @@ async def test_a_named_generator_writes_from_the_first_round_on(tmp_path: Path) 
         async with leading(tmp_path, served) as term:
             await step(term)
             await step(term)
-            done = [term.cycle(CYCLE).completed[1, f"r1/generate/{n}"] for n in (0, 1)]
+            done = [term.cycle(CYCLE).completed[1, f"r1/generate/{n}"] for n in range(4)]
             made = [
                 [*read_samples(term.library.store.path(fact.outputs["samples"]))] for fact in done
             ]
             parents = [{each.parents[0] for each in samples} for samples in made]
-            assert list(map(len, made)) == [6, 6]
-            assert parents[0].isdisjoint(parents[1])
+            assert list(map(len, made)) == [5, 1, 5, 1]
+            assert sum(map(len, parents)) == len(set().union(*parents))
             assert row(term)["detail"].startswith("12 samples from 12 prompts, 1,200 tokens")
             (node,) = shown(term)["generators"]
             assert node["node"] == term.self_id
@@ -112,7 +114,7 @@ async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
             monkeypatch.setattr("jupiterd.daemon.generating.SERVER_ITEMS", 1)
             await step(term)
             assert (
-                f"without what 2 of 2 items would give: one: {served.url}: HTTP 401, no"
+                f"without what 4 of 4 items would give: one: {served.url}: HTTP 401, no"
                 in (row(term)["detail"])
             )
             await step(term)
@@ -131,3 +133,31 @@ def test_a_generator_of_the_domain_file_that_nobody_looked_for_is_told() -> None
     assert _generator(domain, {"generator": {}}) == {}
     server = {"name": "tiny", "url": "http://box/v1", "model": "tiny"}
     assert _generator(domain, {"generator": server}) == server
+
+
+async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -> None:
+    with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
+        async with leading(tmp_path, served) as term:
+            await step(term)
+            conductor = CycleConductor(term, CYCLE)
+            items = ahead(conductor._view(), conductor._domain)
+            assert [item.id for item in items] == ["r2/generate/0", "r2/generate/2"]
+            async with generating_ahead(term, conductor._view(), items):
+                completed = term.cycle(CYCLE).completed
+                await until(lambda: {(2, item.id) for item in items} <= set(completed))
+            assert ahead(conductor._view(), conductor._domain) == ()
+            assert row(term)["state"] == "waiting"  # of this round nothing was said
+
+
+async def test_what_fails_ahead_is_left_to_the_round_itself(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    with answering(lambda *_: trouble(401, "no")) as served:
+        async with leading(tmp_path, served) as term:
+            await step(term)
+            conductor = CycleConductor(term, CYCLE)
+            items = ahead(conductor._view(), conductor._domain)
+            async with generating_ahead(term, conductor._view(), items):
+                await until(lambda: "ahead_failed" in caplog.text)
+            assert not [item for number, item in term.cycle(CYCLE).completed if number == 2]

@@ -92,7 +92,7 @@ class CycleConductor:
             case TrainRound():
                 self._begin(view, Phase.TRAIN)
                 trainer = await trainer_of_round(self._leading, self._cycle, view.round)
-                async with generating_ahead(self._leading, view, ahead(view, self._domain)):
+                async with generating_ahead(self._leading, view, self._ahead(view)):
                     await trainer.train(step)
             case CloseRound(verdict):
                 await self._close(view, verdict)
@@ -106,6 +106,12 @@ class CycleConductor:
         node = self._leading.self_id
         await self._leading.record(paused_now(cycle, self._cycle, waiting_after(place), node))
         return True
+
+    def _ahead(self, view: RoundView) -> tuple[WorkItem, ...]:
+        """Return what is written for the next round by now: nothing that people may change."""
+        if is_interactive(self._leading.cycle(self._cycle), self._started):
+            return ()
+        return ahead(view, self._domain)
 
     def _domain_of(self, round_number: int) -> Domain:
         """Return the domain with what people have changed for this round."""

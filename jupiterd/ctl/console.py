@@ -38,6 +38,11 @@ class Console:
         """Say whether people read the output, rather than programs."""
         return self.output == "table"
 
+    @property
+    def can_ask(self) -> bool:
+        """Say whether somebody sits at a terminal who reads this and may be asked."""
+        return self.is_table and _can_ask()
+
     def show(self, document: Mapping[str, Any], as_lines: Callable[[], Sequence[str]]) -> None:
         """Print the document as JSON, or as the lines that people read."""
         if self.is_table:

@@ -16,7 +16,7 @@ from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
-from jupiterd.ctl.pause_lines import pause_line
+from jupiterd.ctl.pause_lines import pause_line, waits
 from jupiterd.ctl.phase_lines import phase_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
 from jupiterd.ctl.writer_lines import writer_lines
@@ -100,7 +100,7 @@ def start(
     console = Console.of(invocation)
     timeout_s = COPYING_S if "generator_folder" in arguments else EXECUTE_TIMEOUT_S
     started = order(invocation.state_dir, "cycle.start", arguments, timeout_s)
-    if not wait:
+    if not (wait or (console.can_ask and not auto)):
         console.show(started, lambda: begun_lines(started, "started"))
         return
     for line in begun_lines(started, "started")[:-1] if console.is_table else ():
@@ -265,7 +265,16 @@ def _follow_to_the_end(
     from jupiterd.ctl.follow import conclude, follow
 
     console = Console.of(invocation)
-    cycle = follow(invocation.state_dir, cycle_id, console, timeout_s)
+    answered = 0 if console.can_ask else None
+    cycle = follow(invocation.state_dir, cycle_id, console, timeout_s, answered=answered)
+    while answered is not None and waits(cycle):
+        from jupiterd.ctl.answering import ask_people
+
+        if not ask_people(invocation.state_dir, cycle, console):
+            console.notice("it waits; jupiterctl cycle watch asks again")
+            return
+        cycle_id, answered = str(cycle["id"]), int(cycle["paused"]["edit"])
+        cycle = follow(invocation.state_dir, cycle_id, console, timeout_s, answered=answered)
     if console.output == "json":
         console.show({"schema": SCHEMA, "cycle": cycle}, list)
     conclude(cycle, console)

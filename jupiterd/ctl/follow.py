@@ -15,6 +15,7 @@ from jupiterd.client.channel import ControlChannel, Document
 from jupiterd.client.reachability import unreachable
 from jupiterd.client.watch import Link, LinkChanged, WatchMessage, folded, watch
 from jupiterd.ctl.console import Console
+from jupiterd.ctl.pause_lines import waits
 from jupiterd.ctl.progress_lines import (
     CYCLE,
     ENDED_STATES,
@@ -60,6 +61,7 @@ def follow(
     console: Console,
     timeout_s: float | None,
     noun: str = CYCLE,
+    answered: int | None = None,
 ) -> Mapping[str, Any]:
     """Print how the cycle goes until it ends; return its last document.
 
@@ -69,6 +71,8 @@ def follow(
         console: gets a line for each thing that happens, or each document with `-o jsonl`.
         timeout_s: how long to wait; None waits for ever.
         noun: what is followed: cycle, train or data.
+        answered: return, too, where it waits for an answer, but for the pause of this edit; None:
+            never.
 
     Raises:
         TimedOutError: the time is up; the cycle goes on.
@@ -79,7 +83,7 @@ def follow(
     async def followed() -> Document:
         try:
             async with asyncio.timeout(timeout_s), ControlChannel(state_dir) as channel:
-                return await _Follower(channel, console, cycle_id, noun).run()
+                return await _Follower(channel, console, cycle_id, noun, answered).run()
         except TimeoutError as error:
             raise TimedOutError(
                 f"the {TITLES[noun]} hasn't ended within {timeout_s:g} s", FOLLOWS[noun]
@@ -111,10 +115,16 @@ class _Follower:
     """One following of one cycle."""
 
     def __init__(
-        self, channel: ControlChannel, console: Console, cycle_id: str | None, noun: str
+        self,
+        channel: ControlChannel,
+        console: Console,
+        cycle_id: str | None,
+        noun: str,
+        answered: int | None = None,
     ) -> None:
         self._channel = channel
         self._noun = noun
+        self._answered = answered
         self._console = console
         self._cycle_id = cycle_id
         self._shown = Shown()
@@ -168,6 +178,8 @@ class _Follower:
 
     def _is_over(self, cycle: Document) -> bool:
         """Say whether nothing follows; a model that was trained elsewhere may be on its way."""
+        if self._answered is not None and waits(cycle):
+            return bool(cycle["paused"]["edit"] > self._answered)
         if cycle.get("state") != "finished" or cycle.get("kind") != "train" or cycle.get("model"):
             return cycle.get("state") in ENDED_STATES
         self._finished_s = self._finished_s or time.monotonic()

@@ -159,6 +159,7 @@ def _paused(cycle: CycleState, names: Mapping[NodeId, str]) -> dict[str, Any] | 
         "at": command.at,
         "reason": command.reason,
         "asks": command.reason.startswith(WAITING),
+        "edit": command.edit,
     }
 
 

@@ -45,6 +45,12 @@ async def _export_document(node: "Node", wanted: str) -> Document:
     return await export_document(node, wanted)
 
 
+async def _review_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.review_document import review_document
+
+    return await review_document(node, wanted)
+
+
 async def _verdict_document(node: "Node", wanted: str) -> Document:
     from jupiterd.daemon.verdict_document import verdict_document
 
@@ -97,6 +103,7 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "why": _why_document,
     "export": _export_document,
     "verdict": _verdict_document,
+    "review": _review_document,
     "model": _model_document,
     "model_export": _model_export_document,
     "report": _report_document,

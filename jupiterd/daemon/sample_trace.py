@@ -18,7 +18,13 @@ from jupiterd.errors import CorruptArtifactError, NotFoundError
 from jupiterd.ids import ArtifactId, short
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.artifacts import ArtifactStore
-from jupiterd.store.sample_lookup import document_at, document_of, find_samples, read_sample
+from jupiterd.store.sample_lookup import (
+    document_at,
+    document_of,
+    find_samples,
+    read_sample,
+    some_samples,
+)
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
 MIN_DIGITS = 4
 SHOWN_CHARACTERS = 400
 """So much of a text is told and shown; the rest is in the artifact."""
+
+SOME = 5
+"""So many samples of a batch are told, where people look at what a phase has made."""
 
 MAX_ASKED = 64
 MAX_RECORDS_BYTES = 1 << 20
@@ -60,7 +69,9 @@ def trace_here(
 ) -> Answer:
     """Return what lies here of what is asked for; reads the disk."""
     held = _Held(store, outputs)
-    if request.shards:
+    if request.batch:
+        reply = peer_pb2.TraceReply(samples=_within_bounds(held.some_of(request.batch)))
+    elif request.shards:
         reply = peer_pb2.TraceReply(token=held.token(request.shards, request.offset))
     else:
         reply = peer_pb2.TraceReply(samples=_within_bounds(held.samples(request.samples)))
@@ -97,6 +108,21 @@ class _Held:
         document, tokens = found
         packed = None if document is None else _packed(shards, document)
         return peer_pb2.TracedToken(tokens=tokens, document=packed)
+
+    def some_of(self, wanted: str) -> Iterator[peer_pb2.TracedSample]:
+        """Yield a few samples of a batch; none where it isn't here."""
+        batch = ArtifactId(wanted)
+        if batch not in self._batches:
+            return
+        for sample, reason in self._read(batch, some_samples, SOME) or ():
+            shown = replace(sample, text=sample.text[:SHOWN_CHARACTERS])
+            yield peer_pb2.TracedSample(
+                id=sample.id,
+                record=shown.to_json().encode(),
+                text_bytes=len(sample.text.encode()),
+                batches=[batch],
+                reason=reason,
+            )
 
     def samples(self, wanted: Sequence[str]) -> Iterator[peer_pb2.TracedSample]:
         """Yield what is known of each of these ids, and of a beginning the ids that begin so."""

@@ -15,7 +15,7 @@ import grpc.aio
 from jupiterd.cycle.lineage import Sample
 from jupiterd.daemon.peers import Peer
 from jupiterd.daemon.sample_places import Output, by_artifact, outputs_of
-from jupiterd.daemon.sample_trace import IS_WHOLE, MAX_ASKED, trace_here
+from jupiterd.daemon.sample_trace import IS_WHOLE, MAX_ASKED, SOME, trace_here
 from jupiterd.errors import Bug
 from jupiterd.failures import from_rpc
 from jupiterd.ids import ArtifactId, NodeId, short
@@ -75,6 +75,15 @@ class Trace:
         pieces = (asked[first : first + MAX_ASKED] for first in range(0, len(asked), MAX_ASKED))
         found = await asyncio.gather(*map(self._piece, pieces))
         return {each: traced for piece in found for each, traced in piece.items()}
+
+    async def some_of(self, batch: ArtifactId) -> list[tuple[Sample, str]]:
+        """Return a few samples of a batch, and why each was dropped; none where nobody has it."""
+        request = peer_pb2.TraceRequest(batch=batch)
+        own = await self._here(request)
+        replies = [own] if own.samples else await self._of_members(request)
+        told = next((reply.samples for reply in replies if reply.samples), [])
+        found = ((_record_of(part), part.reason) for part in told)
+        return [(sample, reason) for sample, reason in found if sample is not None][:SOME]
 
     async def _piece(self, asked: list[str]) -> dict[str, Traced]:
         replies = await self._everywhere(peer_pb2.TraceRequest(samples=asked))

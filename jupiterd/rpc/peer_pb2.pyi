@@ -281,14 +281,16 @@ class MeasuredWay(_message.Message):
     def __init__(self, target: _Optional[str] = ..., source: _Optional[str] = ..., interface: _Optional[str] = ..., kind: _Optional[str] = ..., active: _Optional[bool] = ..., answers: _Optional[bool] = ..., rtt_ms: _Optional[float] = ..., out_mbit_per_s: _Optional[float] = ..., in_mbit_per_s: _Optional[float] = ..., note: _Optional[str] = ...) -> None: ...
 
 class TraceRequest(_message.Message):
-    __slots__ = ("samples", "shards", "offset")
+    __slots__ = ("samples", "shards", "offset", "batch")
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     SHARDS_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
+    BATCH_FIELD_NUMBER: _ClassVar[int]
     samples: _containers.RepeatedScalarFieldContainer[str]
     shards: str
     offset: int
-    def __init__(self, samples: _Optional[_Iterable[str]] = ..., shards: _Optional[str] = ..., offset: _Optional[int] = ...) -> None: ...
+    batch: str
+    def __init__(self, samples: _Optional[_Iterable[str]] = ..., shards: _Optional[str] = ..., offset: _Optional[int] = ..., batch: _Optional[str] = ...) -> None: ...
 
 class TraceReply(_message.Message):
     __slots__ = ("samples", "token")
@@ -299,18 +301,20 @@ class TraceReply(_message.Message):
     def __init__(self, samples: _Optional[_Iterable[_Union[TracedSample, _Mapping]]] = ..., token: _Optional[_Union[TracedToken, _Mapping]] = ...) -> None: ...
 
 class TracedSample(_message.Message):
-    __slots__ = ("id", "record", "text_bytes", "batches", "packed")
+    __slots__ = ("id", "record", "text_bytes", "batches", "packed", "reason")
     ID_FIELD_NUMBER: _ClassVar[int]
     RECORD_FIELD_NUMBER: _ClassVar[int]
     TEXT_BYTES_FIELD_NUMBER: _ClassVar[int]
     BATCHES_FIELD_NUMBER: _ClassVar[int]
     PACKED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     id: str
     record: bytes
     text_bytes: int
     batches: _containers.RepeatedScalarFieldContainer[str]
     packed: _containers.RepeatedCompositeFieldContainer[TracedDocument]
-    def __init__(self, id: _Optional[str] = ..., record: _Optional[bytes] = ..., text_bytes: _Optional[int] = ..., batches: _Optional[_Iterable[str]] = ..., packed: _Optional[_Iterable[_Union[TracedDocument, _Mapping]]] = ...) -> None: ...
+    reason: str
+    def __init__(self, id: _Optional[str] = ..., record: _Optional[bytes] = ..., text_bytes: _Optional[int] = ..., batches: _Optional[_Iterable[str]] = ..., packed: _Optional[_Iterable[_Union[TracedDocument, _Mapping]]] = ..., reason: _Optional[str] = ...) -> None: ...
 
 class TracedToken(_message.Message):
     __slots__ = ("tokens", "document")

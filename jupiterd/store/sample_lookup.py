@@ -6,8 +6,11 @@ folder, or who asks.
 
 import json
 import mmap
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 
 import zstandard
@@ -24,6 +27,9 @@ from jupiterd.cycle.sample_index import (
     lines_in,
 )
 from jupiterd.errors import CorruptArtifactError
+
+MAX_DROPPED = 1000
+"""So many of what was dropped are looked through; a few of each reason are kept."""
 
 
 def find_samples(folder: Path, prefix: str, most: int = 16) -> list[Place]:
@@ -80,6 +86,26 @@ def stored_drops(folder: Path) -> Iterator[tuple[Sample, str]]:
     except (OSError, ValueError, KeyError, zstandard.ZstdError) as error:
         raise CorruptArtifactError(f"{DROP_REASONS_FILE} can't be read") from error
     yield from zip(stored_samples(folder), reasons, strict=False)
+
+
+def some_samples(folder: Path, most: int) -> list[tuple[Sample, str]]:
+    """Return a few samples of a folder, each with why it was dropped, or empty.
+
+    The first ones have the smallest ids, which are hashes: a fair draw. Of what was dropped one of
+    each reason comes first.
+
+    Raises:
+        CorruptArtifactError: a file is damaged.
+    """
+    if not (folder / DROP_REASONS_FILE).exists():
+        return [(sample, "") for sample in islice(stored_samples(folder), most)]
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[int, int, Sample, str]] = []
+    for number, (sample, reason) in enumerate(islice(stored_drops(folder), MAX_DROPPED)):
+        ranked.append((seen[reason], number, sample, reason))
+        seen[reason] += 1
+    ranked.sort(key=itemgetter(0, 1))
+    return [(sample, reason) for _, _, sample, reason in ranked[:most]]
 
 
 def document_ids(folder: Path) -> frozenset[str]:

@@ -1,11 +1,16 @@
-"""A cycle that waits after each phase, answered as scripts do."""
+"""A cycle that waits after each phase, answered as scripts do and at a terminal."""
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Cluster, Daemon, Document, running
+from tests.e2e.cluster import BIN, Cluster, Daemon, Document, running
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain
 
@@ -35,7 +40,10 @@ async def test_a_cycle_waits_after_each_phase_and_does_one_again(tmp_path: Path)
             recorded = [fact for _, fact in _cycle(cluster).placed()]
             items = [getattr(fact, "item", "") for fact in recorded]
             assert {"r1/filter/0", "r1/filter/0~1"} <= set(items)
-            _answer(cluster, "--auto")
+            told = _at_a_terminal(cluster, ["redo pack", "auto"])
+            assert "pack of round 1 has no results yet" in told
+            assert "kept, 5 of them:" in told
+            assert told.count("package_") >= 5, told
             ended = await cluster.until(lambda found: found["state"] == "finished", "the end", 90)
             assert [row["state"] for row in ended["phases"] if row["phase"] == "pack"] == ["done"]
             assert cluster.ctl("gate", "run", "-o", "json").returncode == 0
@@ -65,3 +73,23 @@ def _cycle(cluster: Cluster):
 
 def _kept(cluster: Cluster) -> str:
     return _cycle(cluster).completed[1, "r1/filter/0"].outputs["kept"]
+
+
+def _at_a_terminal(cluster: Cluster, answers: list[str]) -> str:
+    """Follow the cycle at a terminal, and answer each question; return what was shown by then."""
+    ours, theirs = pty.openpty()
+    command = [BIN / "jupiterctl", "--state-dir", cluster[0].state_dir, "cycle", "watch"]
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as process:
+        os.close(theirs)
+        shown, left, deadline_s = "", list(answers), time.monotonic() + 60
+        with contextlib.suppress(OSError):  # the other end is closed where it has ended
+            while time.monotonic() < deadline_s:
+                shown += os.read(ours, 4096).decode(errors="replace")
+                if left and shown.count("later? [go on]:") == len(answers) - len(left) + 1:
+                    os.write(ours, f"{left.pop(0)}\n".encode())
+        os.close(ours)
+        process.wait(20)
+    assert not left, shown
+    return shown

@@ -127,6 +127,7 @@ def test_a_paused_cycle_says_who_paused_it_and_when() -> None:
         "at": "2026-01-02T03:04:05+00:00",
         "reason": "asked for",
         "asks": False,
+        "edit": 1,
     }
     assert document(started(), paused(1))["paused"]["name"] == NODES[0][:8]
     assert document(started(), paused(1), FAILED)["state"] == "failed"

@@ -1,0 +1,110 @@
+"""The document of what a phase has made: what people look at before they let a cycle go on.
+
+Owns its keys. The samples are asked of whoever holds them (`trace_everywhere`); changes nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CycleStarted, WorkCompleted
+from jupiterd.cycle.changed_settings import told, with_changes
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.phases.boundary import Place
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.counting_work import work_that_counts
+from jupiterd.daemon.pausing import current_round, place_of
+from jupiterd.daemon.status_document import shown
+from jupiterd.daemon.steering_answers import redoable
+from jupiterd.daemon.trace_everywhere import Trace
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId, CycleId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+SCHEMA = "jupiter/v1"
+
+KEPT = ("kept", "samples", "train")
+"""Names of outputs whose samples a phase let through; of several the first that there is."""
+
+DROPPED = "dropped"
+
+
+async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return what the phase that ended last has made, of the shown cycle unless one is named.
+
+    Raises:
+        NotFoundError: there is no such cycle, or nothing has ended yet.
+    """
+    cycle, begun = _meant(node, wanted)
+    place = place_of(cycle)
+    if place is None:
+        raise NotFoundError("no phase of the cycle has ended yet", "jupiterctl cycle status")
+    number, phase = place
+    rows = shown(node, cycle)["phases"]
+    row = next((r for r in rows if (r["round"], r["phase"]) == (number, str(phase))), {})
+    domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
+    domain = with_changes(domain, cycle.steering.settings(current_round(cycle)))
+    return {
+        "schema": SCHEMA,
+        "review": {
+            "cycle": begun.cycle,
+            "domain": begun.domain,
+            **row,
+            "round": number,
+            "phase": str(phase),
+            "kept_samples": await _some(node, cycle, place, KEPT),
+            "dropped_samples": await _some(node, cycle, place, (DROPPED,)),
+            "settings": told(domain),
+            "redoable": [str(each) for each in redoable(cycle)],
+        },
+    }
+
+
+def _meant(node: "Node", wanted: str) -> tuple[CycleState, CycleStarted]:
+    cycles = node.journal.state.cycles
+    found = cycles.get(CycleId(wanted)) if wanted else None
+    if not wanted:
+        started = [cycle for cycle in cycles.values() if cycle.started is not None]
+        found = max(started, key=lambda each: (each.goes_on, each.start_order), default=None)
+    if found is None or found.started is None:
+        raise NotFoundError("there is no such cycle", "jupiterctl cycle list")
+    return found, found.started
+
+
+async def _some(
+    node: "Node", cycle: CycleState, place: Place, names: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Return a few samples of the first batch of a phase that there is."""
+    trace = Trace(node)
+    for batch in _batches(cycle, place, names):
+        if samples := await trace.some_of(batch):
+            return [_plain(sample, reason) for sample, reason in samples]
+    return []
+
+
+def _batches(cycle: CycleState, place: Place, names: tuple[str, ...]) -> list[ArtifactId]:
+    """Return the batches of a phase; of what was filtered that of the uniting, which is item 0."""
+    number, phase = place
+    made = work_that_counts(
+        fact
+        for fact in cycle.completed.values()
+        if (fact.round, fact.phase) == (number, str(phase)) and _is_united(phase, fact)
+    )
+    ordered = sorted(made, key=lambda fact: fact.item)
+    return [fact.outputs[name] for name in names for fact in ordered if name in fact.outputs]
+
+
+def _is_united(phase: Phase, fact: WorkCompleted) -> bool:
+    return phase is not Phase.FILTER or "kept" in fact.outputs
+
+
+def _plain(sample: Sample, reason: str) -> dict[str, Any]:
+    return {
+        "id": sample.id,
+        "kind": sample.kind,
+        "source_uri": sample.source_uri,
+        "reason": reason,
+        "text": sample.text,
+    }

@@ -1,0 +1,55 @@
+"""What a phase has made, as a daemon shows it to people."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.lineage import Sample
+from jupiterd.daemon.documents import document_of
+from jupiterd.errors import NotFoundError
+from jupiterd.locations import config_folder
+from jupiterd.workers.data.drops import Drops
+from jupiterd.workers.data.sample_file import SampleWriter
+from tests.unit.cluster.building import NODES, started, work_done
+from tests.unit.daemon.two_nodes import found, serving
+from tests.unit.workers.data_material import real as sample
+
+
+def drops(samples: list[Sample]) -> Drops:
+    dropped = Drops()
+    for number, each in enumerate(samples):
+        dropped.add(each, list(DropReason)[number % 2])
+    return dropped
+
+
+async def test_a_few_samples_that_were_kept_and_dropped_are_shown(tmp_path: Path) -> None:
+    text = (config_folder() / "domains" / "python.yaml").read_text()
+    async with serving(tmp_path, "one") as one:
+        with SampleWriter(tmp_path / "kept") as writer:
+            for number in range(9):
+                writer.add(sample(f"kept {number}"))
+        drops([sample(f"dropped {number}") for number in range(9)]).write(tmp_path / "dropped")
+        outputs = {n: one.library.store.ingest(tmp_path / n) for n in ("kept", "dropped")}
+        counts = {"kept": 9.0, "dropped": 9.0}
+        filtered = replace(work_done("r1/filter/0", NODES[0]), outputs=outputs, counts=counts)
+        await found(one, facts=(replace(started(), domain_yaml=text), filtered))
+        review = (await document_of(one, "review"))["review"]
+        assert (review["round"], review["phase"]) == (1, "filter")
+        assert (review["in"], review["out"], review["redoable"]) == (18, 9, ["filter"])
+        assert [each["text"][:4] for each in review["kept_samples"]] == ["kept"] * 5
+        assert len(review["dropped_samples"]) == 5
+        assert {each["reason"] for each in review["dropped_samples"][:2]} == {
+            str(reason) for reason in list(DropReason)[:2]
+        }
+        assert review["settings"]["generation.temperature"] == "0.8"
+
+
+async def test_without_a_phase_that_has_ended_there_is_nothing_to_show(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(),))
+        with pytest.raises(NotFoundError, match="no phase"):
+            await document_of(one, "review")
+        with pytest.raises(NotFoundError, match="no such cycle"):
+            await document_of(one, "review/beef")

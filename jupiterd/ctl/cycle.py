@@ -43,7 +43,7 @@ def generator_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 COPYING_S = 900.0
-"""How long a generator's weights may take into the daemon's store."""
+"""How long a model's weights may take into the daemon's store."""
 
 
 @click.group(cls=Group)
@@ -63,6 +63,13 @@ def command() -> None:
     type=click.Choice(WANTED),
     help="What to train on; auto unless told, or written in cluster.yaml: MLX where all trainers "
     "are Macs, torch elsewhere.",
+)
+@click.option(
+    "--init",
+    metavar="DIR|ORG/NAME",
+    default="",
+    help="A Hugging Face model that round 1 begins with, in place of --size: weeks of training "
+    "become days. Nothing: random weights.",
 )
 @generator_options
 @island_options
@@ -89,6 +96,7 @@ def start(
       jupiterctl cycle start --domain ./cooking.yaml --wait --timeout 30m
       jupiterctl cycle start --domain chemistry --generator http://localhost:11434/v1#qwen3:4b
       jupiterctl cycle start --domain chemistry --generator HuggingFaceTB/SmolLM2-1.7B-Instruct
+      jupiterctl cycle start --domain chemistry --init HuggingFaceTB/SmolLM2-360M
       jupiterctl cycle start --domain python --islands 'mlx:mini torch:box1,box2' --sync-every 100
     """  # noqa: D301 - click's mark for lines that keep their ends
     if timeout is not None and not wait:
@@ -98,7 +106,8 @@ def start(
     from jupiterd.ctl.calls import order
 
     console = Console.of(invocation)
-    timeout_s = COPYING_S if "generator_folder" in arguments else EXECUTE_TIMEOUT_S
+    copied = "generator_folder" in arguments or "init" in arguments
+    timeout_s = COPYING_S if copied else EXECUTE_TIMEOUT_S
     started = order(invocation.state_dir, "cycle.start", arguments, timeout_s)
     if not (wait or (console.can_ask and not auto)):
         console.show(started, lambda: begun_lines(started, "started"))
@@ -204,18 +213,20 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     seed: int | None,
     generator: str | None = None,
     api_key_env: str | None = None,
+    init: str = "",
     **islands: Any,
 ) -> dict[str, Any]:
     """Return what the daemon is told.
 
     Raises:
-        NotFoundError: there is no such domain, or no such generator.
+        NotFoundError: there is no such domain, no such generator, or no such model.
         InvalidDomainError: the domain file has mistakes.
         JupiterError: the generator can't be had, or can't be one.
     """
     from jupiterd.ctl.domain_files import read_domain_file
     from jupiterd.ctl.domain_name import checked_domain
     from jupiterd.ctl.generator_source import generator_arguments
+    from jupiterd.ctl.model_source import model_arguments
 
     file = read_domain_file(domain)
     found = checked_domain(file)
@@ -233,6 +244,8 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
         **generator_arguments(named, key_name),
         **({"generator": {}} if said.generator and not named else {}),
     }
+    if init:
+        arguments["init"] = model_arguments(init)
     settings = {name: value for name, value in islands.items() if value is not None}
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}
     return arguments | {name: value for name, value in chosen.items() if value is not None}

@@ -15,7 +15,7 @@ from jupiterd.daemon.asked_machines import Asked
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.estimate import estimate
 from jupiterd.daemon.launch import trainers
-from jupiterd.daemon.model_files import model_text
+from jupiterd.daemon.model_files import model_text, text_of_config
 from jupiterd.daemon.run_islands import checked_islands, islands_of_round
 from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
 from jupiterd.frames import Scalar
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from jupiterd.daemon.leading import Leading
 
 MAX_ROUNDS = 1000
+USUAL_SEQ_LEN = 1024
+"""Of a model that people bring, where the domain doesn't say."""
 
 Arguments = Mapping[str, Any]
 
@@ -54,15 +56,17 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         domain=domain.domain,
         domain_yaml=text,
         rounds=rounds,
-        size=str(arguments.get("size", "1m")),
+        size=str(_init(arguments).get("model") or arguments.get("size", "1m")),
         seed=int(arguments.get("seed", 1)),
         started_at=wall_iso(),
         engine=check_wanted(str(arguments.get("engine", AUTO))),
         generator=_generator(domain, arguments),
         interactive=bool(arguments.get("interactive")),
     )
-    model, settings, foretold = _foretold(leading, started, domain, _settings(arguments))
-    told = settings.model_dump(mode="json", include={*OF_ISLANDS})
+    given, told = _model(domain, arguments), _settings(arguments)
+    model, settings, foretold = _foretold(leading, started, domain, given, told)
+    first = {"start_from"} if settings.start_from else set[str]()
+    told = settings.model_dump(mode="json", include={*OF_ISLANDS, *first})
     return replace(started, model_yaml=model, settings=told), foretold
 
 
@@ -91,18 +95,53 @@ def _generator(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
     return {} if found is None else found.to_plain()
 
 
+def _init(arguments: Arguments) -> Arguments:
+    """Return the model that round 1 begins with, as people gave it; empty: drawn weights."""
+    return arguments.get("init") or {}
+
+
+def _model(domain: "Domain", arguments: Arguments) -> str:
+    """Return the model's text: a preset's, or that of the model to begin with.
+
+    Raises:
+        NotFoundError: no such size.
+        UsageError: the model to begin with can't be trained, or has no weights.
+    """
+    if not (init := _init(arguments)):
+        return model_text(str(arguments.get("size", "1m")))
+    from jupiterd.cycle.plan import parse_model
+    from jupiterd.cycle.run_plan import fitted
+
+    name = str(init.get("model", ""))
+    if "config" not in init or not (init.get("weights") or init.get("weights_folder")):
+        raise UsageError(
+            f"{name} is no model to begin with", "name a Hugging Face folder that holds weights"
+        )
+    if domain.training.vocab_size is not None:
+        raise UsageError(
+            f"training.vocab_size is that of {name}", "leave it out of the domain's file"
+        )
+    seq_len = domain.training.seq_len or USUAL_SEQ_LEN
+    shape = parse_model(text_of_config(name, str(init["config"]), seq_len))
+    return fitted(shape, seq_len, 0).to_text()
+
+
 def _settings(arguments: Arguments) -> "RunSettings":
-    """Return what is said of islands."""
+    """Return what is said of islands, and of the weights to begin with."""
     from jupiterd.cycle.run_settings import OF_ISLANDS, RunSettings
 
     given = dict(arguments.get("settings") or {})
     if strange := sorted(given.keys() - {*OF_ISLANDS}):
         raise UsageError(f"{strange[0].replace('_', '-')}: that is said of a training run alone")
-    return RunSettings.parse(given)
+    return RunSettings.parse(given | {"start_from": str(_init(arguments).get("weights") or "")})
 
 
 def _foretold(
-    leading: "Leading", started: CycleStarted, domain: "Domain", settings: "RunSettings"
+    leading: "Leading",
+    started: CycleStarted,
+    domain: "Domain",
+    text: str,
+    settings: "RunSettings",
 ) -> tuple[str, "RunSettings", dict[str, Any]]:
     """Return the model's text as it fits the machines, who trains, and what round 1 comes to.
 
@@ -111,7 +150,7 @@ def _foretold(
     from jupiterd.cycle.plan import derive, parse_model
     from jupiterd.cycle.round_cost import CycleCost, RoundCost
 
-    text, engine = model_text(started.size), started.engine
+    engine = started.engine
     overrides = domain.training.model_dump(exclude_none=True)
     preset, shape = parse_model(text), parse_model(text, overrides)
     plan = derive(shape, 1, overrides, started.seed)

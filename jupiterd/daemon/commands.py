@@ -21,7 +21,7 @@ from jupiterd.daemon import (
     train_commands,
 )
 from jupiterd.daemon.asked_cycle import asked_cycle, check_generator
-from jupiterd.daemon.model_weights import bring_generator, bring_weights
+from jupiterd.daemon.model_weights import bring_models, bring_weights
 from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
 from jupiterd.errors import (
     ConflictError,
@@ -66,7 +66,7 @@ class Commands:
         """What the daemon that was asked does itself: it changes nothing for the cluster."""
         self._brought = {
             "train.start": bring_weights,
-            "cycle.start": bring_generator,
+            "cycle.start": bring_models,
             "cycle.pause": cycle_commands.signed,
         }
         """What the daemon that was asked adds before: from this machine's disk, or its name."""

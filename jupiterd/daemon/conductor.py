@@ -138,6 +138,7 @@ class CycleConductor:
             student=last_student(cycle),
             purged=self._leading.purged(self._started),
             of_others=generator_from(self._started.generator),
+            first_model=str(self._started.settings.get("start_from", "")),
         )
 
     def _begin(self, view: RoundView, phase: Phase) -> None:

@@ -130,9 +130,10 @@ class EpochOrders:
             await self.leading.library.spread([state], in_time)
 
     def asked(self, setting: str) -> str:
-        """Return what people asked of a training run; empty where they didn't say."""
-        training = self.leading.cycle(self.cycle).training
-        return "" if training is None else str(training.settings.get(setting) or "")
+        """Return what people asked of a training run or a cycle; empty where they didn't say."""
+        state = self.leading.cycle(self.cycle)
+        asked = state.training or state.started
+        return "" if asked is None else str(asked.settings.get(setting) or "")
 
     def _loss_at(self, checkpoint: str) -> float:
         known = self.leading.cycle(self.cycle).checkpoint(checkpoint)

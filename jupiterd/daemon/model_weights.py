@@ -20,6 +20,7 @@ from jupiterd.store.disk import written
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
+TOKENIZER = "tokenizer.json"
 WANTED = ("config.json", "*.safetensors", "model.safetensors.index.json")
 """Nothing else is read, no pickle above all."""
 
@@ -67,6 +68,30 @@ async def bring_generator(node: "Node", arguments: Mapping[str, Any]) -> dict[st
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
     return rest | {"generator": generator | {"artifact": taken}}
+
+
+async def bring_models(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace the folders that a cycle names by artifacts: its generator's, and its first model's.
+
+    Raises:
+        NotFoundError: this daemon can't read a folder, or the first model has no tokenizer.
+        DiskFullError: there is no room for a copy.
+    """
+    brought = await bring_generator(node, arguments)
+    init: dict[str, Any] = dict(brought.get("init") or {})
+    folder = init.pop("weights_folder", "")
+    if not folder:
+        return brought
+    if not await asyncio.to_thread((Path(str(folder)) / TOKENIZER).is_file):
+        raise NotFoundError(
+            f"{folder} holds no {TOKENIZER}", "a cycle goes on with the tokenizer of its model"
+        )
+    draft = node.state_dir.spool / secrets.token_hex(8)
+    try:
+        taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft, GENERATOR_FILES)
+    finally:
+        await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
+    return brought | {"init": init | {"weights": taken}}
 
 
 def _taken_in(

@@ -74,7 +74,8 @@ def _of_a_round(
     shape = parse_model(begun.model_yaml, overrides)
     before = state.last_checkpoint(round_number - 1)
     start = state.start_of(round_number)
-    asked = {"seq_len": shape.seq_len, "seed": begun.seed, "start_from": start}
+    first = start or (begun.settings.get("start_from", "") if round_number == 1 else "")
+    asked = {"seq_len": shape.seq_len, "seed": begun.seed, "start_from": first}
     settings = RunSettings.parse({**begun.settings, **asked})
     started = TrainingStarted(
         cycle=begun.cycle,

@@ -42,6 +42,8 @@ def pack(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkIt
     inputs = {"kept": view.completed[uniting(view)].outputs["kept"]}
     if view.round > 1:
         inputs["tokenizer"] = first_tokenizer(view.completed)
+    elif view.first_model:
+        inputs["tokenizer"] = ArtifactId(view.first_model)
     share = synthetic_share(view, domain)
     params = {
         "vocab_size": shape.vocab_size,

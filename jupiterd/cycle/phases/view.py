@@ -34,6 +34,9 @@ class RoundView:
     """The generator that people named, or None."""
     rounds: int = 1
     """How many the cycle has."""
+    first_model: str = ""
+    """Artifact id of the model that round 1 begins with, tokenizer and all; empty: drawn weights.
+    """
     standing: Standing = field(default_factory=Standing)
     """The students in force as generators."""
 

@@ -3,12 +3,11 @@
 Owns what goes into a round's stream of tokens and in which order. The tokenizer is trained on kept
 real text alone. Doesn't know who trains on it. The kept text of a round is held in memory.
 
-inputs: kept (sample folder), tokenizer (optional) · params: vocab_size, seq_len, synthetic_share,
-seed, purged, share_reason
+inputs: kept (sample folder), tokenizer (optional; a model's folder will do)
+params: vocab_size, seq_len, synthetic_share, seed, purged, share_reason
 outputs: tokenizer (the one given, or a new one), shards
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
 from jupiterd.workers.data.tokenizer import (
     END_OF_TEXT,
+    copy_tokenizer,
     encode_batch,
     load_tokenizer,
     save_tokenizer,
@@ -138,7 +138,7 @@ def _provide_tokenizer(
     given: Path | None, samples: Sequence[Sample], folder: Path, params: PackParams
 ) -> None:
     if given is not None:
-        shutil.copytree(given, folder, dirs_exist_ok=True)
+        copy_tokenizer(given, folder)
         return
     real = (sample.text for sample in samples if sample.kind == "real")
     save_tokenizer(train_tokenizer(real, params.vocab_size), folder)

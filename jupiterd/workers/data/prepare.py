@@ -8,7 +8,6 @@ inputs: tokenizer (optional) · params: see `cycle.run_settings.DataSettings`
 outputs: tokenizer, shards, holdout (a sample folder; absent where nothing is held out)
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from jupiterd.workers.data.text_files import Skipped, TextFiles
 from jupiterd.workers.data.tokenizer import (
     END_OF_TEXT,
     TOKENIZER_FILE,
+    copy_tokenizer,
     encode_batch,
     load_tokenizer,
     save_tokenizer,
@@ -185,9 +185,7 @@ def _provide_tokenizer(
     if given is None:
         save_tokenizer(train_tokenizer(texts, settings.vocab_size), folder)
     else:
-        folder.mkdir(parents=True)
-        for path in sorted(given.glob("*token*")):  # tokenizer.json, its config, special tokens
-            shutil.copyfile(path, folder / path.name)
+        copy_tokenizer(given, folder)
     tokenizer = load_tokenizer(folder)  # read back even when just trained: both ways act alike
     if tokenizer.get_vocab_size() > MAX_VOCAB:
         size = tokenizer.get_vocab_size()

@@ -4,6 +4,7 @@ Owns its form on disk and how text becomes ids. Doesn't know what is packed or s
 """
 
 import json
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -50,6 +51,13 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
         "model_max_length": 1_000_000,
     }
     (folder / CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def copy_tokenizer(given: Path, folder: Path) -> None:
+    """Copy the tokenizer of a folder that may hold a whole model."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(given.glob("*token*")):  # tokenizer.json, its config, special tokens
+        shutil.copyfile(path, folder / path.name)
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:

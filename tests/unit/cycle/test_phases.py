@@ -484,6 +484,22 @@ def test_a_purge_before_packing_has_the_batches_united_anew(domain: Domain) -> N
     assert (packing.phase, packing.items[0].inputs["kept"]) == (Phase.PACK, artifact("anew"))
 
 
+def test_a_cycle_with_a_model_to_begin_with_packs_by_its_tokenizer(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed, first_model=artifact("base"))
+    again = {name: done for name, done in completed.items() if "/pack/" not in name}
+    step, _ = next_step(view(again, first_model=artifact("base")), domain, SHAPE)
+    assert isinstance(step, RunItems)
+    assert step.items[0].inputs["tokenizer"] == artifact("base")
+    later, _ = next_step(view(completed, round=2, first_model=artifact("base")), domain, SHAPE)
+    for _ in range(3):
+        assert isinstance(later, RunItems)
+        finish(later, completed)
+        later, _ = next_step(view(completed, round=2, first_model=artifact("base")), domain, SHAPE)
+    assert isinstance(later, RunItems)
+    assert later.items[0].inputs["tokenizer"] == artifact("r1/pack/0-tokenizer")
+
+
 def test_a_purge_after_packing_waits_for_the_next_round(domain: Domain) -> None:
     completed = united_before_a_purge(domain)
     step, _ = next_step(view(completed), domain, SHAPE)

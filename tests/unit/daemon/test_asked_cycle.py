@@ -1,21 +1,30 @@
 """What is recorded of a cycle that is asked for, and what it is said to come to."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CycleStarted, Fact
+from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.cycle.round_cost import CycleCost, RoundCost
 from jupiterd.daemon import asked_cycle as asking
 from jupiterd.daemon import asked_machines
 from jupiterd.daemon import estimate as estimating
 from jupiterd.daemon.asked_cycle import asked_cycle
+from jupiterd.daemon.conductor import CycleConductor
+from jupiterd.daemon.epoch_orders import EpochOrders
+from jupiterd.daemon.run_training import training_of
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import NodeId
 from jupiterd.locations import config_folder
 from tests.unit.daemon.test_gang_order import A, B, C
 from tests.unit.daemon.test_layouts import MAC, NAMES, epoch, leading_of
+from tests.unit.daemon.test_round_training import packed
 from tests.unit.daemon.test_train_commands import leads
 
 DOMAIN = {
@@ -119,3 +128,43 @@ def test_a_speed_that_is_known_gives_each_round_its_time() -> None:
     assert cost.to_plain()["later"]["eta_s"] == 460.0
     assert cost.lines()[1].startswith("Each later round begins with the last candidate: 460 steps")
     assert "0.47 million tokens, 7 min 40 s: trunk" in cost.lines()[1]
+
+
+CONFIG = {
+    "model_type": "qwen3", "vocab_size": 3_000, "hidden_size": 64, "num_hidden_layers": 2,
+    "num_attention_heads": 1, "intermediate_size": 128, "max_position_embeddings": 4_096,
+}  # fmt: skip
+BASE = {"model": "base", "config": json.dumps(CONFIG), "weights": "a" * 64}
+
+
+def begun_with(monkeypatch: pytest.MonkeyPatch, **init: Any) -> CycleStarted:
+    leading: Any = leading_of(a=MAC)
+    leading.names = lambda: NAMES
+    for module in (asked_machines, asking, estimating):
+        monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.hardware_of(A)})
+    return asked_cycle(leading, {**DOMAIN, "init": init})[0]
+
+
+def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = begun_with(monkeypatch, **BASE)
+    assert (started.size, started.settings["start_from"]) == ("base", "a" * 64)
+    shape = parse_model(started.model_yaml)
+    assert (shape.vocab_size, shape.hidden, shape.seq_len) == (3_000, 64, asking.USUAL_SEQ_LEN)
+    state = CycleState()
+    state.apply(started, (1, A, "u", 1))
+    leading: Any = SimpleNamespace(cycle=lambda _: state, purged=lambda _: frozenset())
+    view = CycleConductor(leading, started.cycle)._view()
+    assert view.first_model == "a" * 64
+    state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))
+    assert training_of(leading, started.cycle, 1).settings.start_from == "a" * 64
+    orders = EpochOrders(leading, started.cycle, 1, shape, derive(shape, 1))
+    assert orders.asked("start_from") == "a" * 64, "the gang's ranks load it"
+
+
+def test_what_no_cycle_can_begin_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="base is no model to begin with"):
+        begun_with(monkeypatch, model="base", config=json.dumps(CONFIG))
+    sized = DOMAIN["domain_yaml"].rstrip() + "\ntraining: {vocab_size: 512}\n"
+    monkeypatch.setitem(DOMAIN, "domain_yaml", sized)
+    with pytest.raises(UsageError, match="is that of base"):
+        begun_with(monkeypatch, **BASE)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.model_weights import bring_generator
+from jupiterd.daemon.model_weights import bring_generator, bring_models
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 from tests.unit.daemon.two_nodes import serving
@@ -42,3 +42,23 @@ async def test_a_server_of_this_machine_alone_is_asked_by_this_node_alone(tmp_pa
         elsewhere = own | {"url": "http://box:1/v1"}
         assert await bring_generator(one, {"generator": elsewhere}) == {"generator": elsewhere}
         assert await bring_generator(one, {"rounds": 1}) == {"rounds": 1}
+
+
+async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) -> None:
+    folder = tmp_path / "base"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_text(name)
+    told = {"init": {"model": "base", "config": "{}", "weights_folder": str(folder)}, "rounds": 2}
+    async with serving(tmp_path, "one") as one:
+        with pytest.raises(NotFoundError, match=r"base holds no tokenizer\.json"):
+            await bring_models(one, told)
+        (folder / "tokenizer.json").write_text("tokenizer.json")
+        brought = await bring_models(one, told)
+        assert brought.keys() == {"init", "rounds"}
+        assert brought["init"].keys() == {"model", "config", "weights"}
+        kept = one.library.store.path(ArtifactId(brought["init"]["weights"]))
+        assert {path.name for path in kept.iterdir()} == {
+            "config.json", "tokenizer.json", "model.safetensors",
+        }  # fmt: skip
+        assert await bring_models(one, {"rounds": 1}) == {"rounds": 1}

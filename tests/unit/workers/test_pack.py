@@ -1,5 +1,6 @@
 import json
 import random
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -121,6 +122,15 @@ def test_a_given_tokenizer_is_used_and_handed_on_unchanged(tmp_path, kept):
     pack([other], tmp_path / "a" / "tokenizer", tmp_path / "b", PARAMS)
     assert files_of(tmp_path / "a" / "tokenizer") == files_of(tmp_path / "b" / "tokenizer")
     assert set(documents_of(tmp_path / "b")[:-1]) <= {function(n) for n in range(90, 120)}
+
+
+def test_of_a_model_to_begin_with_the_tokenizer_alone_is_handed_on(tmp_path, kept):
+    pack([kept], None, tmp_path / "a", PARAMS)
+    model = tmp_path / "model"
+    shutil.copytree(tmp_path / "a" / "tokenizer", model)
+    (model / "model.safetensors").write_bytes(b"weights")
+    pack([kept], model, tmp_path / "b", PARAMS)
+    assert files_of(tmp_path / "a" / "tokenizer") == files_of(tmp_path / "b" / "tokenizer")
 
 
 def test_synthetic_text_stays_under_its_share_and_real_text_is_all_there(tmp_path):

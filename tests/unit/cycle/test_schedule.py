@@ -64,16 +64,16 @@ def test_a_rounds_branch_leaves_the_trunk_without_a_step_and_ends_near_nothing(
     assert branch[0] == plan.learning_rate
     assert branch == sorted(branch, reverse=True)
     assert branch[-1] == pytest.approx(plan.learning_rate / plan.decay_steps)
-    assert len(branch) == round(0.3 * steps)
+    assert len(branch) == round(0.2 * steps)
 
 
 def test_where_the_trunk_ends_a_checkpoint_is_due():
     plan = derive(SIZE, 2, goes_on=True)
-    assert (plan.steps, plan.trunk_steps) == (460, 322)
-    assert [s for s in range(1, 461) if plan.saves_after(s)] == [100, 200, 300, 322, 400, 460]
-    assert [plan.is_on_trunk(step) for step in (1, 322, 323, 460)] == [True, True, False, False]
+    assert (plan.steps, plan.trunk_steps) == (460, 368)
+    assert [s for s in range(1, 461) if plan.saves_after(s)] == [100, 200, 300, 368, 400, 460]
+    assert [plan.is_on_trunk(step) for step in (1, 368, 369, 460)] == [True, True, False, False]
     assert not derive(SIZE, 1).is_on_trunk(1), "the rate still rises"
     alone = plan.model_copy(update={"keeps_trunk": False})
-    assert not alone.saves_after(322)
+    assert not alone.saves_after(368)
     assert not alone.is_on_trunk(100)
     assert alone.hash() == plan.hash(), "it trains alike"

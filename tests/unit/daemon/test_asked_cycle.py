@@ -18,6 +18,7 @@ from jupiterd.daemon import estimate as estimating
 from jupiterd.daemon.asked_cycle import asked_cycle
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.epoch_orders import EpochOrders
+from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.run_training import training_of
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import NodeId
@@ -108,22 +109,22 @@ def test_what_each_round_costs_is_foretold_by_its_own_tokens(
     for module in (asked_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", lambda *_: machines)
     _, foretold = asked_cycle(leading, {**DOMAIN, "rounds": 3})
-    later = "460 steps, 0.47 million tokens: trunk 0.33, branch 0.14"
+    later = "460 steps, 0.47 million tokens: trunk 0.38, branch 0.09"
     assert foretold["sheet"][-3:] == [
-        "Round 1: 780 steps, 0.80 million tokens: trunk 0.56, branch 0.24",
+        "Round 1: 780 steps, 0.80 million tokens: trunk 0.64, branch 0.16",
         f"Each later round goes on with the trunk: {later}",
         "Training of all 3 rounds: 1.74 million tokens",
     ]
     cost = foretold["cost"]
     assert cost["tokens"] == (780 + 2 * 460) * 4 * 256
-    assert cost["later"]["trunk_tokens"] == 322 * 4 * 256
+    assert cost["later"]["trunk_tokens"] == 368 * 4 * 256
     assert (cost["eta_s"], cost["goes_on_with_trunk"]) == (None, True)
     _, alone = asked_cycle(leading, {**DOMAIN, "rounds": 1})
     assert (alone["cost"]["later"], "Round 1" in str(alone["sheet"])) == (None, False)
 
 
 def test_a_speed_that_is_known_gives_each_round_its_time() -> None:
-    each = RoundCost(460, 322 * 1024, 138 * 1024)
+    each = RoundCost(460, 368 * 1024, 92 * 1024)
     cost = CycleCost(2, each, each, 1024.0, has_trunk=False)
     assert cost.to_plain()["later"]["eta_s"] == 460.0
     assert cost.lines()[1].startswith("Each later round begins with the last candidate: 460 steps")
@@ -152,7 +153,9 @@ def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.Mon
     assert (shape.vocab_size, shape.hidden, shape.seq_len) == (3_000, 64, asking.USUAL_SEQ_LEN)
     state = CycleState()
     state.apply(started, (1, A, "u", 1))
-    leading: Any = SimpleNamespace(cycle=lambda _: state, purged=lambda _: frozenset())
+    leading: Any = SimpleNamespace(
+        cycle=lambda _: state, purged=lambda _: frozenset(), board=ProgressBoard()
+    )
     view = CycleConductor(leading, started.cycle)._view()
     assert view.first_model == "a" * 64
     state.apply(replace(packed(1), cycle=started.cycle), (1, A, "u", 2))

@@ -3,12 +3,14 @@
 Owns finding the converter and running it. It isn't part of Jupiter: people install it.
 """
 
-import os
+import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+from jupiterd.ctl import gguf_program
 from jupiterd.errors import MissingExtraError, NotFoundError, WorkFailedError
 from jupiterd.formats import printable
 
@@ -38,16 +40,15 @@ def found_converter(named: Path | None) -> Path:
     return Path(found)
 
 
-def convert(converter: Path, folder: Path, to: Path) -> None:
-    """Write the GGUF file of a model folder.
+def convert(converter: Path, folder: Path, to: Path, name: str) -> None:
+    """Write the GGUF file of a model folder, in which the model is called so.
 
     Raises:
         WorkFailedError: the converter says why it can't.
     """
-    program = (
-        [str(converter)] if os.access(converter, os.X_OK) else [sys.executable, str(converter)]
-    )
-    command = [*program, str(folder), "--outfile", str(to), "--outtype", "auto"]
+    program = [gguf_program.__file__] if _splits_like_gpt2(folder) else []
+    asked = [str(converter), str(folder), "--outfile", str(to), "--model-name", printable(name)]
+    command = [_python_of(converter), *program, *asked]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=CONVERTING_S, check=False
@@ -58,8 +59,31 @@ def convert(converter: Path, folder: Path, to: Path) -> None:
     if has_failed or not to.is_file():
         raise WorkFailedError(
             f"{converter.name} made no GGUF file: {reason}",
-            "try a newer llama.cpp; --format hf writes what it reads",
+            "install what its requirements.txt names, or try a newer llama.cpp",
         )
+
+
+def _python_of(converter: Path) -> str:
+    """Return the Python that the converter's first line names: it has what the converter needs."""
+    try:
+        with converter.open("rb") as file:
+            first = file.readline(256).decode("utf-8", "replace")
+    except OSError:
+        first = ""
+    words = first.removeprefix("#!").split() if first.startswith("#!") else []
+    found = shutil.which(words[-1]) if words else None
+    return found or sys.executable
+
+
+def _splits_like_gpt2(folder: Path) -> bool:
+    """Say whether a tokenizer's text is split as GPT-2's is, as that of ours is."""
+    try:
+        said: Any = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+        split: Any = said["pre_tokenizer"] or {}
+        is_plain = split.get("use_regex", True) and not split.get("add_prefix_space")
+        return split.get("type") == "ByteLevel" and is_plain and not said.get("normalizer")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _last_line(text: str) -> str:

@@ -108,6 +108,8 @@ def _loading(facts: CardFacts) -> Iterator[str]:
         yield "```sh"
         yield f"llama-cli -m {facts.folder}/model.gguf -no-cnv -p 'def count('"
         yield "```"
+        yield ""
+        yield "llama.cpp's converter made it; unless told otherwise it rounds weights to 16 bits."
         return
     torch = [
         "```python",

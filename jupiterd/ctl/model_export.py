@@ -124,7 +124,7 @@ def _fill(
     weights = read_weights(stored)
     config = _config(stored)
     if form == "gguf" and converter is not None:
-        _convert(converter, stored, config, draft)
+        _convert(converter, stored, config, draft, str(model["name"]))
     else:
         _copy(stored, config, draft)
     record = {name: value for name, value in model.items() if name not in _OF_THIS_MACHINE}
@@ -138,11 +138,13 @@ def _fill(
 _OF_THIS_MACHINE = frozenset({"files_at", "folder", "held_here"})
 
 
-def _convert(converter: Path, stored: Path, config: Mapping[str, Any], draft: Path) -> None:
+def _convert(
+    converter: Path, stored: Path, config: Mapping[str, Any], draft: Path, name: str
+) -> None:
     source = draft / "hf"
     source.mkdir()
     _copy(stored, config, source)
-    convert(converter, source, draft / GGUF_FILE)
+    convert(converter, source, draft / GGUF_FILE, name)
     shutil.rmtree(source)
 
 

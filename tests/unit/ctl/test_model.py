@@ -10,11 +10,19 @@ from tests.unit.ctl.model_material import DETAILS, MODELS, model, row, verdict_d
 
 CONVERTER = """#!{python}
 import pathlib, sys
+import gguf_beside_it
 folder, _, out, *_ = sys.argv[1:]
+class TextModel:
+    def get_vocab_base_pre(self, tokenizer):
+        raise NotImplementedError("BPE pre-tokenizer was not recognized")
+class Qwen3Model(TextModel):
+    pass
+split = Qwen3Model().get_vocab_base_pre(None)
 if "{fails}":
     print("{fails}", file=sys.stderr)
     sys.exit(1)
-pathlib.Path(out).write_bytes(b"GGUF" + pathlib.Path(folder, "model.safetensors").read_bytes())
+weights = pathlib.Path(folder, "model.safetensors").read_bytes()
+pathlib.Path(out).write_bytes(b"GGUF" + split.encode() + weights)
 """
 
 
@@ -39,6 +47,7 @@ def converter(folder: Path, fails: str = "") -> Path:
     path = folder / "convert_hf_to_gguf.py"
     path.write_text(CONVERTER.format(python=sys.executable, fails=fails))
     path.chmod(0o755)
+    (folder / "gguf_beside_it.py").write_text("")
     return path
 
 
@@ -160,9 +169,23 @@ def test_a_converter_on_the_path_or_named_makes_the_gguf(
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [
         "README.md", "jupiter.json", "model.gguf",
     ]  # fmt: skip
+    assert (tmp_path / "one" / "model.gguf").read_bytes().startswith(b"GGUFgpt-2")
     monkeypatch.setenv("PATH", str(tools))
-    converter(tools, fails="NotImplementedError: BPE pre-tokenizer was not recognized")
+    converter(tools, fails="ValueError: no such architecture")
     failed = ctl("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "two"))
     assert failed.exit_code == 1
-    assert "made no GGUF file: NotImplementedError: BPE pre-tokenizer" in failed.err
+    assert "made no GGUF file: ValueError: no such architecture" in failed.err
     assert not (tmp_path / "two").exists()
+
+
+def test_a_tokenizer_that_splits_otherwise_is_left_to_the_converter(daemon, ctl, stored, tmp_path):
+    exported(daemon, stored)
+    said = json.loads((stored / "tokenizer.json").read_text())
+    said["pre_tokenizer"]["add_prefix_space"] = True
+    (stored / "tokenizer.json").write_text(json.dumps(said))
+    ran = ctl(
+        *("model", "export", "python/2", "--format", "gguf", "--to", str(tmp_path / "out")),
+        *("--converter", str(converter(tmp_path))),
+    )
+    assert ran.exit_code == 1
+    assert "NotImplementedError: BPE pre-tokenizer was not recognized" in ran.err

@@ -161,7 +161,8 @@ def _goes_on_with_the_trunk(cluster: Cluster) -> None:
     assert (opened.from_checkpoint, opened.follows) == (ended.artifact, candidate.artifact)
     begun = next(fact for fact in line if fact.round == 2)
     assert begun.tokens - ended.tokens == begun.cursor * SEQ_LEN
-    folder = cluster.daemons[0].state_dir / "store" / begun.artifact[:2] / begun.artifact
+    holder = next(daemon for daemon in cluster.daemons if daemon.holds(begun.artifact))
+    folder = holder.state_dir / "store" / begun.artifact[:2] / begun.artifact
     state = json.loads((folder / "files" / STATE_FILE).read_text())
     assert state["steps_before"] == ended.step, "the optimizer counts on"
     assert begun.loss < ended.loss + 0.1, "and the loss doesn't jump"

@@ -89,6 +89,11 @@ def _about(facts: CardFacts) -> Iterator[str]:
         yield f"- held-out text: **{model['val_bpb']:.4f} bits per byte**"
     yield f"- verdict: **{model.get('verdict') or 'none: nobody has judged it'}**"
     yield f"- id: `{model['id']}`"
+    if base := model.get("began_with"):
+        yield (
+            f"- it began with the weights of {_cell(base['name'])} (`{base['id']}`), which others "
+            "made: their licence and their data count, too"
+        )
     if model.get("started_at"):
         yield f"- the {'cycle' if model['kind'] == 'candidate' else 'run'} began: " + _cell(
             model["started_at"]

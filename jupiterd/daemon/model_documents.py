@@ -78,6 +78,7 @@ async def details(node: "Node", model: KnownModel) -> dict[str, Any]:
         "language": said["language"],
         "sources": said["sources"],
         "started_at": "" if run.begun is None else run.begun.started_at,
+        "began_with": None if model.kind == GENERATOR else _began_with(run),
         "data": None if model.kind == GENERATOR else await data_of(node, run, model.round),
         "log": [row for row in log if row["round"] <= model.round],
         "verdict_document": await verdict_of(node, run, model),
@@ -101,6 +102,17 @@ async def completions_of(node: "Node", run: CycleState, model: KnownModel) -> li
     return [
         {"prompt": each.prompt, "text": each.text, "is_looping": each.is_looping} for each in found
     ]
+
+
+def _began_with(run: CycleState) -> dict[str, str] | None:
+    """Return the model whose weights training began with; None where they were drawn."""
+    for asked, name in (
+        (run.started, "" if run.started is None else run.started.size),
+        (run.training, "" if run.training is None else run.training.model),
+    ):
+        if asked is not None and asked.settings.get("start_from"):
+            return {"name": name, "id": str(asked.settings["start_from"])}
+    return None
 
 
 def _row(node: "Node", model: KnownModel) -> dict[str, Any]:

@@ -104,7 +104,8 @@ def test_an_export_loads_in_transformers_and_mlx_lm(daemon, ctl, stored, tmp_pat
 
 def test_the_card_says_what_it_was_made_of_and_how(daemon, ctl, golden, stored, tmp_path):
     verdict = verdict_document(tmp_path)
-    exported(daemon, stored, verdict_document=verdict)
+    began_with = {"name": "Tiny|Llama", "id": "f" * 64}
+    exported(daemon, stored, verdict_document=verdict, began_with=began_with)
     ran = ctl("model", "export", "python", "--to", str(tmp_path / "out"), "-o", "json")
     assert json.loads(ran.out)["parameters"] == 36_000
     card = (tmp_path / "out" / "README.md").read_text()

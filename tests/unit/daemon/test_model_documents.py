@@ -76,6 +76,7 @@ async def test_a_model_is_told_with_its_data_its_training_and_what_it_wrote(
     assert (listed["id"], listed["writes"], listed["held_here"]) == (model, True, True)
     assert told.items() >= listed.items()
     assert told["data"]["contents"] == CONTENTS
+    assert told["began_with"] is None
     assert told["completions"] == [{"prompt": "def f(", "text": "x): pass", "is_looping": False}]
     assert told["verdict_document"] == {"schema": "jupiter/verdict/v2"}
     (row,) = told["log"]

@@ -110,7 +110,7 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
         "unit": unit,
         "rate": count / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
-        "detail": "; ".join([detail, *more]),
+        "detail": "; ".join(filter(None, [detail, *more])),
     }
 
 

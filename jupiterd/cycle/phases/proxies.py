@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 PROXIES = "proxies"
 """What stands in the ids of these items after the phase."""
 
+LEAST_DOCUMENTS = 32
+"""Students are scored on so many documents or more, where there are so many."""
+
 _USUAL_TOKENS_PER_BYTE = 0.3
 
 
@@ -207,7 +210,7 @@ def _text(view: RoundView, domain: "Domain", shape: "ModelShape") -> WorkItem:
     params: dict[str, Any] = {
         "real_bytes": round(proxies.tokens / per_byte),
         "scored_bytes": proxies.scored_bytes,
-        "limits": domain.evaluation.model_dump(mode="json"),
+        "limits": _limits(domain, proxies),
         "seed": view.seed,
         "purged": sorted(view.purged),
     }
@@ -217,6 +220,15 @@ def _text(view: RoundView, domain: "Domain", shape: "ModelShape") -> WorkItem:
     inputs = {"kept": view.completed[uniting(view)].outputs["kept"], **held_out(view, domain)}
     phase = _home(view, domain)
     return WorkItem(_id(view, phase, "text"), phase, "choose_proxy_text", params, inputs)
+
+
+def _limits(domain: "Domain", proxies: Proxies) -> dict[str, int]:
+    """Return what of each document is scored: little of many, since a few alone are noise."""
+    limits = domain.evaluation
+    least, most = limits.min_document_bytes, proxies.scored_bytes // LEAST_DOCUMENTS
+    return limits.model_dump(mode="json") | {
+        "max_document_bytes": max(least, min(limits.max_document_bytes, most))
+    }
 
 
 def _writing(view: RoundView, domain: "Domain", shape: "ModelShape") -> Iterator[WorkItem]:
@@ -310,7 +322,7 @@ def _students(
                 "plan": proxies.plan(seed).to_plain(),
                 "round": view.round,
                 "spread_bpb": proxies.spread_bpb,
-                "limits": domain.evaluation.model_dump(mode="json"),
+                "limits": _limits(domain, proxies),
             }
             inputs = {
                 "shards": view.completed[packing.id].outputs["shards"],

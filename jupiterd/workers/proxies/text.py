@@ -47,7 +47,7 @@ def run(task: Task) -> TaskFinished:
     yardstick = _scored(dev, limits, scored_bytes)
     aside = frozenset[str]()
     if not yardstick:
-        aside = _set_aside(read, scored_bytes, seed)
+        aside = _set_aside(read, limits, scored_bytes, seed)
         yardstick = _scored(
             (each for each in read() if each.kind == "real" and each.cluster_id in aside),
             limits,
@@ -88,21 +88,22 @@ def _scored(samples: Iterable[Sample], limits: Limits, most_bytes: int) -> list[
     return sorted(chosen, key=lambda sample: sample.id)
 
 
-def _set_aside(read: Reading, wanted_bytes: int, seed: str) -> frozenset[str]:
-    """Return clusters of about so much real text, but never of more than a quarter of it."""
-    sizes: Counter[str] = Counter()
+def _set_aside(read: Reading, limits: Limits, wanted_bytes: int, seed: str) -> frozenset[str]:
+    """Return clusters in which about so much can be scored; a quarter of the text at most."""
+    sizes, scored = Counter[str](), Counter[str]()
     for sample in read():
         if sample.kind == "real":
-            sizes[sample.cluster_id] += len(sample.text.encode())
+            size = len(sample.text.encode())
+            sizes[sample.cluster_id] += size
+            scored[sample.cluster_id] += min(size, limits.max_document_bytes)
     room = MOST_SET_ASIDE * sizes.total()
     found: set[str] = set()
-    set_bytes = 0
     for cluster in sorted(sizes, key=lambda each: shuffle_key(each, f"aside {seed}")):
-        if set_bytes >= wanted_bytes:
+        if sum(scored[each] for each in found) >= wanted_bytes:
             break
-        if set_bytes + sizes[cluster] <= room:
+        if sizes[cluster] <= room:
             found.add(cluster)
-            set_bytes += sizes[cluster]
+            room -= sizes[cluster]
     return frozenset(found)
 
 

@@ -23,7 +23,7 @@ def test_large_models_are_judged_by_25m_students_of_50m_tokens(size):
 def test_the_smallest_ones_learn_in_seconds():
     proxies = proxies_of(shape_of("1m"))
     assert parameter_count(proxies.shape) < 500_000
-    assert proxies.tokens == 61_440
+    assert proxies.tokens == 40_960
     assert len(proxies.seeds) == 2
     tiny = proxies_of(shape_of("1m", vocab_size=512, seq_len=64))
     assert (tiny.shape.vocab_size, tiny.shape.seq_len) == (512, 64)

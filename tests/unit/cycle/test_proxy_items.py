@@ -209,6 +209,41 @@ def test_arms_have_the_same_real_text_and_the_same_seeds(domain: Domain) -> None
     assert shards == {cluster.completed[of_candidate(2, "arm-candidate")[0]].outputs["shards"]}
 
 
+def test_little_is_scored_of_many_documents(domain: Domain) -> None:
+    cluster = second_round(domain)
+    told = {
+        item.params["limits"]["max_document_bytes"]
+        for item in cluster.asked
+        if item.task in ("choose_proxy_text", "train_proxy")
+    }
+    (most,) = told
+    text = cluster.item("r2/evaluate/proxies/text")
+    assert most < domain.evaluation.max_document_bytes
+    assert text.params["scored_bytes"] // most >= 32
+
+
+def test_what_was_purged_reaches_no_arm(domain: Domain) -> None:
+    cluster = Cluster(standing=WRITING, purged=frozenset({"docs"}))
+    cluster.walk(domain)
+    readers = ("choose_proxy_text", "generate", "pack_arm")
+    told = [item.params["purged"] for item in cluster.asked if item.task in readers]
+    assert told
+    assert all(each == ["docs"] for each in told)
+
+
+def test_who_writes_most_of_a_template_now_is_the_incumbent(domain: Domain) -> None:
+    """Beside one who writes in full, a canary isn't the one to be compared with."""
+    both = Standing({"complete_function": (artifact("student"),)}, canary=artifact("canary"))
+    cluster = Cluster(standing=both)
+    cluster.walk(domain)
+    writing = cluster.item(of_candidate(1, "write-incumbent-0")[0])
+    assert writing.inputs["model"] == artifact("student")
+    alone = Cluster(standing=Standing(canary=artifact("canary")))
+    alone.walk(domain)
+    writing = alone.item(of_candidate(1, "write-incumbent-0")[0])
+    assert writing.inputs["model"] == artifact("canary")
+
+
 def test_nobody_is_shown_the_gates_text(domain: Domain) -> None:
     """Who is given held-out text looks at `dev`, or only leaves out what resembles any of it."""
     cluster = second_round(domain)

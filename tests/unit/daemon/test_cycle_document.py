@@ -335,7 +335,7 @@ def test_small_students_are_told_beside_what_the_gate_has_judged() -> None:
     shown = phase(document(*TRAINED, *facts, verdict("HOLD"), committed("HOLD")), "gate")
     assert (shown["done"], shown["unit"]) == (65, "documents")
     assert shown["elapsed_s"] == pytest.approx(0.5 + 4.0 + 3.0)
-    assert "2 small students trained" in shown["detail"]
+    assert shown["detail"] == "2 small students trained"
 
 
 def test_how_much_may_be_synthetic_is_told_where_some_is_packed() -> None:

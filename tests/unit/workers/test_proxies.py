@@ -91,6 +91,15 @@ def test_without_a_dev_part_clusters_are_set_aside_from_which_nobody_learns(tmp_
     assert {sample.kind for sample in read_samples(folder / "synthetic")} == {"synthetic"}
 
 
+def test_no_more_than_a_quarter_of_the_text_is_set_aside(tmp_path):
+    folder, _ = chosen(tmp_path, scored_bytes=10**9, real_bytes=10**9)
+    whole, learned = (
+        sum(len(sample.text.encode()) for sample in samples)
+        for samples in (REAL, read_samples(folder / "real"))
+    )
+    assert 0.75 <= learned / whole < 0.95
+
+
 def test_of_the_packed_text_a_part_is_taken_that_fits_the_real_one(tmp_path):
     packed = {"synthetic_share": 0.3, "seed": 7}
     folder, _ = chosen(tmp_path, [*REAL, *MADE], packed=packed, real_bytes=4000)

@@ -78,6 +78,7 @@ KINDS = {
     "store": "torch",
     "train_mlx": "mlx",
     "evaluate": "torch",
+    "generate": "torch",
     "train_proxy": "torch",
 }
 """Task -> the nursery that its workers come from, as long as a gang's training keeps it."""

@@ -30,6 +30,7 @@ PRELOADED: Mapping[str, Sequence[str]] = {
         "jupiterd.workers.train.torch_rank",
         "jupiterd.workers.train.store",
         "jupiterd.workers.evaluate.score",
+        "jupiterd.workers.generate.samples",
         "jupiterd.workers.proxies.student",
     ),
     "mlx": (

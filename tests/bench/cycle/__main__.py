@@ -5,12 +5,14 @@ python -m tests.bench.cycle [--only TEXT] [--trials N]
 
 import argparse
 
+from tests.bench.cycle.collapse import print_collapse
 from tests.bench.cycle.gate import print_gate
 from tests.bench.cycle.generate import print_generate
 from tests.bench.figure import machine
 
 FIGURES = {
     "gate": print_gate,
+    "collapse": print_collapse,
     "generate": print_generate,
 }
 """Name -> what measures and prints it, told how many cycles or candidates to draw."""

@@ -8,12 +8,14 @@ import argparse
 from tests.bench.cycle.collapse import print_collapse
 from tests.bench.cycle.gate import print_gate
 from tests.bench.cycle.generate import print_generate
+from tests.bench.cycle.whole import print_whole
 from tests.bench.figure import machine
 
 FIGURES = {
     "gate": print_gate,
     "collapse": print_collapse,
     "generate": print_generate,
+    "whole": print_whole,
 }
 """Name -> what measures and prints it, told how many cycles or candidates to draw."""
 

@@ -38,7 +38,7 @@ def _engine(folder: Path, name: str) -> Engine:
 def _measured(engine: Engine, batch: int, prompts: int) -> dict[str, Any]:
     sampling = Sampling(MAX_TOKENS, 0.8, 0.95)
     requests = [_request(number) for number in range(prompts)]
-    [*engine.write(requests[:batch], Sampling(4, 0.8, 0.95))]  # what is loaded at first use
+    list(engine.write(requests[:batch], Sampling(4, 0.8, 0.95)))  # what is loaded at first use
     began_s, began_cpu_s, tokens = time.perf_counter(), time.process_time(), 0
     for start in range(0, prompts, batch):
         written = engine.write(requests[start : start + batch], sampling)

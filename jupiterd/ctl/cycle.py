@@ -133,7 +133,9 @@ def plan(invocation: Invocation, **given: Any) -> None:
       jupiterctl cycle plan --domain python --size 100m
       jupiterctl cycle plan --domain ./cooking.yaml --rounds 5 -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
-    arguments = start_arguments(**given, generator="")  # no model is fetched for a look
+    arguments = start_arguments(
+        **given, generator="", init="scratch"
+    )  # no model is fetched for a look
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.domain_cost import cost_lines, domain_cost
     from jupiterd.cycle.domain import parse_domain
@@ -226,7 +228,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     from jupiterd.ctl.domain_files import read_domain_file
     from jupiterd.ctl.domain_name import checked_domain
     from jupiterd.ctl.generator_source import generator_arguments
-    from jupiterd.ctl.model_source import model_arguments
+    from jupiterd.ctl.init_source import init_arguments
 
     file = read_domain_file(domain)
     found = checked_domain(file)
@@ -244,8 +246,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
         **generator_arguments(named, key_name),
         **({"generator": {}} if said.generator and not named else {}),
     }
-    if init:
-        arguments["init"] = model_arguments(init)
+    arguments |= init_arguments(init or found.init)
     settings = {name: value for name, value in islands.items() if value is not None}
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}
     return arguments | {name: value for name, value in chosen.items() if value is not None}

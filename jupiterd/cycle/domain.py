@@ -191,6 +191,9 @@ class Domain(Part):
     language: Annotated[str, _LANGUAGE]
     """A natural language such as `en`, or `code:` and a programming one; decides the filters."""
     license_policy: LicensePolicy = LicensePolicy()
+    init: Annotated[str, Field(min_length=1, max_length=2048)] = "scratch"
+    """What round 1 begins with: scratch, or an open base model, a folder or ORG/NAME on the
+    Hugging Face hub. `cycle start --init` counts more."""
     # After the policy, so that its validator can look at it.
     data_sources: Annotated[
         tuple[DataSource, ...], Field(strict=False, min_length=1, max_length=64)

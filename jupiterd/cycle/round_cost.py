@@ -67,8 +67,8 @@ class CycleCost:
         return {
             "first": self.first.to_plain(self.tokens_per_s),
             "later": self.later.to_plain(self.tokens_per_s) if self.rounds > 1 else None,
-            "tokens": self._tokens,
-            "eta_s": round(self._tokens / self.tokens_per_s, 1) if self.tokens_per_s else None,
+            "tokens": self.tokens,
+            "eta_s": round(self.tokens / self.tokens_per_s, 1) if self.tokens_per_s else None,
             "goes_on_with_trunk": self.has_trunk,
         }
 
@@ -77,15 +77,16 @@ class CycleCost:
         if self.rounds == 1:
             return []
         after = "goes on with the trunk" if self.has_trunk else "begins with the last candidate"
-        took = f", {duration(self._tokens / self.tokens_per_s)}" if self.tokens_per_s else ""
+        took = f", {duration(self.tokens / self.tokens_per_s)}" if self.tokens_per_s else ""
         return [
             f"Round 1: {self.first.told(self.tokens_per_s)}",
             f"Each later round {after}: {self.later.told(self.tokens_per_s)}",
-            f"Training of all {self.rounds} rounds: {_millions(self._tokens)} million tokens{took}",
+            f"Training of all {self.rounds} rounds: {_millions(self.tokens)} million tokens{took}",
         ]
 
     @property
-    def _tokens(self) -> int:
+    def tokens(self) -> int:
+        """What all rounds train on together."""
         return self.first.tokens + (self.rounds - 1) * self.later.tokens
 
 

@@ -13,7 +13,7 @@ from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_en
 from jupiterd.cluster.facts import CycleStarted
 from jupiterd.daemon.asked_machines import Asked
 from jupiterd.daemon.clock import wall_iso
-from jupiterd.daemon.estimate import estimate
+from jupiterd.daemon.estimate import Estimate, estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text, text_of_config
 from jupiterd.daemon.run_islands import checked_islands, islands_of_round
@@ -23,10 +23,14 @@ from jupiterd.ids import CycleId, short
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain import Domain
+    from jupiterd.cycle.round_cost import CycleCost
     from jupiterd.cycle.run_settings import RunSettings
     from jupiterd.daemon.leading import Leading
 
 MAX_ROUNDS = 1000
+
+SCRATCH = "scratch"
+"""In the domain's `init`: training begins with drawn weights."""
 USUAL_SEQ_LEN = 1024
 """Of a model that people bring, where the domain doesn't say."""
 
@@ -183,12 +187,23 @@ def _foretold(
         text,
         settings,
         {
-            "sheet": [*expected.lines, *cost.lines()],
+            "sheet": [*expected.lines, *cost.lines(), *_advice(domain, settings, expected, cost)],
             "expected": expected.values,
             "cost": cost.to_plain(),
             "layouts": expected.layouts,
         },
     )
+
+
+def _advice(
+    domain: "Domain", settings: "RunSettings", expected: "Estimate", cost: "CycleCost"
+) -> list[str]:
+    """Return why a large model had better begin with an open base model; nothing where it does."""
+    from jupiterd.cycle.init_advice import advice
+
+    if settings.start_from or domain.init != SCRATCH:
+        return []
+    return advice(int(expected.values["parameters"]), cost.tokens_per_s, cost.tokens)
 
 
 def _choice(leading: "Leading", wanted: str) -> EngineChoice | None:

@@ -287,3 +287,28 @@ def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, 
     plan = json.loads(ctl("cycle", "plan", "--domain", str(file), "-o", "json").out)["plan"]
     assert plan["sources"][1]["max_pages"] == 9000
     assert plan["generated_tokens"] == 20 * 64
+
+
+def test_a_base_model_that_lacks_files_never_reaches_the_daemon(daemon, ctl, tmp_path):
+    base = tmp_path / "base"
+    base.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (base / name).write_text("{}")
+    ran = ctl(*START, "--init", str(base))
+    assert (ran.exit_code, "it lacks tokenizer.json" in ran.err) == (2, True)
+    assert "hint: --init scratch" in ran.err
+    assert daemon.executed == []
+
+
+def test_a_domain_s_base_model_is_named_unless_the_command_says_another(daemon, ctl, tmp_path):
+    base, file = tmp_path / "base", tmp_path / "based.yaml"
+    base.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (base / name).write_text("{}")
+    text = shipped_domains()["python"].read_text().replace("domain: python", "domain: based")
+    file.write_text(f"{text}init: {base}\n")
+    ctl("cycle", "start", "--domain", str(file))
+    ctl("cycle", "start", "--domain", str(file), "--init", "scratch")
+    told, scratch = (arguments for _, arguments in daemon.executed)
+    assert told["init"]["weights_folder"] == str(base)
+    assert "init" not in scratch

@@ -203,7 +203,7 @@ def _advice(
 
     if settings.start_from or domain.init != SCRATCH:
         return []
-    return advice(int(expected.values["parameters"]), cost.tokens_per_s, cost.tokens)
+    return advice(int(expected.values["parameters"]), cost.tokens_per_s)
 
 
 def _choice(leading: "Leading", wanted: str) -> EngineChoice | None:

@@ -24,12 +24,11 @@ def advice(parameters: int, tokens_per_s: float) -> list[str]:
     """
     if parameters < LARGE_PARAMETERS:
         return []
-    scratch = TOKENS_PER_PARAMETER * parameters
-    base = scratch // PART_FROM_A_BASE
-    return [
-        "Recommended: --init FOLDER|ORG/NAME, an open base model: from scratch about "
-        + f"{_told(scratch, tokens_per_s)}; from a base a tenth or less, {_told(base, tokens_per_s)}"
-    ]
+    needed = TOKENS_PER_PARAMETER * parameters
+    scratch = _told(needed, tokens_per_s)
+    base = _told(needed // PART_FROM_A_BASE, tokens_per_s)
+    named = "Recommended: --init FOLDER|ORG/NAME, an open base model"
+    return [f"{named}: from scratch about {scratch}; from a base a tenth or less, {base}"]
 
 
 def _told(tokens: int, tokens_per_s: float) -> str:

@@ -95,7 +95,7 @@ async def test_a_domain_that_is_wrong_starts_nothing(alone: Cluster, tmp_path: P
         "cookng": (ExitCode.NOT_FOUND, "there is no domain 'cookng'"),
         str(tmp_path / "gone.yaml"): (ExitCode.NOT_FOUND, "gone.yaml doesn't exist"),
         str(broken): (ExitCode.USAGE, "broken.yaml:3: expected valid YAML"),
-        str(wrong): (ExitCode.USAGE, "wrong.yaml:12: training.steps: expected a whole number"),
+        str(wrong): (ExitCode.USAGE, "wrong.yaml:13: training.steps: expected a whole number"),
     }
     for domain, (status, message) in expected.items():
         found = refusal(alone.ctl("cycle", "start", "--domain", domain))

@@ -55,7 +55,8 @@ class PastRound:
     worse_bpb: float | None = None
     """By how much the candidate is worse than the incumbent on development text, in bits per byte;
     None where that isn't known."""
-    harvests: Harvests = field(default_factory=dict[str, "Mapping[str, Harvest]"])
+    harvests: Harvests | None = field(default_factory=dict[str, "Mapping[str, Harvest]"])
+    """None where an earlier version generated, which didn't record who wrote what."""
     dismissed: Collection[str] = ()
     """Students that people took out of force after it."""
     appointed: str = ""
@@ -69,6 +70,8 @@ class Standing:
     in_full: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Template -> the students that write it in full, the newest last; those before it come back
     where it goes."""
+    entered: tuple[str, ...] = ()
+    """The students that ever came into force in full, in that order."""
     canary: str = ""
     """The student whose canary the round is, or empty."""
     told: tuple[str, ...] = ()
@@ -77,7 +80,9 @@ class Standing:
     @property
     def students(self) -> tuple[str, ...]:
         """Return all students in force, the newest last."""
-        found = dict.fromkeys(each for stack in self.in_full.values() for each in stack[-1:])
+        writing = {stack[-1] for stack in self.in_full.values()}
+        known = {student: place for place, student in enumerate(self.entered)}
+        found = sorted(writing, key=lambda student: (known.get(student, -1), student))
         return (*found, *([self.canary] if self.canary else []))
 
     @property
@@ -132,11 +137,16 @@ def _after(standing: Standing, past: PastRound, rules: Rules) -> Standing:
 
 def _put_in_full(standing: Standing, past: PastRound, rules: Rules) -> Standing:
     student = standing.canary
-    able = [kind for kind in rules.templates if _can(student, past.harvests.get(kind, {}))]
+    able = [
+        kind
+        for kind in rules.templates
+        if past.harvests is None or _can(student, past.harvests.get(kind, {}))
+    ]
     in_full = dict(standing.in_full)
     for kind in able:
         in_full[kind] = (*in_full.get(kind, ()), student)
-    after = replace(standing, in_full=in_full, canary="")
+    entered = (*(each for each in standing.entered if each != student), student)
+    after = replace(standing, in_full=in_full, entered=entered, canary="")
     what = ", ".join(able) or "no template: too few of its answers could be used"
     return after.saying(f"round {past.number}: student {short(student)} is in force for {what}")
 

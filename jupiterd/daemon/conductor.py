@@ -15,6 +15,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.island_runs import stopped_with
+from jupiterd.cluster.phase_facts import PhaseRedone
 from jupiterd.cycle.changed_settings import with_changes
 from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generator import generator_from
@@ -25,6 +26,7 @@ from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.plan import parse_model
+from jupiterd.cycle.promotion import Standing
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.candidates import last_student
 from jupiterd.daemon.clock import now_s
@@ -38,6 +40,7 @@ from jupiterd.daemon.pausing import is_interactive, paused_now, waiting_after
 from jupiterd.daemon.round_training import trainer_of_round
 from jupiterd.daemon.spreading import run_spread, training_places
 from jupiterd.daemon.stepping import step_until_finished
+from jupiterd.daemon.written_ahead import anew, writes_otherwise
 from jupiterd.errors import (
     Bug,
     EmptySourceError,
@@ -73,7 +76,6 @@ class CycleConductor:
 
     async def _step(self) -> None:
         view = self._view()
-        self._domain = self._domain_of(view.round)
         step, reason = next_step(view, self._domain, self._shape)
         log.info("next_step", extra={"round": view.round, "reason": reason})
         if await self._waits_before(view, step):
@@ -121,6 +123,7 @@ class CycleConductor:
     def _view(self) -> RoundView:
         cycle = self._leading.cycle(self._cycle)
         number = cycle.rounds_committed + 1
+        self._domain = self._domain_of(number)
         last = cycle.last_checkpoint(number)
         return RoundView(
             cycle=self._cycle,
@@ -218,6 +221,8 @@ class CycleConductor:
             )
         cycles = self._leading.journal.state.cycles
         over = RoundCommitted(self._cycle, view.round, candidate, verdict, "")
+        cycle = cycles[self._cycle]
+        after = standing_of(cycle, self._domain, [*cycle.rounds, over])
         await self._leading.record(
             VerdictReached(
                 cycle=self._cycle,
@@ -229,11 +234,14 @@ class CycleConductor:
                 candidate=candidate,
                 incumbent=generator_in_force(view, self._domain),
             ),
-            replace(over, promoted=self._in_force_after(over)),
+            replace(over, promoted=after.newest),
+            *self._unwritten(view, after),
             *stopped_with(cycles, self._cycle, f"round {view.round} is over"),
         )
 
-    def _in_force_after(self, over: RoundCommitted) -> str:
-        """Return the student that generates, now that this round is over, too."""
-        cycle = self._leading.cycle(self._cycle)
-        return standing_of(cycle, self._domain, [*cycle.rounds, over]).newest
+    def _unwritten(self, view: RoundView, after: Standing) -> list[PhaseRedone]:
+        """Return that what was written ahead counts no more, where somebody else is to write."""
+        kinds = self._domain.generation.kinds
+        if not writes_otherwise(kinds, view.standing, after, view.of_others):
+            return []
+        return anew(self._leading.cycle(self._cycle), self._cycle, view.round + 1)

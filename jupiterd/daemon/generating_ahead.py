@@ -54,6 +54,13 @@ class _Ahead:
         self._busy: set[NodeId] = set()
 
     async def run(self) -> None:
+        """Do what can be done; nothing that goes wrong here may reach those that train."""
+        try:
+            await self._run()
+        except Exception:
+            log.exception("ahead_broke")
+
+    async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             while self._waiting or self._busy:
                 for node in self._free_nodes():

@@ -4,14 +4,16 @@ Owns the words. Who comes into force, and why, is `cycle.promotion`'s.
 """
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.promotion import Standing, self_hosting, writers_of
 from jupiterd.daemon.past_rounds import harvests_in, standing_of
 from jupiterd.errors import JupiterError
+
+if TYPE_CHECKING:  # its models take 8 MB, idle or not
+    from jupiterd.cycle.domain import Domain
 
 
 def generation_document(cycle: CycleState) -> dict[str, Any]:
@@ -53,17 +55,24 @@ def standing_before(cycle: CycleState, number: int) -> Standing:
     return standing_of(cycle, domain, [each for each in cycle.rounds if each.round < number])
 
 
-def domain_of(cycle: CycleState) -> Domain | None:
-    """Return a cycle's domain; None where there is none, or none that this version reads."""
+def domain_of(cycle: CycleState) -> "Domain | None":
+    """Return a cycle's domain as it is in force in its current round.
+
+    None where there is none, or none that this version reads.
+    """
     if cycle.started is None:
         return None
-    return _parsed(cycle.started.domain_yaml, cycle.started.domain)
+    changes = cycle.steering.settings(cycle.rounds_committed + 1)
+    return _parsed(cycle.started.domain_yaml, cycle.started.domain, tuple(changes.items()))
 
 
 @lru_cache(maxsize=8)
-def _parsed(text: str, name: str) -> Domain | None:
+def _parsed(text: str, name: str, changes: tuple[tuple[str, str], ...]) -> "Domain | None":
+    from jupiterd.cycle.changed_settings import with_changes
+    from jupiterd.cycle.domain import parse_domain
+
     try:
-        return parse_domain(text, f"{name}.yaml")
+        return with_changes(parse_domain(text, f"{name}.yaml"), dict(changes))
     except JupiterError:  # of a newer version, or too old
         return None
 

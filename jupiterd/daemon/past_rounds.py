@@ -5,10 +5,10 @@ Owns finding it among the facts. What follows from it is `cycle.promotion`'s.
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import RoundCommitted, WorkCompleted
-from jupiterd.cycle.domain import Domain
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.promotion import Harvest, Harvests, PastRound, Rules, Standing, standing_after
 from jupiterd.cycle.work import Phase
@@ -16,9 +16,12 @@ from jupiterd.daemon.candidates import judged
 from jupiterd.errors import Bug
 from jupiterd.frames import Scalar
 
+if TYPE_CHECKING:
+    from jupiterd.cycle.domain import Domain
+
 
 def standing_of(
-    cycle: CycleState, domain: Domain, rounds: Sequence[RoundCommitted] | None = None
+    cycle: CycleState, domain: "Domain", rounds: Sequence[RoundCommitted] | None = None
 ) -> Standing:
     """Return which students are in force after the rounds that are over, or after the first ones.
 
@@ -44,6 +47,16 @@ def harvests_in(cycle: CycleState, round_number: int) -> Harvests:
     return found
 
 
+def _recorded_harvests(cycle: CycleState, round_number: int) -> Harvests | None:
+    """Return what came of a round's prompts; None where there is text, and nobody knows whose."""
+    found = harvests_in(cycle, round_number)
+    has_text = any(
+        number == round_number and done.phase == Phase.GENERATE and "samples" in done.outputs
+        for (number, _), done in cycle.completed.items()
+    )
+    return None if has_text and not found else found
+
+
 def _add(by: dict[str, Harvest], done: WorkCompleted) -> None:
     writer = str(done.summary["generator"])
     before = by.get(writer, Harvest(0, 0))
@@ -63,7 +76,7 @@ def _past(cycle: CycleState, done: RoundCommitted) -> PastRound:
         verdict=done.verdict,
         teaches=bool(summary.get("teaches")),
         worse_bpb=_worse_bpb(summary),
-        harvests=harvests_in(cycle, done.round),
+        harvests=_recorded_harvests(cycle, done.round),
         dismissed=tuple(fact.student for fact in steered if not fact.is_promoted),
         appointed=next((fact.student for fact in steered if fact.is_promoted), ""),
     )
@@ -75,7 +88,7 @@ def _worse_bpb(summary: Mapping[str, Scalar]) -> float | None:
     It is measured on the gate's text where no development text is held out.
     """
     for candidate, incumbent in (("dev_bpb", "dev_incumbent_bpb"), ("val_bpb", "incumbent_bpb")):
-        pair = summary.get(candidate), summary.get(incumbent)
-        if all(isinstance(each, float) and math.isfinite(each) for each in pair):
-            return float(pair[0] or 0.0) - float(pair[1] or 0.0)
+        ours, theirs = summary.get(candidate), summary.get(incumbent)
+        if isinstance(ours, float) and isinstance(theirs, float) and math.isfinite(theirs):
+            return ours - theirs
     return None

@@ -12,7 +12,15 @@ from jupiterd.cluster.facts import CycleStarted, Fact
 from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cycle.phases.boundary import REDOABLE, with_those_behind
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon.pausing import INTERACTIVE, current_round, done_in, is_interactive, place_of
+from jupiterd.daemon.pausing import (
+    INTERACTIVE,
+    current_round,
+    done_in,
+    is_interactive,
+    place_of,
+    waiting_after,
+)
+from jupiterd.daemon.written_ahead import anew
 from jupiterd.errors import ConflictError, UsageError
 from jupiterd.ids import short
 
@@ -37,16 +45,25 @@ def answers(cycle: CycleState, begun: CycleStarted, arguments: Mapping[str, Any]
     redo = str(arguments.get("redo") or "")
     again = _phase_to_redo(cycle, begun, redo) if redo else None
     settings = {str(key): str(text) for key, text in (arguments.get("settings") or {}).items()}
-    changed = list(_changes(cycle, begun, settings, again))
+    changed: list[Fact] = list(_changes(cycle, begun, settings, again))
     if arguments.get("auto"):
         edit = cycle.steering.setting_edit(INTERACTIVE, 1) + 1
         changed.append(SettingChanged(begun.cycle, INTERACTIVE, "false", 1, edit))
+    ahead = current_round(cycle) + 1
+    if any(_changes_generating(fact, ahead) for fact in changed):
+        changed += anew(cycle, begun.cycle, ahead)
     if again is not None:
         number = current_round(cycle)
         phases = tuple(map(str, with_those_behind(again)))
         attempt = cycle.steering.next_attempt(number)
         return [*changed, PhaseRedone(begun.cycle, number, str(again), phases, attempt)]
     return [*changed, *_approval(cycle, begun)]
+
+
+def _changes_generating(fact: Fact, round_number: int) -> bool:
+    if not isinstance(fact, SettingChanged):
+        return False
+    return fact.from_round == round_number and fact.setting.startswith("generation.")
 
 
 def redoable(cycle: CycleState) -> tuple[Phase, ...]:
@@ -61,7 +78,9 @@ def redoable(cycle: CycleState) -> tuple[Phase, ...]:
 def _approval(cycle: CycleState, begun: CycleStarted) -> Iterator[PhaseApproved]:
     """Return that the phase which ended last may be gone on from, where that is asked."""
     place = place_of(cycle)
-    if place is not None and is_interactive(cycle, begun):
+    if place is None or cycle.wanted_reason != waiting_after(place):
+        return  # it was paused in the middle of a phase
+    if is_interactive(cycle, begun):
         number, phase = place
         attempt = cycle.steering.attempt(number, str(phase))
         yield PhaseApproved(begun.cycle, number, str(phase), attempt)

@@ -5,6 +5,7 @@ whose generating hasn't begun (`cycle.promotion`): a round's items must not chan
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -30,6 +31,8 @@ async def roll_back(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         NotFoundError: no cycle runs or is paused, or not that one.
     """
     cycle, begun = going_on(leading, str(arguments.get("cycle") or ""))
+    for fact in _appointed(cycle):  # by people, and not in force yet
+        return await _steer(leading, cycle, begun.cycle, fact.student, is_promoted=False)
     domain = domain_of(cycle)
     student = standing_of(cycle, domain).newest if domain is not None else ""
     if not student:
@@ -73,8 +76,16 @@ async def _steer(
     before = [each for each in cycle.steered_after(after) if each.student == student]
     edit = before[0].edit + 1 if before else 1
     fact = StudentSteered(name, after, ArtifactId(student), is_promoted=is_promoted, edit=edit)
-    await leading.record(fact)
+    others = [each for each in _appointed(cycle) if is_promoted and each.student != student]
+    given_up = [replace(each, is_promoted=False, edit=each.edit + 1) for each in others]
+    await leading.record(*given_up, fact)
     return {"cycle": name, "student": student, "from_round": after + 1}
+
+
+def _appointed(cycle: CycleState) -> list[StudentSteered]:
+    """Return whom people have promoted for the next round that begins to generate."""
+    found = cycle.steered_after(_last_round_to_generate(cycle))
+    return [fact for fact in found if fact.is_promoted]
 
 
 def _last_round_to_generate(cycle: CycleState) -> int:

@@ -21,10 +21,15 @@ END_TIMEOUT_S = 240.0
 
 
 async def run_struck_cycle(
-    folder: Path, engine: str, victim: Victim, moments: Sequence[Moment], chance: random.Random
+    folder: Path,
+    engine: str,
+    victim: Victim,
+    moments: Sequence[Moment],
+    chance: random.Random,
+    proxies: str = "auto",
 ) -> None:
     """Run a cycle of as many rounds as the moments tell, strike at each, and check the end."""
-    domain = write_domain(folder, steps=STEPS, proxies="auto")
+    domain = write_domain(folder, steps=STEPS, proxies=proxies)
     rounds = max(moment.round for moment in moments)
     options = ("--domain", domain, "--engine", engine, "--rounds", rounds, "--seed", 7)
     async with three_daemons(folder) as cluster:

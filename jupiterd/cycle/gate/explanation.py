@@ -18,7 +18,8 @@ _ASKED = {
     Question.TEACHES: "does its text teach small students as much?",
 }
 _FOLLOWS = {
-    Decision.PROMOTE: "The candidate is the generator from the next round on.",
+    Decision.PROMOTE: "The candidate begins to write synthetic text: a tenth of the next round's "
+    "prompts first.",
     Decision.HOLD: "The generator stays who it was; training goes on from this candidate, and the "
     "next round asks again.",
     Decision.REJECT: "The generator stays who it was, and nobody is measured by this candidate.",
@@ -128,7 +129,7 @@ def _not_worse(document: Document) -> Iterator[str]:
 
 
 def _teaches(document: Document) -> Iterator[str]:
-    compared = document["verdict"]["teaching"]
+    compared = document["verdict"].get("teaching")
     if compared is None:
         return
     beside = {Arm.INCUMBENT: "the generator's", Arm.REAL: "real text alone"}[compared["theirs"]]
@@ -142,7 +143,7 @@ def _teaches(document: Document) -> Iterator[str]:
 
 def _arms(compared: Document, ours: str, theirs: str, document: Document) -> Iterator[str]:
     """Tell what each pair of small students needs for a byte, and what they were trained on."""
-    runs = {(run["arm"], run["seed"]): run for run in document["verdict"]["proxies"]}
+    runs = {(run["arm"], run["seed"]): run for run in document["verdict"].get("proxies", ())}
     first = runs[compared["ours"], compared["seeds"][0]]
     yield (
         f"Students of {first['parameters']:,} parameters learned from {first['tokens']:,} tokens "
@@ -156,7 +157,7 @@ def _arms(compared: Document, ours: str, theirs: str, document: Document) -> Ite
 
 def _control(document: Document) -> Iterator[str]:
     """Tell whether this round's synthetic text paid its way, where there was some."""
-    compared = document["verdict"]["control"]
+    compared = document["verdict"].get("control")
     share = document["given"].get("synthetic_share")
     if share is not None:
         yield f"Synthetic share: {share}."

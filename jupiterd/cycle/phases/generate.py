@@ -99,7 +99,7 @@ def ahead(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
     pieces = _pieces(view, domain)
     items = _items(view, domain, view.round + 1, pieces)
     may = [item for item, piece in zip(items, pieces, strict=True) if not piece.is_for_canary]
-    return tuple(item for item in may if item.id not in view.completed)[:MAX_AHEAD]
+    return tuple(item for item in may[:MAX_AHEAD] if item.id not in view.completed)
 
 
 def synthetic(view: RoundView) -> list[dict[str, ArtifactId]]:

@@ -107,6 +107,10 @@ def why_not(view: RoundView, domain: "Domain") -> str:
     """Say why no small students are trained on a candidate's text; empty where they can be."""
     if needless := _needless(domain):
         return needless
+    arm = view.completed.get(_arm_id(view, domain, Arm.CANDIDATE))
+    counts = {} if arm is None else arm.counts
+    if counts.get("arm_usable_documents") and not counts.get("arm_synthetic_documents"):
+        return "the share of synthetic text leaves no room for any of what it wrote"
     if _text_result(view, domain) is not None and not _can_be_scored(view, domain):
         return "there is no real text to score small students on"
     for item in _named(view, Phase.GATE, "write-incumbent"):
@@ -118,9 +122,8 @@ def why_not(view: RoundView, domain: "Domain") -> str:
 def wrote_nothing(view: RoundView, domain: "Domain") -> str:
     """Say what became of the candidate's text where none of it may be trained on; else empty."""
     arm = view.completed.get(_arm_id(view, domain, Arm.CANDIDATE))
-    if arm is None or "arm_synthetic_documents" not in arm.counts:
-        return ""
-    if arm.counts["arm_synthetic_documents"]:
+    counts = {} if arm is None else arm.counts
+    if counts.get("arm_usable_documents", counts.get("arm_synthetic_documents", 1)):
         return ""
     written = _named(view, Phase.GATE, "write-candidate")
     prompts = sum(view.completed[item].counts.get("prompts", 0) for item in written)
@@ -155,6 +158,8 @@ def _needless(domain: "Domain") -> str:
         return "not needed: the domain's gate.proxies are off"
     if not domain.generation.templates:
         return "not needed: this domain has no templates, so a promoted student writes nothing"
+    if domain.mix_ratio.synthetic_share == 0:
+        return "not needed: this domain wants no synthetic text"
     return ""
 
 

@@ -194,9 +194,20 @@ def _cloze_scores(
 def _chosen(inputs: ScoreInputs, params: ScoreParams) -> tuple[list[Document], list[ClozeItem]]:
     """Return this piece's documents and the gaps in them; words to offer come from all pieces."""
     held_out = inputs.purge.left(read_all(inputs.holdout))
-    shown = (sample for sample in held_out if held_out_part(sample.split) in inputs.parts)
-    everything = choose_documents(shown, params.limits, 0, 1)
-    documents = everything[params.piece :: params.pieces]
+    shown = [sample for sample in held_out if held_out_part(sample.split) in inputs.parts]
+    everything = [
+        document
+        for part in sorted(inputs.parts)
+        for document in choose_documents(
+            (each for each in shown if held_out_part(each.split) == part), params.limits, 0, 1
+        )
+    ]
+    # Each part is cut by itself: another part must not change who scores what.
+    documents = [
+        document
+        for part in sorted(inputs.parts)
+        for document in _of(everything, part)[params.piece :: params.pieces]
+    ]
     if not documents and GATE in inputs.parts:
         raise EmptySourceError(f"piece {params.piece} of the evaluation has no held-out document")
     if not params.language:
@@ -206,6 +217,10 @@ def _chosen(inputs: ScoreInputs, params: ScoreParams) -> tuple[list[Document], l
     ]
     mine = {document.id for document in documents}
     return documents, [item for item in make_items(texts, params.language) if item.document in mine]
+
+
+def _of(documents: Sequence[Document], part: str) -> list[Document]:
+    return [document for document in documents if document.part == part]
 
 
 def _training_text(inputs: ScoreInputs) -> list[str]:

@@ -52,7 +52,11 @@ def run(task: Task) -> TaskFinished:
     (task.output_dir / "shards" / ARM_FILE).write_text(text, encoding="utf-8")
     return TaskFinished(
         {"shards": "shards"},
-        {"arm_synthetic_documents": counts["synthetic_documents"], "arm_tokens": counts["tokens"]},
+        {
+            "arm_synthetic_documents": counts["synthetic_documents"],
+            "arm_usable_documents": sum(1 for folder in generated for _ in read_samples(folder)),
+            "arm_tokens": counts["tokens"],
+        },
         {"mix_reason": reason},
     )
 

@@ -19,7 +19,6 @@ def view(*done: str, round_number: int = 1, trained: str | None = None) -> Round
         started_at="",
         completed={item: WorkResult({}) for item in done},
         trained=None if trained is None else ArtifactId(trained),
-        generator="",
         looks=0,
     )
 

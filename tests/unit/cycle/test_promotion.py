@@ -150,3 +150,23 @@ def _anything(draw: random.Random, number: int, students: list[str]) -> PastRoun
         dismissed=tuple(draw.sample(students, draw.randrange(2))),
         appointed=draw.choice(["", "", students[number - 1]]),
     )
+
+
+def test_the_student_that_came_last_goes_first_whichever_templates_it_writes():
+    only_faq = {
+        "faq": {FIRST: Harvest(90, 80), SECOND: Harvest(10, 9)},
+        "table": {FIRST: Harvest(90, 80), SECOND: Harvest(10, 0)},
+    }
+    for kinds in (KINDS, KINDS[::-1]):
+        rounds = [
+            promoted(1, FIRST), promoted(2, SECOND, harvests=GOOD), held(3, harvests=only_faq)
+        ]  # fmt: skip
+        rules = Rules(kinds, 0.005, has_named=False)
+        assert standing_after(rounds, rules).newest == SECOND
+        after = standing_after([*rounds, held(4, worse_bpb=0.1)], rules)
+        assert after.students == (FIRST,)
+
+
+def test_who_wrote_before_an_upgrade_goes_on():
+    after = standing_after([promoted(1, FIRST), held(2, harvests=None)], RULES)
+    assert shares(after) == {kind: [(FIRST, 1.0)] for kind in KINDS}

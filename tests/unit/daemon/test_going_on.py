@@ -286,7 +286,8 @@ async def test_the_last_step_of_the_survivors_is_recorded_before_the_epoch_is_cl
     term.kept = [(A, saved(150)), (B, saved(151))]
     with pytest.raises(ExceptionGroup):
         await conductor(term)._go_on()
-    assert term.recorded[1:-1] == [committed(100), committed(151, "k100")]
+    on_trunk = replace(committed(100), on_trunk=True)
+    assert term.recorded[1:-1] == [on_trunk, committed(151, "k100")]
     assert isinstance(term.recorded[-1], EpochClosed)
     (wish,) = term.wishes
     assert wish is not None

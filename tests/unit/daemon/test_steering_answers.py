@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.facts import CycleStarted, Fact
+from jupiterd.cluster.facts import CycleStarted, CycleStateSet, Fact
 from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon.pausing import is_interactive
+from jupiterd.daemon.pausing import is_interactive, waiting_after
 from jupiterd.daemon.steering_answers import answers, redoable
 from jupiterd.errors import ConflictError, InvalidDomainError, UsageError
 from jupiterd.locations import config_folder
@@ -54,9 +54,12 @@ def answer(*facts: CycleFact, rounds: int = 2, **arguments: Any) -> list[Fact]:
 
 
 def test_to_go_on_is_recorded_for_the_phase_that_ended_last() -> None:
-    assert answer(*FILTERED) == [PhaseApproved(CYCLE, 1, "filter", 0)]
-    again = answer(*FILTERED, redone(1, "filter", 1), replace(done("filter"), item="r1/filter/0~1"))
-    assert again == [PhaseApproved(CYCLE, 1, "filter", 1)]
+    asked = CycleStateSet(CYCLE, "paused", waiting_after((1, Phase.FILTER)), 1)
+    assert answer(*FILTERED, asked) == [PhaseApproved(CYCLE, 1, "filter", 0)]
+    anew = redone(1, "filter", 1), replace(done("filter"), item="r1/filter/0~1")
+    assert answer(*FILTERED, *anew, asked) == [PhaseApproved(CYCLE, 1, "filter", 1)]
+    by_hand = CycleStateSet(CYCLE, "paused", "paused by a person", 1)
+    assert answer(*FILTERED, by_hand) == []  # the phase may not be over
     assert answer() == []
 
 

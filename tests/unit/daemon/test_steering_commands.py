@@ -100,3 +100,14 @@ async def test_without_a_student_in_force_nothing_is_rolled_back(tmp_path: Path)
         await found(one, facts=(begun(3), *HELD))
         with pytest.raises(ConflictError, match="no student"):
             await roll_back(one._begin_reign(1), {})
+
+
+async def test_a_promotion_by_hand_is_taken_back_before_its_round(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(3), *HELD))
+        leading = one._begin_reign(1)
+        promoted = await promote(leading, {"model": "python/1"})
+        done = await roll_back(leading, {})
+        assert (done["student"], done["from_round"]) == (promoted["student"], 3)
+        with pytest.raises(ConflictError, match="no student"):
+            await roll_back(leading, {})

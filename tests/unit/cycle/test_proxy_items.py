@@ -11,7 +11,7 @@ from jupiterd.cycle.phases.steps import CloseRound, RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.promotion import Standing
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
-from tests.unit.cycle.test_phases import DOMAIN, SHAPE, artifact, view
+from tests.unit.cycle.round_walk import DOMAIN, SHAPE, artifact, view
 
 SEEDS = (7001, 7002)
 OUTPUTS = {

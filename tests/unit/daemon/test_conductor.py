@@ -24,7 +24,8 @@ from jupiterd.errors import LineChangedError
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from tests.unit.cluster.building import NODES, started
-from tests.unit.daemon.test_gang_conductor import CYCLE, Recording, checkpoint
+from tests.unit.daemon.one_rank import CYCLE
+from tests.unit.daemon.recording_term import Recording, checkpoint
 
 JUDGED = WorkResult(
     {"verdict": ArtifactId("4" * 64)},

@@ -3,87 +3,53 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from jupiterd.cluster.backends import NCCL
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
-from jupiterd.cluster.engines import MLX, TORCH, EngineChoice, choose_engine
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     EpochClosed,
-    EpochOpened,
     LinePinned,
     RoundCommitted,
 )
 from jupiterd.cluster.gang_watch import BEAT_S, SILENT_S, GangWatch, Silent
-from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.plan import ModelShape
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon import gang_conductor
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.gang_clock import watching
 from jupiterd.daemon.gang_conductor import GangConductor
-from jupiterd.daemon.gang_joining import Joining
-from jupiterd.daemon.gang_reach import GangReach
-from jupiterd.daemon.launch import Launch, nccl_failure
+from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import (
     Alive,
-    CheckpointMade,
     Started,
     Unsaved,
     WorkEvent,
 )
 from jupiterd.errors import (
-    BadRouteError,
     DiskFullError,
     LineChangedError,
-    ModelTooLargeError,
-    NcclFailedError,
     NoLeaderError,
-    OutOfMemoryError,
     PeerUnreachableError,
-    TimedOutError,
-    WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from tests.unit.cluster.building import outer_step, training
-from tests.unit.daemon.one_rank import CRASH, CYCLE, LAUNCH, PLAN, A, B, OneRank
+from tests.unit.daemon.one_rank import CYCLE, LAUNCH, PLAN, A, B, OneRank
+from tests.unit.daemon.recording_term import (
+    Recording,
+    checkpoint,
+    ending_at,
+    epoch_on,
+    made,
+    steps,
+    tell,
+)
 from tests.unit.daemon.shapes import tiny_shape
-
-C = NodeId("c")
-TIMEOUT_S = 5.0
-
-
-async def test_after_a_crash_in_nccl_the_next_epoch_uses_gloo_and_says_why() -> None:
-    term = Recording()
-    conductor = epoch_on(term, "")
-    launch = replace(LAUNCH, choice=EngineChoice(TORCH, (A, B), "as asked", NCCL))
-
-    async def crash() -> None:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(fail(WorkFailedError("alpha: the train worker ended with status 1")))
-            group.create_task(fail(NcclFailedError(CRASH.message)))
-
-    async def fail(error: WorkFailedError) -> None:
-        raise error
-
-    with pytest.raises(ExceptionGroup):
-        await conductor._see_through(launch, crash())
-    (closed,) = (fact for fact in term.recorded if isinstance(fact, EpochClosed))
-    assert (closed.code, closed.reason) == ("nccl-failed", CRASH.message)
-    machine = Hardware("Linux", "x86_64", "cpu", 8, 1 << 34, (), (TORCH,), devices=("cuda:0",))
-    failure = nccl_failure(term.state)
-    choice = choose_engine(TORCH, {A: machine, B: machine}, nccl_failure=failure)
-    assert choice.label == "torch/gloo"
-    assert "gloo, since NCCL failed in epoch 3" in choice.reason
+from tests.unit.daemon.test_gang_restarts import TIMEOUT_S
 
 
 class LostTerm:
@@ -108,84 +74,6 @@ async def test_training_ends_with_the_term_even_where_the_cancel_was_lost() -> N
     with pytest.raises(ExceptionGroup) as ended:
         await conductor.train(step)
     assert ended.group_contains(NoLeaderError)
-
-
-class Recording:
-    """As much of a term of leading as recording a checkpoint needs: facts go into one cycle."""
-
-    self_id = A
-
-    def __init__(self, *facts: CycleFact) -> None:
-        self.state = CycleState()
-        self.recorded: list[CycleFact] = []
-        for index, fact in enumerate(facts, 1):
-            self.state.apply(fact, (1, A, "u", index))
-        self.library = self
-        self.journal = SimpleNamespace(state=SimpleNamespace(cycles={CYCLE: self.state}))
-        self.board = ProgressBoard()
-        self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
-        self.may_copy = asyncio.Event()
-        self.may_copy.set()
-        self.copied: list[str] = []
-        self.passed_over: list[NodeId] = []
-        self.is_over = False
-        self.kept: list[CheckpointMade] = []
-        """What survivors hand over when their epoch is ended."""
-
-    async def spread(self, _artifacts: object, _nodes: object = ()) -> int:
-        return 0
-
-    async def keep_two_copies(self, artifact: ArtifactId, _holder: NodeId) -> None:
-        await self.may_copy.wait()
-        self.copied.append(artifact)
-
-    async def is_in_reach(self, _artifact: str) -> bool:
-        return True
-
-    def hardware_of(self, _node: NodeId) -> None:
-        return None
-
-    def names(self) -> dict[NodeId, str]:
-        return {A: "alpha"}
-
-    def purged(self, _started: object) -> frozenset[str]:
-        return frozenset()
-
-    def pass_over(self, node: NodeId) -> None:
-        self.passed_over.append(node)
-
-    async def end_gang(self, *_: object) -> list[tuple[NodeId, CheckpointMade]]:
-        return [(A, made) for made in self.kept]
-
-    def cycle(self, _cycle: CycleId) -> CycleState:
-        return self.state
-
-    async def record(self, *facts: CycleFact) -> None:
-        for fact in facts:
-            self.recorded.append(fact)
-            self.state.apply(fact, (2, A, "u", len(self.recorded)))
-
-
-def epoch_on(term: Recording, tip: str) -> GangConductor:
-    """The conductor of an epoch that started from a checkpoint."""
-    plan = PLAN
-    conductor = GangConductor(cast("Leading", term), CYCLE, 1, tiny_shape(), plan)
-    conductor._line.tip = tip
-    return conductor
-
-
-def checkpoint(name: str, step: int) -> CheckpointCommitted:
-    return CheckpointCommitted(
-        CYCLE, 1, "", ArtifactId(name), 1, step, 100 * step, step, 3.5, False
-    )
-
-
-def made(artifact: str, step: int) -> CheckpointMade:
-    return CheckpointMade(ArtifactId(artifact), step, 100 * step, step, 3.5)
-
-
-def ending_at(step: int) -> TrainPlan:
-    return PLAN.model_copy(update={"steps": step})
 
 
 async def test_an_epoch_extends_the_line_that_it_started_from() -> None:
@@ -296,12 +184,6 @@ async def test_training_goes_on_while_no_disk_has_room_for_a_checkpoint() -> Non
     assert (term.detail(), len(term.recorded)) == ("", 1)
 
 
-async def tell(conductor: GangConductor, checkpoint: CheckpointMade) -> None:
-    """Let rank 0 tell of a checkpoint, and wait for what comes of it."""
-    async with conductor._committing(LAUNCH):
-        conductor._note(0, B, checkpoint, LAUNCH)
-
-
 async def test_where_a_node_joins_one_of_the_states_that_all_have_written_is_recorded() -> None:
     term = Recording()
     conductor = epoch_on(term, "")
@@ -319,10 +201,6 @@ async def test_a_round_that_is_not_the_next_one_any_more_is_trained_no_further()
     over = RoundCommitted(CYCLE, 1, "x1", "HOLD", "")
     conductor = epoch_on(Recording(checkpoint("x1", step=5), over), "k1")
     await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
-
-
-def steps(term: Recording) -> list[int]:
-    return [fact.step for fact in term.recorded if isinstance(fact, CheckpointCommitted)]
 
 
 async def test_a_rank_is_followed_while_its_checkpoint_is_copied() -> None:
@@ -393,117 +271,3 @@ async def test_the_last_step_and_one_before_a_newcomer_may_take_time_to_save() -
     assert [step for step in range(1, 101) if conductor._may_save_after(step)] == [30, 60, 90, 100]
     conductor._reason = "beta joins"
     assert conductor._may_save_after(31)
-
-
-async def test_memory_may_run_out_as_often_as_there_is_less_to_try(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(gang_conductor, "RETRY_S", 0.0)
-    monkeypatch.setattr(gang_conductor, "MAX_RETRY_S", 0.0)
-    conductor = epoch_on(Recording(), "")
-    conductor._memory = MicroBatches(64)
-    tried: list[int] = []
-
-    async def none_is_left() -> bool:
-        return False
-
-    async def run_out(_step: TrainRound) -> None:
-        tried.append(conductor._memory.of((A,))[0])
-        conductor._memory.halve(A, "alpha")
-        raise OutOfMemoryError("out of memory")
-
-    monkeypatch.setattr(conductor, "_go_on", none_is_left)
-    monkeypatch.setattr(conductor, "_run_epoch", run_out)
-    with pytest.raises(ModelTooLargeError):
-        await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
-    assert tried == [64, 32, 16, 8, 4, 2, 1]
-
-
-async def test_a_gang_that_was_left_by_one_is_formed_anew_at_once_without_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(gang_conductor, "RETRY_S", 3600.0)
-    conductor = epoch_on(Recording(), "")
-    tried: list[frozenset[NodeId]] = []
-
-    async def none_is_left() -> bool:
-        return False
-
-    async def cant_be_met(_step: TrainRound) -> None:
-        tried.append(conductor._growth.left_out)
-        if B not in conductor._growth.left_out:
-            conductor._growth.leave_out(B, now_s())
-            raise BadRouteError("alpha can't reach beta")
-        await conductor._leading.record(
-            CheckpointCommitted(CYCLE, 1, "", ArtifactId("k"), 1, 100, 1, 1, 1.0, True)
-        )
-
-    monkeypatch.setattr(conductor, "_go_on", none_is_left)
-    monkeypatch.setattr(conductor, "_run_epoch", cant_be_met)
-    async with asyncio.timeout(TIMEOUT_S):
-        await conductor.train(TrainRound(ArtifactId("s"), ArtifactId("t")))
-    assert tried == [frozenset(), {B}]
-
-
-@pytest.mark.parametrize(("gone", "silent"), [([], set[NodeId]()), ([B], {B}), ([A], set())])
-async def test_an_epoch_ends_where_a_link_is_why_nothing_comes_of_it(
-    gone: list[NodeId], silent: set[NodeId], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    conductor = epoch_on(Recording(), "")
-
-    async def hindering(_launch: Launch) -> list[NodeId]:
-        return gone
-
-    monkeypatch.setattr(conductor._reach, "hindering", hindering)
-    if gone:
-        with pytest.raises(PeerUnreachableError, match="is bad"):
-            await conductor._look_into(LAUNCH)
-    else:
-        await conductor._look_into(LAUNCH)
-    assert conductor._silent == silent, "what runs on the leader itself is always ended"
-
-
-async def test_a_gang_in_doubt_is_looked_into_while_it_is_followed() -> None:
-    looked = asyncio.Event()
-
-    async def look_into() -> None:
-        looked.set()
-        raise PeerUnreachableError("the link of beta is bad")
-
-    watch = GangWatch(2, now_s(), lambda _: 0.0)
-    with pytest.raises(ExceptionGroup) as ended:
-        async with (
-            asyncio.timeout(60.0),
-            watching(watch, lambda _: TimedOutError("stuck"), look_into),
-        ):
-            await asyncio.Event().wait()
-    assert looked.is_set()
-    assert ended.group_contains(PeerUnreachableError)
-
-
-@pytest.mark.parametrize("has_trained", [True, False])
-async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_before(
-    has_trained: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Two Macs go on as an MLX ring where a Linux machine was left out; with it, it was torch."""
-    before = [EpochOpened(CYCLE, 1, 1, (A, B, C), "torch/gloo", "", 0)] if has_trained else []
-    conductor = epoch_on(Recording(*before), "")
-    conductor._plan = PLAN.model_copy(update={"batch_sequences": 8})
-    all_three = EngineChoice(TORCH, (A, B, C), "not all are Macs")
-    asked: list[tuple[str, frozenset[NodeId]]] = []
-
-    async def ready(engine: str, newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
-        asked.append((engine, newcomers))
-        return newcomers
-
-    def take_in(_leading: Leading, _launch: Launch, _reach: GangReach, joining: Joining) -> Joining:
-        return joining
-
-    monkeypatch.setattr(gang_conductor, "choose", lambda *_, **__: all_three)
-    monkeypatch.setattr(gang_conductor, "growing", take_in)
-    monkeypatch.setattr(conductor._preparation, "ready", ready)
-    joining = cast("Joining", conductor._growing(LAUNCH, ()))
-    assert joining.eligible() == ({A, B, C} if has_trained else {A, B})
-    await joining.bring(frozenset({C}))
-    assert asked == [(TORCH if has_trained else MLX, {C})]

@@ -3,7 +3,6 @@
 Owns the command and the file. Doesn't know what the page says (`report`).
 """
 
-import os
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ import click
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.invocation import Invocation
-from jupiterd.errors import DiskFullError, UsageError
+from jupiterd.ctl.whole_file import whole_file
 from jupiterd.formats import size
 from jupiterd.ids import short
 
@@ -60,17 +59,7 @@ def report(invocation: Invocation, cycle: str | None, to: Path | None) -> None:
 
 def _write(path: Path, page: str) -> int:
     """Put the page in place all at once; a report is written anew as often as people like."""
-    from jupiterd.store.disk import NO_ROOM, is_no_room
-
     data = page.encode("utf-8", "replace")
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with whole_file(path) as draft:
         draft.write_bytes(data)
-        draft.replace(path)
-    except OSError as error:
-        if is_no_room(error):
-            raise DiskFullError(NO_ROOM) from error
-        raise UsageError(f"{path} can't be written: {error.strerror or error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
     return len(data)

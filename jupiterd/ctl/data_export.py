@@ -1,22 +1,20 @@
 """Writing the samples of a round into one file.
 
-Owns the two formats, and that a file appears whole or not at all. Doesn't know which samples a
-round has: it is told folders.
+Owns the two formats. Doesn't know which samples a round has: it is told folders.
 """
 
 import importlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from jupiterd.ctl.whole_file import whole_file
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.purge import Purge
-from jupiterd.errors import ConflictError, DiskFullError, MissingExtraError, UsageError
-from jupiterd.store.disk import NO_ROOM, is_no_room
+from jupiterd.errors import ConflictError, MissingExtraError
 from jupiterd.store.sample_lookup import document_ids, stored_samples
 
 JSONL, PARQUET = "jsonl", "parquet"
@@ -34,19 +32,10 @@ def write_export(exported: Mapping[str, Any], form: str, path: Path) -> int:
         DiskFullError: there is no room for it.
     """
     write = _write_parquet if form == PARQUET else _write_jsonl
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
     if path.exists():
         raise ConflictError(f"{path} is there already", "choose another file, or remove it")
-    try:
-        count = write(samples_of(exported), draft)
-        draft.rename(path)
-    except OSError as error:
-        if is_no_room(error):
-            raise DiskFullError(NO_ROOM) from error
-        raise UsageError(f"{path} can't be written: {error.strerror or error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
-    return count
+    with whole_file(path) as draft:
+        return write(samples_of(exported), draft)
 
 
 def samples_of(exported: Mapping[str, Any]) -> Iterator[Sample]:

@@ -6,7 +6,16 @@ from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.phases.steps import RunItems, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.work import Phase, WorkResult
-from tests.unit.cycle.round_walk import DOMAIN, SHAPE, artifact, finish, tiny_domain, view, walk
+from tests.unit.cycle.round_walk import (
+    DOMAIN,
+    SHAPE,
+    artifact,
+    finish,
+    in_full,
+    tiny_domain,
+    view,
+    walk,
+)
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+"""Files that appear whole or not at all.
+
+Owns the draft beside the file, and what is said where it can't be written. Doesn't know what is
+written, nor whether a file that is there may be replaced.
+"""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from jupiterd.errors import DiskFullError, UsageError
+
+
+@contextmanager
+def whole_file(path: Path) -> Generator[Path]:
+    """Yield the path of a draft that takes the file's place once the block has ended well.
+
+    Raises:
+        UsageError: the file can't be written.
+        DiskFullError: there is no room for it.
+    """
+    from jupiterd.store.disk import NO_ROOM, is_no_room
+
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield draft
+        draft.replace(path)
+    except OSError as error:
+        if is_no_room(error):
+            raise DiskFullError(NO_ROOM) from error
+        raise UsageError(f"{path} can't be written: {error.strerror or error}") from error
+    finally:
+        draft.unlink(missing_ok=True)

@@ -31,6 +31,7 @@ COMMANDS = {
     "model": ("jupiterd.ctl.model", "What was trained: list, show, export."),
     "train": ("jupiterd.ctl.train", "Training without the cycle: start, status, watch, stop."),
     "data": ("jupiterd.ctl.data", "Text: prepare, list, why, export, purge, audit."),
+    "monitor": ("jupiterd.ctl.monitor", "Processor, memory and GPUs of each machine."),
     "version": ("jupiterd.ctl.version", "The version of this program."),
 }
 """Name of a command -> its module and one line of help."""

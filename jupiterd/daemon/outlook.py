@@ -7,9 +7,9 @@ import secrets
 from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
-import psutil
 
 from jupiterd.cluster.admission import OPEN_COMMAND
+from jupiterd.cluster.gpu_load import GpuLoad, aligned, read_rows
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.health import ClusterView, NodeView, WaitingView
 from jupiterd.cluster.membership import Liveness
@@ -19,6 +19,7 @@ from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.door_document import leaders_word
 from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
+from jupiterd.daemon.load_watch import LoadWatch
 from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
 LOOK_AT_ADDRESSES_S = 2.0
 """Asking the system for them takes a millisecond; a change must be told, but not at once."""
 
-LOOK_AT_LOAD_S = 1.0
-"""People see it once a second; what is told again unchanged isn't read again (`peers`)."""
-
 
 class Outlook:
     """One node's view of everybody, itself included."""
@@ -51,8 +49,7 @@ class Outlook:
         self._about_due_s = 0.0
         self._about_of: object = None
         """The port, the addresses and the links that it tells of."""
-        self._load: dict[str, float] = {}
-        self._load_due_s = 0.0
+        self.load_watch = LoadWatch(node.hardware.gpus)
 
     def hardware_of(self, node: NodeId) -> Hardware | None:
         """Return a member's hardware, as it told us."""
@@ -99,11 +96,15 @@ class Outlook:
 
     def load(self) -> dict[str, float]:
         """Return how busy this machine is."""
-        if now_s() >= self._load_due_s:
-            self._load_due_s = now_s() + LOOK_AT_LOAD_S
-            ram_percent = psutil.virtual_memory().percent
-            self._load = {"cpu_percent": psutil.cpu_percent(None), "ram_percent": ram_percent}
-        return self._load
+        return self.load_watch.load()
+
+    def gpu_loads_of(self, node: NodeId) -> tuple[GpuLoad, ...]:
+        """Return how busy a member's accelerators are, one reading for each that it has."""
+        if node == self._self_id:
+            return self.load_watch.gpu_loads()
+        peer, hardware = self._node.peers.get(node), self.hardware_of(node)
+        told = read_rows(peer.telemetry.get("gpus")) if peer is not None else ()
+        return aligned(told, len(hardware.gpus) if hardware is not None else 0)
 
     def liveness(self, node: NodeId) -> Liveness:
         """Return whether a member answers; this node does, to itself."""
@@ -142,6 +143,8 @@ class Outlook:
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
         told: dict[str, Any] = {"load": self.load()}
+        if gpus := self.load_watch.gpu_loads():
+            told["gpus"] = [load.to_row() for load in gpus]
         runs_gang = False
         leading = self._node.leadership.leading
         if leading is not None:

@@ -137,6 +137,7 @@ def _newcomer(seen: Waiting) -> dict[str, Any]:
         "hardware": {},
         "contradictions": [],
         "load": {},
+        "gpu_loads": [],
     }
 
 
@@ -168,4 +169,5 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
         else dict(peer.telemetry.get("load", {}))
         if peer
         else {},
+        "gpu_loads": [load.to_plain() for load in node.outlook.gpu_loads_of(member)],
     }

@@ -20,7 +20,7 @@ _LIBRARY: Final = "libnvidia-ml.so.1"
 def probe_nvidia(nvml: Any = None) -> tuple[Gpu, ...]:  # noqa: ANN401 - an untyped library
     """Return every GPU that the driver shows us; none where there is no driver. Never fails."""
     try:
-        nvml = nvml or _loaded()
+        nvml = nvml or load_nvml()
         nvml.nvmlInit()
     except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
         _log.debug("nvml unavailable error=%s", error)
@@ -37,7 +37,7 @@ def probe_nvidia(nvml: Any = None) -> tuple[Gpu, ...]:  # noqa: ANN401 - an unty
 def free_bytes(uuid: str, nvml: Any = None) -> int:  # noqa: ANN401 - an untyped library
     """Return how much of a GPU's memory nobody uses; 0 where the driver doesn't say."""
     try:
-        nvml = nvml or _loaded()
+        nvml = nvml or load_nvml()
         nvml.nvmlInit()
     except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
         _log.debug("nvml unavailable error=%s", error)
@@ -51,7 +51,7 @@ def free_bytes(uuid: str, nvml: Any = None) -> int:  # noqa: ANN401 - an untyped
         _shut_down(nvml)
 
 
-def _loaded() -> Any:  # noqa: ANN401
+def load_nvml() -> Any:  # noqa: ANN401
     """Return pynvml; raises OSError where this machine has no driver for it to ask."""
     ctypes.CDLL(_LIBRARY)
     import pynvml

@@ -1,8 +1,11 @@
 """What status says of a member that has gone, and of one who waits to be one."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
+from jupiterd.cluster.gpu_load import GpuLoad
+from jupiterd.cluster.hardware import Gpu
 from jupiterd.cluster.registers import canonical_bytes
 from jupiterd.daemon.status_document import status_document
 from tests.unit.daemon.two_nodes import TIMEOUT_S, lead, serving, unite
@@ -40,3 +43,33 @@ async def test_who_waits_to_be_let_in_is_told_of_under_the_keys_of_a_member(tmp_
         *members, newcomer = status_document(one)["nodes"]
         assert newcomer["state"] == "pending"
         assert set(newcomer) == set(members[0]) | {"words"}
+
+
+async def test_how_busy_machines_are_is_told_by_heartbeats(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await unite(one, two)
+        other = two.identity.node_id
+        gpus = (Gpu("RTX 4090", "GPU-1", 24 << 30, "cuda"), Gpu("RTX 3060", "GPU-2", 1, "cuda"))
+        two.hardware = replace(two.hardware, gpus=gpus)
+        beat = two.pulse.message(one.identity.node_id)
+        beat.about.CopyFrom(two.outlook.describe().about)
+        busy = GpuLoad(89.0, 13 << 30, 71.0, 312.5)
+        load = {"cpu_percent": 7.0, "ram_used_bytes": 5}
+        beat.telemetry = canonical_bytes({"load": load, "gpus": [busy.to_row()]})
+        one.pulse.heard(other, beat)
+        rows = {node["id"]: node for node in status_document(one)["nodes"]}
+        assert rows[other]["load"] == load
+        assert rows[other]["gpu_loads"] == [busy.to_plain(), GpuLoad().to_plain()]
+        own = rows[one.identity.node_id]["load"]
+        assert own["ram_bytes"] > own["ram_used_bytes"] > 0
+
+
+async def test_the_memory_of_a_daemon_and_its_workers_is_looked_at(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, asyncio.timeout(TIMEOUT_S):
+        watching = asyncio.ensure_future(one.outlook.load_watch.run())
+        while "process_bytes" not in one.outlook.load_watch._load:
+            one.outlook.load_watch._due_s = 0.0
+            one.outlook.load()
+            await asyncio.sleep(0.01)
+        watching.cancel()
+        assert one.outlook.load()["process_bytes"] > 1 << 20

@@ -1,24 +1,33 @@
 """The dashboard as a Textual application.
 
-Owns the view model, its one worker, and how often the screens are brought up to date.
-Doesn't know what the screens show.
+Owns the view model, the workers that fold into it, and how often the screens are brought up to
+date. Doesn't know what the screens show.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from textual import work
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.worker import Worker
 
+from jupiter_tui.action import Action
+from jupiter_tui.carrying_out import carried_out
 from jupiter_tui.clock import Moment, moment
 from jupiter_tui.drawings.too_small import MIN_COLUMNS, MIN_LINES
 from jupiter_tui.feed import feed
-from jupiter_tui.keys import KEYS
+from jupiter_tui.keys import KEYS, bindings
 from jupiter_tui.scene import Options, Scene
-from jupiter_tui.screens import ClusterScreen, DashboardScreen, HelpScreen, TrainingScreen
-from jupiter_tui.view import ViewModel, fold, with_link_of
+from jupiter_tui.screens.cluster import ClusterScreen
+from jupiter_tui.screens.confirm import ConfirmScreen
+from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.screens.help import HelpScreen
+from jupiter_tui.screens.training import TrainingScreen
+from jupiter_tui.source import Source
+from jupiter_tui.view import ViewModel, fold, fold_other, forget_other, with_link_of
 from jupiterd.client.watch import STALE_AFTER_S, WatchMessage
 
 WIDE_COLUMNS = 100
@@ -30,14 +39,14 @@ HEIGHT_CLASSES = [(0, "-flat"), (MIN_LINES, "-tall")]
 
 
 class JupiterTui(App[None]):
-    """Two screens over one watch stream."""
+    """The screens, over one watch stream and what else each of them listens to."""
 
     TITLE = "Jupiter"
     CSS_PATH = Path(__file__).with_name("dashboard.tcss")
     HORIZONTAL_BREAKPOINTS = WIDTH_CLASSES
     VERTICAL_BREAKPOINTS = HEIGHT_CLASSES
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(key.names, key.action, key.label) for key in KEYS),
+        *bindings(KEYS),
         Binding("ctrl+c", "quit", show=False, priority=True),
     ]
 
@@ -60,6 +69,7 @@ class JupiterTui(App[None]):
         self._clock = clock
         self._stale_after_s = stale_after_s
         self._view = ViewModel()
+        self._listening: dict[Source, Worker[None]] = {}
         self._held: ViewModel | None = None
         """What was shown when the picture was paused."""
         self.use_command_palette = not options.is_ascii
@@ -81,17 +91,44 @@ class JupiterTui(App[None]):
     def flush(self) -> None:
         """Bring the screens in front up to date."""
         scene = self.scene()
-        for screen in self.screen_stack:
-            if isinstance(screen, DashboardScreen) and screen.is_mounted:
+        in_front = [screen for screen in self.screen_stack if isinstance(screen, DashboardScreen)]
+        for screen in in_front:
+            if screen.is_mounted:
                 screen.show(scene)
+        self._listen_to({source for screen in in_front for source in screen.sources})
 
     def tell(self, message: WatchMessage) -> None:
         """Take up a message; it is shown with the next flush."""
         self._view = fold(self._view, message, self._clock())
 
+    def tell_of(self, noun: str, message: WatchMessage) -> None:
+        """Take up a message about another document than the status."""
+        self._view = fold_other(self._view, noun, message)
+
     @work(exclusive=True, group="feed", exit_on_error=False)
     async def _listen(self) -> None:
         await feed(self.options.state_dir, self.tell, stale_after_s=self._stale_after_s)
+
+    def _listen_to(self, wanted: set[Source]) -> None:
+        """Begin and end listening, so that only what is in front costs anything."""
+        for source in wanted - self._listening.keys():
+            self._listening[source] = self._listen_to_one(source)
+        for source in self._listening.keys() - wanted:
+            self._listening.pop(source).cancel()
+            self._view = forget_other(self._view, source.noun)
+
+    @work(group="others", exit_on_error=False)
+    async def _listen_to_one(self, source: Source) -> None:
+        tell = partial(self.tell_of, source.noun)
+        await feed(self.options.state_dir, tell, source, stale_after_s=self._stale_after_s)
+
+    @work(group="actions", exit_on_error=False)
+    async def ask_and_do(self, action: Action) -> None:
+        """Carry out a change once somebody has said yes; say what came of it."""
+        if self.options.is_readonly or not await self.push_screen_wait(ConfirmScreen(action)):
+            return
+        words, is_done = await carried_out(self.options.state_dir, action)
+        self.notify(words, markup=False, severity="information" if is_done else "error")
 
     def action_show_screen(self, name: str) -> None:
         """Bring a screen to the front."""
@@ -103,5 +140,6 @@ class JupiterTui(App[None]):
         self.flush()
 
     def action_help(self) -> None:
-        """Show the keys."""
-        self.push_screen(HelpScreen())
+        """Show the keys of the view in front."""
+        in_front = self.screen
+        self.push_screen(HelpScreen(in_front.KEYS if isinstance(in_front, DashboardScreen) else ()))

@@ -3,7 +3,10 @@
 Owns their list: bindings, footer and help are all made from it. Doesn't know what they do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,8 @@ class Key:
     label: str
     """One word, for the footer."""
     explanation: str
+    changes: bool = False
+    """Changes something in the cluster: a dashboard that only reads doesn't offer it."""
 
 
 KEYS = (
@@ -27,15 +32,28 @@ KEYS = (
     Key("question_mark", "?", "help", "Help", "this list"),
     Key("q", "q", "quit", "Quit", "leaves; the cluster goes on without it"),
 )
+"""Those that work on every screen."""
+
+FILTER = Key("slash", "/", "filter", "Filter", "shows only the rows that hold some words")
+SORT = Key("s", "s", "sort", "Sort", "puts the rows in another order")
+OPEN = Key("enter", "enter", "open", "Open", "shows more of the chosen row")
+"""Of screens with a list; `enter` is bound by the list itself."""
 
 MORE = (
-    ("arrow keys", "scroll"),
+    ("arrow keys", "choose a row, or scroll"),
+    ("tab", "goes on to the next part of the screen"),
+    ("ctrl+p", "lists the commands, themes among them"),
     ("esc", "closes this list"),
 )
 """Keys that Textual brings along."""
 
 
-def help_lines() -> list[str]:
-    """Return one line for each key."""
-    explained = [(key.shown, key.explanation) for key in KEYS] + list(MORE)
+def bindings(keys: Sequence[Key]) -> list[BindingType]:
+    """Return what Textual binds for these keys."""
+    return [Binding(key.names, key.action, key.label) for key in keys if key is not OPEN]
+
+
+def help_lines(keys: Sequence[Key] = ()) -> list[str]:
+    """Return one line for each key: those of the view, those of all views, and Textual's."""
+    explained = [(key.shown, key.explanation) for key in (*keys, *KEYS)] + list(MORE)
     return [f"{shown:<12}{explanation}" for shown, explanation in explained]

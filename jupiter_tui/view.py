@@ -17,6 +17,16 @@ from jupiterd.cycle.work import Phase
 
 
 @dataclass(frozen=True)
+class Told:
+    """What is known of one document beside the status."""
+
+    document: Document = field(default_factory=dict[str, Any])
+    """As it came last; empty before that."""
+    trouble: str = ""
+    """Why there is nothing newer."""
+
+
+@dataclass(frozen=True)
 class ViewModel:
     """Everything the screens are drawn from."""
 
@@ -30,6 +40,12 @@ class ViewModel:
     heard_at: Moment | None = None
     """When the daemon last said anything."""
     curve: Curve = field(default_factory=Curve)
+    others: Mapping[str, Told] = field(default_factory=dict[str, Told])
+    """The documents that the screens in front listen to, by noun."""
+
+    def told(self, noun: str) -> Told:
+        """Return what is known of a document; nothing before it first came."""
+        return self.others.get(noun, Told())
 
     @property
     def cycle(self) -> Mapping[str, Any]:
@@ -57,6 +73,21 @@ def fold(view: ViewModel, message: WatchMessage, at: Moment) -> ViewModel:
         return replace(view, link=message.link, reason=message.reason, retry_at_s=retry_at_s)
     heard = replace(view, document=folded(view.document, message), heard_at=at)
     return replace(heard, curve=_curve(heard))
+
+
+def fold_other(view: ViewModel, noun: str, message: WatchMessage) -> ViewModel:
+    """Return the view after a message about another document; the status alone tells the link."""
+    known = view.told(noun)
+    if isinstance(message, LinkChanged):
+        told = replace(known, trouble=message.reason)
+    else:
+        told = Told(folded(known.document, message))
+    return replace(view, others={**view.others, noun: told})
+
+
+def forget_other(view: ViewModel, noun: str) -> ViewModel:
+    """Return the view without a document that nobody looks at any more."""
+    return replace(view, others={key: told for key, told in view.others.items() if key != noun})
 
 
 def with_link_of(view: ViewModel, current: ViewModel) -> ViewModel:

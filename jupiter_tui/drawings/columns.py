@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, fitted
+from jupiter_tui.drawings.listing import Listing
+from jupiter_tui.drawings.listing import Row as ListRow
 
 GAP = 2
 
@@ -44,6 +46,14 @@ def table(columns: Sequence[Column], rows: Sequence[Row], width: int) -> Lines:
     widths = _widths(shown, width)
     titles = {column.key: Cell(column.title, Tone.FAINT) for column in shown}
     return tuple(_line(shown, widths, row) for row in (titles, *rows))
+
+
+def listed(
+    columns: Sequence[Column], rows: Mapping[str, Row], width: int, foot: Lines = ()
+) -> Listing:
+    """Return a list to choose from, by the rows' keys, below the titles."""
+    title, *lines = table(columns, tuple(rows.values()), width)
+    return Listing((title,), tuple(map(ListRow, rows, lines)), foot)
 
 
 def _needed(columns: Sequence[Column]) -> int:

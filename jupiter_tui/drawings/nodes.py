@@ -7,8 +7,9 @@ document comes from.
 from collections.abc import Mapping
 from typing import Any
 
-from jupiter_tui.drawings.columns import Column, Row, table
-from jupiter_tui.drawings.lines import Cell, Lines, Tone, line
+from jupiter_tui.drawings.columns import Column, Row, listed
+from jupiter_tui.drawings.lines import Cell, Tone, line
+from jupiter_tui.drawings.listing import Choice, Listing
 from jupiter_tui.drawings.thresholds import (
     NODE_TONES,
     NOTHING,
@@ -47,17 +48,32 @@ ALONE = (
 _MAKERS = ("NVIDIA ", "GeForce ", "Apple ")
 
 
-def nodes(scene: Scene, width: int, _height: int) -> Lines:
+SORTS = ("state", "role", "cpu", "last seen")
+
+
+def nodes(scene: Scene, choice: Choice, width: int) -> Listing:
     """Return the table, and what to check where it has one row."""
     document = scene.view.document
     if not document:
-        return (line("nothing heard yet", Tone.FAINT),)
-    members = sorted(document.get("nodes", ()), key=lambda node: plain(node.get("name")))
+        return Listing((), (), (line("nothing heard yet", Tone.FAINT),))
+    members = sorted(document.get("nodes", ()), key=lambda node: _order(node, choice.sort))
     leader = (document.get("cluster") or {}).get("leader")
     own = (document.get("node") or {}).get("id")
-    rows = [_row(node, leader, own) for node in members]
+    rows = {str(node.get("id")): _row(node, leader, own) for node in members}
     others = () if len(members) > 1 else (line(""), *map(line, ALONE))
-    return (*table(COLUMNS, rows, width), *others)
+    return listed(COLUMNS, rows, width, foot=others)
+
+
+def _order(node: Mapping[str, Any], sort: str) -> tuple[Any, ...]:
+    """Return what puts a node in its place; who is like another one stands by name."""
+    load = node.get("load") or {}
+    places: Mapping[str, Any] = {
+        "state": plain(node.get("state")),
+        "role": plain(node.get("role")),
+        "cpu": -(load.get("cpu_percent") or 0.0),
+        "last seen": -(node.get("last_heard_s") or 0.0),
+    }
+    return places.get(sort, ""), plain(node.get("name"))
 
 
 def gpu_words(hardware: Mapping[str, Any] | None) -> str | None:

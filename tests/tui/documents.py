@@ -1,10 +1,13 @@
 """Documents as a daemon makes them: a cluster of three in its second round."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from jupiter_tui.clock import Moment
+from jupiter_tui.drawings.lines import Lines
+from jupiter_tui.drawings.listing import Choice, ListDrawing
 from jupiter_tui.scene import Options, Scene
 from jupiter_tui.view import ViewModel, fold
 from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot, WatchMessage
@@ -57,3 +60,13 @@ def scene(*told: WatchMessage, at: Moment = NOON, **options: Any) -> Scene:
 def of(document: Document) -> Scene:
     """Return the scene of a live document."""
     return scene(LinkChanged(Link.LIVE), Snapshot(document))
+
+
+def all_lines(drawing: ListDrawing, **choice: Any) -> Callable[[Scene, int, int], Lines]:
+    """Return a list's drawing as one of lines, each row among them."""
+
+    def lines(shown: Scene, width: int, _height: int) -> Lines:
+        listing = drawing(shown, Choice(**choice), width)
+        return (*listing.head, *(row.line for row in listing.rows), *listing.foot)
+
+    return lines

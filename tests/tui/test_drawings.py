@@ -5,16 +5,28 @@ from jupiter_tui.drawings.gang import gang
 from jupiter_tui.drawings.health import health
 from jupiter_tui.drawings.lines import Cell, Tone, width_of
 from jupiter_tui.drawings.loss import loss
-from jupiter_tui.drawings.nodes import ALONE, gpu_words, nodes
+from jupiter_tui.drawings.nodes import ALONE, gpu_words
+from jupiter_tui.drawings.nodes import nodes as node_list
 from jupiter_tui.drawings.phases import NO_CYCLE, phases
 from jupiter_tui.drawings.readings import meter, readings
 from jupiter_tui.drawings.too_small import too_small
 from jupiter_tui.drawings.verdicts import events, verdicts
 from jupiter_tui.scene import Scene
 from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot
-from tests.tui.documents import NOON, RECORDED, cycle, messages, of, scene, status, trained
+from tests.tui.documents import (
+    NOON,
+    RECORDED,
+    all_lines,
+    cycle,
+    messages,
+    of,
+    scene,
+    status,
+    trained,
+)
 
 LIVE = LinkChanged(Link.LIVE)
+nodes = all_lines(node_list)
 LEADER = RECORDED["cluster"]["leader"]
 DRAWINGS = (bar, banner, nodes, health, phases, readings, gang, verdicts, events, loss, too_small)
 
@@ -142,7 +154,7 @@ def test_nodes_stand_in_the_order_of_their_names():
 
 
 def test_the_load_of_a_node_that_is_gone_is_not_shown_any_more():
-    gone = _node(state="gone", load={"cpu_percent": 50.0}, last_heard_s=60.0)
+    gone = _node(id="aa", state="gone", load={"cpu_percent": 50.0}, last_heard_s=60.0)
     shown = of(status(nodes=[gone, _node()]))
     assert "50 %" not in _text(nodes, shown)[1]
     assert _tone(nodes, shown, "gone") is Tone.BAD

@@ -1,0 +1,36 @@
+"""The question before anything is changed; it names what would be changed.
+
+Owns the keys of the answer. Doesn't know what is asked.
+"""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from jupiter_tui.action import Action
+
+ANSWERS = "[y] yes    [n] no"
+
+
+class ConfirmScreen(ModalScreen[bool]):
+    """Asks once; nothing but y means yes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("y", "dismiss(True)", "Yes"),
+        ("n,escape,q", "dismiss(False)", "No"),
+    ]
+
+    def __init__(self, action: Action) -> None:
+        """Take what would be done."""
+        super().__init__()
+        self._action = action
+
+    def compose(self) -> ComposeResult:
+        """Put the question in a box."""
+        words = [self._action.question, *self._action.consequences, "", ANSWERS]
+        box = Static("\n".join(words), id="confirm", markup=False)
+        box.border_title = self._action.title
+        yield box

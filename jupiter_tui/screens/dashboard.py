@@ -1,0 +1,115 @@
+"""What every screen has: a header, a body of panels, and a footer with its keys.
+
+Owns the frame, and the line in which a filter is written. Doesn't know what a panel says.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.css.query import NoMatches
+from textual.screen import Screen
+from textual.widgets import Footer, Input
+
+from jupiter_tui.drawings.bar import banner, bar
+from jupiter_tui.drawings.too_small import too_small
+from jupiter_tui.keys import Key
+from jupiter_tui.list_panel import ListPanel
+from jupiter_tui.panel import Panel
+from jupiter_tui.scene import Scene
+from jupiter_tui.source import Source
+
+
+class DashboardScreen(Screen[None]):
+    """A header, a body of panels, and a footer with the keys."""
+
+    AUTO_FOCUS = "#body"
+    KEYS: ClassVar[Sequence[Key]] = ()
+    """Keys of this screen alone, for footer and help; its BINDINGS are made from them."""
+
+    def __init__(self, scene: Callable[[], Scene]) -> None:
+        """Take the way to the present scene."""
+        super().__init__()
+        self._present = scene
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Return what this screen listens to, beside the status that all are drawn from."""
+        return ()
+
+    def compose(self) -> ComposeResult:
+        """Put what every screen has around the body."""
+        yield Panel("bar", bar, fades=False)
+        yield Panel("banner", banner, fades=False)
+        with VerticalScroll(id="body"):
+            yield from self.body()
+        yield Panel("too-small", too_small, fades=False)
+        yield Input(id="filter", placeholder="filter; Enter keeps it, Esc drops it", compact=True)
+        yield Footer(show_command_palette=False)
+
+    def body(self) -> ComposeResult:
+        """Return the panels; each screen has its own."""
+        yield from ()
+
+    def on_mount(self) -> None:
+        """Show what is known already."""
+        self.query_one("#filter").display = False
+        self.show(self._present())
+
+    def on_screen_resume(self) -> None:
+        """Show what came while another screen was in front."""
+        self.show(self._present())
+
+    def show(self, scene: Scene) -> None:
+        """Show another scene in every panel."""
+        with self.app.batch_update():
+            for panel in self.query(Panel):
+                panel.show(scene)
+
+    @property
+    def list_panel(self) -> ListPanel | None:
+        """Return the list of this screen that a filter is for; None where there is none."""
+        try:
+            return self.query(ListPanel).first()
+        except NoMatches:
+            return None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide what a readonly dashboard doesn't offer."""
+        del parameters
+        changes = {key.action for key in self.KEYS if key.changes}
+        return not (action in changes and self._present().options.is_readonly)
+
+    def action_filter(self) -> None:
+        """Open the line in which a filter is written."""
+        if self.list_panel is not None:
+            line = self.query_one("#filter", Input)
+            line.display = True
+            line.focus()
+
+    def action_sort(self) -> None:
+        """Put the list in the next order."""
+        if self.list_panel is not None:
+            self.list_panel.sort_by_next()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Show only what matches."""
+        if self.list_panel is not None:
+            self.list_panel.filter_by(event.value)
+
+    def on_input_submitted(self) -> None:
+        """Keep the filter, and go back to the list."""
+        self._close_filter()
+
+    def key_escape(self) -> None:
+        """Drop the filter while it is written."""
+        line = self.query_one("#filter", Input)
+        if line.display:
+            line.value = ""
+            self._close_filter()
+
+    def _close_filter(self) -> None:
+        self.query_one("#filter").display = False
+        if self.list_panel is not None:
+            self.list_panel.focus()

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jupiterd.cycle.engine_options import EngineOptions
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterSettings
@@ -55,6 +56,8 @@ class Race:
             from jupiterd.workers.train.mlx_engine import MlxEngine
             from jupiterd.workers.train.mlx_ring import Ring
 
+            # On a CPU, MLX only emulates bf16, and compiles nothing of what torch is asked to.
+            plan = plan.model_copy(update={"options": EngineOptions()})
             return MlxEngine(self.shape, plan, 0, Ring(0, 1))
         from jupiterd.workers.train.torch_engine import TorchEngine
 

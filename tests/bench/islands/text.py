@@ -25,7 +25,7 @@ TOKENIZED_FILES = 150
 """Of which the tokenizer is trained."""
 
 MOST_FILES = 1500
-SCORED_SEQUENCES = 64
+SCORED_TOKENS = 16_384
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,14 @@ class Text:
     held_out: list[MicroBatch]
     bytes_per_token: float
     """Of what is held out."""
+
+    @property
+    def hash(self) -> str:
+        """Return BLAKE3 of all of it, 64 hex digits."""
+        hasher = blake3(f"{self.shards.index.hash} {self.bytes_per_token}".encode())
+        for batch in self.held_out:
+            hasher.update(batch.inputs.tobytes())
+        return hasher.hexdigest()
 
     def bits_per_byte(self, engine: Engine) -> float:
         """Return the loss on what was held out."""
@@ -59,7 +67,7 @@ def packed(folder: Path, shape: ModelShape) -> Text:
         size_bytes=sum(len(text.encode()) for text in train),
     )
     ids = [id_ for found in encode_batch(tokenizer, held_out) for id_ in (*found, 0)]
-    sequences = min(SCORED_SEQUENCES, (len(ids) - 1) // shape.seq_len)
+    sequences = min(SCORED_TOKENS, len(ids) - 1) // shape.seq_len
     tokens = np.array(ids[: sequences * shape.seq_len + 1], dtype=np.int64)
     rows = np.stack([tokens[n * shape.seq_len :][: shape.seq_len + 1] for n in range(sequences)])
     batches = [MicroBatch(row[None, :-1], row[None, 1:]) for row in rows]

@@ -31,6 +31,7 @@ from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.candidates import last_student
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.collecting import Collecting, lost_in
+from jupiterd.daemon.doing_without import done_without
 from jupiterd.daemon.generating import Generating
 from jupiterd.daemon.generating_ahead import generating_ahead
 from jupiterd.daemon.item_runner import GENERATING, TRAINING_ALONE, ItemRunner
@@ -45,6 +46,7 @@ from jupiterd.errors import (
     Bug,
     EmptySourceError,
     LineChangedError,
+    OutOfMemoryError,
 )
 from jupiterd.ids import CycleId
 
@@ -180,6 +182,12 @@ class CycleConductor:
                 raise
             told = "; ".join(each.failure for each in lost)
             raise EmptySourceError(f"{error.message}; {told}", error.hint) from error
+        except OutOfMemoryError as error:
+            if item.task != TRAINING_ALONE:
+                raise
+            # The gate goes on without this small student, and says so.
+            log.warning("student_too_large", extra={"item": item.id, "reason": error.message})
+            return done_without(self._leading, view, item, error)
 
     def _check_line(self, view: RoundView) -> None:
         """Raise LineChangedError where another line counts by now: its work is another."""

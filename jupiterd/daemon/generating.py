@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable, Sequence
 
 from jupiterd.cluster.facts import WorkCompleted
-from jupiterd.cycle.generating import WITHOUT
 from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.work import WorkItem
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.doing_without import done_without
 from jupiterd.daemon.item_runner import ItemRunner, is_asked_elsewhere
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.spreading import engine_places, run_spread
@@ -61,7 +61,7 @@ class Generating:
         named = self._view.of_others
         is_named = named is not None and item.params["generator"] == named.id
         if is_named and self._lost is not None:
-            return self._without(item, self._lost)
+            return done_without(self._leading, self._view, item, self._lost)
         only_on = named.node if named is not None and is_named else ""
         try:
             done = await self._runner.run(
@@ -72,24 +72,10 @@ class Generating:
                 raise
             log.warning("generator_lost", extra={"reason": error.message})
             self._lost = error
-            return self._without(item, error)
+            return done_without(self._leading, self._view, item, error)
         total = int(done.counts.get("prompts", 0))
         self._show(item, Advanced(total, total, "prompts", {}))
         return done
-
-    def _without(self, item: WorkItem, error: JupiterError) -> WorkCompleted:
-        """Return what is recorded in place of an item whose generator couldn't be had."""
-        self._leading.board.explain(self._view.cycle, f"{error.message}; the round does without")
-        steering, phase = self._leading.cycle(self._view.cycle).steering, str(item.phase)
-        return WorkCompleted(
-            cycle=self._view.cycle,
-            round=self._view.round,
-            phase=phase,
-            item=steering.recorded_id(self._view.round, phase, item.id),
-            node=self._leading.self_id,
-            outputs={},
-            summary={WITHOUT: error.message},
-        )
 
     def _show(self, item: WorkItem, reading: Advanced) -> None:
         self._leading.board.advance(self._view.cycle, item.id, reading, now_s())

@@ -18,6 +18,7 @@ from jupiterd.errors import (
 from jupiterd.frames import RankStuck, TaskFailed
 from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.link import Task, open_task
+from jupiterd.workers.memory_room import is_out_of_memory
 
 TASKS = {
     "collect": "jupiterd.workers.data.collect",
@@ -43,9 +44,6 @@ TASKS = {
 
 EXTRAS = frozenset({"torch", "mlx", "mlx_lm", "transformers", "tokenizers", "safetensors", "numpy"})
 
-NO_MEMORY = ("can't allocate memory", "Unable to allocate", "Attempting to allocate", "bad_alloc")
-"""What torch on a CPU, MLX and C++ say when memory runs out."""
-
 
 def translate(error: Exception, task: str) -> JupiterError:
     """Turn any exception into one line and a hint."""
@@ -53,18 +51,11 @@ def translate(error: Exception, task: str) -> JupiterError:
         return error
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in EXTRAS:
         return MissingExtraError(f"the {task} worker needs {error.name}, which isn't installed")
-    if _is_out_of_memory(error):
+    if is_out_of_memory(error):
         return OutOfMemoryError(f"the {task} worker ran out of memory: {error}")
     if is_out_of_room(error):
         return DiskFullError(f"the disk filled up while the {task} worker was writing")
     return WorkFailedError(f"the {task} worker failed: {type(error).__name__}: {error}")
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Say whether memory ran out; torch has a class for it on GPUs, and else words alone."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    return isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)
 
 
 def main() -> int:

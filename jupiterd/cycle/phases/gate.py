@@ -53,7 +53,7 @@ def _judging(
         ].outputs["scores"]
         for piece in range(EVALUATION_PIECES)
     }
-    scores |= vault | runs_of_round(view, last=number > 0)
+    scores |= vault | runs_of_round(view, domain, last=number > 0)
     params = {
         "gate": domain.gate.model_dump(mode="json"),
         "holdout": domain.holdout.model_dump(mode="json"),

@@ -130,13 +130,13 @@ def wrote_nothing(view: RoundView, domain: "Domain") -> str:
     return f"nothing that it wrote to {prompts:.0f} prompts passes the filters"
 
 
-def runs_of_round(view: RoundView, *, last: bool) -> dict[str, ArtifactId]:
+def runs_of_round(view: RoundView, domain: "Domain", *, last: bool) -> dict[str, ArtifactId]:
     """Return the small students of the round that a verdict tells of, as inputs of the gate.
 
-    last: those that learned from the candidate's text, too
+    last: those that learned from the candidate's text, too, where some can be compared
     """
     found = _student_ids(view.completed, view.round, Phase.EVALUATE)
-    if last:
+    if last and not _untrained(view, domain):
         found += _student_ids(view.completed, view.round, Phase.GATE, view.trained or "")
     return {
         f"{PROXIES}.{number}": view.completed[item].outputs["run"]
@@ -147,10 +147,42 @@ def runs_of_round(view: RoundView, *, last: bool) -> dict[str, ArtifactId]:
 def teaching_told(view: RoundView, domain: "Domain", *, last: bool) -> dict[str, str]:
     """Return what the gate is told of small students that there aren't; see `runs_of_round`."""
     told = {
-        "why_not": why_not(view, domain) if last else _needless(domain),
+        "why_not": _untold(view, domain) if last else _needless(domain),
         "wrote_nothing": wrote_nothing(view, domain) if last else "",
     }
     return {name: text for name, text in told.items() if text}
+
+
+def _untold(view: RoundView, domain: "Domain") -> str:
+    return why_not(view, domain) or _untrained(view, domain)
+
+
+def _untrained(view: RoundView, domain: "Domain") -> str:
+    """Say why the students that were asked for can't be compared; empty where some can.
+
+    A seed is compared where both arms have its student.
+    """
+    has_incumbent = any(_incumbent(view, kind) for kind in domain.generation.kinds)
+    theirs = Arm.INCUMBENT if has_incumbent else Arm.REAL
+    arms = [_students_of(view, domain, arm) for arm in (Arm.CANDIDATE, theirs)]
+    trained = [{seed for seed, done in arm.items() if "run" in done.outputs} for arm in arms]
+    if set.intersection(*trained):
+        return ""
+    reasons = (str(done.summary.get(WITHOUT, "")) for arm in arms for done in arm.values())
+    first = next(filter(None, reasons), "")
+    return first and f"small students couldn't be trained: {first}"
+
+
+def _students_of(view: RoundView, domain: "Domain", arm: Arm) -> dict[str, WorkResult]:
+    """Return what came of an arm's students, by seed."""
+    first = f"{arm}-"
+    phase = _phase_of(view, domain, arm)
+    if phase is Phase.GATE:
+        found = _named(view, phase, str(arm))
+    else:
+        start = _id(view, phase, first)
+        found = sorted(name for name in view.completed if name.startswith(start))
+    return {n.split("/")[3].removeprefix(first): view.completed[n] for n in found}
 
 
 def _needless(domain: "Domain") -> str:

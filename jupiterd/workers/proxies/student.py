@@ -1,6 +1,7 @@
 """The task `train_proxy`: train one small student and score it on real text it wasn't trained on.
 
-Owns that one run, on torch or MLX, alone. Doesn't compare anything (`cycle.gate.proxy` does).
+Owns that one run, on torch or MLX, alone; where its device's memory runs out, it begins anew with
+half as many sequences at a time. Doesn't compare anything (`cycle.gate.proxy` does).
 
 inputs: shards (of an arm, see `arm`), tokenizer, yardstick (real samples)
 params: shape, plan, round, arm, seed, spread_bpb, engine, device, limits of `evaluation`
@@ -9,6 +10,7 @@ outputs: run (a folder with proxies.jsonl)
 
 import math
 import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jupiterd.cycle.gate.proxy import KNOWS_NOTHING_BPB, ProxyRun
@@ -21,6 +23,7 @@ from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.evaluate.scorers import MLX, TORCH, open_scorer
 from jupiterd.workers.link import Task
+from jupiterd.workers.memory_room import with_room
 from jupiterd.workers.proxies.arm import synthetic_share_of
 from jupiterd.workers.train.batches import Batches
 from jupiterd.workers.train.checkpoint import write_model
@@ -34,12 +37,10 @@ BATCH_WINDOWS = 16
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     job = read_job(task, 1)
-    engine = _engine(task, job)
-    try:
-        _train(task, job, engine)
-        bpb, documents = _score(task, engine)
-    except LossDivergedError:
-        bpb, documents = KNOWS_NOTHING_BPB, 0
+    sequences = job.plan.micro_batch_sequences
+    student = with_room(lambda size: _trained(task, job, size), sequences, "sequence")
+    engine = student.engine
+    bpb, documents = _score(task, engine) if student.has_learned else (KNOWS_NOTHING_BPB, 0)
     run = ProxyRun(
         arm=str(task.params["arm"]),
         seed=int(task.params["seed"]),
@@ -55,6 +56,25 @@ def run(task: Task) -> TaskFinished:
     write_text(task.output_dir / "run" / PROXY_FILE, proxy_lines([run]))
     counts: dict[str, float] = {"proxy_students": 1, "proxy_tokens": run.tokens}
     return TaskFinished({"run": "run"}, counts, {**vars(run)})
+
+
+@dataclass(frozen=True)
+class _Student:
+    engine: Engine
+    has_learned: bool
+    """Its training went well to the end."""
+
+
+def _trained(task: Task, job: Job, micro_batch_sequences: int) -> _Student:
+    """Train with so many sequences in memory at a time; a step's sum is the same whatever it is."""
+    plan = job.plan.model_copy(update={"micro_batch_sequences": micro_batch_sequences})
+    job = replace(job, plan=plan)
+    engine = _engine(task, job)
+    try:
+        _train(task, job, engine)
+    except LossDivergedError:
+        return _Student(engine, has_learned=False)
+    return _Student(engine, has_learned=True)
 
 
 def _engine(task: Task, job: Job) -> Engine:
@@ -99,9 +119,8 @@ def _score(task: Task, engine: Engine) -> tuple[float, int]:
     limits = Limits(**{name: int(value) for name, value in task.params["limits"].items()})
     documents = choose_documents(read_samples(task.inputs["yardstick"]), limits, 0, 1)
     model = open_scorer(folder, str(task.params.get("engine", TORCH)))
-    nats = model.nats(
-        model.encode([document.text for document in documents]), BATCH_WINDOWS, lambda _: None
-    )
+    ids = model.encode([document.text for document in documents])
+    nats = with_room(lambda size: model.nats(ids, size, lambda _: None), BATCH_WINDOWS, "window")
     each = [
         nat / (LN2 * document.size_bytes) for nat, document in zip(nats, documents, strict=True)
     ]

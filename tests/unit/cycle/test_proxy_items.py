@@ -28,6 +28,8 @@ OUTPUTS = {
 }
 
 
+NO_ROOM = "the device runs out of memory with a single sequence at a time"
+
 WRITING = Standing({"complete_function": (artifact("student"),)})
 """A student writes."""
 
@@ -51,10 +53,15 @@ class Cluster:
         self.usable = 10
         self.yardstick = 5
         self.changes = changes
+        self.too_large: frozenset[str] = frozenset()
+        """Students that nobody has memory for."""
         self.asked: list[WorkItem] = []
 
     def done(self, item: WorkItem) -> None:
         self.asked.append(item)
+        if item.id.split("/")[-2] in self.too_large or item.id.split("/")[-1] in self.too_large:
+            self.completed[item.id] = WorkResult({}, {}, {"without": NO_ROOM})
+            return
         made = {name: artifact(f"{item.id}-{name}") for name in OUTPUTS[item.task]}
         self.completed[item.id] = WorkResult(made, self._counts(item), self._summary(item))
 
@@ -295,6 +302,32 @@ def test_a_generator_that_could_not_be_had_is_told(domain: Domain) -> None:
         "url": "http://box:1/v1",
         "model": "m",
     }
+
+
+@pytest.mark.parametrize("lacking", [students("candidate"), students("incumbent")])
+def test_where_no_student_fits_a_device_the_gate_is_told_why(
+    domain: Domain, lacking: list[str]
+) -> None:
+    cluster = Cluster(standing=WRITING)
+    cluster.walk(domain)
+    cluster.too_large = frozenset(lacking)
+    cluster.asked.clear()
+    closed = cluster.walk(domain, 2)
+    last = cluster.asked[-1]
+    assert closed.verdict is cluster.completed[last.id]
+    assert last.params["teaching"] == {"why_not": f"small students couldn't be trained: {NO_ROOM}"}
+    # Those of the control are in the verdict all the same.
+    assert len([name for name in last.inputs if "proxies" in name]) == 4
+
+
+def test_the_students_that_fit_are_compared_where_others_did_not(domain: Domain) -> None:
+    cluster = Cluster(standing=WRITING)
+    cluster.walk(domain)
+    cluster.too_large = frozenset({"candidate-7002", "real-7001"})
+    cluster.walk(domain, 2)
+    last = cluster.asked[-1]
+    assert last.params["teaching"] == {}
+    assert len([name for name in last.inputs if "proxies" in name]) == 6
 
 
 def test_whatever_is_killed_whenever_the_same_items_are_asked_for(domain: Domain) -> None:

@@ -17,10 +17,11 @@ from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChan
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.phases.steps import RunItems
 from jupiterd.cycle.phases.table import next_step
-from jupiterd.cycle.work import Phase, WorkResult
+from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.conductor import CycleConductor
+from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
-from jupiterd.errors import LineChangedError
+from jupiterd.errors import LineChangedError, OutOfMemoryError
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from tests.unit.cluster.building import NODES, started
@@ -121,3 +122,22 @@ async def test_a_round_goes_by_what_people_have_changed_for_it() -> None:
     shares = [conductor._domain_of(number).mix_ratio.synthetic_share for number in (1, 2, 3)]
     assert shares[1:] == [0.2, 0.2]
     assert shares[0] != 0.2
+
+
+class _NoRoom:
+    async def run(self, *_: object, **__: object) -> WorkCompleted:
+        raise OutOfMemoryError("the device runs out of memory with a single sequence at a time")
+
+
+async def test_a_small_student_that_fits_no_device_does_not_end_the_cycle() -> None:
+    term, conductor = a_trained_round()
+    conductor._runner = cast("ItemRunner", _NoRoom())
+    view = conductor._view()
+    student = WorkItem("r1/gate/proxies/real-7001/k1", Phase.GATE, "train_proxy")
+    await conductor._run_item(view, student)
+    (done,) = term.recorded
+    assert isinstance(done, WorkCompleted)
+    assert (done.item, done.outputs) == (student.id, {})
+    assert str(done.summary["without"]).startswith("the device runs out of memory")
+    with pytest.raises(OutOfMemoryError):
+        await conductor._run_item(view, replace(student, task="gate"))

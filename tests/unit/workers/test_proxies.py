@@ -5,16 +5,18 @@ import random
 from dataclasses import replace
 
 import pytest
+import torch
 
 from jupiterd.cycle.gate.proxy import KNOWS_NOTHING_BPB, Arm, compare
 from jupiterd.cycle.gate.record import read_proxy_lines
 from jupiterd.cycle.plan import derive
-from jupiterd.errors import LossDivergedError
+from jupiterd.errors import LossDivergedError, OutOfMemoryError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.shards import ShardSet
 from jupiterd.workers.data.tokenizer import save_tokenizer, train_tokenizer
 from jupiterd.workers.proxies import arm, student, text
+from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.data_material import (
     files_of,
     function,
@@ -234,6 +236,44 @@ def test_a_student_that_went_wrong_knows_nothing(tmp_path, tokenizer, monkeypatc
     monkeypatch.setattr(student, "_train", diverge)
     end = student.run(student_task(tmp_path, tokenizer, shards, "real", 1, steps=1))
     assert end.summary["bpb"] == KNOWS_NOTHING_BPB
+
+
+def with_little_memory(monkeypatch, sequences, seen):
+    """Let the device have room for so many sequences at a time."""
+    step = TorchEngine.step
+
+    def stepping(engine, batches, learning_rate):
+        seen.extend(len(batch.inputs) for batch in batches)
+        if max(seen[-len(batches) :]) > sequences:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return step(engine, batches, learning_rate)
+
+    monkeypatch.setattr(TorchEngine, "step", stepping)
+
+
+def test_a_student_of_a_small_device_learns_the_same_a_few_sequences_at_a_time(
+    tmp_path, tokenizer, monkeypatch
+):
+    chosen(tmp_path)
+    shards, _ = packed(tmp_path, tokenizer)
+    usual = student.run(student_task(tmp_path, tokenizer, shards, "real", 1, steps=10))
+    with_little_memory(monkeypatch, 1, seen := [])
+    task = student_task(tmp_path, tokenizer, shards, "real", 2, steps=10)
+    task.params = {**task.params, "seed": 1, "plan": {**task.params["plan"], "seed": 1}}
+    little = student.run(task)
+    assert seen[0] == 2
+    assert seen[4:] == [1] * 80
+    assert little.summary["bpb"] == pytest.approx(usual.summary["bpb"], abs=1e-4)
+    assert little.summary["tokens"] == usual.summary["tokens"]
+
+
+def test_a_device_without_room_for_one_sequence_says_so(tmp_path, tokenizer, monkeypatch):
+    chosen(tmp_path)
+    shards, _ = packed(tmp_path, tokenizer)
+    with_little_memory(monkeypatch, 0, [])
+    with pytest.raises(OutOfMemoryError, match="with a single sequence at a time") as failed:
+        student.run(student_task(tmp_path, tokenizer, shards, "real", 1))
+    assert not failed.value.is_permanent  # another node may have more
 
 
 @pytest.mark.mlx

@@ -1,0 +1,57 @@
+"""Whether something failed because memory ran out, and doing it with less at a time then.
+
+Owns the question and the halving. Doesn't know what is computed.
+"""
+
+import gc
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from jupiterd.errors import OutOfMemoryError
+
+Result = TypeVar("Result")
+
+NO_MEMORY = ("can't allocate memory", "Unable to allocate", "Attempting to allocate", "bad_alloc")
+"""What torch on a CPU, MLX and C++ say when memory runs out."""
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Say whether memory ran out; torch has a class for it on GPUs, and else words alone."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in NO_MEMORY)
+
+
+def with_room(attempt: Callable[[int], Result], at_a_time: int, noun: str) -> Result:
+    """Return what `attempt` returns for the first number that its device has room for.
+
+    Args:
+        attempt: told how much it may take at a time; begins anew at each call.
+        at_a_time: the first number; each that follows is half of the one before.
+        noun: what there is so much of, for people.
+
+    Raises:
+        OutOfMemoryError: there is no room for a single one.
+    """
+    while True:
+        try:
+            return attempt(at_a_time)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            if at_a_time <= 1:
+                told = f"the device runs out of memory with a single {noun} at a time"
+                raise OutOfMemoryError(told) from error
+        # Here the error is gone, and with it its frames: they hold what filled the memory.
+        at_a_time //= 2
+        _give_back()
+
+
+def _give_back() -> None:
+    """Let engines hand back what they keep for later; only those that are loaded can have some."""
+    gc.collect()
+    if torch := sys.modules.get("torch"):
+        torch.cuda.empty_cache()
+    if mlx := sys.modules.get("mlx.core"):
+        mlx.clear_cache()

@@ -300,6 +300,8 @@ class CheckpointCommitted:
     """Progress: weights that contain the manifest's sequences [0, cursor) of this round."""
 
     VERSION: ClassVar[int] = 1
+    LATER: ClassVar[Mapping[str, Any]] = {"on_trunk": False, "began_with": ""}
+    """Fields that came later: see `registers.fact_hash`."""
     cycle: CycleId
     round: int
     parent: str
@@ -316,6 +318,9 @@ class CheckpointCommitted:
     """The round's last: training is done."""
     on_trunk: bool = False
     """Its rate hasn't begun to fall: a later round may go on from here, see `trunk`."""
+    began_with: str = ""
+    """Artifact id of the checkpoint that its gang had loaded: groups apart may each have opened an
+    epoch of that number. Empty: weights were drawn, or an older version wrote this."""
 
 
 @dataclass(frozen=True)

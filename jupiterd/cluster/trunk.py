@@ -73,9 +73,13 @@ def trunk_ends(cycle: CycleState) -> frozenset[str]:
 
 
 def _loaded(cycle: CycleState, begun: CheckpointCommitted) -> str:
-    """Return what the gang had loaded that made a round's first checkpoint, if it is on a trunk."""
+    """Return what the gang had loaded that made a round's first checkpoint, if it is on a trunk.
+
+    Only of checkpoints that older versions wrote the epoch must tell it.
+    """
     opened = cycle.epochs_opened.get(begun.epoch)
-    loaded = None if opened is None else cycle.checkpoint(opened.from_checkpoint)
+    of_epoch = "" if opened is None else opened.from_checkpoint
+    loaded = cycle.checkpoint(begun.began_with or of_epoch)
     is_trunk = loaded is not None and loaded.on_trunk and loaded.round < begun.round
     return loaded.artifact if loaded is not None and is_trunk else ""
 

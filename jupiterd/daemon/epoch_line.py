@@ -150,6 +150,7 @@ class EpochLine:
             loss=made.loss,
             is_final=made.step >= plan.steps,
             on_trunk=plan.is_on_trunk(made.step),
+            began_with=launch.from_checkpoint,
         )
         return (committed,)
 

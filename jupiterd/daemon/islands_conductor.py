@@ -414,4 +414,5 @@ def _final(
         cursor=taken.cursor,
         loss=made.loss,
         is_final=True,
+        began_with=of.start,
     )

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
+from jupiterd.cluster.fact_wire import from_wire, to_wire
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened
 from jupiterd.cluster.retention import unneeded
 from jupiterd.cluster.trunk import WORSE_BY_BPB, last_good_round, start_of, trunk_of
@@ -159,6 +160,42 @@ def test_its_end_is_kept_until_no_round_can_need_it() -> None:
     later = unneeded([state_of(*rounds(2.5, 2.4, 2.3, 2.2))])
     assert "r1s8" in later
     assert not later & {"r3s8", "r4s8"}
+
+
+@given(st.booleans(), st.booleans(), st.permutations(range(4)))
+def test_of_two_groups_with_epochs_of_one_number_each_line_knows_what_it_began_with(
+    is_ours_heavier: bool, is_ours_first: bool, arrival: Sequence[int]
+) -> None:
+    """One group had the trunk's end, the other only the candidate: both opened epoch 2."""
+    ours, theirs = _begun("ours", "r1s8", 20), _begun("theirs", "r1s10", 21 - 2 * is_ours_heavier)
+    groups = [ours, theirs] if is_ours_first else [theirs, ours]
+    common = rounds(2.5)
+    placed: list[tuple[CycleFact, int]] = [
+        (fact, len(common) + 1 + number) for number, fact in enumerate([*groups[0], *groups[1]])
+    ]
+    cycle = state_of(*common)
+    for number in arrival:
+        fact, index = placed[number]
+        cycle.apply(fact, (2, NODES[0], "u", index))
+    last = cycle.last_checkpoint(2)
+    assert last is not None
+    assert last.artifact == ("ours" if is_ours_heavier else "theirs")
+    assert trunk_of(cycle, 2) == ("r1s8" if is_ours_heavier else "")
+
+
+def _begun(name: str, loaded: str, tokens: int) -> list[CycleFact]:
+    epoch = EpochOpened(CYCLE, 2, 2, NODES[:1], "torch", loaded, 0, follows="r1s10")
+    saved = replace(made(2, 4, "r1s10", tokens), artifact=ArtifactId(name), began_with=loaded)
+    return [epoch, saved]
+
+
+def test_of_what_older_versions_wrote_the_epoch_tells_what_a_round_began_with() -> None:
+    body = to_wire(made(2, 4, "r1s10", 12))
+    del body[2]["began_with"]
+    old = from_wire(*body)
+    assert isinstance(old, CheckpointCommitted)
+    epoch = trained(2, "r1s8", "r1s10")[0]
+    assert trunk_of(state_of(*rounds(2.5), epoch, old), 2) == "r1s8"
 
 
 def test_another_line_keeps_its_own_trunk() -> None:

@@ -1,24 +1,28 @@
 """Something that the dashboard lets people change.
 
-Pure. Owns what a change is made of. Doesn't know how it is asked for, or carried out.
+Pure. Owns what a change is made of: always a command that people could type themselves, so that
+both ways do the same. Doesn't know how it is asked for, or carried out.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import shlex
+from dataclasses import dataclass
+
+PROGRAM = "jupiterctl"
 
 
 @dataclass(frozen=True)
 class Action:
-    """One command of the daemon, and the words around it."""
+    """One command, and the words around it."""
 
-    verb: str
-    """As `jupiterctl` calls it, such as `node.remove`."""
-    arguments: Mapping[str, Any]
+    command: tuple[str, ...]
+    """Arguments of jupiterctl, such as `("node", "remove", "7600fc64")`."""
     title: str
     question: str
     """Names the object: `Remove studio (7600fc64) from the cluster?`"""
-    done: str
-    """Said when the daemon has done it."""
-    consequences: tuple[str, ...] = field(default=())
+    consequences: tuple[str, ...] = ()
     """Lines below the question: what follows, and what can't be undone."""
+
+    @property
+    def typed(self) -> str:
+        """Return the command as people type it."""
+        return shlex.join((PROGRAM, *self.command))

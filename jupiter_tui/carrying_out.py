@@ -1,21 +1,40 @@
-"""How a change is asked of the daemon.
+"""How a change is carried out: by jupiterctl, in a process of its own.
 
-Owns the call and the words about its end. Doesn't know what is changed, or who was asked before.
+Owns the process and the words about its end. Doesn't know what is changed, or who was asked before.
 """
 
+import asyncio
+import sys
 from pathlib import Path
 
 from jupiter_tui.action import Action
-from jupiterd.client.channel import ControlChannel
-from jupiterd.errors import JupiterError
+from jupiterd.errors import ExitCode
+
+TIMEOUT_S = 900.0
+"""A model's weights may have to be copied before a cycle begins."""
 
 
 async def carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
-    """Let the daemon do it; return what to say, and whether it was done."""
+    """Run the command; return what it said, and whether it did what it was to do."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "jupiterd.ctl.main", "--state-dir", str(state_dir)),
+        *(*action.command, "--yes"),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     try:
-        async with ControlChannel(state_dir) as channel:
-            await channel.execute(action.verb, action.arguments)
-    except JupiterError as error:
-        hint = f"\nhint: {error.hint}" if error.hint else ""
-        return f"{error.message}{hint}", False
-    return action.done, True
+        async with asyncio.timeout(TIMEOUT_S):
+            told, wrong = await process.communicate()
+    except BaseException:
+        process.kill()
+        await process.wait()
+        raise
+    is_done = process.returncode == ExitCode.OK
+    words = (told if is_done else wrong).decode("utf-8", "replace").strip()
+    return _without_program(words) or action.typed, is_done
+
+
+def _without_program(words: str) -> str:
+    """Return an error without the program's name, and without the empty line before its hint."""
+    return words.removeprefix("jupiterctl: error: ").replace("\n\n", "\n")

@@ -30,7 +30,8 @@ class ConfirmScreen(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """Put the question in a box."""
-        words = [self._action.question, *self._action.consequences, "", ANSWERS]
+        action = self._action
+        words = [action.question, *action.consequences, "", f"$ {action.typed}", "", ANSWERS]
         box = Static("\n".join(words), id="confirm", markup=False)
-        box.border_title = self._action.title
+        box.border_title = action.title
         yield box

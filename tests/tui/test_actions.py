@@ -2,18 +2,17 @@
 
 from jupiter_tui.action import Action
 from jupiter_tui.app import JupiterTui
+from jupiter_tui.carrying_out import carried_out
 from jupiter_tui.scene import Options
 from tests.tui.documents import RECORDED
 from tests.tui.pictures import until
 from tests.unit.client.control_server import ScriptedControl, serving, snapshot
 
-REMOVE = Action(
-    verb="node.remove",
-    arguments={"node": "7600fc64"},
-    title="Remove a node",
-    question="Remove node-2 (7600fc64) from the cluster?",
-    done="node-2 was removed",
-    consequences=("It can't come back with the same state folder.",),
+STOP = Action(
+    command=("cycle", "stop", "3f2a91bc"),
+    title="Stop a cycle",
+    question="Stop cycle 3f2a91bc, python?",
+    consequences=("What it has made stays.",),
 )
 
 
@@ -26,16 +25,23 @@ async def _asked(short_dir, key: str, expected: str, **options) -> ScriptedContr
         app.run_test(size=(120, 40), notifications=True) as pilot,
     ):
         await until(pilot, lambda text: "node-2" in text)
-        app.ask_and_do(REMOVE)
-        await until(pilot, lambda text: "Remove node-2 (7600fc64)" in text)
+        app.ask_and_do(STOP)
+        await until(pilot, lambda text: "$ jupiterctl cycle stop 3f2a91bc" in text)
         await pilot.press(key)
-        await until(pilot, lambda text: expected in text and "Remove node-2" not in text)
+        await until(pilot, lambda text: expected in text and "Stop cycle" not in text)
     return control
 
 
-async def test_yes_has_the_daemon_do_it_and_says_so(short_dir):
-    control = await _asked(short_dir, "y", "node-2 was removed")
-    assert [verb for verb, _ in control.executed] == ["node.remove"]
+async def test_yes_runs_the_command_that_was_shown(short_dir):
+    control = await _asked(short_dir, "y", "stopped; what it has made stays")
+    assert control.executed == [("cycle.stop", {"cycle": "3f2a91bc"})]
+
+
+async def test_what_goes_wrong_is_told_with_its_hint(short_dir):
+    told, is_done = await carried_out(short_dir, STOP)
+    assert not is_done
+    assert str(short_dir) in told
+    assert "\nhint: " in told
 
 
 async def test_no_does_nothing(short_dir):
@@ -46,6 +52,6 @@ async def test_no_does_nothing(short_dir):
 async def test_a_dashboard_that_only_reads_asks_nothing_and_does_nothing(short_dir):
     app = JupiterTui(Options(short_dir, is_readonly=True))
     async with app.run_test(size=(120, 40)) as pilot:
-        await app.ask_and_do(REMOVE).wait()
+        await app.ask_and_do(STOP).wait()
         await pilot.pause()
         assert len(app.screen_stack) == 1

@@ -58,6 +58,8 @@ class Library:
         self._pace, self._trains = pace, trains
         self.known_whole: set[ArtifactId] = set()
         """Of artifacts that had to be: those that this process has read again, or written."""
+        self.sent_bytes = 0
+        """Of artifacts, to others, since this process began."""
         self._in_repair: set[ArtifactId] = set()
         self._peers = peers
         self._alive = alive
@@ -100,6 +102,7 @@ class Library:
 
     async def give_way(self, size_bytes: int, took_s: float) -> None:
         """Wait as long as is due after a part of an artifact was sent."""
+        self.sent_bytes += size_bytes
         pause_s = self._pace.pause_s(now_s(), size_bytes, took_s, trains=self._trains())
         if pause_s:
             await asyncio.sleep(pause_s)

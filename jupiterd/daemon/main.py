@@ -33,6 +33,7 @@ from jupiterd.errors import ExitCode, JupiterError, all_of
 @click.option("--threads", type=int, help="Threads of each worker process; default: all cores.")
 @click.option("--devices", metavar="cpu|0,1", help="Where to train; default: all GPUs, or CPU.")
 @click.option("--allow-scripts", is_flag=True, default=None, help="Members may run scripts here.")
+@click.option("--metrics", metavar="[HOST:]PORT", help="Serve metrics for Prometheus there.")
 @click.option("--local", is_flag=True, default=None, help="Use the loopback interface only.")
 @click.option("--debug", is_flag=True, help="Log more, and show tracebacks.")
 @click.pass_context

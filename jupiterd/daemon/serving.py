@@ -10,6 +10,7 @@ from collections.abc import Callable
 from jupiterd.daemon.giving_back import give_back_again_and_again
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.settings import Settings
+from jupiterd.daemon.sinks import tell_outside
 from jupiterd.daemon.state_dir import StateDir
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ async def serve(
             node = Node(settings, state_dir, group)
             take_signals(node)
             group.create_task(give_back_again_and_again(), name="memory")
+            tell_outside(node, group)
             await node.run()
             raise _Stopped  # noqa: TRY301 - ends every task of the group
     except* _Stopped:

@@ -26,6 +26,8 @@ ENVIRONMENT_PREFIX = "JUPITER_"
 
 LIST_SEPARATOR = ","
 
+LOOPBACK = "127.0.0.1"
+
 CLUSTER_FILE = "cluster.yaml"
 """In the state folder, where no other one is named."""
 
@@ -88,6 +90,20 @@ def _peers(told: object) -> tuple[str, ...]:
     for text in found:
         parse_address(text)
     return found
+
+
+def _listening(told: object) -> Address | None:
+    """Return where to listen; a port alone means on the loopback interface, nothing: nowhere."""
+    if isinstance(told, Address) or told in ("", None):
+        return told if isinstance(told, Address) else None
+    text = _digits(told)
+    if isinstance(text, str) and text.isascii():
+        if text.isdecimal() and int(text) < 65536:
+            return Address(LOOPBACK, int(text))
+        host, _, port = text.rpartition(":")
+        if host and port.isdecimal() and (":" not in host or host[0] + host[-1] == "[]"):
+            return parse_address(text)
+    raise ValueError(f"expected PORT, HOST:PORT or [IPv6]:PORT, got {told!r}")
 
 
 def _folder(told: object) -> Path:
@@ -174,6 +190,9 @@ class Settings:
 
     rounds_kept: int = _read_by(_whole(1, 1 << 20), default=2)
     """Of each cycle so many rounds stay whole; of older ones goes what lay on the way to shards."""
+
+    metrics: Address | None = _read_by(_listening, default=None)  # noqa: RUF009
+    """Where Prometheus may fetch this node's metrics: PORT or HOST:PORT; default: nowhere."""
 
     local: bool = _read_by(_yes_or_no, default=False)
     """Use the loopback interface only, for several daemons on one machine."""

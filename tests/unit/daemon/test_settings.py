@@ -55,6 +55,33 @@ def test_devices_are_words_or_numbers(tmp_path: Path, text: str, devices: tuple[
 
 
 @pytest.mark.parametrize(
+    ("told", "address"),
+    [
+        ("9474", Address("127.0.0.1", 9474)),
+        ("0", Address("127.0.0.1", 0)),
+        ("0.0.0.0:9474", Address("0.0.0.0", 9474)),
+        ("[::1]:9474", Address("::1", 9474)),
+        ("attic:80", Address("attic", 80)),
+        ("", None),
+    ],
+)
+def test_metrics_are_served_on_loopback_unless_an_address_is_named(
+    tmp_path: Path, told: str, address: Address | None
+) -> None:
+    assert Settings().metrics is None
+    assert load_settings({"metrics": told}, {}, None)[0].metrics == address
+    assert load_settings({}, {"JUPITER_METRICS": told}, None)[0].metrics == address
+    file = config(tmp_path, f"metrics: {told if told.isdecimal() else repr(told)}\n")
+    assert load_settings({}, {}, file)[0].metrics == address
+
+
+@pytest.mark.parametrize("told", ["70000", "attic", "::1", "[::1]", ":9474", "a:b:1", "-1", "a:"])
+def test_metrics_need_a_port(told: str) -> None:
+    with pytest.raises(InvalidSettingError, match="metrics"):
+        load_settings({"metrics": told}, {}, None)
+
+
+@pytest.mark.parametrize(
     ("flags", "environment", "text", "source"),
     [
         ({"port": 70000}, {}, "", "port (from flag)"),

@@ -1,0 +1,41 @@
+"""What is told outside of Jupiter, where people asked for it: metrics.
+
+Owns which sinks run, and that none of them ever ends the daemon or disturbs its work. Doesn't know
+what any of them says.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S: Final = 5.0
+LONGEST_PAUSE_S: Final = 600.0
+
+
+def tell_outside(node: "Node", group: asyncio.TaskGroup) -> None:
+    """Start the sinks that the settings ask for; what none needs isn't loaded."""
+    address = node.settings.metrics
+    if address is not None:
+        from jupiterd.daemon.metrics_server import serve_metrics
+
+        work = in_spite_of_all("metrics", lambda: serve_metrics(node, address))
+        group.create_task(work, name="metrics")
+
+
+async def in_spite_of_all(sink: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run a sink for ever: one that fails says so once, and begins again after ever longer."""
+    pause_s = FIRST_PAUSE_S
+    while True:
+        try:
+            await run()
+        except Exception as error:  # noqa: BLE001 - no sink is worth anybody's work
+            if pause_s == FIRST_PAUSE_S:
+                log.warning("sink_failed", extra={"sink": sink, "reason": repr(error)})
+        await asyncio.sleep(pause_s)
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

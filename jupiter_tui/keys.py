@@ -28,6 +28,7 @@ class Key:
 KEYS = (
     Key("1,c", "1 or c", "show_screen('cluster')", "Cluster", "the nodes, and what is wrong"),
     Key("2,t", "2 or t", "show_screen('training')", "Training", "phases, loss, gang and verdicts"),
+    Key("4,y", "4 or y", "show_screen('cycles')", "Cycles", "their verdicts, and steering them"),
     Key("p", "p", "pause", "Pause", "holds the picture still; once more lets it go on"),
     Key("question_mark", "?", "help", "Help", "this list"),
     Key("q", "q", "quit", "Quit", "leaves; the cluster goes on without it"),
@@ -38,6 +39,7 @@ FILTER = Key("slash", "/", "filter", "Filter", "shows only the rows that hold so
 SORT = Key("s", "s", "sort", "Sort", "puts the rows in another order")
 OPEN = Key("enter", "enter", "open", "Open", "shows more of the chosen row")
 """Of screens with a list; `enter` is bound by the list itself."""
+BACK = Key("escape", "esc", "app.pop_screen", "Back", "goes back to the screen before")
 
 MORE = (
     ("arrow keys", "choose a row, or scroll"),

@@ -78,7 +78,7 @@ class DashboardScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide what a readonly dashboard doesn't offer."""
         del parameters
-        changes = {key.action for key in self.KEYS if key.changes}
+        changes = {key.action.partition("(")[0] for key in self.KEYS if key.changes}
         return not (action in changes and self._present().options.is_readonly)
 
     def action_filter(self) -> None:

@@ -209,6 +209,7 @@ def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
             {
                 "round": number,
                 "verdict": verdict.verdict,
+                "candidate": verdict.candidate,
                 "val_bpb": verdict.val_bpb,
                 "reason": verdict.reason,
                 **{name: numbers.get(name) for name in VERDICT_NUMBERS},

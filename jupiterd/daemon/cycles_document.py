@@ -16,6 +16,8 @@ SCHEMA = "jupiter/v1"
 TOLD = ("id", "domain", "state", "rounds", "round", "phase", "val_bpb", "model", "paused")
 """What a row has of a cycle's own document."""
 
+TOLD_OF_VERDICTS = ("round", "verdict", "candidate", "val_bpb", "reason")
+
 OWN_SHARE = "self_hosting"
 """In a cycle's document: the share of the synthetic text that its own student writes, 0 to 1."""
 
@@ -33,5 +35,6 @@ def _row(cycle: dict[str, Any]) -> dict[str, Any]:
         **{name: cycle[name] for name in TOLD},
         "rounds_done": len(verdicts),
         "verdict": verdicts[-1]["verdict"] if verdicts else None,
+        "verdicts": [{name: each[name] for name in TOLD_OF_VERDICTS} for each in verdicts],
         OWN_SHARE: cycle.get(OWN_SHARE),
     }

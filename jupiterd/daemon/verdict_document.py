@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import VerdictReached
+from jupiterd.cycle.gate.explanation import explain
 from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
@@ -47,7 +48,8 @@ async def verdict_document(node: "Node", wanted: str) -> dict[str, Any]:
     candidate, _, incumbent = wanted.partition(":")
     judged = _meant(_verdicts(node), candidate)
     recorded = await _brought(node, judged.fact)
-    given = json.loads((recorded / VERDICT_FILE).read_text(encoding="utf-8"))["given"]
+    document = json.loads((recorded / VERDICT_FILE).read_text(encoding="utf-8"))
+    given = document["given"]
     if incumbent:
         _check_compared(judged, incumbent, given)
     begun = judged.cycle.begun
@@ -62,6 +64,7 @@ async def verdict_document(node: "Node", wanted: str) -> dict[str, Any]:
             "verdict": judged.fact.verdict,
             "candidate": judged.fact.candidate,
             "folder": str(recorded),
+            "explained": explain(document),
             "material": await _material(node, recorded, given),
         },
     }

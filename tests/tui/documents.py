@@ -1,7 +1,7 @@
 """Documents as a daemon makes them: a cluster of three in its second round."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ from jupiter_tui.clock import Moment
 from jupiter_tui.drawings.lines import Lines
 from jupiter_tui.drawings.listing import Choice, ListDrawing
 from jupiter_tui.scene import Options, Scene
-from jupiter_tui.view import ViewModel, fold
+from jupiter_tui.view import ViewModel, fold, fold_other
 from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot, WatchMessage
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text())
@@ -49,9 +49,16 @@ def messages(points: int = 120) -> list[WatchMessage]:
     return [LinkChanged(Link.LIVE), Snapshot(RECORDED), *falling]
 
 
-def scene(*told: WatchMessage, at: Moment = NOON, **options: Any) -> Scene:
-    """Return the scene after these messages, all of one moment."""
+def scene(
+    *told: WatchMessage,
+    at: Moment = NOON,
+    others: Mapping[str, WatchMessage] | None = None,
+    **options: Any,
+) -> Scene:
+    """Return the scene after these messages, all of one moment; `others` are of other nouns."""
     view = ViewModel()
+    for noun, message in (others or {}).items():
+        view = fold_other(view, noun, message)
     for message in told:
         view = fold(view, message, at)
     return Scene(view, at, Options(STATE_DIR, **options))

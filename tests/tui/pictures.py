@@ -23,6 +23,9 @@ class StillTui(JupiterTui):
     def _listen(self) -> None:
         pass
 
+    def _listen_to(self, wanted) -> None:
+        pass
+
 
 def shown(app: JupiterTui) -> str:
     """Return the text on the screen that is in front."""

@@ -280,7 +280,14 @@ def test_verdicts_carry_the_numbers_of_the_gate() -> None:
     }
     shown = document(*TRAINED, work("gate", summary=summary), verdict("HOLD"), committed("HOLD"))
     assert shown["verdicts"] == [
-        {"round": 1, "verdict": "HOLD", "val_bpb": 2.5, "reason": "a reason", **summary}
+        {
+            "round": 1,
+            "verdict": "HOLD",
+            "candidate": verdict("HOLD").candidate,
+            "val_bpb": 2.5,
+            "reason": "a reason",
+            **summary,
+        }
     ]
     assert shown["val_bpb"] == 2.5
     assert shown["round"] == 2

@@ -1,0 +1,91 @@
+"""The history of cycles, each with the verdicts of its rounds below it.
+
+Pure. Owns the columns, and the keys of the rows. Doesn't know how a verdict is explained.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from jupiter_tui.drawings.columns import Column, Row, listed
+from jupiter_tui.drawings.lines import Cell, Tone, line
+from jupiter_tui.drawings.listing import Choice, Listing
+from jupiter_tui.drawings.thresholds import CYCLE_TONES, NOTHING, VERDICT_TONES
+from jupiter_tui.scene import Scene
+from jupiter_tui.source import Source
+from jupiterd.formats import plain
+from jupiterd.ids import short
+
+CYCLES = Source("cycles")
+
+COLUMNS = (
+    Column("what", "CYCLE", 20, 0),
+    Column("state", "STATE", 9, 1),
+    Column("rounds", "ROUNDS", 7, 4),
+    Column("bits", "BITS/BYTE", 9, 2, is_right=True),
+    Column("own", "OWN TEXT", 8, 5, is_right=True),
+    Column("why", "WHY", 30, 3, grows=True),
+)
+
+NONE_YET = "no cycle has been started; N starts one"
+
+CYCLE_KEY, VERDICT_KEY = "cycle:", "verdict:"
+
+Document = Mapping[str, Any]
+
+
+def cycles(scene: Scene, _choice: Choice, width: int) -> Listing:
+    """Return a row for each cycle, the newest first, and one for each of its verdicts."""
+    told = scene.view.told(CYCLES.noun)
+    found = told.document.get("cycles") or ()
+    if not found:
+        words = told.trouble or (NONE_YET if told.document else "nothing heard yet")
+        return Listing((), (), (line(plain(words), Tone.FAINT),))
+    return listed(COLUMNS, {key: row for each in found for key, row in _rows(each)}, width)
+
+
+def cycle_of(documents: Document, key: str) -> Document | None:
+    """Return the cycle that a row is of."""
+    for each in documents.get("cycles") or ():
+        if key in {key for key, _ in _rows(each)}:
+            return each
+    return None
+
+
+def _rows(cycle: Document) -> Iterator[tuple[str, Row]]:
+    state, share = plain(cycle.get("state")), cycle.get("self_hosting")
+    name = f"{plain(cycle.get('domain'))} {short(str(cycle.get('id')))}"
+    yield (
+        f"{CYCLE_KEY}{cycle.get('id')}",
+        {
+            "what": Cell(name, Tone.STRONG),
+            "state": Cell(state, CYCLE_TONES.get(state, Tone.NORMAL)),
+            "rounds": Cell(f"{plain(cycle.get('rounds_done'))} of {plain(cycle.get('rounds'))}"),
+            "bits": _bits(cycle.get("val_bpb")),
+            "own": NOTHING if share is None else Cell(f"{share:.0%}"),
+            "why": Cell(plain(_pause(cycle)) if cycle.get("paused") else ""),
+        },
+    )
+    for verdict in reversed(cycle.get("verdicts") or ()):
+        word = plain(verdict.get("verdict"))
+        yield (
+            f"{VERDICT_KEY}{verdict.get('candidate')}",
+            {
+                "what": Cell(f"  round {plain(verdict.get('round'))}", Tone.FAINT),
+                "state": Cell(word, VERDICT_TONES.get(word, Tone.NORMAL)),
+                "rounds": Cell(""),
+                "bits": _bits(verdict.get("val_bpb")),
+                "own": Cell(""),
+                "why": Cell(plain(verdict.get("reason"))),
+            },
+        )
+
+
+def _pause(cycle: Document) -> str:
+    paused: Document = cycle.get("paused") or {}
+    if paused.get("asks"):
+        return f"{paused.get('reason')}: A answers"
+    return f"paused by {paused.get('name')} at {paused.get('at')}"
+
+
+def _bits(value: float | None) -> Cell:
+    return NOTHING if value is None else Cell(f"{value:.4f}")

@@ -1,0 +1,95 @@
+"""The cycles that there were, with their verdicts, and what people can tell them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from jupiter_tui import steering
+from jupiter_tui.action import Action
+from jupiter_tui.drawings.cycles import CYCLES, VERDICT_KEY, cycle_of, cycles
+from jupiter_tui.keys import FILTER, OPEN, Key, bindings
+from jupiter_tui.list_panel import ListPanel
+from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.screens.review import ReviewScreen
+from jupiter_tui.screens.start import StartScreen
+from jupiter_tui.screens.verdict import VerdictScreen
+from jupiter_tui.source import Source
+
+if TYPE_CHECKING:
+    from jupiter_tui.app import JupiterTui
+
+
+class CyclesScreen(DashboardScreen):
+    """History, steering and explanations."""
+
+    AUTO_FOCUS = "#cycles"
+    KEYS: ClassVar[Sequence[Key]] = (
+        OPEN,
+        FILTER,
+        Key("N", "N", "start", "New", "starts a cycle", changes=True),
+        Key("P", "P", "tell('pause')", "Pause", "pauses the chosen cycle", changes=True),
+        Key("R", "R", "tell('resume')", "Resume", "lets the chosen cycle go on", changes=True),
+        Key("A", "A", "answer", "Answer", "answers a cycle that waits after a phase", changes=True),
+        Key("X", "X", "tell('stop')", "Stop", "stops the chosen cycle", changes=True),
+        Key("B", "B", "tell('rollback')", "Back", "takes its newest student out of force",
+            changes=True),
+    )  # fmt: skip
+    BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Return the history."""
+        return (CYCLES,)
+
+    def body(self) -> ComposeResult:
+        """Return the history."""
+        yield ListPanel("cycles", cycles, title="Cycles", legend="enter explains a verdict")
+
+    def on_list_panel_opened(self, event: ListPanel.Opened) -> None:
+        """Explain a verdict, or show what a cycle's last phase has made."""
+        if event.key.startswith(VERDICT_KEY):
+            noun = f"verdict/{event.key.removeprefix(VERDICT_KEY)}"
+            self.app.push_screen(VerdictScreen(self._present, noun))
+        else:
+            self.action_answer()
+
+    def action_tell(self, what: str) -> None:
+        """Ask whether the chosen cycle is to be told something."""
+        chosen = self._chosen()
+        if chosen is not None:
+            self._dashboard.ask_and_do(_STEERING[what](chosen))
+
+    def action_answer(self) -> None:
+        """Show what the last phase has made, and take an answer."""
+        chosen = self._chosen()
+        if chosen is not None:
+            self.app.push_screen(ReviewScreen(self._present, chosen))
+
+    def action_start(self) -> None:
+        """Ask what to start."""
+
+        def asked(action: Action | None) -> None:
+            if action is not None:
+                self._dashboard.ask_and_do(action)
+
+        self.app.push_screen(StartScreen(), asked)
+
+    def _chosen(self) -> Mapping[str, Any] | None:
+        panel = self.list_panel
+        if panel is None or panel.selected is None:
+            return None
+        return cycle_of(self._present().view.told(CYCLES.noun).document, panel.selected)
+
+    @property
+    def _dashboard(self) -> "JupiterTui":
+        return cast("JupiterTui", self.app)
+
+
+_STEERING: Mapping[str, Callable[[Mapping[str, Any]], Action]] = {
+    "pause": steering.pause,
+    "resume": steering.resume,
+    "stop": steering.stop,
+    "rollback": steering.rollback,
+}

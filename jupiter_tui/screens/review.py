@@ -1,0 +1,89 @@
+"""What the last phase of a cycle has made, and what people answer where the cycle waits for it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.widgets import Input
+
+from jupiter_tui import steering
+from jupiter_tui.drawings.lines import Lines
+from jupiter_tui.drawings.review import review
+from jupiter_tui.keys import BACK, Key, bindings
+from jupiter_tui.panel import Panel
+from jupiter_tui.scene import Scene
+from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.source import Source
+
+if TYPE_CHECKING:
+    from jupiter_tui.app import JupiterTui
+
+AGAIN_S = 20.0
+
+
+class ReviewScreen(DashboardScreen):
+    """Counts, reasons, samples and settings; and the answers."""
+
+    KEYS: ClassVar[Sequence[Key]] = (
+        Key("G", "G", "answer", "Go on", "lets the cycle go on", changes=True),
+        Key("D", "D", "answer('--redo')", "Redo", "does the last phase again", changes=True),
+        Key("U", "U", "answer('--auto')", "Auto", "goes on, and asks after no phase", changes=True),
+        Key("E", "E", "change", "Set", "changes a setting, written as KEY=VALUE", changes=True),
+        Key("X", "X", "stop", "Stop", "stops the cycle", changes=True),
+        BACK,
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
+
+    def __init__(self, scene: Callable[[], Scene], cycle: Mapping[str, Any]) -> None:
+        """Take the cycle that is asked about."""
+        super().__init__(scene)
+        self._cycle = cycle
+        self._source = Source(f"review/{cycle.get('id')}", AGAIN_S)
+        self._settings: tuple[str, ...] = ()
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Return what the phase has made."""
+        return (self._source,)
+
+    def body(self) -> ComposeResult:
+        """Return what the phase has made, and the line in which settings are written."""
+        yield Panel("review", self._drawn, title="What the last phase has made")
+        yield Input(id="setting", placeholder="KEY=VALUE, then Enter", compact=True)
+
+    def on_mount(self) -> None:
+        """Begin without the line for settings."""
+        self.query_one("#setting").display = False
+
+    def action_answer(self, *more: str) -> None:
+        """Ask whether the cycle is to go on so, with the settings that were changed."""
+        changed = [word for setting in self._settings for word in ("--set", setting)]
+        self._dashboard.ask_and_do(steering.resume(self._cycle, *more, *changed))
+
+    def action_stop(self) -> None:
+        """Ask whether the cycle is to stop."""
+        self._dashboard.ask_and_do(steering.stop(self._cycle))
+
+    def action_change(self) -> None:
+        """Take a setting; it goes with the answer."""
+        line = self.query_one("#setting", Input)
+        line.display = True
+        line.focus()
+
+    def on_input_submitted(self) -> None:
+        """Keep a setting for the answer."""
+        line = self.query_one("#setting", Input)
+        if line.display and line.value:
+            self._settings = (*self._settings, line.value)
+            self.query_one("#review").border_subtitle = "with " + ", ".join(self._settings)
+        line.value = ""
+        line.display = False
+        self.query_one("#body").focus()
+
+    def _drawn(self, scene: Scene, width: int, _height: int) -> Lines:
+        return review(scene, width, self._source.noun)
+
+    @property
+    def _dashboard(self) -> "JupiterTui":
+        return cast("JupiterTui", self.app)

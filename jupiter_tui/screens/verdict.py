@@ -1,0 +1,42 @@
+"""Why a verdict was what it was."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from jupiter_tui.drawings.explained import explained
+from jupiter_tui.drawings.lines import Lines
+from jupiter_tui.keys import BACK, Key, bindings
+from jupiter_tui.panel import Panel
+from jupiter_tui.scene import Scene
+from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.source import Source
+
+AGAIN_S = 60.0
+"""A verdict never changes; but whoever holds it may not be in reach just now."""
+
+
+class VerdictScreen(DashboardScreen):
+    """The gate's sentences about one verdict."""
+
+    KEYS: ClassVar[Sequence[Key]] = (BACK,)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
+
+    def __init__(self, scene: Callable[[], Scene], noun: str) -> None:
+        """Take the document that the verdict is in."""
+        super().__init__(scene)
+        self._source = Source(noun, AGAIN_S)
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Return the verdict."""
+        return (self._source,)
+
+    def body(self) -> ComposeResult:
+        """Return the sentences."""
+        yield Panel("explained", self._drawn, title="Verdict")
+
+    def _drawn(self, scene: Scene, width: int, _height: int) -> Lines:
+        return explained(scene, width, self._source.noun)

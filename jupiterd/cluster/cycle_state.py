@@ -244,6 +244,11 @@ class CycleState:
         return self._counting
 
     @property
+    def recorded(self) -> Mapping[tuple[int, str], WorkCompleted]:
+        """(round, id with its attempt) -> what came of it, of all attempts."""
+        return self._completed.facts
+
+    @property
     def manifests(self) -> Mapping[int, ManifestFrozen]:
         """Round -> the shards it trains on; none as long as it is packed anew."""
         frozen = self._manifests.facts.items()
@@ -286,12 +291,10 @@ class CycleState:
         found = sorted(self._steered.facts.items())
         return tuple(fact for (number, _), fact in found if number == round_number)
 
-    def looks_of_others(self, candidate: str) -> int:
-        """Return how many other candidates the gate has looked at, on whatever line.
-
-        Each look at the holdout spends some of alpha, whether its line counts or not.
-        """
-        return sum(judged != candidate for _, judged in self._verdicts.facts)
+    @property
+    def judged(self) -> AbstractSet[tuple[int, str]]:
+        """Round and candidate of each verdict that was ever reached, on whatever line."""
+        return self._verdicts.facts.keys()
 
     def outer_line(self, round_number: int = 1) -> Mapping[str, OuterStepTaken]:
         """Return a round's outer steps that count, by their hashes, from the first to the last.

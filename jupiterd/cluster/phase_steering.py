@@ -49,6 +49,11 @@ class Steering:
         redone = (fact for fact in self._redone.facts.values() if fact.round == round_number)
         return max((fact.attempt for fact in redone if phase in fact.phases), default=0)
 
+    def attempts(self, phase: str) -> Mapping[int, int]:
+        """Return the attempt of a phase for each round in which it has begun anew."""
+        rounds = {fact.round for fact in self._redone.facts.values() if phase in fact.phases}
+        return {number: self.attempt(number, phase) for number in rounds}
+
     def next_attempt(self, round_number: int) -> int:
         """Return a number that no attempt of any phase of a round has had."""
         redone = (fact for fact in self._redone.facts.values() if fact.round == round_number)

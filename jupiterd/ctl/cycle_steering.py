@@ -83,7 +83,7 @@ def pause(invocation: Invocation, cycle: str | None) -> None:
     Console.of(invocation).show(paused, lambda: told)
 
 
-REDOABLE = ("collect", "generate", "filter", "pack")
+PHASES = ("collect", "generate", "filter", "pack", "train", "evaluate", "gate")
 LAST = "last"
 
 
@@ -93,7 +93,7 @@ LAST = "last"
     "--redo",
     is_flag=False,
     flag_value=LAST,
-    type=click.Choice([*REDOABLE, LAST]),
+    type=click.Choice([*PHASES, LAST]),
     metavar="[PHASE]",
     help="Do a phase of this round again, and what is made of it; the last one unless named.",
 )

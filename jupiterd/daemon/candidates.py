@@ -1,12 +1,18 @@
-"""The models that a cycle's gate has judged, and what it said of them.
+"""The models that a cycle's gate has judged, what it said of them, and what looking has cost.
 
-Owns finding them among a cycle's facts. Doesn't judge.
+Owns finding that among a cycle's facts. Doesn't judge.
 """
+
+from collections import Counter
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.phase_steering import AGAIN
 from jupiterd.cycle.gate.decision import Decision
 from jupiterd.cycle.phases.looks import verdict_item
+from jupiterd.cycle.phases.view import item_id
+from jupiterd.cycle.work import Phase
+from jupiterd.ids import short
 
 
 def judged(cycle: CycleState, round_number: int, candidate: str) -> WorkCompleted | None:
@@ -27,3 +33,22 @@ def last_student(cycle: CycleState) -> str:
         if was_better or done.verdict == Decision.PROMOTE:
             return done.parent
     return ""
+
+
+def looks_before(cycle: CycleState, round_number: int, candidate: str) -> int:
+    """Return how many looks at the held-out text were spent before that at a round's candidate.
+
+    Each spends some of alpha, whether its line counts or not, whether its round was closed or not;
+    so does each time that the gate has decided anew on the same candidate.
+    """
+    looks = Counter[tuple[int, str]]()
+    first = item_id(round_number, Phase.GATE, 0, candidate)
+    own = cycle.steering.recorded_id(round_number, str(Phase.GATE), first)
+    for number, recorded in cycle.recorded:
+        begins, _, judged_model = recorded.partition(AGAIN)[0].rpartition("/")
+        if begins == item_id(number, Phase.GATE, 0) and recorded != own:
+            looks[number, judged_model] += 1
+    for number, artifact in cycle.judged:
+        if artifact != candidate:  # an older ledger may have the verdict alone
+            looks[number, short(artifact)] = max(looks[number, short(artifact)], 1)
+    return looks.total()

@@ -28,7 +28,7 @@ from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.promotion import Standing
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
-from jupiterd.daemon.candidates import last_student
+from jupiterd.daemon.candidates import last_student, looks_before
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.collecting import Collecting, lost_in
 from jupiterd.daemon.doing_without import done_without
@@ -139,7 +139,8 @@ class CycleConductor:
             trained=last.artifact if last is not None and last.is_final else None,
             rounds=self._started.rounds,
             standing=standing_of(cycle, self._domain),
-            looks=cycle.looks_of_others("" if last is None else last.artifact),
+            looks=looks_before(cycle, number, "" if last is None else last.artifact),
+            attempts=cycle.steering.attempts(str(Phase.GENERATE)),
             student=last_student(cycle),
             purged=self._leading.purged(self._started),
             of_others=generator_from(self._started.generator),

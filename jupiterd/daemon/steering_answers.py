@@ -10,7 +10,7 @@ from typing import Any
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStarted, Fact
 from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
-from jupiterd.cycle.phases.boundary import REDOABLE, with_those_behind
+from jupiterd.cycle.phases.boundary import OF_DATA, REDOABLE, with_those_behind
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.pausing import (
     INTERACTIVE,
@@ -67,12 +67,12 @@ def _changes_generating(fact: Fact, round_number: int) -> bool:
 
 
 def redoable(cycle: CycleState) -> tuple[Phase, ...]:
-    """Return the phases of the round that may be done again; none once it is trained on."""
+    """Return the phases of the round that may be done again: no data once it is trained on."""
     number = current_round(cycle)
     done = done_in(cycle, number)
     begun = any(epoch.round == number for epoch in cycle.epochs_opened.values())
     is_late = begun or Phase.TRAIN in done or bool(cycle.outer_steps_in(number))
-    return () if is_late else tuple(phase for phase in REDOABLE if phase in done)
+    return tuple(each for each in REDOABLE if each in done and not (is_late and each in OF_DATA))
 
 
 def _approval(cycle: CycleState, begun: CycleStarted) -> Iterator[PhaseApproved]:
@@ -88,19 +88,26 @@ def _approval(cycle: CycleState, begun: CycleStarted) -> Iterator[PhaseApproved]
 
 def _phase_to_redo(cycle: CycleState, begun: CycleStarted, wanted: str) -> Phase:
     possible, number = redoable(cycle), current_round(cycle)
+    named = short(begun.cycle)
+    if wanted == Phase.TRAIN:
+        raise UsageError(
+            "train isn't done again: the same data and weights would come to the same model",
+            "jupiterctl cycle start begins another cycle; the domain's training: has its settings",
+        )
     if wanted != LAST and wanted not in REDOABLE:
         raise UsageError(f"{wanted} isn't done again", f"one of {', '.join(REDOABLE)} is")
     if not possible:
         raise ConflictError(
             f"nothing of round {number} can be done again: it has no results yet, or is trained on",
-            f"jupiterctl cycle resume {short(begun.cycle)} goes on",
+            f"jupiterctl cycle resume {named} goes on",
         )
     if wanted == LAST:
         return possible[-1]
     if wanted not in possible:
+        is_late = wanted in OF_DATA and wanted in done_in(cycle, number)
+        why = "was trained on" if is_late else "has no results yet"
         raise ConflictError(
-            f"{wanted} of round {number} has no results yet",
-            f"jupiterctl cycle resume {short(begun.cycle)} goes on",
+            f"{wanted} of round {number} {why}", f"jupiterctl cycle resume {named} goes on"
         )
     return Phase(wanted)
 

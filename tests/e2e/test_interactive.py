@@ -40,13 +40,25 @@ async def test_a_cycle_waits_after_each_phase_and_does_one_again(tmp_path: Path)
             recorded = [fact for _, fact in _cycle(cluster).placed()]
             items = [getattr(fact, "item", "") for fact in recorded]
             assert {"r1/filter/0", "r1/filter/0~1"} <= set(items)
-            told = _at_a_terminal(cluster, ["redo pack", "auto"])
+            told = _at_a_terminal(cluster, ["redo pack", "later"])
             assert "pack of round 1 has no results yet" in told
             assert "kept, 5 of them:" in told
             assert told.count("package_") >= 5, told
+            for phase in ("filter", "pack", "train", "evaluate"):
+                await _asked(cluster, phase)
+                _answer(cluster)
+            await _asked(cluster, "gate")
+            refused = cluster.ctl("cycle", "resume", "--redo", "train")
+            assert "train isn't done again" in refused.stderr
+            _answer(cluster, "--redo", "evaluate")
+            await _asked(cluster, "evaluate")
+            _answer(cluster, "--auto")
             ended = await cluster.until(lambda found: found["state"] == "finished", "the end", 90)
             assert [row["state"] for row in ended["phases"] if row["phase"] == "pack"] == ["done"]
-            assert cluster.ctl("gate", "run", "-o", "json").returncode == 0
+            decided = cluster.ctl("gate", "run", "-o", "json")
+            assert decided.returncode == 0, decided.stderr
+            explained = cluster.ctl("cycle", "explain")
+            assert "this was look 2 at the held-out text" in explained.stdout
 
 
 async def _asked(cluster: Cluster, phase: str) -> Document:

@@ -13,19 +13,23 @@ from jupiterd.cycle.work import Phase
 Place = tuple[int, Phase]
 """A round, and a phase of it."""
 
-REDOABLE = (Phase.COLLECT, Phase.GENERATE, Phase.FILTER, Phase.PACK)
-"""What may be done again, as long as the round isn't trained on. The gate looks at a candidate
-once: each look at the held-out text spends some of what there is."""
+OF_DATA = (Phase.COLLECT, Phase.GENERATE, Phase.FILTER, Phase.PACK)
+"""What may be done again as long as the round isn't trained on."""
+
+REDOABLE = (*OF_DATA, Phase.EVALUATE, Phase.GATE)
+"""What may be done again at all. The last two as long as the round isn't closed, and each look at
+the held-out text that was spent stays spent. Not training: the same data in the same order, from
+the same weights, would come to the same model."""
 
 
 def boundary(view: RoundView, step: Step) -> Place | None:
-    """Return the phase that has ended before this step; None where nothing has, or the round does.
+    """Return the phase that has ended before this step; None where nothing has.
 
-    The end of a round is shown once it is recorded: before the first phase of the next one.
+    The end of a round is shown before it is closed: what the gate said can't be changed behind it.
     """
     match step:
         case CloseRound():
-            return None
+            return view.round, Phase.GATE
         case RunItems(phase):
             return place_before(view.round, _done(view), phase)
         case _:

@@ -72,11 +72,20 @@ def writing(
         "temperature": generation.temperature,
         "top_p": generation.top_p,
         **_asked(piece.generator),
-        **piece.params(number, f"{view.seed}/{round_number or view.round}"),
+        **piece.params(number, _order(view, round_number or view.round)),
         "max_tokens": generation.max_tokens_of(piece.template),
     }
     inputs = {**_model(piece.generator), **training_text(view, domain)}
     return replace(item, params=params, inputs=inputs)
+
+
+def _order(view: RoundView, round_number: int) -> str:
+    """Return what decides which documents a round's items have, and what is drawn for each.
+
+    What is written again is another text: the same request would bring the same answer.
+    """
+    order, attempt = f"{view.seed}/{round_number}", view.attempts.get(round_number, 0)
+    return f"{order}/{attempt}" if attempt else order
 
 
 def _asked(generator: Generator) -> dict[str, Any]:

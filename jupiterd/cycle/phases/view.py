@@ -39,6 +39,8 @@ class RoundView:
     """
     standing: Standing = field(default_factory=Standing)
     """The students in force as generators."""
+    attempts: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Round -> how often its generating has begun anew, where it has."""
 
 
 def item_id(round_number: int, phase: Phase, number: int, model: str = "") -> str:

@@ -200,14 +200,13 @@ def test_what_was_said_of_a_line_stands_behind_the_epochs_before_it() -> None:
     assert [(epoch, fact.leaf) for epoch, fact in cycle.parkings()] == [(1, "k2"), (2, "x1")]
 
 
-def test_only_verdicts_on_the_line_are_in_force_and_every_look_counts() -> None:
+def test_only_verdicts_on_the_line_are_in_force_and_all_are_known() -> None:
     def verdict(candidate: str) -> VerdictReached:
         artifact = ArtifactId("4" * 64)
         return VerdictReached(CYCLE, 1, "PROMOTE", "", 2.5, artifact, ArtifactId(candidate), "")
 
     cycle = cycle_of(*FORKED, verdict("x1"), verdict("k1"))
     assert [found.candidate for found in cycle.verdicts.values()] == ["k1"]
-    assert cycle.looks_of_others("k2") == 2
-    assert cycle.looks_of_others("k1") == 1
+    assert cycle.judged == {(1, "x1"), (1, "k1")}
     cycle.apply(pinned("x1"), (99, NODES[0], "u", 1))
     assert [found.candidate for found in cycle.verdicts.values()] == ["x1"]

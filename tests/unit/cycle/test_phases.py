@@ -149,6 +149,27 @@ def test_what_is_written_ahead_is_what_the_next_round_asks_for(domain: Domain) -
         assert set(usual) - written == {"r2/generate/1"}
 
 
+def test_what_is_written_again_is_written_by_other_draws_of_documents_in_another_order(
+    domain: Domain,
+) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    walk(domain, completed, round=2)
+    now = view(completed, round=2, seed=7, standing=in_full(artifact("student")))
+    told = [
+        [
+            (item.id, item.params["order"], item.params["seed"])
+            for item in generate(each, domain, SHAPE)
+        ]
+        for each in (now, replace(now, attempts={1: 3}), replace(now, attempts={2: 1}))
+    ]
+    assert told[0] == told[1], "of another round"
+    assert {order for _, order, _ in told[0]} == {"7/2"}
+    assert [name for name, _, _ in told[0]] == [name for name, _, _ in told[2]]
+    assert not {seed for *_, seed in told[0]} & {seed for *_, seed in told[2]}
+    assert {order for _, order, _ in told[2]} == {"7/2/1"}
+
+
 def test_nothing_is_written_ahead_for_no_round_or_in_place_of_a_student_on_trial(
     domain: Domain,
 ) -> None:

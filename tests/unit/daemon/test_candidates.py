@@ -4,8 +4,10 @@ from dataclasses import replace
 
 from jupiterd.cluster.cycle_state import CycleFact
 from jupiterd.cluster.facts import WorkCompleted
-from jupiterd.daemon.candidates import judged, last_student
+from jupiterd.cluster.phase_facts import PhaseRedone
+from jupiterd.daemon.candidates import judged, last_student, looks_before
 from tests.unit.daemon.test_cycle_document import (
+    CYCLE,
     TRAINED,
     checkpoint,
     committed,
@@ -57,3 +59,37 @@ def test_the_verdict_that_saw_the_vault_is_the_one_that_counts() -> None:
     assert judged(folded(*TRAINED, first), 1, "k2") == first
     assert judged(folded(*TRAINED, first, second), 1, "k2") == second
     assert judged(folded(*TRAINED), 1, "k2") is None
+
+
+def redone(attempt: int, *phases: str) -> PhaseRedone:
+    return PhaseRedone(CYCLE, 1, phases[0], phases, attempt)
+
+
+def again(attempt: int, candidate: str = "k2") -> WorkCompleted:
+    """The gate's first decision on a candidate, of one attempt."""
+    first = gate_work(1, candidate, better=True)
+    return replace(first, item=f"{first.item}~{attempt}") if attempt else first
+
+
+def test_a_look_is_counted_once_however_often_its_round_is_asked_about() -> None:
+    cycle = folded(*TRAINED, again(0), verdict("HOLD"), committed("HOLD"))
+    assert looks_before(cycle, 1, "k2") == 0
+    assert looks_before(cycle, 2, "m2") == 1
+    older = folded(*TRAINED, verdict("HOLD"), committed("HOLD"))
+    assert looks_before(older, 2, "m2") == 1
+
+
+def test_a_look_stays_spent_where_the_gate_decides_anew() -> None:
+    before = (*TRAINED, again(0), redone(1, "gate"))
+    assert looks_before(folded(*before), 1, "k2") == 1
+    assert looks_before(folded(*before, again(1)), 1, "k2") == 1, "its own look isn't one before"
+    twice = (*before, again(1), redone(2, "evaluate", "gate"), again(2))
+    assert looks_before(folded(*twice), 1, "k2") == 2
+    closed = folded(*twice, verdict("HOLD"), committed("HOLD"))
+    assert looks_before(closed, 2, "m2") == 3
+
+
+def test_a_look_at_a_candidate_whose_line_counts_no_more_stays_spent() -> None:
+    assert looks_before(folded(*TRAINED, again(0, "x1")), 1, "k2") == 1
+    also_judged = folded(*TRAINED, again(0, "x1"), verdict("HOLD", candidate="x1"))
+    assert looks_before(also_judged, 1, "k2") == 1

@@ -15,7 +15,7 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.phases.steps import RunItems
+from jupiterd.cycle.phases.steps import CloseRound, RunItems
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.work import Phase, WorkItem, WorkResult
 from jupiterd.daemon.conductor import CycleConductor
@@ -108,6 +108,20 @@ async def test_an_interactive_cycle_waits_once_behind_a_phase() -> None:
     step, _ = next_step(conductor._view(), conductor._domain, conductor._shape)
     assert isinstance(step, RunItems)
     assert step.phase is Phase.COLLECT
+
+
+async def test_an_interactive_cycle_shows_what_the_gate_said_before_it_closes_the_round() -> None:
+    term, conductor = a_collected_round(interactive=True)
+    trained = replace(checkpoint("k1", step=100), is_final=True)
+    gate = WorkCompleted(CYCLE, 1, "gate", "r1/gate/0/k1", NODES[0], {})
+    await term.record(trained, gate)
+    closing = CloseRound(JUDGED)
+    assert await conductor._waits_before(conductor._view(), closing)
+    asked = term.recorded[-1]
+    assert isinstance(asked, CycleStateSet)
+    assert asked.reason == "waiting for your answer after gate of round 1"
+    await term.record(PhaseApproved(CYCLE, 1, "gate", 0))
+    assert not await conductor._waits_before(conductor._view(), closing)
 
 
 async def test_a_cycle_that_runs_through_waits_nowhere() -> None:

@@ -39,6 +39,8 @@ def done(phase: str, round_number: int = 1) -> CycleFact:
 
 
 FILTERED = (done("collect"), done("filter"))
+TRAINED = (*FILTERED, done("pack"), opened(1), checkpoint("k1", is_final=True))
+JUDGED = (*TRAINED, done("evaluate"), done("gate"))
 
 
 def state_of(*facts: CycleFact) -> CycleState:
@@ -106,7 +108,11 @@ def test_from_then_on_nothing_is_asked_where_people_want_that() -> None:
 @pytest.mark.parametrize(
     ("facts", "arguments", "kind", "why"),
     [
-        (FILTERED, {"redo": "gate"}, UsageError, "gate isn't done again"),
+        (FILTERED, {"redo": "train"}, UsageError, "train isn't done again: the same data"),
+        (FILTERED, {"redo": "rest"}, UsageError, "rest isn't done again"),
+        (FILTERED, {"redo": "gate"}, ConflictError, "gate of round 1 has no results yet"),
+        (JUDGED, {"redo": "filter"}, ConflictError, "filter of round 1 was trained on"),
+        ((*JUDGED, round_over("k1")), {"redo": "gate"}, ConflictError, "nothing of round 2"),
         (FILTERED, {"redo": "pack"}, ConflictError, "pack of round 1 has no results yet"),
         ((), {"redo": "last"}, ConflictError, "nothing of round 1 can be done again"),
         ((*FILTERED, opened(1)), {"redo": "last"}, ConflictError, "or is trained on"),
@@ -124,7 +130,16 @@ def test_what_comes_too_late_or_makes_no_sense_is_refused(
 
 def test_what_may_be_redone_is_what_nothing_was_trained_on() -> None:
     assert redoable(state_of(begun(), *FILTERED)) == (Phase.COLLECT, Phase.FILTER)
-    trained = (*FILTERED, done("pack"), opened(1), checkpoint("k1", is_final=True))
-    assert redoable(state_of(begun(), *trained)) == ()
-    second = (*trained, round_over("k1"), done("collect", 2))
+    assert redoable(state_of(begun(), *TRAINED)) == ()
+    second = (*TRAINED, round_over("k1"), done("collect", 2))
     assert redoable(state_of(begun(), *second)) == (Phase.COLLECT,)
+
+
+def test_what_judges_may_be_redone_until_the_round_is_closed() -> None:
+    assert redoable(state_of(begun(), *TRAINED, done("evaluate"))) == (Phase.EVALUATE,)
+    assert redoable(state_of(begun(), *JUDGED)) == (Phase.EVALUATE, Phase.GATE)
+    assert answer(*JUDGED, redo="last") == [PhaseRedone(CYCLE, 1, "gate", ("gate",), 1)]
+    assert answer(*JUDGED, redo="evaluate") == [
+        PhaseRedone(CYCLE, 1, "evaluate", ("evaluate", "gate"), 1)
+    ]
+    assert redoable(state_of(begun(), *JUDGED, round_over("k1"))) == ()

@@ -25,6 +25,7 @@ from jupiter_tui.screens.cluster import ClusterScreen
 from jupiter_tui.screens.confirm import ConfirmScreen
 from jupiter_tui.screens.cycles import CyclesScreen
 from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.screens.data import DataScreen
 from jupiter_tui.screens.help import HelpScreen
 from jupiter_tui.screens.training import TrainingScreen
 from jupiter_tui.source import Source
@@ -80,6 +81,7 @@ class JupiterTui(App[None]):
         self.set_class(self.options.is_ascii, "-ascii")
         self.add_mode("cluster", lambda: ClusterScreen(self.scene))
         self.add_mode("training", lambda: TrainingScreen(self.scene))
+        self.add_mode("data", lambda: DataScreen(self.scene))
         self.add_mode("cycles", lambda: CyclesScreen(self.scene))
         self.switch_mode("cluster")
         self.set_interval(1 / self.options.refresh_hz, self.flush)

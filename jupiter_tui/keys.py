@@ -28,6 +28,7 @@ class Key:
 KEYS = (
     Key("1,c", "1 or c", "show_screen('cluster')", "Cluster", "the nodes, and what is wrong"),
     Key("2,t", "2 or t", "show_screen('training')", "Training", "phases, loss, gang and verdicts"),
+    Key("3,d", "3 or d", "show_screen('data')", "Data", "what was collected, kept and dropped"),
     Key("4,y", "4 or y", "show_screen('cycles')", "Cycles", "their verdicts, and steering them"),
     Key("p", "p", "pause", "Pause", "holds the picture still; once more lets it go on"),
     Key("question_mark", "?", "help", "Help", "this list"),

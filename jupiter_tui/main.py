@@ -48,7 +48,7 @@ def cli(named_dir: str | None, *, readonly: bool, is_ascii: bool, refresh_hz: fl
       jupiter-tui --state-dir .demo/node-1
       NO_COLOR=1 jupiter-tui --ascii
 
-    Keys: 1 cluster, 2 training, 4 cycles, p pause, ? help, q quit. NO_COLOR is heeded.
+    Keys: 1 cluster, 2 training, 3 data, 4 cycles, p pause, ? help, q quit. NO_COLOR is heeded.
     """  # noqa: D301 - click's mark for lines that keep their ends
     _require_terminal()
     # The dashboard owns standard error, and gRPC's core would write its own lines across it.

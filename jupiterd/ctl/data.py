@@ -8,6 +8,7 @@ import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.data_samples import samples
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import UnhealthyError, UsageError
@@ -144,7 +145,7 @@ def why(invocation: Invocation, what: str) -> None:
       jupiterctl data why python/2:0 -o json | jq .why.sample.license
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
-    from jupiterd.ctl.why_lines import why_lines
+    from jupiterd.cycle.why_lines import why_lines
 
     document = ask(invocation.state_dir, f"why/{what}")
     Console.of(invocation).show(document, lambda: why_lines(document["why"]))
@@ -226,3 +227,6 @@ def _follow_to_the_end(invocation: Invocation, run_id: str, timeout_s: float | N
     row = next(row for row in rows if row["id"] == run_id)
     if console.output != "jsonl":
         console.show({"schema": SCHEMA, NOUN: row}, lambda: ready_lines(row))
+
+
+command.add_command(samples)

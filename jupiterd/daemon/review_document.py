@@ -14,11 +14,12 @@ from jupiterd.cycle.phases.boundary import Place
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.daemon.pausing import current_round, place_of
+from jupiterd.daemon.sample_trace import MANY, SOME
 from jupiterd.daemon.status_document import shown
 from jupiterd.daemon.steering_answers import redoable
 from jupiterd.daemon.trace_everywhere import Trace
-from jupiterd.errors import NotFoundError
-from jupiterd.ids import ArtifactId, CycleId
+from jupiterd.errors import NotFoundError, UsageError
+from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -32,16 +33,22 @@ DROPPED = "dropped"
 
 
 async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
-    """Return what the phase that ended last has made, of the shown cycle unless one is named.
+    """Return what a phase has made: CYCLE/ROUND/PHASE, each of which may be left out.
+
+    Without a phase the one that ended last is meant, with a few samples; of one that is named many
+    are told. Without a cycle the shown one is meant.
 
     Raises:
         NotFoundError: there is no such cycle, or nothing has ended yet.
+        UsageError: there are no such phases.
     """
-    cycle, begun = _meant(node, wanted)
-    place = place_of(cycle)
+    cycle_id, _, named = wanted.partition("/")
+    cycle, begun = _meant(node, cycle_id)
+    place = _named_place(named) if named else place_of(cycle)
     if place is None:
         raise NotFoundError("no phase of the cycle has ended yet", "jupiterctl cycle status")
     number, phase = place
+    most = MANY if named else SOME
     rows = shown(node, cycle)["phases"]
     row = next((r for r in rows if (r["round"], r["phase"]) == (number, str(phase))), {})
     domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
@@ -54,8 +61,8 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
             **row,
             "round": number,
             "phase": str(phase),
-            "kept_samples": await _some(node, cycle, place, KEPT),
-            "dropped_samples": await _some(node, cycle, place, (DROPPED,)),
+            "kept_samples": await _some(node, cycle, place, KEPT, most),
+            "dropped_samples": await _some(node, cycle, place, (DROPPED,), most),
             "settings": told(domain),
             "redoable": [str(each) for each in redoable(cycle)],
         },
@@ -63,23 +70,28 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
 
 
 def _meant(node: "Node", wanted: str) -> tuple[CycleState, CycleStarted]:
-    cycles = node.journal.state.cycles
-    found = cycles.get(CycleId(wanted)) if wanted else None
-    if not wanted:
-        started = [cycle for cycle in cycles.values() if cycle.started is not None]
-        found = max(started, key=lambda each: (each.goes_on, each.start_order), default=None)
+    started = [each for each in node.journal.state.cycles.values() if each.started is not None]
+    meant = [each for each in started if each.started and each.started.cycle.startswith(wanted)]
+    found = max(meant, key=lambda each: (each.goes_on, each.start_order), default=None)
     if found is None or found.started is None:
         raise NotFoundError("there is no such cycle", "jupiterctl cycle list")
     return found, found.started
 
 
+def _named_place(named: str) -> Place:
+    number, _, phase = named.partition("/")
+    if not number.isdecimal() or phase not in set(Phase):
+        raise UsageError(f"{named} is no ROUND/PHASE", f"phases are {', '.join(Phase)}")
+    return int(number), Phase(phase)
+
+
 async def _some(
-    node: "Node", cycle: CycleState, place: Place, names: tuple[str, ...]
+    node: "Node", cycle: CycleState, place: Place, names: tuple[str, ...], most: int
 ) -> list[dict[str, Any]]:
     """Return a few samples of the first batch of a phase that there is."""
     trace = Trace(node)
     for batch in _batches(cycle, place, names):
-        if samples := await trace.some_of(batch):
+        if samples := await trace.some_of(batch, most):
             return [_plain(sample, reason) for sample, reason in samples]
     return []
 

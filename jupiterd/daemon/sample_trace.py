@@ -33,8 +33,8 @@ MIN_DIGITS = 4
 SHOWN_CHARACTERS = 400
 """So much of a text is told and shown; the rest is in the artifact."""
 
-SOME = 5
-"""So many samples of a batch are told, where people look at what a phase has made."""
+SOME, MANY = 5, 40
+"""So many samples of a batch are told, where people look at what a phase has made; and at most."""
 
 MAX_ASKED = 64
 MAX_RECORDS_BYTES = 1 << 20
@@ -70,7 +70,9 @@ def trace_here(
     """Return what lies here of what is asked for; reads the disk."""
     held = _Held(store, outputs)
     if request.batch:
-        reply = peer_pb2.TraceReply(samples=_within_bounds(held.some_of(request.batch)))
+        reply = peer_pb2.TraceReply(
+            samples=_within_bounds(held.some_of(request.batch, request.most))
+        )
     elif request.shards:
         reply = peer_pb2.TraceReply(token=held.token(request.shards, request.offset))
     else:
@@ -109,12 +111,12 @@ class _Held:
         packed = None if document is None else _packed(shards, document)
         return peer_pb2.TracedToken(tokens=tokens, document=packed)
 
-    def some_of(self, wanted: str) -> Iterator[peer_pb2.TracedSample]:
+    def some_of(self, wanted: str, most: int) -> Iterator[peer_pb2.TracedSample]:
         """Yield a few samples of a batch; none where it isn't here."""
         batch = ArtifactId(wanted)
         if batch not in self._batches:
             return
-        for sample, reason in self._read(batch, some_samples, SOME) or ():
+        for sample, reason in self._read(batch, some_samples, min(most or SOME, MANY)) or ():
             shown = replace(sample, text=sample.text[:SHOWN_CHARACTERS])
             yield peer_pb2.TracedSample(
                 id=sample.id,

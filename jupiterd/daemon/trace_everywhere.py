@@ -76,14 +76,14 @@ class Trace:
         found = await asyncio.gather(*map(self._piece, pieces))
         return {each: traced for piece in found for each, traced in piece.items()}
 
-    async def some_of(self, batch: ArtifactId) -> list[tuple[Sample, str]]:
+    async def some_of(self, batch: ArtifactId, most: int = SOME) -> list[tuple[Sample, str]]:
         """Return a few samples of a batch, and why each was dropped; none where nobody has it."""
-        request = peer_pb2.TraceRequest(batch=batch)
+        request = peer_pb2.TraceRequest(batch=batch, most=most)
         own = await self._here(request)
         replies = [own] if own.samples else await self._of_members(request)
         told = next((reply.samples for reply in replies if reply.samples), [])
         found = ((_record_of(part), part.reason) for part in told)
-        return [(sample, reason) for sample, reason in found if sample is not None][:SOME]
+        return [(sample, reason) for sample, reason in found if sample is not None][:most]
 
     async def _piece(self, asked: list[str]) -> dict[str, Traced]:
         replies = await self._everywhere(peer_pb2.TraceRequest(samples=asked))

@@ -281,16 +281,18 @@ class MeasuredWay(_message.Message):
     def __init__(self, target: _Optional[str] = ..., source: _Optional[str] = ..., interface: _Optional[str] = ..., kind: _Optional[str] = ..., active: _Optional[bool] = ..., answers: _Optional[bool] = ..., rtt_ms: _Optional[float] = ..., out_mbit_per_s: _Optional[float] = ..., in_mbit_per_s: _Optional[float] = ..., note: _Optional[str] = ...) -> None: ...
 
 class TraceRequest(_message.Message):
-    __slots__ = ("samples", "shards", "offset", "batch")
+    __slots__ = ("samples", "shards", "offset", "batch", "most")
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     SHARDS_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     BATCH_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
     samples: _containers.RepeatedScalarFieldContainer[str]
     shards: str
     offset: int
     batch: str
-    def __init__(self, samples: _Optional[_Iterable[str]] = ..., shards: _Optional[str] = ..., offset: _Optional[int] = ..., batch: _Optional[str] = ...) -> None: ...
+    most: int
+    def __init__(self, samples: _Optional[_Iterable[str]] = ..., shards: _Optional[str] = ..., offset: _Optional[int] = ..., batch: _Optional[str] = ..., most: _Optional[int] = ...) -> None: ...
 
 class TraceReply(_message.Message):
     __slots__ = ("samples", "token")

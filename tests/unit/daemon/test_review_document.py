@@ -8,7 +8,7 @@ import pytest
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.lineage import Sample
 from jupiterd.daemon.documents import document_of
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.locations import config_folder
 from jupiterd.workers.data.drops import Drops
 from jupiterd.workers.data.sample_file import SampleWriter
@@ -44,6 +44,13 @@ async def test_a_few_samples_that_were_kept_and_dropped_are_shown(tmp_path: Path
             str(reason) for reason in list(DropReason)[:2]
         }
         assert review["settings"]["generation.temperature"] == "0.8"
+
+        named = (await document_of(one, f"review/{review['cycle'][:8]}/1/filter"))["review"]
+        assert (len(named["kept_samples"]), len(named["dropped_samples"])) == (9, 9)
+        nothing = (await document_of(one, "review//1/collect"))["review"]
+        assert nothing["kept_samples"] == []
+        with pytest.raises(UsageError, match="no ROUND/PHASE"):
+            await document_of(one, "review//one/filter")
 
 
 async def test_without_a_phase_that_has_ended_there_is_nothing_to_show(tmp_path: Path) -> None:

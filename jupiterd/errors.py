@@ -30,7 +30,7 @@ class ExitCode(IntEnum):
     CONFLICT = 7
     """Something else stands in the way, such as a running cycle."""
     UNHEALTHY = 8
-    """`status --check` found something wrong."""
+    """`status --check`, `check sync` or `doctor` found something wrong."""
     INTERRUPTED = 130
     """Ended by Ctrl-C."""
 

@@ -5,7 +5,12 @@ Owns the record and its plain form. Doesn't know how anything is probed.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, Final, cast
+
+MAX_VERSIONS: Final = 8
+"""That a member tells; there are three."""
+MAX_VERSION_CHARACTERS: Final = 64
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,8 @@ class Hardware:
     on_mains: bool = True
     devices: tuple[str, ...] = ()
     """Where torch ranks compute, one each: `cpu` or `cuda:0`; empty: one rank, on the CPU."""
+    versions: tuple[tuple[str, str], ...] = ()
+    """(program or framework, its version), such as (`torch`, `2.13.0`); empty: it wasn't told."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return nested dicts and lists, for JSON and msgpack."""
@@ -43,6 +50,7 @@ class Hardware:
             "gpus": [asdict(gpu) for gpu in self.gpus],
             "engines": list(self.engines),
             "devices": list(self.devices),
+            "versions": dict(self.versions),
         }
 
     @classmethod
@@ -64,7 +72,19 @@ class Hardware:
             engines=tuple(str(engine) for engine in plain["engines"]),
             on_mains=bool(plain["on_mains"]),
             devices=tuple(str(device) for device in plain.get("devices", ())),
+            versions=_versions(plain.get("versions")),
         )
+
+
+def _versions(told: object) -> tuple[tuple[str, str], ...]:
+    """Return what is told of versions, cut short; nothing where it isn't that."""
+    if not isinstance(told, Mapping):
+        return ()
+    rows = islice(cast("Mapping[object, object]", told).items(), MAX_VERSIONS)
+    return tuple(
+        (str(name)[:MAX_VERSION_CHARACTERS], str(version)[:MAX_VERSION_CHARACTERS])
+        for name, version in rows
+    )
 
 
 def _whole(value: object) -> int:

@@ -32,6 +32,7 @@ COMMANDS = {
     "train": ("jupiterd.ctl.train", "Training without the cycle: start, status, watch, stop."),
     "data": ("jupiterd.ctl.data", "Text: prepare, list, why, export, purge, audit."),
     "monitor": ("jupiterd.ctl.monitor", "Processor, memory and GPUs of each machine."),
+    "doctor": ("jupiterd.ctl.doctor", "What may be wrong with this machine, and the fix."),
     "version": ("jupiterd.ctl.version", "The version of this program."),
 }
 """Name of a command -> its module and one line of help."""
@@ -39,7 +40,7 @@ COMMANDS = {
 EXIT_CODES = """\b
 Exit codes:
   0 done, 1 failed, 2 wrong command line or file, 3 no daemon answers, 4 timed out,
-  5 refused, 6 not found, 7 conflict, 8 unhealthy (status --check), 130 interrupted"""
+  5 refused, 6 not found, 7 conflict, 8 unhealthy (status --check, doctor), 130 interrupted"""
 
 
 COLLECT_AFTER = 100_000

@@ -81,6 +81,12 @@ async def _held_out_document(node: "Node", wanted: str) -> Document:
     return await held_out_document(node, wanted)
 
 
+async def _doctor_document(node: "Node", _: str) -> Document:
+    from jupiterd.daemon.doctor_document import examined
+
+    return await examined(node)
+
+
 def _models_document(node: "Node", wanted: str) -> Document:
     from jupiterd.daemon.model_documents import models_document
 
@@ -108,5 +114,6 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "model_export": _model_export_document,
     "report": _report_document,
     "held_out": _held_out_document,
+    "doctor": _doctor_document,
 }
 """The same of documents that are read from the disk, or asked of other nodes."""

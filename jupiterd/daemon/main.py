@@ -64,6 +64,28 @@ def run(context: click.Context) -> None:
     run_daemon(*context.obj)
 
 
+@cli.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "jsonl"]),
+    default="table",
+    help="Form of the output.",
+)
+@click.pass_context
+def doctor(context: click.Context, output: str) -> None:
+    """Look for what may be wrong with this machine, and print fixes; nothing is changed.
+
+    The exit status is 8 where something fails.
+    """
+    from jupiterd.daemon.doctor_command import look
+    from jupiterd.daemon.settings import environment, load_settings
+
+    config, _, flags = context.obj
+    settings, _ = load_settings(flags, environment(), config)
+    sys.exit(look(settings, output))
+
+
 def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:  # noqa: FBT001
     """Load the settings, take the state folder and serve until a signal comes."""
     import logging

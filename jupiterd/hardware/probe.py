@@ -5,9 +5,11 @@ on a Mac: run it in a thread.
 """
 
 from collections.abc import Sequence
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Final
 
+from jupiterd import __version__
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.hardware.apple import AppleMachine, probe_apple
 from jupiterd.hardware.cuda import with_devices
@@ -16,6 +18,9 @@ from jupiterd.hardware.nvidia import probe_nvidia
 
 ENGINES: Final = {"torch": ("torch",), "mlx": ("mlx", "mlx_lm")}
 """Engine -> the modules it needs."""
+
+FRAMEWORKS: Final = ("torch", "mlx")
+"""Packages whose versions must be alike on machines that train together."""
 
 
 def probe(devices: Sequence[str] = ()) -> Hardware:
@@ -37,8 +42,22 @@ def probe(devices: Sequence[str] = ()) -> Hardware:
             engine for engine, names in ENGINES.items() if installed(names) == tuple(names)
         ),
         on_mains=host.on_mains,
+        versions=versions(),
     )
     return with_devices(found, devices)
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """Return (name, version) of Jupiter and of the frameworks that are installed."""
+    told = ((name, _version(name)) for name in FRAMEWORKS)
+    return (("jupiterd", __version__), *((name, told) for name, told in told if told))
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def installed(names: Sequence[str]) -> tuple[str, ...]:

@@ -47,3 +47,14 @@ def test_what_a_newer_jupiter_says_beyond_it_is_left_out():
 def test_a_record_without_its_lists_is_refused():
     with pytest.raises(KeyError):
         Hardware.from_plain({"system": "Linux"})
+
+
+def test_versions_are_told_and_cut_short_and_those_of_older_nodes_are_unknown():
+    plain = Hardware("Linux", "x86_64", "Ryzen", 16, 64 << 30).to_plain()
+    told = Hardware.from_plain(plain | {"versions": {"torch": "2.13.0", "mlx": "x" * 999}})
+    assert dict(told.versions) == {"torch": "2.13.0", "mlx": "x" * 64}
+    many = {str(number): "1" for number in range(99)}
+    assert len(Hardware.from_plain(plain | {"versions": many}).versions) == 8
+    del plain["versions"]
+    for odd in ({}, {"versions": 5}, {"versions": None}):
+        assert Hardware.from_plain(plain | odd).versions == ()

@@ -1,0 +1,57 @@
+"""Running one read-only command of the operating system, within a time limit.
+
+Owns that. Doesn't know what the answer means. Nothing is ever changed by what is run here.
+"""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+TIMEOUT_S: Final = 5.0
+SYSTEM_FOLDERS: Final = ("/usr/sbin", "/sbin", "/usr/local/sbin")
+"""Where commands lie that a user's PATH often lacks."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said."""
+
+    exit_code: int | None
+    """None: there is no such command, or it didn't end in time."""
+    text: str = ""
+    complaint: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Say whether the command did what it is for."""
+        return self.exit_code == 0
+
+
+NOT_ASKED: Final = Answer(None)
+
+
+def ask(*command: str) -> Answer:
+    """Return what the command says; never fails."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS])
+    try:
+        done = subprocess.run(
+            _found(command, path),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C", "PATH": path},
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Answer(None, complaint=str(error))
+    return Answer(done.returncode, done.stdout, done.stderr)
+
+
+def _found(command: Sequence[str], path: str) -> list[str]:
+    import shutil
+
+    return [shutil.which(command[0], path=path) or command[0], *command[1:]]

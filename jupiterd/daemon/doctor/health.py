@@ -1,0 +1,34 @@
+"""What the running daemon itself complains of, each with its fix.
+
+Owns turning its health entries into findings. Pure. Doesn't know why it says so.
+"""
+
+from typing import Final
+
+from jupiterd.cluster.health import Severity
+from jupiterd.daemon.doctor.finding import Finding, Status, ok, warn
+from jupiterd.daemon.doctor.place import Place
+
+CHECK: Final = "daemon"
+
+_STATUSES: Final = {
+    Severity.ERROR: Status.FAIL,
+    Severity.WARNING: Status.WARN,
+    Severity.INFO: Status.OK,
+}
+
+
+def judge(place: Place, start_command: str) -> list[Finding]:
+    """Return that it runs, and a finding for each thing that it complains of."""
+    if place.status is None:
+        return [warn(CHECK, f"no jupiterd runs with {place.state_dir}", start_command)]
+    told = [
+        Finding(
+            f"health/{entry['code']}",
+            _STATUSES.get(entry.get("severity", ""), Status.WARN),
+            str(entry.get("title", "")),
+            str(entry.get("hint", "")),
+        )
+        for entry in place.status.get("health", [])
+    ]
+    return [ok(CHECK, f"jupiterd runs with {place.state_dir}"), *told]

@@ -1,0 +1,137 @@
+"""Whether multicast goes out of an interface and comes back in, tried for real.
+
+Owns one question of multicast DNS on each interface, and listening to who answers. Doesn't know
+what follows from it. The question asks for a name that nobody has, so that our own is known again,
+and for what services there are, so that others speak up.
+"""
+
+import contextlib
+import secrets
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from zeroconf import DNSOutgoing, DNSQuestion  # pyright: ignore[reportPrivateImportUsage]
+
+from jupiterd.net.scopes import without_scope
+
+GROUPS: Final = {socket.AF_INET: "224.0.0.251", socket.AF_INET6: "ff02::fb"}
+PORT: Final = 5353
+LISTEN_S: Final = 2.0
+ENOUGH_S: Final = 1.2
+"""Responders wait up to half a second before they answer; then nothing more is to be expected."""
+
+_QUERY, _PTR, _IN = 0, 12, 1
+_IP_MULTICAST_ALL, _IPV6_MULTICAST_ALL = 49, 29
+"""Linux's: 0 gives a socket only what came in where it has joined itself."""
+_MAX_PACKET_BYTES: Final = 9000
+_TTL: Final = 255
+
+
+@dataclass(frozen=True)
+class MulticastReading:
+    """What happened on one interface over one family of addresses."""
+
+    interface: str
+    address: str
+    errno: int = 0
+    """Why it couldn't be sent; 0 where it was."""
+    came_back: bool = False
+    """Our own question was heard here."""
+    others: tuple[str, ...] = ()
+    """Addresses of other machines that were heard meanwhile."""
+
+
+def probe_multicast(
+    interface: str, address: str, own_addresses: frozenset[str], listen_s: float = LISTEN_S
+) -> MulticastReading:
+    """Ask on one interface and listen; takes `listen_s` at most. Never fails.
+
+    Args:
+        interface: its name.
+        address: one of its addresses; the family of this one is tried.
+        own_addresses: all of this machine's, to tell others from ourselves.
+        listen_s: how long to listen.
+    """
+    mark = f"{secrets.token_hex(8)}._jupiter-doctor"
+    try:
+        with _joined(interface, address) as (heard, target):
+            heard.sendto(_question(mark), target)
+            came_back, others = _listen(heard, mark.partition(".")[0].encode(), listen_s)
+    except OSError as error:
+        return MulticastReading(interface, address, errno=error.errno or -1)
+    return MulticastReading(interface, address, 0, came_back, tuple(sorted(others - own_addresses)))
+
+
+@contextmanager
+def _joined(interface: str, address: str) -> Generator[tuple[socket.socket, tuple[str | int, ...]]]:
+    """Yield a socket in the group on that interface, and where to send."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as way:
+        way.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError, AttributeError):  # as other responders have it
+            way.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        target = _join_ipv6(way, interface) if ":" in address else _join_ipv4(way, address)
+        way.setblocking(False)  # noqa: FBT003 - as sockets have it
+        yield way, target
+
+
+def _join_ipv4(way: socket.socket, address: str) -> tuple[str | int, ...]:
+    group = GROUPS[socket.AF_INET]
+    _only_own_groups(way, socket.IPPROTO_IP, _IP_MULTICAST_ALL)
+    way.bind(("", PORT))
+    own = socket.inet_aton(address)
+    way.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + own)
+    way.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, own)
+    way.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 1)
+    way.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, _TTL)
+    return group, PORT
+
+
+def _join_ipv6(way: socket.socket, interface: str) -> tuple[str | int, ...]:
+    group, number = GROUPS[socket.AF_INET6], socket.if_nametoindex(interface)
+    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    _only_own_groups(way, socket.IPPROTO_IPV6, _IPV6_MULTICAST_ALL)
+    way.bind(("::", PORT))
+    told = socket.inet_pton(socket.AF_INET6, group) + struct.pack("@I", number)
+    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, told)
+    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, number)
+    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 1)
+    way.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, _TTL)
+    return group, PORT, 0, number
+
+
+def _only_own_groups(way: socket.socket, level: int, option: int) -> None:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # an old kernel
+            way.setsockopt(level, option, 0)
+
+
+def _question(mark: str) -> bytes:
+    out = DNSOutgoing(_QUERY)
+    out.add_question(DNSQuestion(f"{mark}._udp.local.", _PTR, _IN))
+    out.add_question(DNSQuestion("_services._dns-sd._udp.local.", _PTR, _IN))
+    return out.packets()[0]
+
+
+def _listen(heard: socket.socket, mark: bytes, listen_s: float) -> tuple[bool, set[str]]:
+    """Return whether our own question was heard, and from where anything came."""
+    came_back, sources = False, set[str]()
+    began_s = time.monotonic()
+    while (passed_s := time.monotonic() - began_s) < listen_s:
+        if came_back and sources and passed_s > ENOUGH_S:
+            break
+        if not select.select([heard], [], [], min(listen_s - passed_s, 0.1))[0]:
+            continue
+        with contextlib.suppress(BlockingIOError):
+            data, (host, *_) = heard.recvfrom(_MAX_PACKET_BYTES)
+            came_back = came_back or mark in data
+            if mark not in data:
+                sources.add(without_scope(host))
+    return came_back, sources

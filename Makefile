@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -43,6 +43,11 @@ test-failures: setup
 data-kills: setup
 	@JUPITER_DATA_KILLS=$(or $(KILLS),100) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
 	  $(BIN)/python -m pytest -s tests/e2e/test_data_kills.py
+
+# kill -9 at random moments of all seven phases of cycles on three daemons: make chaos-cycle [STRIKES=100] [SEED=7]
+chaos-cycle: setup
+	@JUPITER_CYCLE_STRIKES=$(or $(STRIKES),100) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
+	  $(BIN)/python -m pytest -s tests/e2e/test_killed_cycle.py
 
 # The cluster's cores among many nodes, in virtual time: make simulate SEEDS=200000 [FROM=0]
 simulate: setup

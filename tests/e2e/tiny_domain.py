@@ -45,7 +45,7 @@ language: code:python
 data_sources:
 {sources}
 {more}generation:
-  templates: [{{kind: complete_function, samples: 240}}]
+  templates: [{{kind: complete_function, samples: {samples}}}]
   max_tokens: 16
 holdout: {{fraction: 0.4, salt: tiny, dev: 0.0, vault: 0.0, min_documents: 10, min_clusters: 5}}
 evaluation: {{min_document_bytes: 64, max_document_bytes: 1024}}
@@ -61,11 +61,13 @@ def write_domain(
     sources: Sequence[str] = ("code",),
     more: str = "",
     proxies: str = "off",
+    samples: int = 240,
 ) -> Path:
     """Write the files and the domain below `folder`; return the domain file.
 
     The packages go to the sources in turn, each of which is a folder of that name; `more` is a line
-    of the domain file. Small students, which `proxies: auto` trains, take some seconds more.
+    of the domain file. Small students, which `proxies: auto` trains, take some seconds more. So
+    many samples are asked for where anybody writes.
     """
     chance = random.Random(20)
     for cluster in range(CLUSTERS):
@@ -76,7 +78,8 @@ def write_domain(
             (package / f"module_{number}.py").write_text(_module(chance))
     domain = folder / "tiny.yaml"
     listed = "\n".join(_SOURCE.format(path=folder / source) for source in sources)
-    domain.write_text(_DOMAIN.format(sources=listed, steps=steps, more=more, proxies=proxies))
+    values = {"sources": listed, "steps": steps, "more": more, "proxies": proxies}
+    domain.write_text(_DOMAIN.format(**values, samples=samples))
     return domain
 
 

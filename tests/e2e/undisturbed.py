@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jupiterd.cluster.facts import CycleStarted
 from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases.steps import RunItems
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView
@@ -36,6 +37,7 @@ async def data_of_round_one(started: CycleStarted, folder: Path) -> dict[str, Ma
             completed=completed,
             trained=None,
             looks=0,
+            of_others=generator_from(started.generator),
         )
         step, _ = next_step(view, domain, shape)
         if not isinstance(step, RunItems):

@@ -1,0 +1,199 @@
+"""A cycle in which something is killed again and again, at random moments of every phase.
+
+Owns how the strikes are shared out among the phases, and the way through one cycle. Doesn't know
+what must hold at its end (`same_outcome`).
+"""
+
+import asyncio
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cycle.phases.proxies import PROXIES
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.item_runner import MAX_FAILURES
+from tests.e2e.cluster import Cluster
+from tests.e2e.killer import LOOK_S, Blow, Killer
+
+START_TIMEOUT_S = 120.0
+PHASE_TIMEOUT_S = 300.0
+END_TIMEOUT_S = 600.0
+ENDED_LOOK_S = 0.5
+
+MOST_OF_A_PHASE = 3
+"""Strikes of one cycle."""
+
+AMID_WORK = 0.7
+"""How often a strike waits until something works; the others fall wherever they fall."""
+
+WORK_TIMEOUT_S = 20.0
+
+LASTS_S: Mapping[Phase, float] = {
+    Phase.COLLECT: 0.6,
+    Phase.GENERATE: 3.0,
+    Phase.FILTER: 0.6,
+    Phase.PACK: 0.4,
+    Phase.TRAIN: 6.0,
+    Phase.EVALUATE: 10.0,
+    Phase.GATE: 10.0,
+}
+"""Phase -> a time within which a strike falls into it, mostly, from any moment of it on."""
+
+STUDENT = re.compile(rf"{PROXIES}-.*train_proxy")
+"""What the worker of a small student's training is called."""
+
+
+@dataclass(frozen=True)
+class Strike:
+    """A strike that is to fall into a phase."""
+
+    phase: Phase
+    blow: Blow
+
+
+def shares(strikes: int, chance: random.Random) -> Counter[Phase]:
+    """Return how many strikes each phase has; where they don't come out even, chance decides."""
+    whole, rest = divmod(strikes, len(Phase))
+    more = chance.sample(list(Phase), rest)
+    return Counter({phase: whole + (phase in more) for phase in Phase})
+
+
+def dealt(left: Mapping[Phase, int], chance: random.Random) -> list[Strike]:
+    """Return the strikes of one cycle, in the order of its phases.
+
+    No more workers of a phase than one item may lose: all might be of the same.
+    """
+    return [
+        Strike(phase, blow)
+        for phase in Phase
+        for blow in _blows(min(left.get(phase, 0), MOST_OF_A_PHASE), chance)
+    ]
+
+
+def _blows(count: int, chance: random.Random) -> list[Blow]:
+    blows = [Blow.WORKER] * (MAX_FAILURES - 1) + [each for each in Blow if each is not Blow.WORKER]
+    return chance.sample(blows, count)
+
+
+@dataclass
+class Struck:
+    """What was struck."""
+
+    phases: Counter[Phase] = field(default_factory=Counter[Phase])
+    amid_work: int = 0
+    """Strikes while workers ran."""
+    amid_students: int = 0
+    """Strikes while small students learned."""
+
+    def add(self, more: "Struck") -> None:
+        """Count these, too."""
+        self.phases += more.phases
+        self.amid_work += more.amid_work
+        self.amid_students += more.amid_students
+
+    def __str__(self) -> str:
+        phases = ", ".join(f"{phase} {self.phases[phase]}" for phase in Phase)
+        told = f"{self.amid_work} while workers ran, {self.amid_students} while small students did"
+        return f"{self.phases.total()} strikes: {phases}; {told}"
+
+
+class KilledCycle:
+    """One cycle."""
+
+    def __init__(self, cluster: Cluster, command: Sequence[str], chance: random.Random) -> None:
+        self._cluster = cluster
+        self._command = command
+        self._chance = chance
+        self._killer = Killer(cluster, chance)
+        self._phase = Phase.COLLECT
+        self._looked_s = 0.0
+        self._has_ended = False
+        self.struck = Struck()
+
+    async def run(self, strikes: Sequence[Strike]) -> CycleState:
+        """Start the cycle and strike; return what is recorded in the end."""
+        known = len(self._cluster[0].state().cycles)
+        starting = asyncio.ensure_future(asyncio.to_thread(self._cluster.ctl, *self._command))
+        await self._begun(known)
+        for strike in strikes:
+            if await self._reaches(strike.phase):
+                if self._chance.random() < AMID_WORK:
+                    await self._until_work()
+                await asyncio.sleep(self._chance.uniform(0.0, LASTS_S[strike.phase]))
+                await self._strike(strike.blow)
+        await starting  # a leader that was killed may owe the answer; the ledger tells all
+        return await self._ended()
+
+    async def _strike(self, blow: Blow) -> None:
+        """Strike, unless the cycle has just ended."""
+        self._looked_s = 0.0
+        if self._is_over():
+            return
+        phase, working = self._phase_now(), [worker.item for worker in self._killer.workers()]
+        told = await self._killer.strike(blow)
+        students = sum(STUDENT.match(item) is not None for item in working)
+        self.struck.add(Struck(Counter([phase]), bool(working), bool(students)))
+        at_work = ", ".join(working) or "nobody at work"
+        print(f"  {time.strftime('%H:%M:%S')} {phase} ({at_work}): {told}", flush=True)
+
+    async def _until_work(self) -> None:
+        """Wait until somebody works, for a while."""
+        deadline_s = time.monotonic() + WORK_TIMEOUT_S
+        while not self._killer.workers() and not self._is_over():
+            if time.monotonic() > deadline_s:
+                return
+            await asyncio.sleep(LOOK_S)
+
+    async def _begun(self, known: int) -> None:
+        """Wait for the first worker: by then the cycle is recorded."""
+        deadline_s = time.monotonic() + START_TIMEOUT_S
+        while len(self._cluster[0].state().cycles) == known or not self._killer.workers():
+            assert time.monotonic() < deadline_s, self._cluster.told("nobody begins")
+            await asyncio.sleep(LOOK_S)
+
+    async def _reaches(self, phase: Phase) -> bool:
+        """Wait for a phase; False where it is over already."""
+        deadline_s = time.monotonic() + PHASE_TIMEOUT_S
+        order = list(Phase)
+        while order.index(self._phase_now()) < order.index(phase) and not self._is_over():
+            assert time.monotonic() < deadline_s, self._cluster.told(f"it never comes to {phase}")
+            await asyncio.sleep(LOOK_S)
+        return self._phase is phase and not self._is_over()
+
+    def _phase_now(self) -> Phase:
+        """Return what is worked on now, or was just before."""
+        working = [worker.phase for worker in self._killer.workers()]
+        self._phase = max(working, key=list(Phase).index, default=self._phase)
+        return self._phase
+
+    def _is_over(self) -> bool:
+        """Say whether the cycle has ended; the ledger is looked at now and then."""
+        now_s = time.monotonic()
+        if not self._has_ended and now_s - self._looked_s > ENDED_LOOK_S:
+            self._looked_s = now_s
+            cycle = self._killer.newest()
+            self._has_ended = cycle is not None and cycle.finished
+        return self._has_ended
+
+    async def _ended(self) -> CycleState:
+        deadline_s = time.monotonic() + END_TIMEOUT_S
+        while not self._is_over():
+            assert time.monotonic() < deadline_s, self._cluster.told("it doesn't end")
+            await asyncio.sleep(ENDED_LOOK_S)
+        await self._killer.bring_all_back()
+        cycle = self._killer.newest()
+        assert cycle is not None
+        assert cycle.failed is None, self._cluster.told(str(cycle.failed))
+        return cycle
+
+
+def start_command(domain: Path, generator: str, seed: int) -> list[str]:
+    """Return what starts a cycle of one round, in which the generator writes."""
+    options = {"--domain": domain, "--rounds": 1, "--seed": seed, "--generator": generator}
+    words = (str(word) for option in options.items() for word in option)
+    return ["cycle", "start", *words, "--engine", "torch", "-o", "json"]

@@ -1,0 +1,95 @@
+"""Cycles in which workers, daemons and leaders are killed at random come to the same in the end.
+
+In each phase: collecting, generating, filtering, packing, training, evaluating with its small
+students, and the gate. `make chaos-cycle STRIKES=100 SEED=7` is the long form.
+"""
+
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cycle.work import Phase
+from tests.e2e.cluster import NAMES, Cluster, Daemon, running
+from tests.e2e.killed_cycle import KilledCycle, Struck, dealt, shares, start_command
+from tests.e2e.same_outcome import assert_as_calm, assert_is_whole, told
+from tests.e2e.surroundings import own_network
+from tests.e2e.tiny_domain import write_domain
+from tests.e2e.wholeness import left_over
+from tests.e2e.writing_server import writing_server
+
+STRIKES = int(os.environ.get("JUPITER_CYCLE_STRIKES") or 0)
+
+SHORT_STRIKES = 4
+SHORT_STEPS = 250
+STEPS = 250
+"""Enough to beat the byte model, so that small students are trained for the gate, too."""
+
+SAMPLES = 480
+"""Of five items."""
+
+SEED = 7
+
+pytestmark = [
+    pytest.mark.net,
+    pytest.mark.slow,
+    pytest.mark.timeout(300 + 60 * STRIKES),
+    pytest.mark.xdist_group("e2e"),
+]
+
+
+@pytest.mark.skipif(STRIKES > 0, reason="the long form does it, too")
+async def test_a_cycle_under_random_kills_ends_whole(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    domain = write_domain(tmp_path, SHORT_STEPS, samples=SAMPLES)
+    with own_network() as prefix, writing_server(prefix) as url:
+        async with running([Daemon(tmp_path, name, prefix) for name in NAMES]) as cluster:
+            await cluster.meet()
+            strikes = dealt(shares(SHORT_STRIKES, chance), chance)
+            command = start_command(domain, url, SEED)
+            killed = KilledCycle(cluster, command, chance)
+            cycle = await killed.run(strikes)
+            print(killed.struck)
+            await assert_is_whole(cluster, cycle, SHORT_STEPS, tmp_path)
+    assert left_over(tmp_path, []) == []
+
+
+@pytest.mark.skipif(STRIKES == 0, reason="make chaos-cycle runs it")
+async def test_cycles_under_random_kills_come_to_the_same(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    domain = write_domain(tmp_path, STEPS, proxies="auto", samples=SAMPLES)
+    with own_network() as prefix, writing_server(prefix) as url:
+        command = start_command(domain, url, SEED)
+        async with running([Daemon(tmp_path, name, prefix) for name in NAMES]) as cluster:
+            calm, _ = await _cycle(cluster, command, Counter(), chance, tmp_path)
+            left, all_struck = shares(STRIKES, chance), Struck()
+            while left:
+                cycle, struck = await _cycle(cluster, command, left, chance, tmp_path)
+                assert_as_calm(cycle, calm)
+                left -= struck.phases  # what has had more than its share is no debt
+                all_struck.add(struck)
+                print(all_struck, flush=True)
+    assert left_over(tmp_path, []) == []
+
+
+async def _cycle(
+    cluster: Cluster,
+    command: list[str],
+    left: Counter[Phase],
+    chance: random.Random,
+    folder: Path,
+) -> tuple[CycleState, Struck]:
+    """Run a cycle under some of the strikes that are left, and check it by itself."""
+    await cluster.meet()
+    began_s = time.monotonic()
+    killed = KilledCycle(cluster, command, chance)
+    cycle = await killed.run(dealt(left, chance))
+    elapsed_s = time.monotonic() - began_s
+    await assert_is_whole(cluster, cycle, STEPS, folder)
+    count = killed.struck.phases.total()
+    print(f"{told(cluster, cycle)}; {count} strikes in {elapsed_s:.0f} s", flush=True)
+    return cycle, killed.struck

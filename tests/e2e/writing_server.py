@@ -1,0 +1,123 @@
+"""A server that completes functions as OpenAI's would, and always answers the same in the same way.
+
+Owns what it writes: statements that the prompt and its seed decide. Runs as a program of its own,
+since a test's daemons may have a network of their own. Doesn't know what is made of the answers.
+"""
+
+import contextlib
+import json
+import random
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any
+
+from blake3 import blake3
+
+MODEL = "writer"
+ANYWHERE = "0.0.0.0"
+"""Unlike 127.0.0.1 it isn't taken for a server that one member alone can reach."""
+ANSWER_S = 0.15
+"""A model needs some time, too: so that work can be killed in its midst."""
+
+OPEN_TIMEOUT_S = 30.0
+
+_SHOWN = re.compile(r"```python\n(.*?)\n?```", re.DOTALL)
+_WORDS = ("anchor", "basket", "candle", "drawer", "feather", "garden", "hammer", "island", "jacket")
+_STATEMENTS = (
+    "for {a} in {b}s:\n        {c}.append({a}.{d} * {n})",
+    "{a} = [{b} for {b} in {c}s if {b}.{d} > {n}]",
+    "while {a}s and {b} < {n}:\n        {b} += {a}s.pop().{d}",
+    "if {a} is None or {a}.{b} == {n}:\n        return {c}s[{a}.{d}]",
+    "{a}, {b} = sorted(({c}, {d}), key=lambda {c}: {c}.weight + {n})",
+)
+
+
+def completion(message: str, seed: int) -> str:
+    """Return the function of a prompt with an end, in a code block."""
+    shown = _SHOWN.search(message)
+    opening = shown[1].rstrip() if shown else "def nothing():"
+    drawn = int.from_bytes(blake3(f"{seed}\0{opening}".encode()).digest(8), "big")
+    chance = random.Random(drawn)
+    body = "\n".join(f"    {_statement(chance)}" for _ in range(chance.randint(3, 6)))
+    return f"```python\n{opening}\n{body}\n    return {chance.choice(_WORDS)}\n```"
+
+
+def _statement(chance: random.Random) -> str:
+    a, b, c, d = chance.sample(_WORDS, 4)
+    return chance.choice(_STATEMENTS).format(a=a, b=b, c=c, d=d, n=chance.randrange(1000))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._send({"data": [{"id": MODEL}]})
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        Event().wait(ANSWER_S)
+        text = completion(asked["messages"][0]["content"], int(asked["seed"]))
+        choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        self._send({"choices": [choice], "usage": {"completion_tokens": len(text) // 4}})
+
+    def _send(self, document: dict[str, Any]) -> None:
+        content = json.dumps(document).encode()
+        # Whoever asked may have been killed meanwhile.
+        with contextlib.suppress(ConnectionError):
+            self.send_response(200)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Say nothing."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing either: those who ask are killed."""
+
+
+@contextlib.contextmanager
+def writing_server(prefix: Sequence[str]) -> Generator[str]:
+    """Serve in the network that `prefix` leads to, and in this one; yield what to name it by."""
+    with socket.socket() as free:
+        free.bind((ANYWHERE, 0))
+        port = free.getsockname()[1]
+    is_apart = prefix[0] == "nsenter"
+    with _serving(prefix, port), _serving((), port) if is_apart else contextlib.nullcontext():
+        yield f"http://{ANYWHERE}:{port}/v1#{MODEL}"
+
+
+@contextlib.contextmanager
+def _serving(prefix: Sequence[str], port: int) -> Generator[None]:
+    command = [*prefix, sys.executable, "-m", __name__, str(port)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline() == "ready\n"
+            yield
+        finally:
+            server.communicate(timeout=OPEN_TIMEOUT_S)
+
+
+def main() -> None:
+    """Serve on the port that is named until the input ends."""
+    server = _Server((ANYWHERE, int(sys.argv[1])), _Handler)
+    Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

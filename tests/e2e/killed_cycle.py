@@ -9,7 +9,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cycle.phases.proxies import PROXIES
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.item_runner import MAX_FAILURES
+from jupiterd.ids import CycleId
 from tests.e2e.cluster import Cluster
 from tests.e2e.killer import LOOK_S, Blow, Killer
 
@@ -44,7 +45,7 @@ LASTS_S: Mapping[Phase, float] = {
 }
 """Phase -> a time within which a strike falls into it, mostly, from any moment of it on."""
 
-STUDENT = re.compile(rf"{PROXIES}-.*train_proxy")
+STUDENT = re.compile(rf"{PROXIES}-.*-train-proxy")
 """What the worker of a small student's training is called."""
 
 
@@ -110,6 +111,7 @@ class KilledCycle:
         self._command = command
         self._chance = chance
         self._killer = Killer(cluster, chance)
+        self._id = CycleId("")
         self._phase = Phase.COLLECT
         self._looked_s = 0.0
         self._has_ended = False
@@ -117,17 +119,24 @@ class KilledCycle:
 
     async def run(self, strikes: Sequence[Strike]) -> CycleState:
         """Start the cycle and strike; return what is recorded in the end."""
-        known = len(self._cluster[0].state().cycles)
+        known = {*self._cluster[0].state().cycles}
         starting = asyncio.ensure_future(asyncio.to_thread(self._cluster.ctl, *self._command))
-        await self._begun(known)
-        for strike in strikes:
-            if await self._reaches(strike.phase):
-                if self._chance.random() < AMID_WORK:
-                    await self._until_work()
-                await asyncio.sleep(self._chance.uniform(0.0, LASTS_S[strike.phase]))
-                await self._strike(strike.blow)
-        await starting  # a leader that was killed may owe the answer; the ledger tells all
-        return await self._ended()
+        try:
+            await self._begun(known)
+            for strike in strikes:
+                await self._strike_in(strike)
+            return await self._ended()
+        finally:
+            self._killer.rest()
+            await starting  # a leader that was killed may owe the answer; the ledger tells all
+
+    async def _strike_in(self, strike: Strike) -> None:
+        """Strike somewhere in a phase, unless that is over."""
+        if await self._reaches(strike.phase):
+            if self._chance.random() < AMID_WORK:
+                await self._until_work()
+            await asyncio.sleep(self._chance.uniform(0.0, LASTS_S[strike.phase]))
+            await self._strike(strike.blow)
 
     async def _strike(self, blow: Blow) -> None:
         """Strike, unless the cycle has just ended."""
@@ -149,12 +158,14 @@ class KilledCycle:
                 return
             await asyncio.sleep(LOOK_S)
 
-    async def _begun(self, known: int) -> None:
+    async def _begun(self, known: Container[CycleId]) -> None:
         """Wait for the first worker: by then the cycle is recorded."""
         deadline_s = time.monotonic() + START_TIMEOUT_S
-        while len(self._cluster[0].state().cycles) == known or not self._killer.workers():
+        while not self._id or not self._killer.workers():
             assert time.monotonic() < deadline_s, self._cluster.told("nobody begins")
             await asyncio.sleep(LOOK_S)
+            found = self._cluster[0].state().cycles
+            self._id = next((cycle for cycle in found if cycle not in known), self._id)
 
     async def _reaches(self, phase: Phase) -> bool:
         """Wait for a phase; False where it is over already."""
@@ -176,7 +187,7 @@ class KilledCycle:
         now_s = time.monotonic()
         if not self._has_ended and now_s - self._looked_s > ENDED_LOOK_S:
             self._looked_s = now_s
-            cycle = self._killer.newest()
+            cycle = self._killer.recorded(self._id)
             self._has_ended = cycle is not None and cycle.finished
         return self._has_ended
 
@@ -186,7 +197,7 @@ class KilledCycle:
             assert time.monotonic() < deadline_s, self._cluster.told("it doesn't end")
             await asyncio.sleep(ENDED_LOOK_S)
         await self._killer.bring_all_back()
-        cycle = self._killer.newest()
+        cycle = self._killer.recorded(self._id)
         assert cycle is not None
         assert cycle.failed is None, self._cluster.told(str(cycle.failed))
         return cycle

@@ -1,7 +1,7 @@
 """Killing whatever runs a cycle, at random: a worker, a daemon, a machine, the leader.
 
-Owns what is killed, when it comes back, and which phase the cycle is in meanwhile. At least one
-daemon always runs. Doesn't know how many strikes there are, or what must hold afterwards.
+Owns what is killed, when it comes back, and who works meanwhile. Doesn't know how many strikes
+there are, or what must hold afterwards.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from enum import StrEnum
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cycle.work import Phase
 from jupiterd.gang.orphans import SUFFIX
+from jupiterd.ids import CycleId
 from tests.e2e.cluster import Cluster, Daemon, is_running
 
 LOOK_S = 0.02
@@ -37,6 +38,8 @@ class Blow(StrEnum):
     """A daemon with its workers."""
     LEADER = "the leader"
     """With its workers, too."""
+    ALL = "everything"
+    """All daemons with their workers at once."""
 
 
 @dataclass(frozen=True)
@@ -67,36 +70,47 @@ class Killer:
         """Return the processes that work on a round now."""
         return [worker for daemon in self._cluster.daemons for worker in _workers_of(daemon)]
 
-    def newest(self) -> CycleState | None:
-        """Return the cycle that was started last, as a daemon that runs has it on its disk."""
-        cycles = self.up[0].state().cycles.values()
-        return max(cycles, key=lambda cycle: cycle.start_order, default=None)
+    def recorded(self, cycle: CycleId) -> CycleState | None:
+        """Return a cycle as a daemon has it on its disk, one that runs if any does."""
+        return (self.up or self._cluster.daemons)[0].state().cycles.get(cycle)
 
     async def strike(self, blow: Blow) -> str:
-        """Kill something, which comes back after a while; return what it was, for people."""
-        if blow is Blow.WORKER:
-            if working := self.workers():
-                struck = self._chance.choice(working)
-                _kill([struck.pid])
-                return f"a worker of {struck.daemon.name}"
-            blow = Blow.MACHINE
-        if len(self.up) < 2:
+        """Kill something, which comes back after a while; return what it was, for people.
+
+        Where no worker runs, a machine is struck in its place.
+        """
+        if blow is Blow.WORKER and (working := self.workers()):
+            chosen = self._chance.choice(working)
+            _kill([chosen.pid])
+            return f"{chosen.item} of {chosen.daemon.name}"
+        if not self.up:
             await asyncio.wait(self._away.values(), return_when=asyncio.FIRST_COMPLETED)
+        if blow is Blow.ALL:
+            return ", ".join([self._end(each, with_workers=True) for each in self.up])
         leader = await self._leader() if blow is Blow.LEADER else None
         struck = leader or self._chance.choice(self.up)
-        workers = [] if blow is Blow.DAEMON else struck.workers()
+        told = self._end(struck, with_workers=blow is not Blow.DAEMON)
+        return f"the leader, {told}" if leader else told
+
+    def _end(self, struck: Daemon, *, with_workers: bool) -> str:
+        workers = struck.workers() if with_workers else []
         struck.kill()
         _kill(workers)
         away_s = self._chance.uniform(*AWAY_S)
         back = asyncio.get_running_loop().create_task(self._bring_back(struck, away_s))
         self._away[struck.name] = back
-        told = "the leader " if leader else f"{blow}, "
-        return f"{told}{struck.name} with {len(workers)} workers for {away_s:.1f} s"
+        theirs = f" and its {len(workers)} workers" if with_workers else ""
+        return f"{struck.name}{theirs} for {away_s:.1f} s"
 
     async def bring_all_back(self) -> None:
         """Wait until all run again, and are together."""
         await asyncio.gather(*self._away.values())
         await self._cluster.meet()
+
+    def rest(self) -> None:
+        """Start nothing again any more."""
+        for back in self._away.values():
+            back.cancel()
 
     async def _bring_back(self, daemon: Daemon, after_s: float) -> None:
         await asyncio.sleep(after_s)

@@ -44,9 +44,9 @@ data-kills: setup
 	@JUPITER_DATA_KILLS=$(or $(KILLS),100) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
 	  $(BIN)/python -m pytest -s tests/e2e/test_data_kills.py
 
-# kill -9 at random moments of all seven phases of cycles on three daemons: make chaos-cycle [STRIKES=100] [SEED=7]
+# kill -9 at random moments of all seven phases of cycles on three daemons: make chaos-cycle [STRIKES=100] [ROUNDS=2] [SEED=7]
 chaos-cycle: setup
-	@JUPITER_CYCLE_STRIKES=$(or $(STRIKES),100) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
+	@JUPITER_CYCLE_STRIKES=$(or $(STRIKES),100) JUPITER_CYCLE_ROUNDS=$(or $(ROUNDS),1) $(if $(SEED),JUPITER_TEST_SEED=$(SEED)) \
 	  $(BIN)/python -m pytest -s tests/e2e/test_killed_cycle.py
 
 # The cluster's cores among many nodes, in virtual time: make simulate SEEDS=200000 [FROM=0]

@@ -20,6 +20,7 @@ from jupiterd.daemon.item_runner import MAX_FAILURES
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import Cluster
 from tests.e2e.killer import LOOK_S, Blow, Killer
+from tests.e2e.strikes import Moment
 
 START_TIMEOUT_S = 120.0
 PHASE_TIMEOUT_S = 300.0
@@ -35,10 +36,10 @@ AMID_WORK = 0.7
 WORK_TIMEOUT_S = 20.0
 
 LASTS_S: Mapping[Phase, float] = {
-    Phase.COLLECT: 0.6,
+    Phase.COLLECT: 0.4,
     Phase.GENERATE: 3.0,
-    Phase.FILTER: 0.6,
-    Phase.PACK: 0.4,
+    Phase.FILTER: 0.5,
+    Phase.PACK: 0.3,
     Phase.TRAIN: 6.0,
     Phase.EVALUATE: 10.0,
     Phase.GATE: 10.0,
@@ -53,27 +54,33 @@ STUDENT = re.compile(rf"{PROXIES}-.*-train-proxy")
 class Strike:
     """A strike that is to fall into a phase."""
 
-    phase: Phase
+    moment: Moment
     blow: Blow
 
 
-def shares(strikes: int, chance: random.Random) -> Counter[Phase]:
+def shares(strikes: int, chance: random.Random, rounds: int = 1) -> Counter[Moment]:
     """Return how many strikes each phase has; where they don't come out even, chance decides."""
-    whole, rest = divmod(strikes, len(Phase))
-    more = chance.sample(list(Phase), rest)
-    return Counter({phase: whole + (phase in more) for phase in Phase})
+    moments = [Moment(number, phase) for number in range(1, rounds + 1) for phase in Phase]
+    whole, rest = divmod(strikes, len(moments))
+    more = chance.sample(moments, rest)
+    return Counter({moment: whole + (moment in more) for moment in moments})
 
 
-def dealt(left: Mapping[Phase, int], chance: random.Random) -> list[Strike]:
+def dealt(left: Mapping[Moment, int], chance: random.Random) -> list[Strike]:
     """Return the strikes of one cycle, in the order of its phases.
 
     No more workers of a phase than one item may lose: all might be of the same.
     """
     return [
-        Strike(phase, blow)
-        for phase in Phase
-        for blow in _blows(min(left.get(phase, 0), MOST_OF_A_PHASE), chance)
+        Strike(moment, blow)
+        for moment in sorted(left, key=_place)
+        for blow in _blows(min(left[moment], MOST_OF_A_PHASE), chance)
     ]
+
+
+def _place(moment: Moment) -> tuple[int, int]:
+    """Return what moments are sorted by."""
+    return moment.round, list(Phase).index(moment.phase)
 
 
 def _blows(count: int, chance: random.Random) -> list[Blow]:
@@ -85,7 +92,7 @@ def _blows(count: int, chance: random.Random) -> list[Blow]:
 class Struck:
     """What was struck."""
 
-    phases: Counter[Phase] = field(default_factory=Counter[Phase])
+    moments: Counter[Moment] = field(default_factory=Counter[Moment])
     amid_work: int = 0
     """Strikes while workers ran."""
     amid_students: int = 0
@@ -93,14 +100,15 @@ class Struck:
 
     def add(self, more: "Struck") -> None:
         """Count these, too."""
-        self.phases += more.phases
+        self.moments += more.moments
         self.amid_work += more.amid_work
         self.amid_students += more.amid_students
 
     def __str__(self) -> str:
-        phases = ", ".join(f"{phase} {self.phases[phase]}" for phase in Phase)
+        counts = Counter(moment.phase for moment in self.moments.elements())
+        phases = ", ".join(f"{phase} {counts[phase]}" for phase in Phase)
         told = f"{self.amid_work} while workers ran, {self.amid_students} while small students did"
-        return f"{self.phases.total()} strikes: {phases}; {told}"
+        return f"{counts.total()} strikes: {phases}; {told}"
 
 
 class KilledCycle:
@@ -112,7 +120,8 @@ class KilledCycle:
         self._chance = chance
         self._killer = Killer(cluster, chance)
         self._id = CycleId("")
-        self._phase = Phase.COLLECT
+        self._moment = Moment(1, Phase.COLLECT)
+        self._round = 1
         self._looked_s = 0.0
         self._has_ended = False
         self.struck = Struck()
@@ -132,10 +141,10 @@ class KilledCycle:
 
     async def _strike_in(self, strike: Strike) -> None:
         """Strike somewhere in a phase, unless that is over."""
-        if await self._reaches(strike.phase):
+        if await self._reaches(strike.moment):
             if self._chance.random() < AMID_WORK:
                 await self._until_work()
-            await asyncio.sleep(self._chance.uniform(0.0, LASTS_S[strike.phase]))
+            await asyncio.sleep(self._chance.uniform(0.0, LASTS_S[strike.moment.phase]))
             await self._strike(strike.blow)
 
     async def _strike(self, blow: Blow) -> None:
@@ -143,12 +152,12 @@ class KilledCycle:
         self._looked_s = 0.0
         if self._is_over():
             return
-        phase, working = self._phase_now(), [worker.item for worker in self._killer.workers()]
+        moment, working = self._now(), [worker.item for worker in self._killer.workers()]
         told = await self._killer.strike(blow)
         students = sum(STUDENT.match(item) is not None for item in working)
-        self.struck.add(Struck(Counter([phase]), bool(working), bool(students)))
+        self.struck.add(Struck(Counter([moment]), bool(working), bool(students)))
         at_work = ", ".join(working) or "nobody at work"
-        print(f"  {time.strftime('%H:%M:%S')} {phase} ({at_work}): {told}", flush=True)
+        print(f"  {time.strftime('%H:%M:%S')} {moment} ({at_work}): {told}", flush=True)
 
     async def _until_work(self) -> None:
         """Wait until somebody works, for a while."""
@@ -167,20 +176,20 @@ class KilledCycle:
             found = self._cluster[0].state().cycles
             self._id = next((cycle for cycle in found if cycle not in known), self._id)
 
-    async def _reaches(self, phase: Phase) -> bool:
+    async def _reaches(self, moment: Moment) -> bool:
         """Wait for a phase; False where it is over already."""
         deadline_s = time.monotonic() + PHASE_TIMEOUT_S
-        order = list(Phase)
-        while order.index(self._phase_now()) < order.index(phase) and not self._is_over():
-            assert time.monotonic() < deadline_s, self._cluster.told(f"it never comes to {phase}")
+        while _place(self._now()) < _place(moment) and not self._is_over():
+            assert time.monotonic() < deadline_s, self._cluster.told(f"it never comes to {moment}")
             await asyncio.sleep(LOOK_S)
-        return self._phase is phase and not self._is_over()
+        return self._moment == moment and not self._is_over()
 
-    def _phase_now(self) -> Phase:
-        """Return what is worked on now, or was just before."""
-        working = [worker.phase for worker in self._killer.workers()]
-        self._phase = max(working, key=list(Phase).index, default=self._phase)
-        return self._phase
+    def _now(self) -> Moment:
+        """Return what is worked on now, or was just before; not what is done ahead."""
+        working = [worker.moment for worker in self._killer.workers()]
+        begun = [moment for moment in working if moment.round <= self._round]
+        self._moment = max(begun, key=_place, default=self._moment)
+        return self._moment
 
     def _is_over(self) -> bool:
         """Say whether the cycle has ended; the ledger is looked at now and then."""
@@ -188,7 +197,8 @@ class KilledCycle:
         if not self._has_ended and now_s - self._looked_s > ENDED_LOOK_S:
             self._looked_s = now_s
             cycle = self._killer.recorded(self._id)
-            self._has_ended = cycle is not None and cycle.finished
+            if cycle is not None:
+                self._has_ended, self._round = cycle.finished, cycle.rounds_committed + 1
         return self._has_ended
 
     async def _ended(self) -> CycleState:
@@ -203,8 +213,8 @@ class KilledCycle:
         return cycle
 
 
-def start_command(domain: Path, generator: str, seed: int) -> list[str]:
-    """Return what starts a cycle of one round, in which the generator writes."""
-    options = {"--domain": domain, "--rounds": 1, "--seed": seed, "--generator": generator}
+def start_command(domain: Path, generator: str, seed: int, rounds: int = 1) -> list[str]:
+    """Return what starts a cycle in which the generator writes from the first round on."""
+    options = {"--domain": domain, "--rounds": rounds, "--seed": seed, "--generator": generator}
     words = (str(word) for option in options.items() for word in option)
     return ["cycle", "start", *words, "--engine", "torch", "-o", "json"]

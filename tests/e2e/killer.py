@@ -20,12 +20,13 @@ from jupiterd.cycle.work import Phase
 from jupiterd.gang.orphans import SUFFIX
 from jupiterd.ids import CycleId
 from tests.e2e.cluster import Cluster, Daemon, is_running
+from tests.e2e.strikes import Moment
 
 LOOK_S = 0.02
 AWAY_S = (0.0, 5.0)
 """So long a daemon that was killed stays away."""
 
-_ORDER = re.compile(rf"[0-9a-f]{{8}}-r1-({'|'.join(Phase)})-(.+){re.escape(SUFFIX)}")
+_ORDER = re.compile(rf"[0-9a-f]{{8}}-r(\d+)-({'|'.join(Phase)})-(.+){re.escape(SUFFIX)}")
 
 
 class Blow(StrEnum):
@@ -44,11 +45,11 @@ class Blow(StrEnum):
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that does work of a phase."""
+    """A process that does work of a phase, maybe of the next round's."""
 
     daemon: Daemon
     pid: int
-    phase: Phase
+    moment: Moment
     item: str
     """Of the phase, and the task."""
 
@@ -134,7 +135,7 @@ def _workers_of(daemon: Daemon) -> Iterator[Worker]:
         with contextlib.suppress(OSError, ValueError):  # it has just begun, or just ended
             pid = json.loads(path.read_text())["pid"]
             if found is not None and is_running(pid):
-                yield Worker(daemon, pid, Phase(found[1]), found[2])
+                yield Worker(daemon, pid, Moment(int(found[1]), Phase(found[2])), found[3])
 
 
 def _kill(pids: Sequence[int]) -> None:

@@ -1,7 +1,7 @@
 """Cycles in which workers, daemons and leaders are killed at random come to the same in the end.
 
 In each phase: collecting, generating, filtering, packing, training, evaluating with its small
-students, and the gate. `make chaos-cycle STRIKES=100 SEED=7` is the long form.
+students, and the gate. `make chaos-cycle STRIKES=100 ROUNDS=2 SEED=7` is the long form.
 """
 
 import os
@@ -13,16 +13,18 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cycle.work import Phase
 from tests.e2e.cluster import NAMES, Cluster, Daemon, running
 from tests.e2e.killed_cycle import KilledCycle, Struck, dealt, shares, start_command
 from tests.e2e.same_outcome import assert_as_calm, assert_is_whole, told
+from tests.e2e.strikes import Moment
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain
 from tests.e2e.wholeness import left_over
 from tests.e2e.writing_server import writing_server
 
 STRIKES = int(os.environ.get("JUPITER_CYCLE_STRIKES") or 0)
+ROUNDS = int(os.environ.get("JUPITER_CYCLE_ROUNDS") or 1)
+"""Of each cycle; in the second one a student may write, too."""
 
 SHORT_STRIKES = 4
 SHORT_STEPS = 250
@@ -37,7 +39,7 @@ SEED = 7
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.timeout(300 + 60 * STRIKES),
+    pytest.mark.timeout(300 + 60 * STRIKES * ROUNDS),
     pytest.mark.xdist_group("e2e"),
 ]
 
@@ -63,14 +65,14 @@ async def test_cycles_under_random_kills_come_to_the_same(tmp_path: Path, seed: 
     chance = random.Random(seed)
     domain = write_domain(tmp_path, STEPS, proxies="auto", samples=SAMPLES)
     with own_network() as prefix, writing_server(prefix) as url:
-        command = start_command(domain, url, SEED)
+        command = start_command(domain, url, SEED, ROUNDS)
         async with running([Daemon(tmp_path, name, prefix) for name in NAMES]) as cluster:
             calm, _ = await _cycle(cluster, command, Counter(), chance, tmp_path)
-            left, all_struck = shares(STRIKES, chance), Struck()
+            left, all_struck = shares(STRIKES, chance, ROUNDS), Struck()
             while left:
                 cycle, struck = await _cycle(cluster, command, left, chance, tmp_path)
-                assert_as_calm(cycle, calm)
-                left -= struck.phases  # what has had more than its share is no debt
+                assert_as_calm(cluster, cycle, calm)
+                left -= struck.moments  # what has had more than its share is no debt
                 all_struck.add(struck)
                 print(all_struck, flush=True)
     assert left_over(tmp_path, []) == []
@@ -79,7 +81,7 @@ async def test_cycles_under_random_kills_come_to_the_same(tmp_path: Path, seed: 
 async def _cycle(
     cluster: Cluster,
     command: list[str],
-    left: Counter[Phase],
+    left: Counter[Moment],
     chance: random.Random,
     folder: Path,
 ) -> tuple[CycleState, Struck]:
@@ -90,6 +92,6 @@ async def _cycle(
     cycle = await killed.run(dealt(left, chance))
     elapsed_s = time.monotonic() - began_s
     await assert_is_whole(cluster, cycle, STEPS, folder)
-    count = killed.struck.phases.total()
+    count = killed.struck.moments.total()
     print(f"{told(cluster, cycle)}; {count} strikes in {elapsed_s:.0f} s", flush=True)
     return cycle, killed.struck

@@ -48,6 +48,13 @@ def size(count_bytes: float) -> str:
     return f"{count_bytes:.0f} {_UNITS[unit]}" if unit == 0 else f"{count_bytes:.1f} {_UNITS[unit]}"
 
 
+def bits_per_s(count: float) -> str:
+    """Return a bandwidth with its unit, 1 Gbit/s = 1e9 bits each second."""
+    if count >= 1e9:
+        return f"{count / 1e9:.1f} Gbit/s"
+    return f"{count / 1e6:,.0f} Mbit/s" if count >= 1e6 else f"{count / 1e3:,.0f} kbit/s"
+
+
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Return the rows below their headers, every column as wide as its widest cell."""
     cells = [list(headers), *([plain(value) for value in row] for row in rows)]

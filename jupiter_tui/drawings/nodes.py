@@ -4,7 +4,7 @@ Pure. Owns its columns, and what is said where there is no other node. Doesn't k
 document comes from.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jupiter_tui.drawings.columns import Column, Row, listed
@@ -16,6 +16,7 @@ from jupiter_tui.drawings.thresholds import (
     RAM_BAD_PERCENT,
     RAM_WARN_PERCENT,
     age,
+    heat_tone,
     percent,
 )
 from jupiter_tui.scene import Scene
@@ -26,15 +27,21 @@ COLUMNS = (
     Column("name", "NAME", 16, 0, grows=True),
     Column("state", "STATE", 7, 1),
     Column("role", "ROLE", 9, 2),
-    Column("cpu", "CPU", 5, 4, is_right=True),
-    Column("ram", "RAM", 5, 5, is_right=True),
-    Column("gpu", "GPU", 12, 6),
+    Column("cpu", "CPU", 5, 5, is_right=True),
+    Column("ram", "RAM", 5, 6, is_right=True),
+    Column("device", "DEVICE", 12, 7),
+    Column("gpu", "GPU", 5, 4, is_right=True),
+    Column("vram", "VRAM", 5, 8, is_right=True),
+    Column("heat", "TEMP", 5, 9, is_right=True),
+    Column("watts", "WATTS", 5, 10, is_right=True),
+    Column("tokens", "TOKENS/S", 8, 11, is_right=True),
+    Column("lag", "LAG", 4, 12, is_right=True),
+    Column("rtt", "RTT", 6, 13, is_right=True),
     Column("seen", "LAST SEEN", 9, 3),
-    Column("address", "ADDRESS", 22, 7),
-    Column("reason", "WHY THIS ROLE", 24, 8, grows=True),
+    Column("reason", "WHY THIS ROLE", 24, 14, grows=True),
 )
 
-LEGEND = "* leads the cluster"
+LEGEND = "* leads the cluster · LAG: steps behind the gang"
 
 ALONE = (
     "no other node found yet; what to check:",
@@ -99,19 +106,48 @@ def _row(node: Mapping[str, Any], leader: str | None, own: str | None) -> Row:
     is_here = node.get("id") == own
     here, leads = " (here)" * is_here, " *" * (node.get("id") == leader)
     # What somebody who is gone said last is no longer true.
-    load: Mapping[str, Any] = (node.get("load") or {}) if state != Liveness.GONE else {}
-    ram = load.get("ram_percent")
+    told: Mapping[str, Any] = node if state != Liveness.GONE else {}
+    load: Mapping[str, Any] = told.get("load") or {}
+    lag = told.get("step_lag")
     return {
         "name": Cell(plain(node.get("name")) + here + leads, Tone.STRONG),
         "state": Cell(state, NODE_TONES.get(state, Tone.NOTE)),
         "role": _word(node.get("role")),
         "cpu": percent(load.get("cpu_percent")),
-        "ram": percent(ram, warn=RAM_WARN_PERCENT, bad=RAM_BAD_PERCENT),
-        "gpu": _word(gpu_words(node.get("hardware"))),
+        "ram": percent(load.get("ram_percent"), warn=RAM_WARN_PERCENT, bad=RAM_BAD_PERCENT),
+        "device": _word(gpu_words(node.get("hardware"))),
+        **_gpus(told),
+        "tokens": _number(told.get("tokens_per_s"), "{:,.0f}"),
+        "lag": _number(lag, "{:.0f}", Tone.WARN if lag else Tone.NORMAL),
+        "rtt": _number(told.get("rtt_s"), "{:.1f} ms", factor=1000.0),
         "seen": age(node.get("last_heard_s")),
-        "address": _word(next(iter(node.get("addresses") or ()), None)),
         "reason": _word(node.get("reason")),
     }
+
+
+def _gpus(node: Mapping[str, Any]) -> Row:
+    """Return what the accelerators do: the busiest and hottest of them, and all their watts."""
+    loads: Sequence[Mapping[str, Any]] = node.get("gpu_loads") or ()
+    sizes = [gpu.get("memory_bytes") for gpu in (node.get("hardware") or {}).get("gpus", ())]
+    used = _known(loads, "memory_used_bytes")
+    room = sum(sizes) if sizes and all(sizes) else 0
+    heat = max(_known(loads, "temperature_celsius"), default=None)
+    watts = _known(loads, "power_watts")
+    return {
+        "gpu": percent(max(_known(loads, "utilization_percent"), default=None)),
+        "vram": percent(100 * sum(used) / room if used and room else None,
+                        warn=RAM_WARN_PERCENT, bad=RAM_BAD_PERCENT),
+        "heat": _number(heat, "{:.0f} C", heat_tone(heat)),
+        "watts": _number(sum(watts) if watts else None, "{:.0f}"),
+    }  # fmt: skip
+
+
+def _known(loads: Sequence[Mapping[str, Any]], key: str) -> list[float]:
+    return [float(load[key]) for load in loads if load.get(key) is not None]
+
+
+def _number(value: float | None, form: str, tone: Tone = Tone.NORMAL, factor: float = 1.0) -> Cell:
+    return NOTHING if value is None else Cell(form.format(factor * value), tone)
 
 
 def _word(value: object) -> Cell:

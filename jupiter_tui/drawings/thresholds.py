@@ -14,6 +14,9 @@ from jupiterd.formats import MISSING
 
 RAM_WARN_PERCENT = 90.0
 RAM_BAD_PERCENT = 97.0
+HEAT_WARN_CELSIUS, HEAT_BAD_CELSIUS = 83.0, 92.0
+"""NVIDIA's cards slow down somewhere in the eighties or nineties, by model."""
+
 JUST_NOW_S = 2.0
 """Heartbeats come twice a second and their news a little later: nobody is younger than this."""
 
@@ -69,6 +72,13 @@ def percent(value: float | None, *, warn: float = 101.0, bad: float = 101.0) -> 
         return NOTHING
     tone = Tone.BAD if value >= bad else Tone.WARN if value >= warn else Tone.NORMAL
     return Cell(f"{value:.0f} %", tone)
+
+
+def heat_tone(celsius: float | None) -> Tone:
+    """Return how loud a temperature is; one that isn't known is told otherwise."""
+    if celsius is None or celsius < HEAT_WARN_CELSIUS:
+        return Tone.NORMAL
+    return Tone.BAD if celsius >= HEAT_BAD_CELSIUS else Tone.WARN
 
 
 def age(seconds: float | None) -> Cell:

@@ -1,27 +1,73 @@
-"""The cluster: who is here, and what is wrong."""
+"""The cluster: who is here, how they are joined, and what is wrong."""
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from jupiter_tui import membership
+from jupiter_tui.action import Action
 from jupiter_tui.drawings.health import health
 from jupiter_tui.drawings.nodes import LEGEND, SORTS, nodes
+from jupiter_tui.drawings.topology import LINKS, topology
 from jupiter_tui.keys import FILTER, SORT, Key, bindings
 from jupiter_tui.list_panel import ListPanel
 from jupiter_tui.panel import Panel
 from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.source import Source
+
+if TYPE_CHECKING:
+    from jupiter_tui.app import JupiterTui
 
 
 class ClusterScreen(DashboardScreen):
-    """Who is here, and what is wrong."""
+    """Nodes, links and health."""
 
     AUTO_FOCUS = "#nodes"
-    KEYS: ClassVar[Sequence[Key]] = (FILTER, SORT)
+    KEYS: ClassVar[Sequence[Key]] = (
+        FILTER,
+        SORT,
+        Key("A", "A", "tell('approve')", "Approve", "lets in the chosen machine, which waits",
+            changes=True),
+        Key("D", "D", "tell('drain')", "Drain", "gives the chosen node no new work", changes=True),
+        Key("R", "R", "tell('resume')", "Resume", "lets it work again", changes=True),
+        Key("X", "X", "tell('remove')", "Remove", "takes the chosen node out", changes=True),
+        Key("O", "O", "let_in", "Open", "lets new machines in for ten minutes", changes=True),
+    )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Return the links."""
+        return (LINKS,)
+
     def body(self) -> ComposeResult:
-        """Return the table of nodes above the health."""
+        """Return the table of nodes above the links and the health."""
         yield ListPanel("nodes", nodes, title="Nodes", legend=LEGEND, sorts=SORTS)
+        yield Panel("topology", topology, title="Links")
         yield Panel("health", health, title="Health")
+
+    def action_tell(self, what: str) -> None:
+        """Ask whether something is to be done about the chosen node."""
+        panel = self.list_panel
+        document = self._present().view.document
+        for node in document.get("nodes") or ():
+            if panel is not None and str(node.get("id")) == panel.selected:
+                self._dashboard.ask_and_do(_ACTIONS[what](node))
+
+    def action_let_in(self) -> None:
+        """Ask whether new machines may join."""
+        self._dashboard.ask_and_do(membership.OPEN_WINDOW)
+
+    @property
+    def _dashboard(self) -> "JupiterTui":
+        return cast("JupiterTui", self.app)
+
+
+_ACTIONS: Mapping[str, Callable[[Mapping[str, Any]], Action]] = {
+    "approve": membership.approve,
+    "drain": membership.drain,
+    "resume": membership.resume,
+    "remove": membership.remove,
+}

@@ -108,6 +108,43 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
     Console.of(invocation).show(done, lambda: [_pinned(plain(done["name"]), role)])
 
 
+@command.command("drain")
+@click.argument("node")
+@click.pass_obj
+def drain_node(invocation: Invocation, node: str) -> None:
+    """Give NODE no new work; what it does now it finishes. It stays a member.
+
+    The same as `jupiterctl node role NODE idle`; `jupiterctl node resume NODE` ends it.
+
+    \b
+    Examples:
+      jupiterctl node drain old-laptop
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    done = order(invocation.state_dir, "node.role", {"node": node, "role": "idle"})
+    told = f"{plain(done['name'])} gets no new work from the next phase on"
+    Console.of(invocation).show(
+        done, lambda: [told, f"end that with: jupiterctl node resume {plain(done['name'])}"]
+    )
+
+
+@command.command("resume")
+@click.argument("node")
+@click.pass_obj
+def resume_node(invocation: Invocation, node: str) -> None:
+    """Let NODE work again after a drain; the leader chooses its role.
+
+    \b
+    Examples:
+      jupiterctl node resume old-laptop
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    done = order(invocation.state_dir, "node.role", {"node": node, "role": "auto"})
+    Console.of(invocation).show(done, lambda: [_pinned(plain(done["name"]), "auto")])
+
+
 def _seen_waiting(status: Mapping[str, Any], wanted: str) -> tuple[str, str, str]:
     """Return the id, the name and the words of the newcomer that is meant."""
     from jupiterd.cluster.node_names import find_waiting

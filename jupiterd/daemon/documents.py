@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.branches_document import branches_document
 from jupiterd.daemon.cycles_document import cycles_document
+from jupiterd.daemon.links_document import links_document
 from jupiterd.daemon.run_documents import audit_document, data_document, train_document
 from jupiterd.daemon.status_document import cycle_status_document, status_document
 from jupiterd.errors import NotFoundError
@@ -100,6 +101,7 @@ _QUICK: Mapping[str, Callable[["Node", str], Document]] = {
     "train": train_document,
     "branches": lambda node, _: branches_document(node),
     "models": _models_document,
+    "links": lambda node, _: links_document(node),
 }
 """Noun -> its document, out of what the daemon holds in memory."""
 

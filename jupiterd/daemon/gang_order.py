@@ -54,18 +54,26 @@ def qualities(
     leading: "Leading", nodes: Iterable[NodeId]
 ) -> dict[tuple[NodeId, NodeId], LinkQuality]:
     """Return every link both ways round, in the eyes of that end which thinks worse of it."""
-    views = {node: _view_of(leading, node) for node in nodes}
+    known = known_qualities(leading.peers, leading.self_id, nodes)
+    return {ends: quality or UNKNOWN for ends, quality in known.items()}
 
-    def worse(one: NodeId, other: NodeId) -> LinkQuality:
+
+def known_qualities(
+    peers: Peers, self_id: NodeId, nodes: Iterable[NodeId]
+) -> dict[tuple[NodeId, NodeId], LinkQuality | None]:
+    """Return the same as far as any end has told of it; None where neither has."""
+    views = {node: _view_of(peers, self_id, node) for node in nodes}
+
+    def worse(one: NodeId, other: NodeId) -> LinkQuality | None:
         known = [views[one].get(short(other)), views[other].get(short(one))]
         seen = [quality for quality in known if quality is not None]
-        return max(seen, key=lambda quality: quality.cost_s, default=UNKNOWN)
+        return max(seen, key=lambda quality: quality.cost_s, default=None)
 
     return {(one, other): worse(one, other) for one in views for other in views if one != other}
 
 
-def _view_of(leading: "Leading", node: NodeId) -> Mapping[str, LinkQuality]:
-    if node == leading.self_id:
-        return read_qualities(told_qualities(leading.peers))
-    peer = leading.peers.get(node)
+def _view_of(peers: Peers, self_id: NodeId, node: NodeId) -> Mapping[str, LinkQuality]:
+    if node == self_id:
+        return read_qualities(told_qualities(peers))
+    peer = peers.get(node)
     return {} if peer is None else peer.told_links

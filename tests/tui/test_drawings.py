@@ -10,6 +10,7 @@ from jupiter_tui.drawings.nodes import nodes as node_list
 from jupiter_tui.drawings.phases import NO_CYCLE, phases
 from jupiter_tui.drawings.readings import meter, readings
 from jupiter_tui.drawings.too_small import too_small
+from jupiter_tui.drawings.topology import topology
 from jupiter_tui.drawings.verdicts import events, verdicts
 from jupiter_tui.scene import Scene
 from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot
@@ -28,7 +29,20 @@ from tests.tui.documents import (
 LIVE = LinkChanged(Link.LIVE)
 nodes = all_lines(node_list)
 LEADER = RECORDED["cluster"]["leader"]
-DRAWINGS = (bar, banner, nodes, health, phases, readings, gang, verdicts, events, loss, too_small)
+DRAWINGS = (
+    bar,
+    banner,
+    nodes,
+    topology,
+    health,
+    phases,
+    readings,
+    gang,
+    verdicts,
+    events,
+    loss,
+    too_small,
+)
 
 
 def _text(drawing, shown: Scene, width: int = 116, height: int = 12) -> list[str]:
@@ -139,7 +153,7 @@ def test_a_node_is_told_in_one_row():
         reason="it is the fastest",
     )
     shown = of(status(nodes=[node, _node(id="x", name="beta")]))
-    assert _text(nodes, shown, 150)[1].split() == [
+    assert _text(nodes, shown, 230)[1].split() == [
         "alpha", "(here)", "*", "alive", "trainer", "42", "%", "93", "%", "H200", "now",
         "10.0.0.5:47470", "it", "is", "the", "fastest",
     ]  # fmt: skip

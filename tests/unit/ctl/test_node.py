@@ -126,3 +126,13 @@ def test_the_list_ends_with_what_a_cluster_file_says_that_is_not_so(daemon, ctl)
     assert ran.out.splitlines()[-2:] == [
         "", "warning: alpha has chip Ryzen 9?[2J, and /c.yaml:3 says M2"
     ]  # fmt: skip
+
+
+def test_a_node_is_drained_and_resumed(daemon, ctl):
+    daemon.results["node.role"] = {"node": "aa", "name": "old-laptop", "role": "idle"}
+    drained = ctl("node", "drain", "old-laptop")
+    assert "no new work" in drained.out
+    assert "jupiterctl node resume old-laptop" in drained.out
+    ctl("node", "resume", "old-laptop")
+    told = [arguments["role"] for _, arguments in daemon.executed]
+    assert told == ["idle", "auto"]

@@ -1,0 +1,77 @@
+"""The picture of the cluster: who is joined to whom, by what, and how fast that is.
+
+Pure. Owns the signs of the kinds of links. Doesn't know who measured them.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, fitted, line
+from jupiter_tui.scene import Scene
+from jupiter_tui.source import Source
+from jupiterd.formats import bits_per_s, plain
+from jupiterd.ids import short
+
+LINKS = Source("links")
+
+SIGNS: Mapping[str, tuple[str, Tone]] = {
+    "thunderbolt": ("═", Tone.GOOD),
+    "ethernet": ("─", Tone.NORMAL),
+    "wifi": ("~", Tone.WARN),
+    "vpn": ("~", Tone.WARN),
+}
+UNKNOWN_SIGN = ("·", Tone.FAINT)
+
+NAME_WIDTH, PICTURE_WIDTH, GAP = 14, 68, 2
+
+ALONE = "no link yet: this machine is alone"
+MEASURE = "N/A is what nobody has measured; jupiterctl check links does"
+
+Document = Mapping[str, Any]
+
+
+def topology(scene: Scene, width: int, _height: int) -> Lines:
+    """Return a line for each link, the slowest first, in as many columns as there is room for."""
+    told = scene.view.told(LINKS.noun)
+    links = sorted(told.document.get("links") or (), key=_slowness)
+    if not links:
+        words = told.trouble or (ALONE if told.document else "nothing heard yet")
+        return (line(plain(words), Tone.FAINT),)
+    names = {str(each.get("id")): plain(each.get("name")) for each in _nodes(scene)}
+    columns = max((width + GAP) // (PICTURE_WIDTH + GAP), 1)
+    pictures = [_picture(link, names, min(width, PICTURE_WIDTH)) for link in links]
+    rows = [pictures[at : at + columns] for at in range(0, len(pictures), columns)]
+    is_measured = all(link.get("bits_per_s") for link in links)
+    more = () if is_measured else (line(MEASURE, Tone.FAINT),)
+    return (*map(_side_by_side, rows), *more)
+
+
+def _nodes(scene: Scene) -> list[Document]:
+    return list(scene.view.document.get("nodes") or ())
+
+
+def _slowness(link: Document) -> tuple[float, list[str]]:
+    return link.get("bits_per_s") or 0.0, list(link.get("nodes") or ())
+
+
+def _picture(link: Document, names: Mapping[str, str], width: int) -> Line:
+    """Return the ends with a line between them, on which stands what it can carry."""
+    ends = [names.get(end) or short(str(end)) for end in link.get("nodes") or ("", "")]
+    sign, tone = SIGNS.get(str(link.get("kind")), UNKNOWN_SIGN)
+    left, right = (Cell(fitted(end, NAME_WIDTH), Tone.STRONG) for end in ends[:2])
+    room = max(width - 2 * NAME_WIDTH - 2, 1)
+    words = f" {plain(link.get('kind'))} {_speed(link)} {_time(link)} "
+    return left, Cell(f" {words.center(room, sign)[:room]} ", tone), right
+
+
+def _speed(link: Document) -> str:
+    return bits_per_s(link["bits_per_s"]) if link.get("bits_per_s") else "N/A"
+
+
+def _time(link: Document) -> str:
+    return f"{1000 * link['rtt_s']:.0f} ms" if link.get("rtt_s") else "N/A"
+
+
+def _side_by_side(pictures: list[Line]) -> Line:
+    first, *others = pictures
+    return (*first, *(cell for other in others for cell in (Cell(" " * GAP), *other)))

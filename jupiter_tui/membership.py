@@ -1,0 +1,52 @@
+"""What people can do about machines, as actions.
+
+Pure. Owns the commands and the words of the questions. Doesn't know which machine is chosen.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupiter_tui.action import Action
+from jupiterd.formats import plain
+from jupiterd.ids import short
+
+Node = Mapping[str, Any]
+
+OPEN_WINDOW = Action(
+    ("cluster", "open"),
+    "Let machines in",
+    "Let new machines into the cluster for ten minutes?",
+    ("Whoever is in the same network can join meanwhile; jupiterctl cluster close ends it.",),
+)
+
+
+def approve(node: Node) -> Action:
+    """Return what lets a machine in that waits."""
+    words = plain(node.get("words"))
+    told = f"It shows these words if nobody stands between: {words}. Compare them first."
+    return _action(node, "approve", "Let {} into the cluster?", (told,))
+
+
+def remove(node: Node) -> Action:
+    """Return what takes a machine out."""
+    told = ("It can join again only with a new state folder. Others do its work.",)
+    return _action(node, "remove", "Remove {} from the cluster, everywhere and for good?", told)
+
+
+def drain(node: Node) -> Action:
+    """Return what gives a machine no new work."""
+    told = ("What it does now it finishes; it stays a member.",)
+    return _action(node, "drain", "Give {} no new work?", told)
+
+
+def resume(node: Node) -> Action:
+    """Return what lets a machine work again."""
+    return _action(node, "resume", "Let {} work again?", ("The leader chooses its role.",))
+
+
+def _action(node: Node, verb: str, question: str, told: tuple[str, ...]) -> Action:
+    name, node_id = plain(node.get("name")), str(node.get("id"))
+    named = f"{name} ({short(node_id)})"
+    return Action(
+        ("node", verb, short(node_id)), f"{verb.capitalize()} a node", question.format(named), told
+    )

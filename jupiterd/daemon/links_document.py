@@ -6,7 +6,6 @@ Owns its keys. Measures nothing: it tells what members have measured and told ea
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cluster.membership import Liveness
 from jupiterd.daemon.gang_order import known_qualities
 
 if TYPE_CHECKING:
@@ -16,9 +15,8 @@ SCHEMA = "jupiter/v1"
 
 
 def links_document(node: "Node") -> dict[str, Any]:
-    """Return a row for each pair of members that are not gone; null is what nobody knows."""
-    members = sorted(node.journal.state.members)
-    here = [each for each in members if node.outlook.liveness(each) is not Liveness.GONE]
+    """Return a row for each pair of members that are alive; null is what nobody knows."""
+    here = sorted(node.alive())
     known = known_qualities(node.peers, node.identity.node_id, here)
     rows: list[dict[str, Any]] = []
     for one, other in combinations(here, 2):

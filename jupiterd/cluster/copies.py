@@ -73,6 +73,7 @@ def _made(cycle: CycleState, *, only_final: bool) -> Iterator[ArtifactId]:
     if cycle.goes_on:
         if cycle.started is not None:
             yield ArtifactId(str(cycle.started.generator.get("artifact", "")))
+            yield ArtifactId(str(cycle.started.judge.get("artifact", "")))
             yield ArtifactId(str(cycle.started.settings.get("start_from", "")))
         for done in cycle.completed.values():
             yield from done.outputs.values()

@@ -146,6 +146,8 @@ class CycleStarted:
     """The generator that people named, see `cycle.generator`; empty: the last promoted student."""
     interactive: bool = False
     """Whether it waits at the end of each phase until somebody has answered."""
+    judge: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """The model that may break a tie of the gate, described as a generator is; empty: none."""
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def start(
     from jupiterd.ctl.calls import order
 
     console = Console.of(invocation)
-    copied = "generator_folder" in arguments or "init" in arguments
+    copied = arguments.keys() & {"generator_folder", "judge_folder", "init"}
     timeout_s = COPYING_S if copied else EXECUTE_TIMEOUT_S
     started = order(invocation.state_dir, "cycle.start", arguments, timeout_s)
     if not (wait or (console.can_ask and not auto)):
@@ -134,7 +134,7 @@ def plan(invocation: Invocation, **given: Any) -> None:
       jupiterctl cycle plan --domain ./cooking.yaml --rounds 5 -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
     arguments = start_arguments(
-        **given, generator="", init="scratch"
+        **given, generator="", init="scratch", judge=""
     )  # no model is fetched for a look
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.domain_cost import cost_lines, domain_cost
@@ -216,6 +216,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     generator: str | None = None,
     api_key_env: str | None = None,
     init: str = "",
+    judge: str | None = None,
     **islands: Any,
 ) -> dict[str, Any]:
     """Return what the daemon is told.
@@ -227,7 +228,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     """
     from jupiterd.ctl.domain_files import read_domain_file
     from jupiterd.ctl.domain_name import checked_domain
-    from jupiterd.ctl.generator_source import generator_arguments
+    from jupiterd.ctl.generator_source import generator_arguments, judge_arguments
     from jupiterd.ctl.init_source import init_arguments
 
     file = read_domain_file(domain)
@@ -246,6 +247,9 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
         **generator_arguments(named, key_name),
         **({"generator": {}} if said.generator and not named else {}),
     }
+    if found.gate.judge:
+        wanted = found.gate.judge if judge is None else judge
+        arguments |= judge_arguments(wanted, found.gate.judge_api_key_env)
     arguments |= init_arguments(init or found.init)
     settings = {name: value for name, value in islands.items() if value is not None}
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}

@@ -63,6 +63,12 @@ def generator_arguments(text: str, key_name: str = "") -> dict[str, Any]:
     return {"generator": {"name": name}, "generator_folder": str(where)}
 
 
+def judge_arguments(text: str, key_name: str) -> dict[str, Any]:
+    """Return what the daemon is told of a judge, which is named as a generator is."""
+    found = {"generator": {}, **generator_arguments(text, key_name if is_server(text) else "")}
+    return {name.replace("generator", "judge"): value for name, value in found.items()}
+
+
 def _checked(folder: Path) -> Path:
     where = folder.resolve()
     if not where.is_dir():

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.gate.record import (
-    CLOZE_FILE,
-    PROXY_FILE,
-    SANITY_FILE,
+    MATERIAL_FILES,
     SCORES_FILE,
     VERDICT_FILE,
     decide_on,
@@ -54,7 +52,7 @@ def decide_again(folder: Path, material: Sequence[Path]) -> DecidedAgain:
     recorded = read_verdict(before)
     files = {
         name: [_text(each / name) for each in material if (each / name).is_file()]
-        for name in (SCORES_FILE, CLOZE_FILE, SANITY_FILE, PROXY_FILE)
+        for name in MATERIAL_FILES
     }
     if not files[SCORES_FILE]:
         raise NotFoundError(f"{material[0]} has no {SCORES_FILE}", _HINT)

@@ -27,6 +27,13 @@ _LANGUAGE = Field(
     pattern=r"^(code:)?[a-z][a-z0-9+#-]{0,31}$",
     json_schema_extra={"expected": "a language such as en, or code:python"},
 )
+_API_KEY_ENV = Annotated[
+    str,
+    Field(
+        pattern=API_KEY_NAME,
+        json_schema_extra={"expected": "the name of a variable that ends with _API_KEY"},
+    ),
+]
 
 
 class CompleteFunctionTemplate(Part):
@@ -57,13 +64,7 @@ class Generation(Part):
     """A model that others made: a folder, ORG/NAME on the Hugging Face hub, or a server that
     answers like OpenAI's, https://HOST/v1#MODEL. Empty: the last promoted student.
     `cycle start --generator` counts more."""
-    api_key_env: Annotated[
-        str,
-        Field(
-            pattern=API_KEY_NAME,
-            json_schema_extra={"expected": "the name of a variable that ends with _API_KEY"},
-        ),
-    ] = ""
+    api_key_env: _API_KEY_ENV = ""
     """The environment variable of jupiterd, on the nodes that ask the server, that holds its key;
     the key itself is stored nowhere."""
     engine: Literal["auto", "transformers", "mlx"] = "auto"
@@ -162,6 +163,14 @@ class Gate(Part):
     million parameters or more."""
     proxy_seeds: Annotated[int, Field(ge=2, le=64)] | None = None
     """How many small students each text has; absent: as many as that takes, 16 at most."""
+    judge: Annotated[str, Field(max_length=2048)] = ""
+    """A model that others made and that may break a tie of the bits per byte: a folder, ORG/NAME on
+    the Hugging Face hub, or a server that answers like OpenAI's, https://HOST/v1#MODEL. It compares
+    what candidate and last student write, and is heard only if it judges planted pairs rightly. It
+    had better be of another family than both. Empty: none, and a tie is no reason to promote."""
+    judge_api_key_env: _API_KEY_ENV = ""
+    """The environment variable of jupiterd that holds the key of the judge's server, as of
+    `generation.api_key_env`."""
 
 
 class Training(Part):

@@ -65,6 +65,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         started_at=wall_iso(),
         engine=check_wanted(str(arguments.get("engine", AUTO))),
         generator=_generator(domain, arguments),
+        judge=_judge(domain, arguments),
         interactive=bool(arguments.get("interactive")),
     )
     given, told = _model(domain, arguments), _settings(arguments)
@@ -74,28 +75,41 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     return replace(started, model_yaml=model, settings=told), foretold
 
 
-async def check_generator(leading: "Leading", started: CycleStarted) -> None:
-    """Raise NotFoundError where nobody in reach has the model that is to generate."""
-    artifact = str(started.generator.get("artifact", ""))
-    if artifact and not await leading.is_in_reach(artifact):
-        raise NotFoundError(
-            f"no node in reach holds the model {short(artifact)}",
-            "name its folder: it is taken into the cluster from there",
-        )
+async def check_models(leading: "Leading", started: CycleStarted) -> None:
+    """Raise NotFoundError where nobody in reach has the model that is to generate, or to judge."""
+    for said in (started.generator, started.judge):
+        artifact = str(said.get("artifact", ""))
+        if artifact and not await leading.is_in_reach(artifact):
+            raise NotFoundError(
+                f"no node in reach holds the model {short(artifact)}",
+                "name its folder: it is taken into the cluster from there",
+            )
 
 
 def _generator(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
-    """Return the generator that is named, checked; a plan needs no model to be here."""
+    """Return the generator that is named, checked."""
+    return _named_model("generator", domain.generation.generator, arguments)
+
+
+def _judge(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
+    """Return the judge that the domain names, checked."""
+    return _named_model("judge", domain.gate.judge, arguments)
+
+
+def _named_model(role: str, in_domain: str, arguments: Arguments) -> dict[str, Scalar]:
+    """Return a model that others made; a plan needs none to be here.
+
+    role: `generator` or `judge`, which is also where the arguments say it
+    """
     from jupiterd.cycle.generator import generator_from
 
-    said = dict(arguments.get("generator") or {})
-    if "generator" not in arguments and domain.generation.generator:
+    if role not in arguments and in_domain:
         raise UsageError(
-            f"the generator {domain.generation.generator} wasn't looked for",
+            f"the {role} {in_domain} wasn't looked for",
             "start the cycle with jupiterctl of this version",
         )
-    is_on_its_way = "generator_folder" in arguments
-    found = None if is_on_its_way else generator_from(said)
+    is_on_its_way = f"{role}_folder" in arguments
+    found = None if is_on_its_way else generator_from(dict(arguments.get(role) or {}))
     return {} if found is None else found.to_plain()
 
 

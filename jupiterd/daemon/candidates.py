@@ -29,8 +29,9 @@ def last_student(cycle: CycleState) -> str:
     """
     for done in reversed(cycle.rounds):
         found = judged(cycle, done.round, done.parent)
-        was_better = found is not None and bool(found.summary.get("better"))
-        if was_better or done.verdict == Decision.PROMOTE:
+        # Of a verdict that doesn't say, promotion does; who was promoted by a judge wasn't shown.
+        is_promoted = done.verdict == Decision.PROMOTE
+        if is_promoted if found is None else found.summary.get("better", is_promoted):
             return done.parent
     return ""
 

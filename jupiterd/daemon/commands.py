@@ -20,7 +20,7 @@ from jupiterd.daemon import (
     steering_commands,
     train_commands,
 )
-from jupiterd.daemon.asked_cycle import asked_cycle, check_generator
+from jupiterd.daemon.asked_cycle import asked_cycle, check_models
 from jupiterd.daemon.model_weights import bring_models, bring_weights
 from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
 from jupiterd.errors import (
@@ -118,7 +118,7 @@ class Commands:
             )
         train_commands.check_that_no_training_runs(leading)
         started, foretold = asked_cycle(leading, arguments)
-        await check_generator(leading, started)
+        await check_models(leading, started)
         await leading.record(started)
         return {"cycle": started.cycle, "domain": started.domain, **foretold}
 

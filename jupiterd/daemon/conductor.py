@@ -22,6 +22,7 @@ from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases.boundary import boundary
 from jupiterd.cycle.phases.evaluate import generator_in_force
 from jupiterd.cycle.phases.generate import ahead
+from jupiterd.cycle.phases.judge import ASKING
 from jupiterd.cycle.phases.steps import CloseRound, RunItems, Step, TrainRound
 from jupiterd.cycle.phases.table import next_step
 from jupiterd.cycle.phases.view import RoundView, item_id
@@ -34,6 +35,7 @@ from jupiterd.daemon.collecting import Collecting, lost_in
 from jupiterd.daemon.doing_without import done_without
 from jupiterd.daemon.generating import Generating
 from jupiterd.daemon.generating_ahead import generating_ahead
+from jupiterd.daemon.hearing_judge import hear_judge
 from jupiterd.daemon.item_runner import GENERATING, TRAINING_ALONE, ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.past_rounds import standing_of
@@ -145,6 +147,7 @@ class CycleConductor:
             purged=self._leading.purged(self._started),
             of_others=generator_from(self._started.generator),
             first_model=str(self._started.settings.get("start_from", "")),
+            judge=generator_from(self._started.judge),
         )
 
     def _begin(self, view: RoundView, phase: Phase) -> None:
@@ -176,6 +179,8 @@ class CycleConductor:
     async def _run_with_what_there_is(self, view: RoundView, item: WorkItem) -> WorkCompleted:
         """Do an item; where it has too little text, say which sources it lacks."""
         try:
+            if item.task == ASKING:
+                return await hear_judge(self._leading, self._runner, view, item)
             return await self._runner.run(view.round, item, check=lambda: self._check_line(view))
         except EmptySourceError as error:
             lost = lost_in(view)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cycle.phases.judge import ASKING
 from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
@@ -58,6 +59,9 @@ SPARED = Patience(6, 120.0)
 GENERATING = "generate"
 """The task by which a model writes."""
 
+MAY_ASK_A_SERVER = frozenset({GENERATING, ASKING})
+"""Tasks that may be done by asking a server, in place of a model here."""
+
 TRAINING_ALONE = "train_proxy"
 """The task that trains a small student on one node."""
 
@@ -67,7 +71,7 @@ NEEDS_NO_ENGINE = frozenset({"collect", "clean", "unite", "gate", "choose_proxy_
 
 def is_asked_elsewhere(item: WorkItem) -> bool:
     """Say whether a server does what the item asks for; any node can talk to one."""
-    return item.task == GENERATING and "model" not in item.inputs
+    return item.task in MAY_ASK_A_SERVER and "model" not in item.inputs
 
 
 def slow_nodes(leading: Leading) -> frozenset[NodeId]:

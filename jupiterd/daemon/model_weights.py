@@ -24,6 +24,9 @@ TOKENIZER = "tokenizer.json"
 WANTED = ("config.json", "*.safetensors", "model.safetensors.index.json")
 """Nothing else is read, no pickle above all."""
 
+GENERATOR, JUDGE = "generator", "judge"
+"""What a model that others made is for."""
+
 
 async def bring_weights(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Replace the folder that is named by the artifact that holds its weights.
@@ -44,8 +47,10 @@ async def bring_weights(node: "Node", arguments: Mapping[str, Any]) -> dict[str,
     return rest | {"weights": taken}
 
 
-async def bring_generator(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace a generator's folder by the artifact that holds the model.
+async def bring_generator(
+    node: "Node", arguments: Mapping[str, Any], role: str = GENERATOR
+) -> dict[str, Any]:
+    """Replace a generator's folder, or a judge's, by the artifact that holds the model.
 
     A server on this machine alone is asked by this node alone.
 
@@ -53,13 +58,13 @@ async def bring_generator(node: "Node", arguments: Mapping[str, Any]) -> dict[st
         NotFoundError: this daemon can't read the folder.
         DiskFullError: there is no room for a copy.
     """
-    rest = {name: value for name, value in arguments.items() if name != "generator_folder"}
-    generator = dict(rest.get("generator") or {})
-    if url := str(generator.get("url", "")):
+    rest = {name: value for name, value in arguments.items() if name != f"{role}_folder"}
+    model = dict(rest.get(role) or {})
+    if url := str(model.get("url", "")):
         if is_loopback(url):
-            generator["node"] = node.identity.node_id
-        return rest | {"generator": generator}
-    folder = arguments.get("generator_folder")
+            model["node"] = node.identity.node_id
+        return rest | {role: model}
+    folder = arguments.get(f"{role}_folder")
     if not folder:
         return rest
     draft = node.state_dir.spool / secrets.token_hex(8)
@@ -67,17 +72,17 @@ async def bring_generator(node: "Node", arguments: Mapping[str, Any]) -> dict[st
         taken = await asyncio.to_thread(_taken_in, node, Path(str(folder)), draft, GENERATOR_FILES)
     finally:
         await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
-    return rest | {"generator": generator | {"artifact": taken}}
+    return rest | {role: model | {"artifact": taken}}
 
 
 async def bring_models(node: "Node", arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the folders that a cycle names by artifacts: its generator's, and its first model's.
+    """Replace the folders that a cycle names by artifacts: generator, judge and first model.
 
     Raises:
         NotFoundError: this daemon can't read a folder, or the first model has no tokenizer.
         DiskFullError: there is no room for a copy.
     """
-    brought = await bring_generator(node, arguments)
+    brought = await bring_generator(node, await bring_generator(node, arguments), JUDGE)
     init: dict[str, Any] = dict(brought.get("init") or {})
     folder = init.pop("weights_folder", "")
     if not folder:

@@ -1,19 +1,31 @@
-"""What a phase's finished work comes to, where small students were trained beside it.
+"""What a phase's finished work comes to, where small students or a judge stand beside it.
 
-Owns telling the two apart, and what is told of the students. Doesn't know how any of it is done.
+Owns telling them apart, and what is told of the students. Doesn't know how any of it is done.
 """
 
 from collections.abc import Sequence
 
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cycle.phases.judge import JUDGE
+from jupiterd.cycle.phases.looks import verdict_item
 from jupiterd.cycle.phases.proxies import PROXIES
 from jupiterd.cycle.work import Phase
 
 
 def own_work(phase: Phase, done: Sequence[WorkCompleted]) -> list[WorkCompleted]:
     """Return the work that the phase itself is: of two verdicts the one that counts."""
-    own = [fact for fact in done if not _is_of_proxies(fact)]
-    return own[-1:] if phase is Phase.GATE else own
+    own = [fact for fact in done if not _is_beside(fact)]
+    return _verdict_that_counts(own) if phase is Phase.GATE else own
+
+
+def _verdict_that_counts(judged: Sequence[WorkCompleted]) -> list[WorkCompleted]:
+    """Return of the newest candidate's verdicts the one that was told most."""
+    if not judged:
+        return []
+    found = {fact.item: fact for fact in judged}
+    newest = judged[-1]
+    candidate = newest.item.rpartition("/")[2]
+    return [found.get(verdict_item(newest.round, candidate, found), newest)]
 
 
 def elapsed_s_of(done: Sequence[WorkCompleted]) -> float:
@@ -41,14 +53,14 @@ def _packed_synthetic(fact: WorkCompleted) -> bool:
     return bool(fact.counts.get("synthetic_documents"))
 
 
-def _is_of_proxies(fact: WorkCompleted) -> bool:
-    return f"/{PROXIES}/" in fact.item
+def _is_beside(fact: WorkCompleted) -> bool:
+    return any(f"/{each}/" in fact.item for each in (PROXIES, JUDGE))
 
 
 def _kind(fact: WorkCompleted) -> str:
-    """Return which step of the small students a fact is of; all else is one kind."""
-    if not _is_of_proxies(fact):
+    """Return which step beside the phase a fact is of; all else is one kind."""
+    if not _is_beside(fact):
         return ""
     if fact.counts.get("proxy_students"):
         return "student"
-    return fact.item.partition(f"/{PROXIES}/")[2].partition("/")[0].partition("-")[0]
+    return fact.item.split("/")[3].partition("-")[0]

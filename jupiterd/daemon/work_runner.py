@@ -84,8 +84,8 @@ KINDS = {
 """Task -> the nursery that its workers come from, as long as a gang's training keeps it."""
 
 
-GENERATING = "generate"
-"""The task whose engine each machine chooses for itself."""
+WRITING = frozenset({"generate", "write_pairs", "ask_judge"})
+"""Tasks by which models write, on an engine that each machine chooses for itself."""
 
 SCORING = frozenset({"evaluate", "evaluate_held_out"})
 """Tasks that score text, on what the machine computes on by itself: both engines agree."""
@@ -305,7 +305,7 @@ def _inside(spool: Path, relative: str) -> Path:
 
 def chosen_engine(task: str, params: Mapping[str, Any], machine: Hardware) -> dict[str, str]:
     """Return what a worker is told of the engine that its machine chooses; nothing for others."""
-    if task == GENERATING:
+    if task in WRITING:
         wanted = str(params.get("engine", AUTO))
         return {"engine": writing_engine(wanted, machine), "wanted_engine": wanted}
     if task == TRAINING_ALONE:

@@ -51,6 +51,9 @@ TO_THE_INTERNET = tuple(
 )
 """Inherited too by the one worker that fetches from there: it reads a Hugging Face data set."""
 
+ASKING_SERVERS = frozenset({"generate", "ask_judge"})
+"""Tasks that may be done by asking a server, which wants a key."""
+
 MEETING_TASKS = frozenset({"train", "check_sync"})
 """Tasks whose ranks meet over torch's process groups."""
 
@@ -83,7 +86,7 @@ def _of_generator(
     task: str, params: Mapping[str, Any], daemon_environment: Mapping[str, str]
 ) -> dict[str, str]:
     """Return what a worker needs to ask a server for text: the key that is named, and proxies."""
-    server = params.get("server") if task == "generate" else None
+    server = params.get("server") if task in ASKING_SERVERS else None
     if not server:
         return {}
     key = str(server.get("api_key_env", ""))

@@ -39,6 +39,8 @@ TASKS = {
     "choose_proxy_text": "jupiterd.workers.proxies.text",
     "pack_arm": "jupiterd.workers.proxies.arm",
     "train_proxy": "jupiterd.workers.proxies.student",
+    "write_pairs": "jupiterd.workers.judge.write_pairs",
+    "ask_judge": "jupiterd.workers.judge.ask_judge",
 }
 """Name of a task -> the module whose `run(task) -> TaskFinished` does it."""
 

@@ -16,7 +16,8 @@ from jupiterd.cycle.gate.power import Reach, reach_of
 from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
-from jupiterd.cycle.gate.strata import stratum_improvements
+from jupiterd.cycle.gate.strata import stratum_improvements, worst_stratum
+from jupiterd.cycle.gate.tie_break import Judged, TieBreak, weigh
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Findings:
     taught: Taught = field(default_factory=Taught)
     """Where no small students were trained the question is shown as not run, and promotion goes on
     without it."""
+    judged: Judged | None = None
+    """What a judge said; None where the domain names none."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,21 @@ class Case:
     def cloze(self) -> ClozeComparison | None:
         """Who filled gaps better, candidate or generator."""
         return compare_cloze(self.findings.cloze)
+
+    @cached_property
+    def is_tied(self) -> bool:
+        """Whether a judge may be heard; see the rule of `tie_break`."""
+        evidence, margin = self.evidence, self.settings.margin_bpb
+        if self.findings.judged is None or evidence is None:
+            return False
+        is_close = -margin < evidence.lower_bound_bpb <= margin and evidence.upper_bound_bpb >= 0
+        return is_close and not worst_stratum(self.strata, self.settings.stratum_veto_bpb)
+
+    @cached_property
+    def tie_break(self) -> TieBreak | None:
+        """What the judge's answers come to; None where the domain names no judge."""
+        judged = self.findings.judged
+        return None if judged is None else weigh(judged, self.ledger.for_each_test)
 
     def _tested(self, saved: Sequence[float], margin_bpb: float) -> Evidence | None:
         if not self.is_measurable:

@@ -30,6 +30,9 @@ class Question(StrEnum):
     """Is it a better model of the domain than the last student that was shown to be one?"""
     NOT_WORSE = "G2"
     """Is it at least as good as the generator in force?"""
+    PREFERRED = "tie-break"
+    """Where neither is shown to be better than the other: whose answers does a judge prefer? Asked
+    only where the domain names a judge."""
     TEACHES = "G3"
     """Does a small student learn as much from its text as from the generator's?"""
 
@@ -39,6 +42,8 @@ class Outcome(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
+    TIED = "tied"
+    """Neither shown nor ruled out; a judge may break the tie."""
     NOT_RUN = "not run"
     """Nothing was measured for it; it promotes nobody and holds nobody up."""
     NOT_ASKED = "not asked"

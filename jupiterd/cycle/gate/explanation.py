@@ -8,6 +8,7 @@ from typing import Any
 
 from jupiterd.cycle.gate.decision import Decision, Outcome, Question
 from jupiterd.cycle.gate.proxy import ALPHA, Arm
+from jupiterd.cycle.gate.tie_break import LEAST_RIGHT, TRIAL_ALPHA
 
 Document = Mapping[str, Any]
 
@@ -15,6 +16,7 @@ _ASKED = {
     Question.SANE: "does it work at all?",
     Question.BETTER: "is it better than the last student?",
     Question.NOT_WORSE: "is it at least as good as the generator?",
+    Question.PREFERRED: "are its answers preferred to the last student's?",
     Question.TEACHES: "does its text teach small students as much?",
 }
 _FOLLOWS = {
@@ -141,6 +143,42 @@ def _teaches(document: Document) -> Iterator[str]:
     )
 
 
+def _preferred(document: Document) -> Iterator[str]:
+    """Tell what a judge was worth, and whose answers it preferred."""
+    found = document["verdict"]["tie_break"]
+    trial, preference = found["trial"], found["preference"]
+    if trial is None:
+        return
+    kinds = ", ".join(
+        f"{right} of {pairs} {kind}" for kind, (pairs, right) in trial["right_by_kind"].items()
+    )
+    answers = 2 * trial["pairs"]
+    yield (
+        f"First the judge {found['judge']} was tried on {trial['pairs']} pairs of a real text and "
+        f"a spoilt one, each in both orders: {trial['right']} right ({kinds}), "
+        f"{trial['wrong']} wrong, {trial['inconsistent']} contradicted; {trial['named_first']} of "
+        f"its {answers} answers named what was shown first, {trial['unreadable']} named nothing."
+    )
+    yield (
+        f"Were it right in {_percent(LEAST_RIGHT[0] / LEAST_RIGHT[1])}, so many or more would be "
+        f"right with a chance of {trial['p']:.2g}; above {TRIAL_ALPHA} it isn't heard."
+    )
+    if preference is None:
+        return
+    yield (
+        f"Then it compared what both students wrote, without names and in both orders: of "
+        f"{preference['pairs']} pairs from {preference['clusters']} sources the candidate won "
+        f"{preference['wins']} and lost {preference['losses']}; {preference['ties']} were ties."
+    )
+    yield (
+        f"Were it nothing to the judge who wrote, such a balance or a better one would come about "
+        f"with a chance of {preference['p']:.2g}; {preference['alpha']:.2g} is the most that is "
+        f"taken for a preference. A source falls to the candidate with a chance between "
+        f"{preference['lower_bound']:.2f} and {preference['upper_bound']:.2f}."
+    )
+    yield "Whatever a judge says, the last student stays the one to beat."
+
+
 def _arms(compared: Document, ours: str, theirs: str, document: Document) -> Iterator[str]:
     """Tell what each pair of small students needs for a byte, and what they were trained on."""
     runs = {(run["arm"], run["seed"]): run for run in document["verdict"].get("proxies", ())}
@@ -215,7 +253,8 @@ def _vault(verdict: Document) -> Iterator[str]:
 
 def _answers(verdict: Document) -> Iterator[tuple[Question, Document]]:
     for question in Question:
-        yield question, verdict["questions"][question]
+        if question in verdict["questions"]:
+            yield question, verdict["questions"][question]
 
 
 def _sentence(text: str) -> str:
@@ -234,5 +273,6 @@ _NUMBERS = {
     Question.SANE: _sane,
     Question.BETTER: _better,
     Question.NOT_WORSE: _not_worse,
+    Question.PREFERRED: _preferred,
     Question.TEACHES: _teaches,
 }

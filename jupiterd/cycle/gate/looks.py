@@ -4,7 +4,9 @@ Owns the ledger's arithmetic. Doesn't know what is looked at.
 
 Look k may spend alpha * 6 / (pi^2 k^2); over all looks for ever that adds up to alpha. Half of it
 is for the question whether a candidate is better, half for whether it isn't worse than the
-generator.
+generator. Where a judge may break a tie, it has a half as well: a candidate that isn't better has
+two ways to be promoted then, and one that is worse than the generator has one as before
+(`tie_break` says why that is enough).
 """
 
 import math

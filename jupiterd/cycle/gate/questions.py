@@ -19,6 +19,8 @@ def ask(case: Case) -> Answers:
     answers: dict[Question, Answer] = {}
     is_decided = False
     for question, rule in _RULES.items():
+        if question is Question.PREFERRED and case.findings.judged is None:
+            continue
         answers[question] = _NOT_ASKED if is_decided else rule(case)
         is_decided = is_decided or answers[question].decides
     return answers
@@ -80,6 +82,8 @@ def _compared(case: Case, evidence: Evidence) -> Answer:
     margin, shown = case.settings.margin_bpb, shown_interval(evidence)
     if evidence.upper_bound_bpb < 0:
         return _failed(Decision.REJECT, f"worse than the incumbent: {shown}")
+    if case.is_tied:
+        return Answer(Outcome.TIED, f"not shown to be better by more than {margin}: {shown}")
     if not evidence.lower_bound_bpb > margin:
         return _failed(Decision.HOLD, f"not shown to be better by more than {margin}: {shown}")
     if worst := worst_stratum(case.strata, case.settings.stratum_veto_bpb):
@@ -109,6 +113,28 @@ def _not_worse(case: Case) -> Answer:
     if cloze.is_worse:
         return _failed(Decision.HOLD, f"worse than the generator at gaps: {gaps}")
     return _passed(f"not worse than the generator in force: {shown}; {gaps}")
+
+
+def _preferred(case: Case) -> Answer:
+    """Let a judge break a tie; nothing else is asked of it."""
+    found = case.tie_break
+    if not case.is_tied or found is None:
+        return Answer(Outcome.NOT_ASKED, "the bits per byte have decided without a judge")
+    tied = f"tied with the last student ({shown_interval(_required(case.evidence))})"
+    if found.trial is None:
+        why_not = found.why_not or "no judge has been asked yet"
+        return _failed(Decision.HOLD, f"{tied}; {why_not}")
+    if found.preference is None:
+        return _failed(
+            Decision.HOLD, f"{tied}; the judge {found.judge} abstains: {found.trial.trouble}"
+        )
+    told = (
+        f"{tied}; of {found.preference.pairs} pairs of answers the judge {found.judge} prefers "
+        f"the candidate's in {found.preference.wins}, the last student's in "
+        f"{found.preference.losses}, p {found.preference.p:.2g}, of which "
+        f"{found.preference.alpha:.2g} is the most"
+    )
+    return _passed(told) if found.preference.is_won else _failed(Decision.HOLD, told)
 
 
 def _teaches(case: Case) -> Answer:
@@ -157,5 +183,6 @@ _RULES = {
     Question.SANE: _sane,
     Question.BETTER: _better,
     Question.NOT_WORSE: _not_worse,
+    Question.PREFERRED: _preferred,
     Question.TEACHES: _teaches,
 }

@@ -11,13 +11,15 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from jupiterd.cycle.gate.case import Findings, GateSettings
 from jupiterd.cycle.gate.proxy import ProxyRun, Taught
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import ClozeScore, DocumentScore
+from jupiterd.cycle.gate.tie_break import Judged
 from jupiterd.cycle.gate.verdict import Verdict, decide
+from jupiterd.cycle.judge.pair import Pair
 from jupiterd.errors import CorruptArtifactError
 
 VERDICT_FILE = "verdict.json"
@@ -25,8 +27,14 @@ SCORES_FILE = "scores.jsonl"
 CLOZE_FILE = "cloze.jsonl"
 SANITY_FILE = "sanity.json"
 PROXY_FILE = "proxies.jsonl"
+PAIRS_FILE = "pairs.jsonl"
+"""What a judge was asked, and what it said."""
+MATERIAL_FILES = (SCORES_FILE, CLOZE_FILE, SANITY_FILE, PROXY_FILE, PAIRS_FILE)
+"""All that a verdict is decided on, as far as it is there."""
 SCHEMA = "jupiter/verdict/v3"
 """v1 was of one question and one incumbent, v2 without small students."""
+SCHEMA_WITH_JUDGE = "jupiter/verdict/v4"
+"""v3, and what a judge said: the form where the domain names one."""
 
 DIGITS = 12
 
@@ -59,6 +67,11 @@ def proxy_lines(runs: Iterable[ProxyRun]) -> str:
     return _lines(asdict(run) for run in sorted(runs, key=_place_of_run))
 
 
+def pair_lines(pairs: Iterable[Pair]) -> str:
+    """Return pairs of texts with what was said of them, one on each line, sorted."""
+    return _lines(asdict(pair) for pair in sorted(pairs, key=lambda pair: pair.id))
+
+
 def read_score_lines(texts: Iterable[str]) -> list[DocumentScore]:
     """Return the scores of all texts; no document may stand in two.
 
@@ -76,13 +89,7 @@ def read_cloze_lines(texts: Iterable[str]) -> list[ClozeScore]:
     Raises:
         CorruptArtifactError: a line is something else, or a gap was filled twice.
     """
-    rows = [
-        cast("ClozeScore", _made(ClozeScore, fields))
-        for text in texts
-        for fields in _parsed_lines(text)
-    ]
-    _check_once([row.id for row in rows], "gap", "filled")
-    return rows
+    return _read_once(ClozeScore, texts, lambda row: row.id, "filled")
 
 
 def read_proxy_lines(texts: Iterable[str]) -> list[ProxyRun]:
@@ -91,13 +98,18 @@ def read_proxy_lines(texts: Iterable[str]) -> list[ProxyRun]:
     Raises:
         CorruptArtifactError: a line is something else, or a student was trained twice.
     """
-    runs = [
-        cast("ProxyRun", _made(ProxyRun, fields))
-        for text in texts
-        for fields in _parsed_lines(text)
-    ]
-    _check_once([f"{run.seed} of arm {run.arm}" for run in runs], "small student", "trained")
+    runs = _read_once(ProxyRun, texts, lambda run: f"{run.seed} of arm {run.arm}", "trained")
     return sorted(runs, key=_place_of_run)
+
+
+def read_pair_lines(texts: Iterable[str]) -> list[Pair]:
+    """Return pairs of texts with what a judge said of them, as far as it was asked.
+
+    Raises:
+        CorruptArtifactError: a line is something else, or a pair was asked about twice.
+    """
+    pairs = _read_once(Pair, texts, lambda pair: pair.id, "asked about")
+    return [replace(pair, replies=tuple(map(str, pair.replies))) for pair in pairs]
 
 
 def read_material(files: Mapping[str, Sequence[str]]) -> Material:
@@ -110,10 +122,12 @@ def read_material(files: Mapping[str, Sequence[str]]) -> Material:
         CorruptArtifactError: a file isn't what its name says.
     """
     sanity = [_made(Sanity, _parsed(text)) for text in files.get(SANITY_FILE, ())]
+    pairs = read_pair_lines(files.get(PAIRS_FILE, ()))
     findings = Findings(
         sanity=cast("Sanity", sanity[0]) if sanity else None,
         cloze=read_cloze_lines(files.get(CLOZE_FILE, ())),
         taught=Taught(read_proxy_lines(files.get(PROXY_FILE, ()))),
+        judged=Judged("", pairs) if pairs else None,
     )
     return Material(read_score_lines(files.get(SCORES_FILE, ())), findings)
 
@@ -137,11 +151,18 @@ def decide_on(material: Material, given: Mapping[str, Any]) -> tuple[Verdict, st
         given: what the task was told: gate and holdout as in the domain file, the look, and ids.
     """
     settings = settings_of(given)
-    findings = replace(material.findings, taught=_taught(material.findings.taught, given))
+    findings = replace(
+        material.findings,
+        taught=_taught(material.findings.taught, given),
+        judged=_judged(material.findings.judged, given),
+    )
     verdict = decide(material.scores, settings, int(given["look"]), findings)
+    numbers = _rounded(asdict(verdict))
+    if findings.judged is None:
+        del numbers["tie_break"]
     document = {
-        "schema": SCHEMA,
-        "verdict": _rounded(asdict(verdict)),
+        "schema": SCHEMA if findings.judged is None else SCHEMA_WITH_JUDGE,
+        "verdict": numbers,
         "settings": asdict(settings),
         "given": dict(given),
     }
@@ -158,6 +179,15 @@ def _taught(found: Taught, given: Mapping[str, Any]) -> Taught:
     )
 
 
+def _judged(found: Judged | None, given: Mapping[str, Any]) -> Judged | None:
+    """Return what the judge said that the task was told of; None where the domain names none."""
+    told = given.get("judge")
+    if not told:
+        return None
+    pairs = () if found is None else found.pairs
+    return Judged(str(told["name"]), pairs, str(told.get("why_not", "")))
+
+
 def read_verdict(text: str) -> dict[str, Any]:
     """Return what verdict.json says.
 
@@ -165,7 +195,7 @@ def read_verdict(text: str) -> dict[str, Any]:
         CorruptArtifactError: it is no verdict, or of a version that can't be decided again.
     """
     document = _parsed(text)
-    if document.get("schema") != SCHEMA:
+    if document.get("schema") not in {SCHEMA, SCHEMA_WITH_JUDGE}:
         raise CorruptArtifactError(
             f"this is no verdict of form {SCHEMA}, but of {document.get('schema', 'none')}",
             "verdicts of earlier versions can be read, not decided again",
@@ -198,12 +228,31 @@ def _made(kind: type, fields: dict[str, Any]) -> object:
         ) from error
 
 
-_NAMES = {
+_NAMES: Mapping[type, str] = {
     DocumentScore: "score",
     ClozeScore: "filled gap",
     Sanity: "trial of a candidate",
     ProxyRun: "small student",
+    Pair: "pair of texts",
 }
+
+_Row = TypeVar("_Row")
+
+
+def _read_once(
+    kind: type[_Row], texts: Iterable[str], name: Callable[[_Row], str], done: str
+) -> list[_Row]:
+    """Return the rows of all texts; raises CorruptArtifactError where one stands in two.
+
+    Args:
+        kind: what a line is.
+        texts: of a file's pieces.
+        name: what a row is called; no two may be called alike.
+        done: what was done to each, for the error.
+    """
+    rows = [cast("_Row", _made(kind, fields)) for text in texts for fields in _parsed_lines(text)]
+    _check_once([name(row) for row in rows], _NAMES[kind], done)
+    return rows
 
 
 def _check_once(ids: Sequence[str], noun: str, done: str) -> None:

@@ -18,6 +18,7 @@ from jupiterd.cycle.gate.proxy import Compared, ProxyRun
 from jupiterd.cycle.gate.questions import ask
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import DocumentScore, pooled_bpb
+from jupiterd.cycle.gate.tie_break import TieBreak
 from jupiterd.cycle.gate.vault import VaultLook, look_into_vault
 from jupiterd.cycle.split import DEV, GATE
 
@@ -52,7 +53,7 @@ class Verdict:
     strata: Mapping[str, float]
     """Mean improvement in bits per byte of each stratum and of the rarest quarter."""
     questions: Mapping[str, Answer]
-    """G0 to G3, in the order in which they are asked."""
+    """Each with its answer, in the order in which they are asked."""
     ledger: AlphaLedger
     reach: Reach | None
     cloze: ClozeComparison | None
@@ -64,10 +65,18 @@ class Verdict:
     proxies: Sequence[ProxyRun]
     """The small students that were trained for both."""
     vault: VaultLook | None
+    tie_break: TieBreak | None = None
+    """What a judge said; None where the domain names none."""
 
     def passed(self, question: Question) -> bool:
         """Say whether a question was asked and answered well."""
         return self.questions[question].outcome is Outcome.PASSED
+
+    @property
+    def is_tied(self) -> bool:
+        """Say whether all that is left is a judge's word."""
+        answer = self.questions.get(Question.PREFERRED)
+        return answer is not None and answer.outcome is not Outcome.NOT_ASKED
 
 
 def decide(
@@ -109,6 +118,7 @@ def decide(
         control=findings.taught.by_mix,
         proxies=findings.taught.runs,
         vault=look_into_vault(ordered) if len(judged) < len(ordered) else None,
+        tie_break=case.tie_break,
     )
 
 
@@ -117,7 +127,8 @@ def _conclude(answers: Mapping[Question, Answer]) -> tuple[Decision, str]:
     for answer in answers.values():
         if answer.decides:
             return answer.decision, answer.reason
-    return Decision.PROMOTE, answers[Question.BETTER].reason
+    is_tied = answers[Question.BETTER].outcome is Outcome.TIED
+    return Decision.PROMOTE, answers[Question.PREFERRED if is_tied else Question.BETTER].reason
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cycle.phases.collect import holdout_version
 from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES, generator_in_force
-from jupiterd.cycle.phases.looks import is_shown_the_vault
+from jupiterd.cycle.phases.judge import judge_answers, judge_items, judge_told
+from jupiterd.cycle.phases.looks import FIRST, LAST, WITH_JUDGE, is_shown_the_vault
 from jupiterd.cycle.phases.proxies import (
     runs_of_round,
     synthetic_share,
@@ -25,18 +26,31 @@ if TYPE_CHECKING:
 
 
 def gate(view: RoundView, domain: "Domain", shape: "ModelShape") -> tuple[WorkItem, ...]:
-    """Return what judges the scores; once more where that would promote and more is to be seen.
+    """Return what judges the scores; once more where more is to be seen.
 
-    That is the vault, and how the candidate's text teaches small students.
+    Where the scores are tied that is what a judge says, if the domain names one; where the
+    candidate would be promoted, the vault, and how its text teaches small students.
     """
-    first = _judging(view, domain, 0, {})
+    if not (asked := judge_items(view, domain)):
+        return _with_what_follows(view, domain, shape, (_judging(view, domain, FIRST, {}),))
+    judged = (_judging(view, domain, FIRST, {}), *asked)
+    if any(item.id not in view.completed for item in judged):
+        return judged
+    judged = (*judged, _judging(view, domain, WITH_JUDGE, {}))
+    return _with_what_follows(view, domain, shape, judged)
+
+
+def _with_what_follows(
+    view: RoundView, domain: "Domain", shape: "ModelShape", before: tuple[WorkItem, ...]
+) -> tuple[WorkItem, ...]:
+    """Return the items with those that are due where the last of them would promote."""
     taught = teaching_items(view, domain, shape)
     is_shown = is_shown_the_vault(view, domain)
     if not taught and not is_shown:
-        return (first,)
+        return before
     if any(item.id not in view.completed for item in taught):
-        return (first, *taught)
-    return (first, *taught, _judging(view, domain, 1, _vault(view) if is_shown else {}))
+        return (*before, *taught)
+    return (*before, *taught, _judging(view, domain, LAST, _vault(view) if is_shown else {}))
 
 
 def _vault(view: RoundView) -> dict[str, ArtifactId]:
@@ -53,7 +67,9 @@ def _judging(
         ].outputs["scores"]
         for piece in range(EVALUATION_PIECES)
     }
-    scores |= vault | runs_of_round(view, domain, last=number > 0)
+    scores |= vault | runs_of_round(view, domain, last=number == LAST)
+    if number != FIRST:
+        scores |= judge_answers(view)
     params = {
         "gate": domain.gate.model_dump(mode="json"),
         "holdout": domain.holdout.model_dump(mode="json"),
@@ -67,8 +83,10 @@ def _judging(
         "generator": generator_in_force(view, domain),
         "round": view.round,
         "synthetic_share": synthetic_share(view, domain).reason,
-        "teaching": teaching_told(view, domain, last=number > 0),
+        "teaching": teaching_told(view, domain, last=number == LAST),
         "scores": scores,
     }
+    if judge := judge_told(view, was_due=number != FIRST):
+        params["judge"] = judge
     name = item_id(view.round, Phase.GATE, number, view.trained or "")
     return WorkItem(name, Phase.GATE, "gate", params, scores)

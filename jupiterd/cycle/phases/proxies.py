@@ -25,6 +25,7 @@ from jupiterd.cycle.mixing import share_cap
 from jupiterd.cycle.phases.collect import held_out
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.generate import writing
+from jupiterd.cycle.phases.looks import verdict_before_last
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.promotion import Writer, is_own, writers_of
 from jupiterd.cycle.proxies import Proxies, proxies_of
@@ -98,7 +99,7 @@ def is_asked(view: RoundView, domain: "Domain") -> bool:
 
     Where nobody is to write in this domain, a candidate's text is never trained on.
     """
-    judged = view.completed.get(item_id(view.round, Phase.GATE, 0, view.trained or ""))
+    judged = verdict_before_last(view)
     would_be_promoted = judged is not None and judged.summary.get("verdict") == Decision.PROMOTE
     return would_be_promoted and not _needless(domain)
 

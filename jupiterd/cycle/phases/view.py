@@ -41,6 +41,8 @@ class RoundView:
     """The students in force as generators."""
     attempts: Mapping[int, int] = field(default_factory=dict[int, int])
     """Round -> how often its generating has begun anew, where it has."""
+    judge: Generator | None = None
+    """The model that may break a tie of the gate's statistics, where the domain names one."""
 
 
 def item_id(round_number: int, phase: Phase, number: int, model: str = "") -> str:

@@ -4,7 +4,7 @@ Owns the verdict's folder, which holds everything needed to decide again. The de
 `cycle.gate`'s.
 
 inputs: scores.N, vault.N (where the vault is shown), proxies.N (small students, where some were
-trained)
+trained), judge (what a judge said, where one was asked)
 params: gate and holdout (as in the domain file), look, candidate, incumbent, teaching, ...
 outputs: verdict (a folder with verdict.json and all that it was decided on)
 summary: what status shows of it, and when it was judged, which is in no file: the same scores must
@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.cycle.gate.decision import Question
-from jupiterd.cycle.gate.record import PROXY_FILE, VERDICT_FILE, Material, decide_on, proxy_lines
+from jupiterd.cycle.gate.record import (
+    PAIRS_FILE,
+    PROXY_FILE,
+    VERDICT_FILE,
+    Material,
+    decide_on,
+    pair_lines,
+    proxy_lines,
+)
 from jupiterd.cycle.gate.verdict import Verdict
 from jupiterd.cycle.round_table import JUDGED_AT
 from jupiterd.frames import Scalar, TaskFinished
@@ -32,7 +40,7 @@ from jupiterd.workers.link import Task
 
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    names = ("scores", "vault", "proxies")
+    names = ("scores", "vault", "proxies", "judge")
     pieces = [folder for name in names for folder in task.inputs_named(name)]
     verdict = write_verdict(task.output_dir / "verdict", read_folders(pieces), task.params)
     counts: dict[str, float] = {
@@ -53,6 +61,8 @@ def write_verdict(folder: Path, material: Material, given: Mapping[str, Any]) ->
         write_sanity(folder, sanity)
     if runs := material.findings.taught.runs:
         write_text(folder / PROXY_FILE, proxy_lines(runs))
+    if judged := material.findings.judged:
+        write_text(folder / PAIRS_FILE, pair_lines(judged.pairs))
     write_text(folder / VERDICT_FILE, text)
     return verdict
 
@@ -84,6 +94,7 @@ def summary_of(verdict: Verdict) -> dict[str, Scalar]:
         "teaching_gain_bpb": verdict.teaching.gain_bpb if verdict.teaching else None,
         "control_gain_bpb": verdict.control.gain_bpb if verdict.control else None,
         "better": verdict.passed(Question.BETTER),
+        "tied": verdict.is_tied,
         "vault_gap_bpb": vault.gap_bpb if vault else None,
         "vault_alarm": vault.is_alarm if vault else None,
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 from jupiterd.cycle.completions import COMPLETIONS_FILE, Completion, completion_lines
 from jupiterd.cycle.gate.record import (
     CLOZE_FILE,
-    PROXY_FILE,
+    MATERIAL_FILES,
     SANITY_FILE,
     SCORES_FILE,
     Material,
@@ -53,7 +53,6 @@ def read_folders(folders: Iterable[Path]) -> Material:
         CorruptArtifactError: a line is no score, or a document was scored twice.
     """
     places = list(folders)
-    names = (SCORES_FILE, CLOZE_FILE, SANITY_FILE, PROXY_FILE)
     return read_material(
         {
             name: [
@@ -61,6 +60,6 @@ def read_folders(folders: Iterable[Path]) -> Material:
                 for folder in places
                 if (folder / name).is_file()
             ]
-            for name in names
+            for name in MATERIAL_FILES
         }
     )

@@ -4,6 +4,9 @@ Owns that choice, and where the key of a server comes from. Doesn't know how any
 """
 
 import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from jupiterd.cycle.generator import generator_from
 from jupiterd.errors import GeneratorRefusedError, UnknownModelError
@@ -26,17 +29,26 @@ def open_engine(task: Task) -> Engine:
 
         key = _key(server.api_key_env)
         return ServerEngine(server, key, is_stopped=lambda: task.stop_requested)
-    if task.params.get("engine") == MLX:
+    return engine_of_folder(task.inputs["model"], task.params)
+
+
+def engine_of_folder(folder: Path, params: Mapping[str, Any]) -> Engine:
+    """Return a model folder on what the params name, MLX or transformers.
+
+    Raises:
+        CorruptArtifactError: the model can't be read.
+    """
+    if params.get("engine") == MLX:
         from jupiterd.workers.generate.mlx_engine import MlxEngine
 
         try:
-            return MlxEngine(task.inputs["model"])
+            return MlxEngine(folder)
         except UnknownModelError:
-            if task.params.get("wanted_engine") != AUTO:
+            if params.get("wanted_engine") != AUTO:
                 raise
     from jupiterd.workers.generate.transformers_engine import TransformersEngine
 
-    return TransformersEngine(task.inputs["model"])
+    return TransformersEngine(folder)
 
 
 def _key(name: str) -> str:

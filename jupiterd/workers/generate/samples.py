@@ -144,7 +144,7 @@ def _answers(
         tally.accepted += not isinstance(found[number], Refusal)
         task.progress(tally.answered, len(chosen), "prompts", **tally.rates())
 
-    with AnswerCache(_cache_folder(task)) as cache:
+    with AnswerCache(cache_folder(task)) as cache:
         for number, key in enumerate(keys):
             if (written := cache.get(key)) is not None:
                 tally.kept += 1
@@ -173,7 +173,8 @@ def _sampling(task: Task) -> Sampling:
     return Sampling(int(params["max_tokens"]), float(params["temperature"]), float(params["top_p"]))
 
 
-def _cache_folder(task: Task) -> Path:
+def cache_folder(task: Task) -> Path:
+    """Return where this node keeps answers."""
     return task.scratch_dir.parent / CACHE
 
 

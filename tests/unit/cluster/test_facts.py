@@ -41,6 +41,7 @@ _BY_FIELD_NAME = {
     "source": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
     "settings": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
     "generator": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
+    "judge": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
     "summary": st.dictionaries(_TEXTS, _SCALARS, max_size=3),
     "batches": st.dictionaries(_TEXTS, _INTEGERS, max_size=3),
     "positions": st.dictionaries(_TEXTS, _TEXTS, max_size=3),

@@ -11,6 +11,7 @@ from jupiterd.cycle.gate.proxy import Taught
 from jupiterd.cycle.gate.record import Material
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.workers.evaluate.judge import write_verdict
+from tests.bench.cycle.drawn_judges import COIN, GOOD, Answers
 from tests.unit.cycle.gate_material import documents, gaps, students
 
 GIVEN = {
@@ -41,6 +42,17 @@ def taught(folder):
     findings = Findings(WORKS, gaps(22, 20, 350), Taught(runs))
     share = "30.0% to begin with: no round's control has decided yet"
     write_verdict(folder, Material(scores, findings), GIVEN | {"synthetic_share": share})
+    return folder
+
+
+def heard(folder, judge=GOOD, win_chance=0.8):
+    """Return the verdict on a candidate whose bits per byte tie, with what a judge said of it."""
+    source = random.Random(5)
+    scores = documents(source, 0.003, count=90, noise_bpb=0.005)
+    judged = Answers(win_chance=win_chance, cluster_spread=0.1).judged(source, judge)
+    findings = Findings(WORKS, gaps(22, 20, 350), judged=judged)
+    given = GIVEN | {"judge": {"name": "oak", "id": "http://box/v1#oak"}}
+    write_verdict(folder, Material(scores, findings), given)
     return folder
 
 
@@ -114,6 +126,24 @@ def test_a_newcomer_can_read_what_small_students_have_shown(daemon, ctl, golden,
     found = json.loads(again.out)["gate"]
     assert (found["is_same"], found["verdict"]) == (True, "HOLD")
     assert found["numbers"]["control"]["gain_bpb"] == 0.095
+
+
+@pytest.mark.parametrize(
+    ("name", "judge", "decision"), [("preferred", GOOD, "PROMOTE"), ("bad_judge", COIN, "HOLD")]
+)
+def test_a_newcomer_can_read_what_a_judge_was_worth_and_said(
+    daemon, ctl, golden, tmp_path, name, judge, decision
+):
+    folder = heard(tmp_path / "verdict", judge)
+    known_to(daemon, folder)
+    golden(f"cycle_explain_{name}.txt", ctl("cycle", "explain").out)
+    again = ctl("gate", "run", "-o", "json")
+    assert again.exit_code == 0, again.err
+    found = json.loads(again.out)["gate"]
+    assert (found["is_same"], found["verdict"]) == (True, decision)
+    other = (folder / "pairs.jsonl").read_text().replace('["1", "2"]', '["2", "1"]')
+    (folder / "pairs.jsonl").write_text(other)
+    assert ctl("gate", "run").exit_code == 8
 
 
 @pytest.mark.parametrize(

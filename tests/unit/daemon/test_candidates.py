@@ -5,7 +5,9 @@ from dataclasses import replace
 from jupiterd.cluster.cycle_state import CycleFact
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cluster.phase_facts import PhaseRedone
+from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged, last_student, looks_before
+from jupiterd.daemon.phase_work import own_work
 from tests.unit.daemon.test_cycle_document import (
     CYCLE,
     TRAINED,
@@ -93,3 +95,24 @@ def test_a_look_at_a_candidate_whose_line_counts_no_more_stays_spent() -> None:
     assert looks_before(folded(*TRAINED, again(0, "x1")), 1, "k2") == 1
     also_judged = folded(*TRAINED, again(0, "x1"), verdict("HOLD", candidate="x1"))
     assert looks_before(also_judged, 1, "k2") == 1
+
+
+def test_a_student_that_a_judge_promoted_is_not_the_one_to_beat() -> None:
+    before = (*TRAINED, gate_work(1, "k2", better=True), verdict("HOLD"), committed("HOLD"))
+    tied = (
+        checkpoint("m2", 200, "k2", number=2, final=True),
+        gate_work(2, "m2", better=False, place=2),
+        verdict("PROMOTE", number=2, candidate="m2"),
+        committed("PROMOTE", number=2, parent="m2"),
+    )
+    assert last_student(folded(*before, *tied)) == "k2"
+
+
+def test_of_three_verdicts_the_one_that_was_told_most_counts() -> None:
+    facts = [gate_work(1, "k2", better=False, place=place) for place in (0, 1, 2)]
+    assert judged(folded(*TRAINED, *facts), 1, "k2") == facts[1]
+    assert judged(folded(*TRAINED, facts[0], facts[2]), 1, "k2") == facts[2]
+    for order in (facts, facts[::-1]):
+        assert own_work(Phase.GATE, order) == [facts[1]]
+    asked = replace(facts[0], item="r1/gate/judge/ask/k2")
+    assert own_work(Phase.GATE, [facts[0], asked]) == [facts[0]]

@@ -259,7 +259,7 @@ def test_documents_without_functions_give_no_samples(model: Path, tmp_path: Path
 def test_what_was_answered_before_is_not_written_again(
     model: Path, documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(samples, "_cache_folder", lambda _: tmp_path / "answers")
+    monkeypatch.setattr(samples, "cache_folder", lambda _: tmp_path / "answers")
 
     def work(name: str) -> tuple[TaskFinished, bytes]:
         finished, _ = generate(model, documents, tmp_path / name)

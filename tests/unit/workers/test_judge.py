@@ -1,14 +1,22 @@
 import json
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
 from jupiterd.cycle.gate.case import Findings
 from jupiterd.cycle.gate.proxy import Taught
-from jupiterd.cycle.gate.record import Material, decide_on, proxy_lines, read_verdict
+from jupiterd.cycle.gate.record import (
+    Material,
+    decide_on,
+    pair_lines,
+    proxy_lines,
+    read_verdict,
+)
 from jupiterd.cycle.gate.sanity import Sanity
 from jupiterd.cycle.gate.scores import DocumentScore
+from jupiterd.cycle.judge.pair import Pair
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.evaluate.judge import JUDGED_AT, summary_of, write_verdict
@@ -118,6 +126,38 @@ def test_what_the_gate_is_told_of_small_students_there_are_not_is_in_the_verdict
     verdict = write_verdict(tmp_path, Material(scores(), Findings(taught=Taught())), given)
     assert verdict.questions["G3"].reason == "not needed: there are no templates"
     assert decide_on(read_folders([tmp_path]), given)[1] == (tmp_path / "verdict.json").read_text()
+
+
+def test_the_form_of_a_verdict_is_the_one_before_where_no_judge_is_named(tmp_path):
+    write_verdict(tmp_path / "without", Material(scores(), Findings()), PARAMS)
+    write_verdict(tmp_path / "with", Material(scores(), Findings()), PARAMS | JUDGED)
+    without, named = (json.loads((tmp_path / n / "verdict.json").read_text()) for n in FOLDERS)
+    assert (without["schema"], named["schema"]) == ("jupiter/verdict/v3", "jupiter/verdict/v4")
+    assert named["verdict"].keys() - without["verdict"].keys() == {"tie_break"}
+    assert list(named["verdict"]["questions"]) == ["G0", "G1", "G2", "G3", "tie-break"]
+    assert not (tmp_path / "without" / "pairs.jsonl").exists()
+
+
+FOLDERS = ("without", "with")
+JUDGED = {"judge": {"name": "oak", "id": "http://box/v1#oak"}}
+
+
+def test_what_a_judge_said_is_kept_with_the_verdict_and_no_pair_counts_twice(tmp_path):
+    pair = Pair("students", "d", "c", "b", "o", "t", ("1", "2"))
+    other = replace(pair, kind="foreign")
+    for name, each in (("a", pair), ("b", other)):
+        write_text(tmp_path / name / "pairs.jsonl", pair_lines([each]))
+    found = read_folders([tmp_path / "a", tmp_path / "b"])
+    assert set(found.findings.judged.pairs) == {pair, other}
+    with pytest.raises(CorruptArtifactError, match="was asked about in two pieces"):
+        read_folders([tmp_path / "a", tmp_path / "a"])
+    write_scores(tmp_path / "scores", scores())
+    inputs = {"scores.0": tmp_path / "scores", "judge": tmp_path / "a"}
+    end = run_worker("gate", PARAMS | JUDGED, inputs, tmp_path / "out")
+    assert isinstance(end, TaskFinished)
+    assert end.summary["tied"] is False
+    folder = tmp_path / "out" / "verdict"
+    assert (folder / "pairs.jsonl").read_text() == (tmp_path / "a" / "pairs.jsonl").read_text()
 
 
 def test_too_few_documents_abstain_and_still_show_the_numbers(tmp_path):

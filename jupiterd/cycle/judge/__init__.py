@@ -1,0 +1,1 @@
+"""Pairs of texts that a judge model compares: how they are made, asked about and kept. Pure."""

@@ -1,0 +1,36 @@
+"""Having a judge asked: a judge that can't be had ends no cycle.
+
+Owns where it is asked, and how long that is tried. Doesn't know what it is asked.
+"""
+
+import logging
+
+from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cycle.phases.view import RoundView
+from jupiterd.cycle.work import WorkItem
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.doing_without import done_without
+from jupiterd.daemon.item_runner import SPARED, ItemRunner
+from jupiterd.daemon.leading import Leading
+from jupiterd.errors import GeneratorUnreachableError, JupiterError
+
+log = logging.getLogger(__name__)
+
+
+async def hear_judge(
+    leading: Leading, runner: ItemRunner, view: RoundView, item: WorkItem
+) -> WorkCompleted:
+    """Return what came of asking a judge, or that it couldn't be had; not recorded yet."""
+    only_on = "" if view.judge is None else view.judge.node
+    began_s = now_s()
+
+    def check() -> None:
+        # A machine or a model that has gone may come back; the gate can do without it.
+        if now_s() - began_s > SPARED.elapsed_s:
+            raise GeneratorUnreachableError("nobody in reach could ask the judge")
+
+    try:
+        return await runner.run(view.round, item, only_on, check, is_needed=lambda: False)
+    except JupiterError as error:
+        log.warning("judge_lost", extra={"reason": error.message})
+        return done_without(leading, view, item, error)

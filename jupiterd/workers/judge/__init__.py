@@ -1,0 +1,1 @@
+"""Having a judge model compare what two students write."""

@@ -19,7 +19,8 @@ from jupiter_tui.carrying_out import carried_out
 from jupiter_tui.clock import Moment, moment
 from jupiter_tui.drawings.too_small import MIN_COLUMNS, MIN_LINES
 from jupiter_tui.feed import feed
-from jupiter_tui.keys import KEYS, bindings
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import KEYS
 from jupiter_tui.scene import Options, Scene
 from jupiter_tui.screens.cluster import ClusterScreen
 from jupiter_tui.screens.confirm import ConfirmScreen

@@ -1,12 +1,10 @@
 """The keys of the dashboard.
 
-Owns their list: bindings, footer and help are all made from it. Doesn't know what they do.
+Pure. Owns their list: bindings, footer and help are all made from it. Doesn't know what they do.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from textual.binding import Binding, BindingType
 
 
 @dataclass(frozen=True)
@@ -25,11 +23,16 @@ class Key:
     """Changes something in the cluster: a dashboard that only reads doesn't offer it."""
 
 
-KEYS = (
+SCREENS = (
     Key("1,c", "1 or c", "show_screen('cluster')", "Cluster", "the nodes, and what is wrong"),
     Key("2,t", "2 or t", "show_screen('training')", "Training", "phases, loss, gang and verdicts"),
     Key("3,d", "3 or d", "show_screen('data')", "Data", "what was collected, kept and dropped"),
     Key("4,y", "4 or y", "show_screen('cycles')", "Cycles", "their verdicts, and steering them"),
+)
+"""Those that bring a screen to the front; a line of their own names them."""
+
+KEYS = (
+    *SCREENS,
     Key("p", "p", "pause", "Pause", "holds the picture still; once more lets it go on"),
     Key("question_mark", "?", "help", "Help", "this list"),
     Key("q", "q", "quit", "Quit", "leaves; the cluster goes on without it"),
@@ -49,11 +52,6 @@ MORE = (
     ("esc", "closes this list"),
 )
 """Keys that Textual brings along."""
-
-
-def bindings(keys: Sequence[Key]) -> list[BindingType]:
-    """Return what Textual binds for these keys."""
-    return [Binding(key.names, key.action, key.label) for key in keys if key is not OPEN]
 
 
 def help_lines(keys: Sequence[Key] = ()) -> list[str]:

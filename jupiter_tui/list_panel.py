@@ -113,7 +113,7 @@ class ListPanel(Panel, can_focus=True):
         self._choice = choice
         told = [f"filter: {choice.filter}"] if choice.filter else []
         told += [f"by {choice.sort}"] if choice.sort else []
-        self.border_subtitle = " · ".join([*told, self._legend] if self._legend else told)
+        self.border_subtitle = "; ".join([*told, self._legend] if self._legend else told)
         self._draw()
 
     def _lines(self, scene: Scene, width: int, _height: int) -> Lines:

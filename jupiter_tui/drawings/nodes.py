@@ -41,7 +41,7 @@ COLUMNS = (
     Column("reason", "WHY THIS ROLE", 24, 14, grows=True),
 )
 
-LEGEND = "* leads the cluster · LAG: steps behind the gang"
+LEGEND = "* leads the cluster; LAG: steps behind the gang"
 
 ALONE = (
     "no other node found yet; what to check:",

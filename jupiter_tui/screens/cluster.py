@@ -11,7 +11,8 @@ from jupiter_tui.action import Action
 from jupiter_tui.drawings.health import health
 from jupiter_tui.drawings.nodes import LEGEND, SORTS, nodes
 from jupiter_tui.drawings.topology import LINKS, topology
-from jupiter_tui.keys import FILTER, SORT, Key, bindings
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import FILTER, SORT, Key
 from jupiter_tui.list_panel import ListPanel
 from jupiter_tui.panel import Panel
 from jupiter_tui.screens.dashboard import DashboardScreen
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 class ClusterScreen(DashboardScreen):
     """Nodes, links and health."""
 
+    PLACE = "cluster"
     AUTO_FOCUS = "#nodes"
     KEYS: ClassVar[Sequence[Key]] = (
         FILTER,

@@ -9,7 +9,8 @@ from textual.binding import BindingType
 from jupiter_tui import steering
 from jupiter_tui.action import Action
 from jupiter_tui.drawings.cycles import CYCLES, VERDICT_KEY, cycle_of, cycles
-from jupiter_tui.keys import FILTER, OPEN, Key, bindings
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import FILTER, OPEN, Key
 from jupiter_tui.list_panel import ListPanel
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.review import ReviewScreen
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 class CyclesScreen(DashboardScreen):
     """History, steering and explanations."""
 
+    PLACE = "cycles"
     AUTO_FOCUS = "#cycles"
     KEYS: ClassVar[Sequence[Key]] = (
         OPEN,

@@ -13,6 +13,8 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input
 
 from jupiter_tui.drawings.bar import banner, bar
+from jupiter_tui.drawings.lines import Lines
+from jupiter_tui.drawings.tabs import tabs
 from jupiter_tui.drawings.too_small import too_small
 from jupiter_tui.keys import Key
 from jupiter_tui.list_panel import ListPanel
@@ -27,6 +29,8 @@ class DashboardScreen(Screen[None]):
     AUTO_FOCUS = "#body"
     KEYS: ClassVar[Sequence[Key]] = ()
     """Keys of this screen alone, for footer and help; its BINDINGS are made from them."""
+    PLACE: ClassVar[str] = ""
+    """Which of the screens that have a key this is, or belongs to."""
 
     def __init__(self, scene: Callable[[], Scene]) -> None:
         """Take the way to the present scene."""
@@ -41,12 +45,16 @@ class DashboardScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Put what every screen has around the body."""
         yield Panel("bar", bar, fades=False)
+        yield Panel("tabs", self._tabs, fades=False)
         yield Panel("banner", banner, fades=False)
         with VerticalScroll(id="body"):
             yield from self.body()
         yield Panel("too-small", too_small, fades=False)
         yield Input(id="filter", placeholder="filter; Enter keeps it, Esc drops it", compact=True)
         yield Footer(show_command_palette=False)
+
+    def _tabs(self, _scene: Scene, _width: int, _height: int) -> Lines:
+        return (tabs(self.PLACE),)
 
     def body(self) -> ComposeResult:
         """Return the panels; each screen has its own."""

@@ -9,7 +9,8 @@ from textual.binding import BindingType
 from jupiter_tui.drawings.flow import OF_TEXT, flow
 from jupiter_tui.drawings.listing import Choice, Listing
 from jupiter_tui.drawings.samples import SORTS, samples
-from jupiter_tui.keys import FILTER, OPEN, SORT, Key, bindings
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import FILTER, OPEN, SORT, Key
 from jupiter_tui.list_panel import ListPanel
 from jupiter_tui.panel import Panel
 from jupiter_tui.scene import Scene
@@ -26,6 +27,7 @@ Place = tuple[str, int, str]
 class DataScreen(DashboardScreen):
     """Counts of each phase, and a browser of samples."""
 
+    PLACE = "data"
     AUTO_FOCUS = "#samples"
     KEYS: ClassVar[Sequence[Key]] = (
         OPEN,

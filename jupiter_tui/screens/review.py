@@ -10,7 +10,8 @@ from textual.widgets import Input
 from jupiter_tui import steering
 from jupiter_tui.drawings.lines import Lines
 from jupiter_tui.drawings.review import review
-from jupiter_tui.keys import BACK, Key, bindings
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import BACK, Key
 from jupiter_tui.panel import Panel
 from jupiter_tui.scene import Scene
 from jupiter_tui.screens.dashboard import DashboardScreen
@@ -25,6 +26,7 @@ AGAIN_S = 20.0
 class ReviewScreen(DashboardScreen):
     """Counts, reasons, samples and settings; and the answers."""
 
+    PLACE = "cycles"
     KEYS: ClassVar[Sequence[Key]] = (
         Key("G", "G", "answer", "Go on", "lets the cycle go on", changes=True),
         Key("D", "D", "answer('--redo')", "Redo", "does the last phase again", changes=True),

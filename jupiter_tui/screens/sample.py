@@ -8,7 +8,8 @@ from textual.binding import BindingType
 
 from jupiter_tui.drawings.lines import Lines
 from jupiter_tui.drawings.provenance import provenance
-from jupiter_tui.keys import BACK, Key, bindings
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import BACK, Key
 from jupiter_tui.panel import Panel
 from jupiter_tui.scene import Scene
 from jupiter_tui.screens.dashboard import DashboardScreen
@@ -20,6 +21,7 @@ AGAIN_S = 60.0
 class SampleScreen(DashboardScreen):
     """A sample's whole chain of records."""
 
+    PLACE = "data"
     KEYS: ClassVar[Sequence[Key]] = (BACK,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 

@@ -15,6 +15,8 @@ from jupiter_tui.screens.dashboard import DashboardScreen
 class TrainingScreen(DashboardScreen):
     """How the cycle goes."""
 
+    PLACE = "training"
+
     def body(self) -> ComposeResult:
         """Return two columns, and below them what there is more of with time."""
         with Horizontal(id="upper"):

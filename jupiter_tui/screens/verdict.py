@@ -8,7 +8,8 @@ from textual.binding import BindingType
 
 from jupiter_tui.drawings.explained import explained
 from jupiter_tui.drawings.lines import Lines
-from jupiter_tui.keys import BACK, Key, bindings
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import BACK, Key
 from jupiter_tui.panel import Panel
 from jupiter_tui.scene import Scene
 from jupiter_tui.screens.dashboard import DashboardScreen
@@ -21,6 +22,7 @@ AGAIN_S = 60.0
 class VerdictScreen(DashboardScreen):
     """The gate's sentences about one verdict."""
 
+    PLACE = "cycles"
     KEYS: ClassVar[Sequence[Key]] = (BACK,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 

@@ -19,6 +19,8 @@ from jupiterd.rpc import control_pb2, control_pb2_grpc
 class ScriptedControl(control_pb2_grpc.ControlServicer):
     def __init__(self) -> None:
         self.documents: dict[str, dict] = {}
+        self.watched = "status"
+        """What the events are of; of everything else nothing is told."""
         self.failure: JupiterError | None = None
         self.executed: list[tuple[str, dict]] = []
         self.events: asyncio.Queue[control_pb2.WatchEvent | None] = asyncio.Queue()
@@ -33,6 +35,8 @@ class ScriptedControl(control_pb2_grpc.ControlServicer):
         return control_pb2.Document(json='{"schema": "jupiter/v1"}')
 
     async def Watch(self, request, context):  # noqa: N802 - gRPC's name
+        if request.noun != self.watched:
+            await asyncio.Event().wait()
         while (event := await self.events.get()) is not None:
             yield event
 

@@ -20,6 +20,9 @@ CONTROL_SOCKET = "control.sock"
 QUESTION_SOCKET = "question.sock"
 """The one beside it for whoever only asks for a document (see `question_lines`)."""
 
+LOCK = "lock"
+"""Inside the state folder: held by the daemon that runs with it, whose process it names."""
+
 CURVES = Path("logs", "curves")
 """Inside the state folder, a folder for each run by the first eight digits of its id."""
 

@@ -1,24 +1,61 @@
 """Why no daemon answers on a control socket, or none of use, in words, and what to do.
 
-Owns the sentences. Doesn't know channels or calls.
+Owns the sentences, and looking whether the process exists. Doesn't know channels or calls.
 """
 
+import os
 import shlex
 import socket
 import stat
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import DaemonUnreachableError, JupiterError
-from jupiterd.locations import CONTROL_SOCKET, default_state_dir
+from jupiterd.locations import CONTROL_SOCKET, LOCK, default_state_dir
+
+SYSTEM_UNIT, USER_UNIT = Path("/etc/systemd/system"), Path(".config", "systemd", "user")
+UNIT = "jupiterd.service"
+LAUNCH_FOLDERS = (("system", Path("/Library/LaunchDaemons")), ("gui", Path("Library/LaunchAgents")))
+PROGRAM = "jupiterd"
 
 
 def unreachable(state_dir: Path) -> DaemonUnreachableError:
     """Return the error that says which socket was tried, what is wrong with it, and what to do."""
+    told = f"no jupiterd answers on {state_dir / CONTROL_SOCKET}: {_reason(state_dir)}"
+    if (pid := running_process(state_dir)) is not None:
+        return DaemonUnreachableError(
+            f"{told}; its process {pid} runs",
+            f"wait a moment, and read its log if this lasts; it is ended by: kill {pid}",
+        )
     return DaemonUnreachableError(
-        f"no jupiterd answers on {state_dir / CONTROL_SOCKET}: {_reason(state_dir)}",
-        f"start it with: {start_command(state_dir)}",
+        f"{told}; no process of it runs", f"start it with: {start_command(state_dir)}"
     )
+
+
+def running_process(state_dir: Path) -> int | None:
+    """Return the process of the daemon that holds this state folder; None where none runs.
+
+    The folder's lock isn't tried: a daemon that starts just then would find it taken.
+    """
+    try:
+        pid = int((state_dir / LOCK).read_text(encoding="ascii"))
+        os.kill(pid, 0)
+    except PermissionError:
+        pass  # it is there, and somebody else's
+    except (OSError, ValueError, OverflowError):
+        return None
+    else:
+        return pid if _is_ours(pid) else None
+    return None
+
+
+def _is_ours(pid: int) -> bool:
+    """Say whether a process is a jupiterd: the number may be another program's by now."""
+    with suppress(OSError):
+        return PROGRAM.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return sys.platform != "linux"
 
 
 def failed(state_dir: Path, reason: str) -> JupiterError:
@@ -26,11 +63,34 @@ def failed(state_dir: Path, reason: str) -> JupiterError:
     return JupiterError(f"jupiterd failed: {reason}", f"read its log: {state_dir / 'logs'}")
 
 
-def start_command(state_dir: Path) -> str:
-    """Return the command that starts a daemon with this state folder; Linux and macOS alike."""
-    if state_dir == default_state_dir():
-        return "jupiterd"
-    return f"jupiterd --state-dir {shlex.quote(str(state_dir))}"
+def start_command(
+    state_dir: Path, system: str = sys.platform, home: Path | None = None, root: Path = Path("/")
+) -> str:
+    """Return the command that starts a daemon with this state folder on this operating system.
+
+    A service that is installed is started as one; `root` is where the system's folders lie.
+    """
+    if state_dir != default_state_dir():
+        return f"jupiterd --state-dir {shlex.quote(str(state_dir))}"
+    return _service_command(system, Path.home() if home is None else home, root) or PROGRAM
+
+
+def _service_command(system: str, home: Path, root: Path) -> str:
+    """Return how the installed service is started; empty where there is none."""
+    if system == "darwin":
+        for domain, folder in LAUNCH_FOLDERS:
+            base = root / folder.relative_to("/") if folder.is_absolute() else home / folder
+            for plist in sorted(base.glob(f"*{PROGRAM}*.plist")):
+                target = f"gui/{os.getuid()}" if domain == "gui" else domain
+                return (
+                    f"{'' if domain == 'gui' else 'sudo '}launchctl kickstart {target}/{plist.stem}"
+                )
+        return ""
+    if (home / USER_UNIT / UNIT).exists():
+        return f"systemctl --user start {PROGRAM}"
+    if (root / SYSTEM_UNIT.relative_to("/") / UNIT).exists():
+        return f"sudo systemctl start {PROGRAM}"
+    return ""
 
 
 def _reason(state_dir: Path) -> str:
@@ -39,7 +99,7 @@ def _reason(state_dir: Path) -> str:
             return "the folder doesn't exist, so no jupiterd ever ran with it"
         mode = (state_dir / CONTROL_SOCKET).lstat().st_mode
     except FileNotFoundError:
-        return "the folder is there, but jupiterd isn't running"
+        return "the folder is there, and no socket in it"
     except PermissionError:
         return "the folder belongs to another user"
     except OSError as error:

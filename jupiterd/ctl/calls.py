@@ -40,8 +40,14 @@ def order(
     arguments: Mapping[str, Any],
     timeout_s: float | None = None,
 ) -> Document:
-    """Have the daemon do `verb`; return what came of it."""
+    """Have the daemon do `verb`; return what came of it.
+
+    With --dry-run it is only shown what would be ordered, of a daemon that answers, and the
+    command ends.
+    """
     import asyncio
+
+    _end_dry_run(state_dir, verb, arguments)
 
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S, ControlChannel
 
@@ -50,3 +56,21 @@ def order(
             return await channel.execute(verb, arguments, timeout_s or EXECUTE_TIMEOUT_S)
 
     return asyncio.run(call())
+
+
+def _end_dry_run(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> None:
+    import click
+
+    from jupiterd.ctl.invocation import Invocation
+
+    context = click.get_current_context(silent=True)
+    invocation = context.find_object(Invocation) if context else None
+    if context is None or invocation is None or not invocation.is_dry_run:
+        return
+    from jupiterd.ctl.console import SCHEMA, Console
+    from jupiterd.ctl.dry_run_lines import dry_run_lines
+
+    ask(state_dir, "status")
+    document = {"schema": SCHEMA, "dry_run": True, "verb": verb, "arguments": dict(arguments)}
+    Console.of(invocation).show(document, lambda: dry_run_lines(document))
+    context.exit()

@@ -10,7 +10,7 @@ from jupiterd.ctl.cluster_merge import merge
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.door_lines import door_line, token_table
-from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.formats import plain
 
 _TOLD_IN_WORDS = frozenset({"open", "door", "tokens"})
@@ -44,6 +44,7 @@ def show(invocation: Invocation) -> None:
 
 
 @command.command("open")
+@dry_run
 @click.pass_obj
 def open_window(invocation: Invocation) -> None:
     """Let new machines in for ten minutes; before the first work, until it begins.
@@ -59,6 +60,7 @@ def open_window(invocation: Invocation) -> None:
 
 
 @command.command("close")
+@dry_run
 @click.pass_obj
 def close_window(invocation: Invocation) -> None:
     """Let no new machines in.
@@ -75,6 +77,7 @@ def close_window(invocation: Invocation) -> None:
 
 @command.command()
 @click.argument("name")
+@dry_run
 @click.pass_obj
 def rename(invocation: Invocation, name: str) -> None:
     """Give the cluster another NAME; it is a label, and its id stays.
@@ -92,6 +95,7 @@ def rename(invocation: Invocation, name: str) -> None:
 @command.command()
 @click.option("--uses", default=1, show_default=True, help="How many machines; 0 for any number.")
 @click.option("--withdraw", metavar="ID", help="Let this token let in nobody any more.")
+@dry_run
 @click.pass_obj
 def token(invocation: Invocation, uses: int, withdraw: str | None) -> None:
     """Make a join token: it lets a machine in while the cluster is closed.

@@ -11,7 +11,7 @@ import click
 from jupiterd.cluster.branch_names import branch_name, find_branch
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
-from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.formats import plain, table
 from jupiterd.ids import CycleId, short
@@ -44,6 +44,7 @@ def branches(invocation: Invocation) -> None:
 @click.command(cls=Command)
 @click.argument("branch", required=False)
 @click.option("--auto", metavar="CYCLE", help="Let the heaviest line of this cycle count again.")
+@dry_run
 @click.pass_obj
 def switch(invocation: Invocation, branch: str | None, auto: str | None) -> None:
     """Let a cycle's line lead through BRANCH; the others stay as branches.

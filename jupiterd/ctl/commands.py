@@ -6,11 +6,14 @@ Doesn't know which commands there are.
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from jupiterd.ctl.invocation import global_options
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class Command(click.Command):
@@ -57,6 +60,14 @@ class LazyGroup(click.Group):
         if args[0] not in self._lazy and not args[0].startswith("-"):
             raise click.NoSuchCommand(args[0], possibilities=self._lazy, ctx=ctx)
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Return what may follow without importing any command: a shell waits for it."""
+        from click.shell_completion import CompletionItem
+
+        fitting = [(n, line) for n, (_, line) in self._lazy.items() if n.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=line) for name, line in fitting), *options]
 
     def format_commands(
         self,

@@ -83,11 +83,16 @@ class Console:
 
     def confirm(self, question: str, invocation: Invocation) -> None:
         """Ask on a terminal, unless --yes was given; raises click.Abort at a no."""
-        if not invocation.is_confirmed and _can_ask():
+        if not (invocation.is_confirmed or invocation.is_dry_run) and _can_ask():
             click.confirm(question, abort=True, err=True)
 
     def require_consent(self, question: str, invocation: Invocation) -> None:
-        """Ask, or without a terminal insist on --yes: what follows can't be taken back."""
+        """Ask, or without a terminal insist on --yes: what follows can't be taken back.
+
+        With --dry-run nothing follows.
+        """
+        if invocation.is_dry_run:
+            return
         if not invocation.is_confirmed and not _can_ask():
             raise UsageError(question, "without a terminal, say so with --yes")
         self.confirm(question, invocation)

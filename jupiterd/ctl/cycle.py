@@ -13,7 +13,7 @@ from jupiterd.ctl.cycle_list import list_
 from jupiterd.ctl.cycle_report import report
 from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, rollback, stop
 from jupiterd.ctl.durations import DURATION
-from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.pause_lines import pause_line, waits
@@ -81,6 +81,7 @@ def command() -> None:
 )
 @click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
 @click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@dry_run
 @click.pass_obj
 def start(
     invocation: Invocation, *, auto: bool, wait: bool, timeout: float | None, **given: Any

@@ -10,7 +10,7 @@ import click
 
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
-from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
@@ -18,6 +18,7 @@ from jupiterd.ids import short
 
 @click.command(cls=Command)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
+@dry_run
 @click.pass_obj
 def stop(invocation: Invocation, cycle: str | None) -> None:
     """Stop a cycle; what it has made stays, and `jupiterctl cycle resume` goes on with it.
@@ -37,6 +38,7 @@ def stop(invocation: Invocation, cycle: str | None) -> None:
 
 @click.command(cls=Command)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
+@dry_run
 @click.pass_obj
 def rollback(invocation: Invocation, cycle: str | None) -> None:
     """Take the newest student out of force as a generator; whoever wrote before comes back.
@@ -62,6 +64,7 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
 
 @click.command(cls=Command)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
+@dry_run
 @click.pass_obj
 def pause(invocation: Invocation, cycle: str | None) -> None:
     """Pause a cycle on all machines; nothing that was made is lost.
@@ -105,6 +108,7 @@ LAST = "last"
     help="Another value than the domain file's, for phases that haven't begun; may be repeated.",
 )
 @click.option("--auto", is_flag=True, help="Wait after no phase any more.")
+@dry_run
 @click.pass_obj
 def resume(
     invocation: Invocation,

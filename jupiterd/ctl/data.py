@@ -10,7 +10,7 @@ from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.data_samples import samples
 from jupiterd.ctl.durations import DURATION
-from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.errors import UnhealthyError, UsageError
 from jupiterd.ids import short
 
@@ -39,6 +39,7 @@ def command() -> None:
 @click.option("--split", metavar="NAME", help="Of a Hugging Face data set; train.")
 @click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
 @click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@dry_run
 @click.pass_obj
 def prepare(
     invocation: Invocation,
@@ -185,6 +186,7 @@ def export(invocation: Invocation, run: str, form: str, to: Path) -> None:
 @click.option("--source", required=True, metavar="NAME|ADDRESS", help="What is to be left out.")
 @click.option("--domain", metavar="NAME", help="Of this domain; that of the latest cycle.")
 @click.option("--cycle", metavar="CYCLE", help="Of this cycle alone.")
+@dry_run
 @click.pass_obj
 def purge(invocation: Invocation, source: str, domain: str | None, cycle: str | None) -> None:
     """Leave a source out of all training from now on, and everything that was made from it.

@@ -6,11 +6,13 @@ Owns the global options, which stand before or after the command's name. Doesn't
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from jupiterd.locations import state_dir
+
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 OUTPUTS = ("table", "json", "jsonl")
 
@@ -23,6 +25,7 @@ class Invocation:
     output: str = "table"
     is_debugging: bool = False
     is_confirmed: bool = False
+    is_dry_run: bool = False
 
     @property
     def state_dir(self) -> Path:
@@ -62,6 +65,17 @@ def global_options() -> list[click.Option]:
             help="Show the traceback when something fails.",
         ),
     ]
+
+
+def dry_run(command: CommandFunction) -> CommandFunction:
+    """Give a command that changes something the option to only say what it would order."""
+    return click.option(
+        "--dry-run",
+        is_flag=True,
+        expose_value=False,
+        callback=_kept("is_dry_run"),
+        help="Only say what would be ordered; change nothing.",
+    )(command)
 
 
 def _kept(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:

@@ -33,6 +33,7 @@ COMMANDS = {
     "data": ("jupiterd.ctl.data", "Text: prepare, list, why, export, purge, audit."),
     "monitor": ("jupiterd.ctl.monitor", "Processor, memory and GPUs of each machine."),
     "doctor": ("jupiterd.ctl.doctor", "What may be wrong with this machine, and the fix."),
+    "completion": ("jupiterd.ctl.completion", "Completion for bash, zsh and fish."),
     "version": ("jupiterd.ctl.version", "The version of this program."),
 }
 """Name of a command -> its module and one line of help."""

@@ -8,7 +8,7 @@ import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
-from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.errors import UsageError
 
 FORMATS = ("hf", "mlx", "gguf")
@@ -133,6 +133,7 @@ def export(
 
 @command.command()
 @click.argument("model", metavar="MODEL")
+@dry_run
 @click.pass_obj
 def promote(invocation: Invocation, model: str) -> None:
     """Let a round's model generate in its cycle, whatever the gate said.

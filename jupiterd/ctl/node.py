@@ -7,7 +7,7 @@ import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
-from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.node_rows import contradiction_lines, node_table
 from jupiterd.formats import plain
 
@@ -38,6 +38,7 @@ def list_nodes(invocation: Invocation) -> None:
 @command.command("approve")
 @click.argument("node")
 @click.option("--words", metavar="WORDS", help="The four words that the new machine shows.")
+@dry_run
 @click.pass_obj
 def approve_node(invocation: Invocation, node: str, words: str | None) -> None:
     """Let NODE in, which waits outside the closed cluster.
@@ -54,7 +55,7 @@ def approve_node(invocation: Invocation, node: str, words: str | None) -> None:
     from jupiterd.ctl.calls import ask, order
 
     console = Console.of(invocation)
-    if not words and not invocation.is_confirmed:
+    if not (words or invocation.is_confirmed or invocation.is_dry_run):
         node, name, words = _seen_waiting(ask(invocation.state_dir, "status"), node)
         console.require_comparison(f"Does {plain(name)} ({node[:8]}) show the words: {words}?")
     done = order(invocation.state_dir, "node.approve", {"node": node, "words": words or ""})
@@ -63,6 +64,7 @@ def approve_node(invocation: Invocation, node: str, words: str | None) -> None:
 
 @command.command("remove")
 @click.argument("node")
+@dry_run
 @click.pass_obj
 def remove_node(invocation: Invocation, node: str) -> None:
     """Take NODE's membership away, everywhere and at once.
@@ -93,6 +95,7 @@ def remove_node(invocation: Invocation, node: str) -> None:
 @command.command("role")
 @click.argument("node")
 @click.argument("role", type=click.Choice(["generator", "trainer", "hybrid", "idle", "auto"]))
+@dry_run
 @click.pass_obj
 def pin_role(invocation: Invocation, node: str, role: str) -> None:
     """Fix what NODE does; auto leaves it to the leader again.

@@ -11,7 +11,7 @@ from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
-from jupiterd.ctl.invocation import Invocation
+from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
@@ -74,6 +74,7 @@ def command() -> None:
 )
 @click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
 @click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@dry_run
 @click.pass_obj
 def start(
     invocation: Invocation,
@@ -160,6 +161,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
 
 @command.command()
 @click.argument("run", metavar="[RUN]", required=False)
+@dry_run
 @click.pass_obj
 def stop(invocation: Invocation, run: str | None) -> None:
     """Stop a training; what it has made stays, and `train start --resume` goes on with it.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from jupiterd.errors import StateDirError
-from jupiterd.locations import CONTROL_SOCKET, CURVES, QUESTION_SOCKET, ROUND_TABLE
+from jupiterd.locations import CONTROL_SOCKET, CURVES, LOCK, QUESTION_SOCKET, ROUND_TABLE
 
 SCHEMA = 1
 """The layout's number, in the file VERSION."""
@@ -45,7 +45,7 @@ class StateDir:
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             root.chmod(0o700)
-            state = cls(root.resolve(), os.open(root / "lock", os.O_RDWR | os.O_CREAT, 0o600))
+            state = cls(root.resolve(), os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o600))
             try:
                 state._take_lock()
                 state._check_version()
@@ -79,7 +79,7 @@ class StateDir:
         try:
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            holder = (self.root / "lock").read_text() or "unknown"
+            holder = (self.root / LOCK).read_text() or "unknown"
             raise StateDirError(
                 f"the state folder {self.root} is held by a running jupiterd (process {holder})",
                 "stop it first, or choose another folder with --state-dir",

@@ -91,7 +91,7 @@ async def test_a_missing_folder_is_named(short_dir):
 
 async def test_a_folder_without_a_daemon_is_told_from_a_missing_folder(short_dir):
     failure = await _failure_at(short_dir)
-    assert "the folder is there, but jupiterd isn't running" in failure.message
+    assert "the folder is there, and no socket in it; no process of it runs" in failure.message
 
 
 async def test_a_socket_that_was_left_behind_is_recognised(short_dir):

@@ -1,0 +1,26 @@
+"""What a command with --dry-run would have ordered, as people read it.
+
+Pure. Doesn't know any command.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from jupiterd.formats import plain
+
+LONGEST = 300
+"""A domain file is an argument too: nobody reads all of it here."""
+
+
+def dry_run_lines(document: Mapping[str, Any]) -> list[str]:
+    """Return the verb, its arguments a line each, and that nothing was changed."""
+    arguments: Mapping[str, Any] = document["arguments"]
+    lines = [f"  {plain(name)}: {_value(value)}" for name, value in arguments.items()]
+    return [f"would order {plain(document['verb'])}", *lines, "nothing was changed"]
+
+
+def _value(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    shown = plain(text.replace("\n", " "))
+    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."

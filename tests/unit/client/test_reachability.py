@@ -1,0 +1,78 @@
+"""What is said of a daemon that doesn't answer: its socket, its process, and how it is started."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupiterd.client.reachability import running_process, start_command, unreachable
+from jupiterd.locations import default_state_dir
+
+WAITING = "input()"
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that looks like a daemon's."""
+    command = [sys.executable, "-c", WAITING, "jupiterd"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as running:
+        yield running
+        running.communicate(b"\n")
+
+
+def test_a_process_that_runs_without_answering_is_named(tmp_path: Path, process) -> None:
+    (tmp_path / "lock").write_text(str(process.pid))
+    error = unreachable(tmp_path)
+    assert error.message.endswith(f"no socket in it; its process {process.pid} runs")
+    assert error.hint.endswith(f"it is ended by: kill {process.pid}")
+
+
+def test_a_process_that_has_ended_is_none(tmp_path: Path, process) -> None:
+    (tmp_path / "lock").write_text(str(process.pid))
+    process.communicate(b"\n")
+    assert running_process(tmp_path) is None
+    assert "no process of it runs" in unreachable(tmp_path).message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of processes are read from /proc")
+def test_another_program_with_its_number_is_not_it(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", WAITING], stdin=subprocess.PIPE) as other:
+        (tmp_path / "lock").write_text(str(other.pid))
+        assert running_process(tmp_path) is None
+        other.communicate(b"\n")
+
+
+@pytest.mark.parametrize("text", ["", "unknown", "-1", "9" * 30])
+def test_a_lock_that_names_nobody_means_nobody(tmp_path: Path, text: str) -> None:
+    (tmp_path / "lock").write_text(text)
+    assert running_process(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("system", "file", "command"),
+    [
+        ("linux", "", "jupiterd"),
+        ("linux", "home/.config/systemd/user/jupiterd.service", "systemctl --user start jupiterd"),
+        ("linux", "etc/systemd/system/jupiterd.service", "sudo systemctl start jupiterd"),
+        ("darwin", "", "jupiterd"),
+        (
+            "darwin",
+            "Library/LaunchDaemons/org.example.jupiterd.plist",
+            "sudo launchctl kickstart system/org.example.jupiterd",
+        ),
+    ],
+)
+def test_a_service_that_is_installed_is_started_as_this_system_does(
+    tmp_path: Path, system: str, file: str, command: str
+) -> None:
+    if file:
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).touch()
+    assert start_command(default_state_dir(), system, tmp_path / "home", tmp_path) == command
+
+
+def test_another_state_folder_is_named_and_quoted(tmp_path: Path) -> None:
+    odd = tmp_path / "my state"
+    assert start_command(odd) == f"jupiterd --state-dir '{odd}'"

@@ -8,11 +8,10 @@ import click
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
-from jupiterd.cycle.work import Phase
 from jupiterd.errors import UsageError
 
-PHASES = (Phase.COLLECT, Phase.GENERATE, Phase.FILTER)
-"""Those that let text through, or drop it."""
+PHASES = ("collect", "generate", "filter")
+"""Those that let text through, or drop it; as words, for their class takes long to import."""
 
 READING_S = 60.0
 
@@ -20,7 +19,7 @@ READING_S = 60.0
 @click.command(cls=Command)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
 @click.option("--round", "number", type=click.IntRange(1), help="Which round; with --phase.")
-@click.option("--phase", type=click.Choice([str(each) for each in PHASES]), help="Which phase.")
+@click.option("--phase", type=click.Choice(PHASES), help="Which phase.")
 @click.pass_obj
 def samples(
     invocation: Invocation, cycle: str | None, number: int | None, phase: str | None

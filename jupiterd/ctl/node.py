@@ -113,6 +113,7 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
 
 @command.command("drain")
 @click.argument("node")
+@dry_run
 @click.pass_obj
 def drain_node(invocation: Invocation, node: str) -> None:
     """Give NODE no new work; what it does now it finishes. It stays a member.
@@ -134,6 +135,7 @@ def drain_node(invocation: Invocation, node: str) -> None:
 
 @command.command("resume")
 @click.argument("node")
+@dry_run
 @click.pass_obj
 def resume_node(invocation: Invocation, node: str) -> None:
     """Let NODE work again after a drain; the leader chooses its role.

@@ -19,6 +19,11 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-c", WAITING, "jupiterd"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as running:
         yield running
+        end(running)
+
+
+def end(running: subprocess.Popen[bytes]) -> None:
+    if running.poll() is None:
         running.communicate(b"\n")
 
 
@@ -31,7 +36,7 @@ def test_a_process_that_runs_without_answering_is_named(tmp_path: Path, process)
 
 def test_a_process_that_has_ended_is_none(tmp_path: Path, process) -> None:
     (tmp_path / "lock").write_text(str(process.pid))
-    process.communicate(b"\n")
+    end(process)
     assert running_process(tmp_path) is None
     assert "no process of it runs" in unreachable(tmp_path).message
 

@@ -8,15 +8,19 @@ from tests.unit.ctl.documents import BETA, STATUS
 
 NODES = [STATUS["nodes"][0], STATUS["nodes"][1] | {"name": "beta"}]
 
+BRANCHES = {"branches": [], "pins": [{"cycle": "c0ffee0000000001", "known": True}]}
+
 MUTATING = [
     ("node", "approve", "gamma"),
     ("node", "remove", "beta"),
     ("node", "role", "beta", "idle"),
+    ("node", "drain", "beta"),
+    ("node", "resume", "beta"),
     ("cluster", "open"),
     ("cluster", "close"),
     ("cluster", "rename", "attic"),
     ("cluster", "token"),
-    ("cluster", "switch", "c0ffee"),
+    ("cluster", "switch", "--auto", "c0ffee"),
     ("cycle", "start", "--domain", "python"),
     ("cycle", "pause"),
     ("cycle", "resume"),
@@ -24,14 +28,14 @@ MUTATING = [
     ("cycle", "stop"),
     ("train", "stop"),
     ("train", "start", "--data", "letters", "--model", "1m"),
-    ("data", "purge", "cpython"),
+    ("data", "purge", "--source", "cpython"),
     ("model", "promote", "c0ffee"),
 ]
 
 
 @pytest.mark.parametrize("command", MUTATING, ids=" ".join)
 def test_nothing_is_ordered_and_nobody_is_asked(daemon, ctl, command: tuple[str, ...]):
-    daemon.documents |= {"status": STATUS | {"nodes": NODES}, "branches": {"branches": []}}
+    daemon.documents |= {"status": STATUS | {"nodes": NODES}, "branches": BRANCHES}
     ran = ctl(*command, "--dry-run")
     assert ran.exit_code == 0, ran.err
     assert daemon.executed == []

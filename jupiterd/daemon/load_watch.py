@@ -1,49 +1,61 @@
 """How busy this machine is, looked at now and then for heartbeats and status.
 
 Owns the latest readings and how often they are taken. Doesn't know what is shown of them.
+
+Whatever may take long is read in a thread, and a driver that hangs is left alone there: until it
+answers, nothing is known of its accelerators. It isn't told goodbye either, for that may hang too.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 from jupiterd.cluster.gpu_load import GpuLoad, aligned
 from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.machine_load import Load
 from jupiterd.daemon.clock import now_s
 from jupiterd.hardware.machine_load import (
     GpuLoads,
-    Load,
+    ProgramLoads,
     processor_and_memory,
-    program_bytes,
     start_counting,
 )
+from jupiterd.hardware.time_limit import LimitedCall
 
 LOOK_S: Final = 1.0
 """People see it once a second; what is told again unchanged isn't read again (`peers`)."""
 
-LOOK_AT_GPUS_S: Final = 2.0
+LOOK_CLOSER_S: Final = 2.0
+"""Between two looks in a thread."""
 
-LOOK_AT_PROGRAM_S: Final = 6.0
-"""Finding a program's children means looking at every process there is."""
+GPU_LIMIT_S: Final = 1.5
+"""A driver that takes longer hangs."""
 
 
 class LoadWatch:
     """The latest readings of this machine."""
 
-    def __init__(self, gpus: Sequence[Gpu]) -> None:
+    def __init__(self, gpus: Sequence[Gpu], folder: Path, lag_s: Callable[[], float]) -> None:
+        """`folder` is the state folder; `lag_s` says how late the event loop runs."""
         self._gpus = gpus
+        self._program = ProgramLoads(folder)
+        self._gpu_calls = LimitedCall(GpuLoads(gpus).read)
+        self._lag_s = lag_s
         self._load: Load = {}
-        self._due_s = 0.0
-        self._program_bytes: int | None = None
+        self._closer: Load = {}
         self._gpu_loads: tuple[GpuLoad, ...] = ()
         start_counting()
+        self._counted_s = now_s() + LOOK_S
+        """From then on the processor's share is one of a second at least."""
+        self._due_s = 0.0
 
     def load(self) -> Load:
-        """Return how busy processor and memory are; what isn't known is left out."""
+        """Return how busy the machine is; what isn't known is left out."""
         if now_s() >= self._due_s:
-            self._due_s = now_s() + LOOK_S
-            known = {} if self._program_bytes is None else {"process_bytes": self._program_bytes}
-            self._load = processor_and_memory() | known
+            is_counted = now_s() >= self._counted_s
+            self._due_s = now_s() + LOOK_S if is_counted else self._counted_s
+            self._load = self._new_load(is_counted=is_counted)
         return self._load
 
     def gpu_loads(self) -> tuple[GpuLoad, ...]:
@@ -51,15 +63,19 @@ class LoadWatch:
         return aligned(self._gpu_loads, len(self._gpus))
 
     async def run(self) -> None:
-        """Look again and again, in a thread: drivers take their time."""
-        gpus, program_due_s = GpuLoads(self._gpus), 0.0
-        try:
-            while True:
-                if now_s() >= program_due_s:
-                    program_due_s = now_s() + LOOK_AT_PROGRAM_S
-                    self._program_bytes = await asyncio.to_thread(program_bytes)
-                if self._gpus:
-                    self._gpu_loads = await asyncio.to_thread(gpus.read)
-                await asyncio.sleep(LOOK_AT_GPUS_S if self._gpus else LOOK_AT_PROGRAM_S)
-        finally:
-            gpus.close()
+        """Look again and again."""
+        while True:
+            await asyncio.to_thread(self.look_closer)
+            await asyncio.sleep(LOOK_CLOSER_S)
+
+    def look_closer(self) -> None:
+        """Read what may take long: at most about GPU_LIMIT_S; one caller at a time."""
+        self._closer = self._program.read()
+        if self._gpus:
+            self._gpu_loads = self._gpu_calls.within(GPU_LIMIT_S) or ()
+
+    def _new_load(self, *, is_counted: bool) -> Load:
+        host = processor_and_memory()
+        if not is_counted:
+            del host["cpu_percent"]
+        return host | self._closer | {"loop_lag_s": round(self._lag_s(), 3)}

@@ -12,6 +12,7 @@ from jupiterd.cluster.admission import OPEN_COMMAND
 from jupiterd.cluster.gpu_load import GpuLoad, aligned, read_rows
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.health import ClusterView, NodeView, WaitingView
+from jupiterd.cluster.machine_load import Load
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.waiting import Waiting, from_telemetry, to_plain
 from jupiterd.daemon.clock import now_s
@@ -49,7 +50,9 @@ class Outlook:
         self._about_due_s = 0.0
         self._about_of: object = None
         """The port, the addresses and the links that it tells of."""
-        self.load_watch = LoadWatch(node.hardware.gpus)
+        self.load_watch = LoadWatch(
+            node.hardware.gpus, node.settings.state_dir, lambda: node.pulse.worst_lag_s
+        )
 
     def hardware_of(self, node: NodeId) -> Hardware | None:
         """Return a member's hardware, as it told us."""
@@ -94,9 +97,12 @@ class Outlook:
             seen = [] if peer is None else from_telemetry(peer.telemetry)
         return [waiting for waiting in seen if waiting.node not in members]
 
-    def load(self) -> dict[str, float]:
-        """Return how busy this machine is."""
-        return self.load_watch.load()
+    def load_of(self, node: NodeId) -> Load:
+        """Return how busy a member is, as far as that is known."""
+        if node == self._self_id:
+            return self.load_watch.load()
+        peer = self._node.peers.get(node)
+        return {} if peer is None else peer.telemetry.get("load", {})
 
     def gpu_loads_of(self, node: NodeId) -> tuple[GpuLoad, ...]:
         """Return how busy a member's accelerators are, one reading for each that it has."""
@@ -142,7 +148,7 @@ class Outlook:
 
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
-        told: dict[str, Any] = {"load": self.load()}
+        told: dict[str, Any] = {"load": self.load_watch.load()}
         if gpus := self.load_watch.gpu_loads():
             told["gpus"] = [load.to_row() for load in gpus]
         runs_gang = False
@@ -179,7 +185,9 @@ class Outlook:
 
 def _packed(told: dict[str, Any]) -> bytes:
     """Return telemetry for a heartbeat; strangers that wait don't push out what it is for."""
-    raw = cast("bytes", msgpack.packb(told))
-    if len(raw) <= MAX_TOLD_BYTES:
-        return raw
-    return cast("bytes", msgpack.packb({k: value for k, value in told.items() if k != "waiting"}))
+    for first_out in ("waiting", "gpus"):
+        raw = cast("bytes", msgpack.packb(told))
+        if len(raw) <= MAX_TOLD_BYTES:
+            return raw
+        told = {key: value for key, value in told.items() if key != first_out}
+    return cast("bytes", msgpack.packb(told))

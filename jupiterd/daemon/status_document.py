@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.health import judge
 from jupiterd.cluster.island_runs import counting_islands, is_whole
+from jupiterd.cluster.machine_load import shown_load
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.state import CycleState
 from jupiterd.cluster.waiting import Waiting
@@ -164,10 +165,6 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
         "last_heard_s": heard_s,
         "hardware": hardware.to_plain() if hardware is not None else {},
         "contradictions": list(node.written.contradictions(member)),
-        "load": node.outlook.load()
-        if is_self
-        else dict(peer.telemetry.get("load", {}))
-        if peer
-        else {},
+        "load": shown_load(node.outlook.load_of(member)),
         "gpu_loads": [load.to_plain() for load in node.outlook.gpu_loads_of(member)],
     }

@@ -1,19 +1,31 @@
 """How busy this machine is: processor, memory, what one program takes of it, and its accelerators.
 
 Owns asking the operating system and the drivers. Doesn't know who looks, or how often. A reading of
-accelerators or of a program's children may take a moment: make it in a thread.
+accelerators may take a moment, or hang in a broken driver (`time_limit`); that of a program's
+memory, its disk and the sensors takes a millisecond or so: make both in a thread.
 """
 
+import os
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
 import psutil
 
 from jupiterd.cluster.gpu_load import GpuLoad, aligned
 from jupiterd.cluster.hardware import Gpu
+from jupiterd.cluster.machine_load import Load
 from jupiterd.hardware.apple_load import read_apple_loads
+from jupiterd.hardware.descendants import descendants_rss_bytes
 from jupiterd.hardware.nvidia_load import NvidiaLoads
+from jupiterd.hardware.temperature import cpu_temperature_celsius
 
-Load = dict[str, float]
+APPLE_EVERY: Final = 2
+"""Of so many readings of Apple's GPUs one is new: each starts a program."""
+
+SENSORS_EVERY: Final = 5
+"""The same of the processor's temperature: some sensors answer slowly."""
 
 
 def start_counting() -> None:
@@ -22,7 +34,7 @@ def start_counting() -> None:
 
 
 def processor_and_memory() -> Load:
-    """Return what the processor did since the last call, and how much memory is in use."""
+    """Return what the processor did since the last call in this thread, and the memory in use."""
     memory = psutil.virtual_memory()
     return {
         "cpu_percent": psutil.cpu_percent(None),
@@ -32,17 +44,42 @@ def processor_and_memory() -> Load:
     }
 
 
-def program_bytes(pid: int | None = None) -> int | None:
-    """Return the memory that a program (this one) and all that it started have resident.
+class ProgramLoads:
+    """The readings of a program and of what it needs: memory, disk, a processor that isn't hot."""
 
-    What several of them share counts once for each. None where it can't be told, or it has ended.
+    def __init__(self, folder: Path, pid: int | None = None) -> None:
+        """`folder` is where it writes; `pid` is this process unless another one is named."""
+        self._folder = folder
+        self._pid = os.getpid() if pid is None else pid
+        self._readings = 0
+        self._celsius: float | None = None
+
+    def read(self) -> Load:
+        """Return what is known; never fails."""
+        if self._readings % SENSORS_EVERY == 0:
+            self._celsius = cpu_temperature_celsius()
+        self._readings += 1
+        hot = {} if self._celsius is None else {"cpu_temperature_celsius": self._celsius}
+        return resident_bytes(self._pid) | _free_bytes(self._folder) | hot
+
+
+def resident_bytes(pid: int) -> Load:
+    """Return the memory that a program and all that it has started have resident.
+
+    What several of them share counts once for each. Empty where it has ended.
     """
     try:
-        program = psutil.Process(pid)
-        family = [program, *program.children(recursive=True)]
+        own, below = psutil.Process(pid).memory_info().rss, descendants_rss_bytes(pid)
     except (psutil.Error, OSError):
-        return None
-    return sum(map(_resident_bytes, family)) or None
+        return {}
+    return {"process_bytes": own + below, "daemon_rss_bytes": own, "workers_rss_bytes": below}
+
+
+def _free_bytes(folder: Path) -> Load:
+    try:
+        return {"disk_free_bytes": shutil.disk_usage(folder).free}
+    except OSError:
+        return {}
 
 
 class GpuLoads:
@@ -51,22 +88,19 @@ class GpuLoads:
     def __init__(self, gpus: Sequence[Gpu]) -> None:
         self._gpus = gpus
         self._nvidia = NvidiaLoads()
+        self._readings = 0
+        self._apple: list[GpuLoad] = []
 
     def read(self) -> tuple[GpuLoad, ...]:
         """Return one reading for each accelerator."""
         cuda = [gpu.uuid for gpu in self._gpus if gpu.kind == "cuda"]
         metal = len(self._gpus) - len(cuda)
         found = iter(self._nvidia.read(cuda) if cuda else ())
-        apple = iter(aligned(read_apple_loads(), metal) if metal else ())
+        apple = iter(aligned(self._read_apple(), metal) if metal else ())
         return tuple(next(found if gpu.kind == "cuda" else apple) for gpu in self._gpus)
 
-    def close(self) -> None:
-        """Let the drivers go."""
-        self._nvidia.close()
-
-
-def _resident_bytes(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except (psutil.Error, OSError):  # it has just ended
-        return 0
+    def _read_apple(self) -> list[GpuLoad]:
+        if self._readings % APPLE_EVERY == 0:
+            self._apple = read_apple_loads()
+        self._readings += 1
+        return self._apple

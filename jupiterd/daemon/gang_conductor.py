@@ -471,9 +471,8 @@ class GangConductor:
                 if note:
                     log.info("rank_joined", extra={"rank": rank, "device": device, "note": note})
                     board.explain(self._cycle, note)
-            case Advanced() if rank == 0:
-                self._change.finish(launch.epoch)
-                board.advance(self._cycle, "train", event, now_s())
+            case Advanced():
+                self._note_step(rank, event, launch)
             case CheckpointMade():
                 self._commits.add(node, event)
             case WayMade():
@@ -483,6 +482,12 @@ class GangConductor:
                 self._alarm.ring(step, message, node)
             case _:
                 pass
+
+    def _note_step(self, rank: int, event: Advanced, launch: Launch) -> None:
+        self._shown.stepped(rank, event)
+        if rank == 0:
+            self._change.finish(launch.epoch)
+            self._leading.board.advance(self._cycle, "train", event, now_s())
 
     async def _try_to_commit(self, node: NodeId, made: CheckpointMade, launch: Launch) -> None:
         """Record a checkpoint; without room training goes on, and the next one contains it."""

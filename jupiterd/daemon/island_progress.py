@@ -18,7 +18,7 @@ TOKENS_PER_S = "tokens_per_s"
 PREDICTED = "predicted_tokens_per_s"
 TRAIN = "train"
 OUTER_STEP = "outer_step"
-OF_ONE_ISLAND = frozenset({OUTER_STEP, "waiting", PREDICTED})
+OF_ONE_ISLAND = frozenset({OUTER_STEP, "waiting", PREDICTED, "rank_tokens_per_s"})
 NOT_AT_WORK = frozenset({"away", "failed"})
 
 
@@ -52,13 +52,24 @@ def united(run: Plain, parts: Sequence[Plain]) -> dict[str, Any]:
 
 
 def _gang(states: Mapping[str, str], parts: Sequence[Plain]) -> list[Plain]:
+    """Return all ranks, each with its island; behind is whoever is behind the foremost island."""
+    foremost = max((_foremost(part) for part in parts), default=0)
     return [
-        seat | {"island": number}
+        _behind(seat, foremost - _foremost(part)) | {"island": number}
         for number, island in enumerate(states, 1)
         for part in parts
         if part["cycle"] == island
         for seat in part["gang"]
     ]
+
+
+def _foremost(part: Plain) -> int:
+    return max((seat.get("step") or 0 for seat in part["gang"]), default=0)
+
+
+def _behind(seat: Plain, more_steps: int) -> dict[str, Any]:
+    lag = seat.get("step_lag")
+    return {**seat} if lag is None else {**seat, "step_lag": lag + more_steps}
 
 
 def _island(state: str, island: str, parts: Sequence[Plain]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ Owns the picture that status shows and heartbeats carry. Changes nothing.
 """
 
 import secrets
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, cast
 
 import msgpack
@@ -21,6 +23,7 @@ from jupiterd.daemon.door_document import leaders_word
 from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.load_watch import LoadWatch
+from jupiterd.daemon.progress import RANKS_PROGRESS
 from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
@@ -76,14 +79,16 @@ class Outlook:
 
     def live_progress(self, cycle: str) -> dict[str, Any] | None:
         """Return the leader's telemetry of a cycle's running phase."""
+        return next((live for live in self.running() if live["cycle"] == cycle), None)
+
+    def running(self) -> list[dict[str, Any]]:
+        """Return the leader's telemetry of every running phase."""
         leading = self._node.leadership.leading
         if leading is not None:
-            running = leading.board.to_plain(now_s())
-        else:
-            leader = self._node.pulse.election.leader
-            peer = None if leader is None else self._node.peers.get(leader)
-            running = [] if peer is None else peer.telemetry.get("live", [])
-        return next((live for live in running if live["cycle"] == cycle), None)
+            return leading.board.to_plain(now_s())
+        leader = self._node.pulse.election.leader
+        peer = None if leader is None else self._node.peers.get(leader)
+        return [] if peer is None else peer.telemetry.get("live", [])
 
     def waiting(self) -> list[Waiting]:
         """Return who waits to be let in: the leader's own list, or what it told us of it."""
@@ -184,10 +189,29 @@ class Outlook:
 
 
 def _packed(told: dict[str, Any]) -> bytes:
-    """Return telemetry for a heartbeat; strangers that wait don't push out what it is for."""
-    for first_out in ("waiting", "gpus"):
-        raw = cast("bytes", msgpack.packb(told))
+    """Return telemetry for a heartbeat; what could be missed most easily gives way to the rest."""
+    less: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
+        lambda all_of_it: _without(all_of_it, {"waiting"}),
+        lambda all_of_it: _without(all_of_it, {"gpus"}),
+        _without_steps,
+    )
+    raw = cast("bytes", msgpack.packb(told))
+    for shorten in less:
         if len(raw) <= MAX_TOLD_BYTES:
-            return raw
-        told = {key: value for key, value in told.items() if key != first_out}
-    return cast("bytes", msgpack.packb(told))
+            break
+        told = shorten(told)
+        raw = cast("bytes", msgpack.packb(told))
+    return raw
+
+
+def _without(plain: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
+    return {name: value for name, value in plain.items() if name not in names}
+
+
+def _without_steps(told: dict[str, Any]) -> dict[str, Any]:
+    """Return it without how far and how fast each rank is: a large gang has many."""
+    live = [
+        row | {"gang": [_without(seat, RANKS_PROGRESS) for seat in row["gang"]]}
+        for row in told.get("live", [])
+    ]
+    return told | {"live": live}

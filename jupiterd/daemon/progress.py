@@ -18,6 +18,9 @@ MAX_DETAIL_CHARACTERS = 300
 SUMMED = frozenset({"tokens_per_s", "accepted_per_min"})
 """Readings of which a phase's is the sum of its items'."""
 
+RANKS_PROGRESS = frozenset({"step", "step_lag", "tokens_per_s"})
+"""What is told of each rank that trains."""
+
 MAX_NODES = 16
 """Told of one phase: it travels with every heartbeat."""
 
@@ -175,6 +178,18 @@ class ProgressBoard:
         for seat in running.extra.get("gang", []):
             if seat["rank"] in workers:
                 seat.update(workers[seat["rank"]])
+
+    def stepped(self, cycle: CycleId, rank: int, step: int, tokens_per_s: float | None) -> None:
+        """Show how far a rank is, how far behind the gang's foremost one, and how fast.
+
+        All are as far when it tells: what another one does until this one tells again is no lag.
+        """
+        running = self._running.get(cycle)
+        seats = [] if running is None else running.extra.get("gang", [])
+        foremost = max([step, *(seat.get("step") or 0 for seat in seats)])
+        speed = None if tokens_per_s is None else round(tokens_per_s, 1)
+        for seat in (seat for seat in seats if seat["rank"] == rank):
+            seat.update(step=step, step_lag=foremost - step, tokens_per_s=speed)
 
     def elapsed_s(self, cycle: CycleId, now_s: float) -> float:
         """Return how long the cycle's running phase has been going on."""

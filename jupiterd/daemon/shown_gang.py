@@ -9,6 +9,7 @@ from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.layouts import predicted_tokens_per_s
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.work_events import Advanced
 from jupiterd.ids import CycleId
 
 
@@ -41,6 +42,11 @@ class ShownGang:
         self._leading.board.restart_rate(self._cycle)
         self._leading.board.show_gang(self._cycle, [], workers)
 
+    def stepped(self, rank: int, event: Advanced) -> None:
+        """Show how far a rank is, and how fast it is itself."""
+        own = event.values.get("rank_tokens_per_s")
+        self._leading.board.stepped(self._cycle, rank, event.done, own)
+
     def _ranks(self, launch: Launch) -> list[dict[str, object]]:
         return [
             {
@@ -49,6 +55,9 @@ class ShownGang:
                 "engine": launch.choice.label,
                 "device": self._orders.device(launch, rank),
                 "pid": None,
+                "step": None,
+                "step_lag": None,
+                "tokens_per_s": None,
             }
             for rank, node in enumerate(launch.gang)
         ]

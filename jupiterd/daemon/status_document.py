@@ -3,6 +3,7 @@
 Owns its keys (DESIGN, section 10). Reads the node's parts; changes nothing.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import CheckpointCommitted
@@ -16,6 +17,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.door_document import door_document, token_documents
+from jupiterd.daemon.node_speed import speed_of
 from jupiterd.daemon.told import told_text
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
@@ -27,7 +29,8 @@ SCHEMA = "jupiter/v1"
 
 def status_document(node: "Node") -> dict[str, Any]:
     """Return the whole status as this node sees it."""
-    nodes = [_node(node, member) for member in sorted(node.journal.state.members)]
+    running = node.outlook.running()
+    nodes = [node_row(node, member, running) for member in sorted(node.journal.state.members)]
     door = door_document(node)
     alive = sum(document["state"] == Liveness.ALIVE for document in nodes)
     return {
@@ -139,15 +142,20 @@ def _newcomer(seen: Waiting) -> dict[str, Any]:
         "contradictions": [],
         "load": {},
         "gpu_loads": [],
+        "tokens_per_s": None,
+        "step_lag": None,
+        "rtt_s": None,
     }
 
 
-def _node(node: "Node", member: NodeId) -> dict[str, Any]:
+def node_row(node: "Node", member: NodeId, running: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what is known of one member; running: the leader's telemetry of every phase."""
     state = node.journal.state
     role = state.roles.get(member)
     hardware = node.outlook.hardware_of(member)
     is_self = member == node.identity.node_id
     peer = node.peers.get(member)
+    speed = speed_of(member, running)
     admitted = state.members[member]
     heard_s = 0.0 if is_self else node.pulse.membership.last_heard_s(member, now_s())
     return {
@@ -167,4 +175,12 @@ def _node(node: "Node", member: NodeId) -> dict[str, Any]:
         "contradictions": list(node.written.contradictions(member)),
         "load": shown_load(node.outlook.load_of(member)),
         "gpu_loads": [load.to_plain() for load in node.outlook.gpu_loads_of(member)],
+        "tokens_per_s": speed.tokens_per_s,
+        "step_lag": speed.step_lag,
+        "rtt_s": None if is_self or peer is None else _rounded(peer.links.rtt_s),
     }
+
+
+def _rounded(seconds: float | None) -> float | None:
+    """Return a time to the microsecond."""
+    return None if seconds is None else round(seconds, 6)

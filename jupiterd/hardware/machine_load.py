@@ -60,7 +60,7 @@ class ProgramLoads:
             self._celsius = cpu_temperature_celsius()
         self._readings += 1
         hot = {} if self._celsius is None else {"cpu_temperature_celsius": self._celsius}
-        return resident_bytes(self._pid) | _free_bytes(self._folder) | hot
+        return resident_bytes(self._pid) | _disk(self._folder) | hot
 
 
 def resident_bytes(pid: int) -> Load:
@@ -75,11 +75,12 @@ def resident_bytes(pid: int) -> Load:
     return {"process_bytes": own + below, "daemon_rss_bytes": own, "workers_rss_bytes": below}
 
 
-def _free_bytes(folder: Path) -> Load:
+def _disk(folder: Path) -> Load:
     try:
-        return {"disk_free_bytes": shutil.disk_usage(folder).free}
+        disk = shutil.disk_usage(folder)
     except OSError:
         return {}
+    return {"disk_free_bytes": disk.free, "disk_bytes": disk.total}
 
 
 class GpuLoads:

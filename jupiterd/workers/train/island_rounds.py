@@ -232,7 +232,7 @@ class IslandRounds:
 
     def _tell_waiting(self) -> None:
         """Tell that no step comes to its end for a while, and that nothing is wrong with that."""
-        last = {} if self._last is None else readings(self._last)
+        last = {} if self._last is None else readings(self._last, self._engine.rank)
         values = {**last, **self.readings, "step": self.step, "waiting": 1.0}
         self._task.progress(self.step, self._plan.steps, "steps", **values)
 

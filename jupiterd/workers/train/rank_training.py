@@ -257,7 +257,9 @@ class RankTraining:
         sync = self._sync.check(done.step, is_last=done.is_last, is_complete=done.is_complete)
         self._report.step(done, sync, self._val_loss(done))
         more = {} if self._rounds is None else self._rounds.readings
-        self._task.progress(done.step, self._plan.steps, "steps", **readings(done), **more)
+        self._task.progress(
+            done.step, self._plan.steps, "steps", **readings(done, self._engine.rank), **more
+        )
         self._checkpoints.check()
         if self._rounds is None and self._writes(done):
             must_be_saved = done.is_last and self._engine.rank == 0

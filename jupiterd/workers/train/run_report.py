@@ -110,14 +110,20 @@ class RunReport(AbstractContextManager["RunReport"]):
             self._metrics.write(step, readings, self._engine.memory_used_bytes())
 
 
-def readings(done: StepDone) -> dict[str, float]:
-    """Return what the daemon is told of a step."""
+RANKS_TOKENS_PER_S = "rank_tokens_per_s"
+"""The one reading that isn't the same on every rank."""
+
+
+def readings(done: StepDone, rank: int) -> dict[str, float]:
+    """Return what the daemon is told of a step by a rank."""
+    share = done.shares[rank] / max(1, sum(done.shares))
     return {
         "step": done.step,
         "loss": done.loss,
         "lr": done.learning_rate,
         "grad_norm": done.grad_norm,
         "tokens_per_s": done.tokens_per_s,
+        RANKS_TOKENS_PER_S: done.tokens_per_s * share,
     }
 
 

@@ -86,6 +86,16 @@ async def test_the_gang_and_its_note_are_shown() -> None:
     assert plain["detail"] == "a note"
 
 
+async def test_how_far_and_how_fast_a_rank_is_itself_is_shown() -> None:
+    values = {"tokens_per_s": 400.0, "rank_tokens_per_s": 100.04}
+    step = Advanced(3, 100, "steps", values)
+    rank = OneRank(Started(7, "cpu"), Joined("cpu", ""), step, Finished(WorkResult({})))
+    await follow(rank)
+    (plain,) = rank.board.to_plain(1.0)
+    seat: dict[str, Any] = plain["gang"][0]
+    assert (seat["step"], seat["step_lag"], seat["tokens_per_s"]) == (3, 0, 100.0)
+
+
 @pytest.mark.parametrize(
     ("backend", "before", "becomes"),
     [

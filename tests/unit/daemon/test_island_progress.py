@@ -81,3 +81,9 @@ def test_what_all_came_to_stands_beside_what_they_were_predicted(board: Progress
     rates = {"tokens_per_s": 380.0, "predicted_tokens_per_s": 360.0}
     board.note(RUN, {"outer": OUTER | rates})
     assert shown(board)["values"].items() >= rates.items()
+
+
+def test_ranks_are_behind_the_foremost_island(board: ProgressBoard) -> None:
+    board.stepped(ONE, 0, 100, 300.0)
+    board.stepped(OTHER, 0, 95, 100.0)
+    assert [seat["step_lag"] for seat in shown(board)["gang"]] == [0, 5]

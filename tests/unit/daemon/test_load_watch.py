@@ -119,6 +119,17 @@ def test_what_a_machine_with_eight_gpus_tells_is_short_and_read_by_an_older_vers
 
 
 def test_gpus_and_strangers_give_way_to_what_runs() -> None:
-    live = {"load": {"cpu_percent": 7.0}, "live": ["x" * (MAX_TOLD_BYTES - 200)]}
+    live = {"load": {"cpu_percent": 7.0}, "live": [{"detail": "x" * (MAX_TOLD_BYTES - 200)}]}
     packed = _packed(live | {"waiting": ["w" * 200], "gpus": [[1.0] * 4] * 8})
     assert msgpack.unpackb(packed) == live
+
+
+def test_a_gang_of_many_ranks_is_told_without_the_steps_of_each() -> None:
+    seat = {"node": "a" * 40, "rank": 0, "engine": "torch/gloo", "device": "cpu", "pid": 12345}
+    progress = {"step": 12345, "step_lag": 0, "tokens_per_s": 12345.6}
+    few = {"load": {}, "live": [{"gang": [seat | progress] * 16}]}
+    assert msgpack.unpackb(_packed(few)) == few
+    many = {"load": {}, "live": [{"gang": [seat | progress] * 40}]}
+    packed = _packed(many)
+    assert len(packed) <= MAX_TOLD_BYTES
+    assert msgpack.unpackb(packed) == {"load": {}, "live": [{"gang": [seat] * 40}]}

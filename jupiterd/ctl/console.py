@@ -43,6 +43,12 @@ class Console:
         """Say whether somebody sits at a terminal who reads this and may be asked."""
         return self.is_table and _can_ask()
 
+    @property
+    def can_draw(self) -> bool:
+        """Say whether somebody reads this on a terminal that can show more than ASCII."""
+        encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+        return self.is_table and _is_terminal(sys.stdout) and encoding == "utf8"
+
     def show(self, document: Mapping[str, Any], as_lines: Callable[[], Sequence[str]]) -> None:
         """Print the document as JSON, or as the lines that people read."""
         if self.is_table:

@@ -35,6 +35,27 @@ def list_nodes(invocation: Invocation) -> None:
     Console.of(invocation).show(document, lambda: lines)
 
 
+@command.command("show")
+@click.argument("node")
+@click.pass_obj
+def show_node(invocation: Invocation, node: str) -> None:
+    """Show NODE closely: its last ten minutes, versions, work, links and the end of its log.
+
+    NODE is a name, an id, or the beginning of one. What isn't known is N/A.
+
+    \b
+    Examples:
+      jupiterctl node show mac-mini
+      jupiterctl node show 8c5f35a3 -o json | jq '.recent.cpu_percent'
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+    from jupiterd.ctl.node_page import page
+
+    console = Console.of(invocation)
+    document = ask(invocation.state_dir, f"node/{node}")
+    console.show(document, lambda: page(document, draws=console.can_draw))
+
+
 @command.command("approve")
 @click.argument("node")
 @click.option("--words", metavar="WORDS", help="The four words that the new machine shows.")

@@ -76,6 +76,12 @@ async def _report_document(node: "Node", wanted: str) -> Document:
     return await report_document(node, wanted)
 
 
+async def _node_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.node_document import node_document
+
+    return await node_document(node, wanted)
+
+
 async def _held_out_document(node: "Node", wanted: str) -> Document:
     from jupiterd.daemon.held_out_document import held_out_document
 
@@ -116,6 +122,7 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "model_export": _model_export_document,
     "report": _report_document,
     "held_out": _held_out_document,
+    "node": _node_document,
     "doctor": _doctor_document,
 }
 """The same of documents that are read from the disk, or asked of other nodes."""

@@ -161,7 +161,7 @@ class Node:
             ("models", ModelKeeper(self.journal, self.library, self.exports).run()),
             ("round table", RoundTableKeeper(self.journal, self.state_dir.round_table).run()),
             ("upkeep", Upkeep(self).run()),
-            ("load", self.outlook.load_watch.run()),
+            ("outlook", self.outlook.run()),
             ("cluster file", self.written.run()),
             ("retention", retention_of(self).run()),
         ):

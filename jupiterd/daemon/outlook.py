@@ -3,6 +3,7 @@
 Owns the picture that status shows and heartbeats carry. Changes nothing.
 """
 
+import asyncio
 import secrets
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -22,7 +23,10 @@ from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.door_document import leaders_word
 from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
+from jupiterd.daemon.histories import Histories
 from jupiterd.daemon.load_watch import LoadWatch
+from jupiterd.daemon.node_reports import NodeReports
+from jupiterd.daemon.own_report import OwnReport
 from jupiterd.daemon.progress import RANKS_PROGRESS
 from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
 from jupiterd.ids import NodeId
@@ -56,6 +60,15 @@ class Outlook:
         self.load_watch = LoadWatch(
             node.hardware.gpus, node.settings.state_dir, lambda: node.pulse.worst_lag_s
         )
+        self.histories = Histories(node)
+        self.own_report = OwnReport(node.runner)
+        self.reports = NodeReports(node)
+
+    async def run(self) -> None:
+        """Keep what needs looking at again and again."""
+        async with asyncio.TaskGroup() as group:
+            for part in (self.load_watch, self.histories, self.reports):
+                group.create_task(part.run())
 
     def hardware_of(self, node: NodeId) -> Hardware | None:
         """Return a member's hardware, as it told us."""

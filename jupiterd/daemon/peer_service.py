@@ -24,6 +24,7 @@ from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.link_check import ways_to
 from jupiterd.daemon.link_trials import to_reply, try_links
 from jupiterd.daemon.reception import receive
+from jupiterd.daemon.report_wire import to_reply as to_reply_of_report
 from jupiterd.daemon.told import told_text
 from jupiterd.daemon.work_events import KeepWish, WorkOrder, made_to_proto, to_proto
 from jupiterd.errors import BadCertificateError, ConflictError, JupiterError, NotAMemberError
@@ -239,6 +240,15 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         from jupiterd.daemon.sample_trace import trace_for_member  # memory that idle ones need not
 
         return await trace_for_member(self._node, request)
+
+    async def AskReport(
+        self,
+        request: peer_pb2.ReportRequest,  # noqa: ARG002 - it asks for everything
+        context: Context,
+    ) -> peer_pb2.ReportReply:
+        """Tell what this daemon tells of itself beyond its heartbeats."""
+        await self._member(context)
+        return to_reply_of_report(await self._node.outlook.own_report.to_plain())
 
     async def AskPreVote(
         self, request: peer_pb2.PreVoteRequest, context: Context

@@ -35,6 +35,7 @@ async def serve(
         async with asyncio.TaskGroup() as group:
             node = Node(settings, state_dir, group)
             take_signals(node)
+            logging.getLogger().addHandler(node.outlook.own_report.log)
             group.create_task(give_back_again_and_again(), name="memory")
             tell_outside(node, group)
             await node.run()
@@ -43,4 +44,5 @@ async def serve(
         log.info("stopped")
     finally:
         if node is not None:
+            logging.getLogger().removeHandler(node.outlook.own_report.log)
             await node.close()

@@ -340,6 +340,37 @@ class TracedDocument(_message.Message):
     end: int
     def __init__(self, shards: _Optional[str] = ..., sample: _Optional[str] = ..., number: _Optional[int] = ..., first: _Optional[int] = ..., end: _Optional[int] = ...) -> None: ...
 
+class ReportRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ReportReply(_message.Message):
+    __slots__ = ("versions", "processes", "log")
+    class VersionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    VERSIONS_FIELD_NUMBER: _ClassVar[int]
+    PROCESSES_FIELD_NUMBER: _ClassVar[int]
+    LOG_FIELD_NUMBER: _ClassVar[int]
+    versions: _containers.ScalarMap[str, str]
+    processes: _containers.RepeatedCompositeFieldContainer[RunningProcess]
+    log: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, versions: _Optional[_Mapping[str, str]] = ..., processes: _Optional[_Iterable[_Union[RunningProcess, _Mapping]]] = ..., log: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RunningProcess(_message.Message):
+    __slots__ = ("task", "id", "epoch")
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    task: str
+    id: str
+    epoch: int
+    def __init__(self, task: _Optional[str] = ..., id: _Optional[str] = ..., epoch: _Optional[int] = ...) -> None: ...
+
 class PreVoteRequest(_message.Message):
     __slots__ = ("term", "stability", "cluster")
     TERM_FIELD_NUMBER: _ClassVar[int]

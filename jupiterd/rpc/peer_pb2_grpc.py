@@ -94,6 +94,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.TraceRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.TraceReply.FromString,
                 _registered_method=True)
+        self.AskReport = channel.unary_unary(
+                '/jupiter.v1.Peer/AskReport',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.ReportRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.ReportReply.FromString,
+                _registered_method=True)
         self.AskPreVote = channel.unary_unary(
                 '/jupiter.v1.Peer/AskPreVote',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.PreVoteRequest.SerializeToString,
@@ -235,6 +240,13 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def AskReport(self, request, context):
+        """What the callee tells of itself beyond its heartbeats, where somebody looks at it closely.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AskPreVote(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -366,6 +378,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.TraceSamples,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.TraceRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.TraceReply.SerializeToString,
+            ),
+            'AskReport': grpc.unary_unary_rpc_method_handler(
+                    servicer.AskReport,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.ReportRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.ReportReply.SerializeToString,
             ),
             'AskPreVote': grpc.unary_unary_rpc_method_handler(
                     servicer.AskPreVote,
@@ -742,6 +759,33 @@ class Peer:
             '/jupiter.v1.Peer/TraceSamples',
             jupiter_dot_v1_dot_peer__pb2.TraceRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.TraceReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AskReport(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/AskReport',
+            jupiter_dot_v1_dot_peer__pb2.ReportRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.ReportReply.FromString,
             options,
             channel_credentials,
             insecure,

@@ -129,7 +129,10 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
     assert finished.summary["engine"] == "torch"
     last = [frame for frame in frames if isinstance(frame, Progressed)][-1]
     assert (last.done, last.total, last.unit) == (6, 6, "steps")
-    assert set(last.values) == {"step", "loss", "lr", "grad_norm", "tokens_per_s"}
+    assert set(last.values) == {
+        "step", "loss", "lr", "grad_norm", "tokens_per_s", "rank_tokens_per_s",
+    }  # fmt: skip
+    assert last.values["rank_tokens_per_s"] == last.values["tokens_per_s"], "it trains alone"
     assert made[-1].loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
 
 

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table reference check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -96,6 +96,10 @@ bench-artifacts: setup
 layouts-table: setup
 	@$(BIN)/python scripts/layouts_table.py
 
+# Every command, setting, error and key of the code, into docs/reference.
+reference: setup
+	@$(BIN)/python scripts/reference.py
+
 # Everything that must hold before a change is handed in.
 check: setup
 	$(BIN)/ruff format --check .
@@ -103,6 +107,7 @@ check: setup
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/generate_rpc.py --check
+	$(BIN)/python scripts/reference.py --check
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # After a change in proto/.

@@ -18,9 +18,10 @@ from jupiter_tui.action import Action
 from jupiter_tui.carrying_out import carried_out
 from jupiter_tui.clock import Moment, moment
 from jupiter_tui.drawings.too_small import MIN_COLUMNS, MIN_LINES
-from jupiter_tui.feed import feed
+from jupiter_tui.feed import STATUS, feed
 from jupiter_tui.key_bindings import bindings
 from jupiter_tui.keys import KEYS
+from jupiter_tui.recorder import Recorder, play
 from jupiter_tui.scene import Options, Scene
 from jupiter_tui.screens.cluster import ClusterScreen
 from jupiter_tui.screens.confirm import ConfirmScreen
@@ -31,7 +32,8 @@ from jupiter_tui.screens.help import HelpScreen
 from jupiter_tui.screens.training import TrainingScreen
 from jupiter_tui.source import Source
 from jupiter_tui.view import ViewModel, fold, fold_other, forget_other, with_link_of
-from jupiterd.client.watch import STALE_AFTER_S, WatchMessage
+from jupiterd.client.watch import STALE_AFTER_S, Link, LinkChanged, WatchMessage
+from jupiterd.errors import DiskFullError, UsageError
 
 WIDE_COLUMNS = 100
 """From here on panels stand side by side."""
@@ -72,6 +74,7 @@ class JupiterTui(App[None]):
         self._clock = clock
         self._stale_after_s = stale_after_s
         self._view = ViewModel()
+        self._recorder = None if options.record is None else Recorder(options.record)
         self._listening: dict[Source, Worker[None]] = {}
         self._held: ViewModel | None = None
         """What was shown when the picture was paused."""
@@ -103,19 +106,36 @@ class JupiterTui(App[None]):
         self._listen_to({source for screen in in_front for source in screen.sources})
 
     def tell(self, message: WatchMessage) -> None:
-        """Take up a message; it is shown with the next flush."""
-        self._view = fold(self._view, message, self._clock())
+        """Take up a message about the status; it is shown with the next flush."""
+        self.tell_of(STATUS.noun, message)
 
     def tell_of(self, noun: str, message: WatchMessage) -> None:
-        """Take up a message about another document than the status."""
-        self._view = fold_other(self._view, noun, message)
+        """Take up a message about a document, and write it down where somebody wants that."""
+        now = self._clock()
+        if noun == STATUS.noun:
+            self._view = fold(self._view, message, now)
+        else:
+            self._view = fold_other(self._view, noun, message)
+        if self._recorder is not None:
+            try:
+                self._recorder.take(noun, message, now.now_s)
+            except DiskFullError as error:
+                self.notify(error.message, severity="error", markup=False)
 
     @work(exclusive=True, group="feed", exit_on_error=False)
     async def _listen(self) -> None:
-        await feed(self.options.state_dir, self.tell, stale_after_s=self._stale_after_s)
+        if self.options.replay is None:
+            await feed(self.options.state_dir, self.tell, stale_after_s=self._stale_after_s)
+            return
+        try:
+            await play(self.options.replay, self.tell_of, self.options.speed)
+        except UsageError as error:
+            self.tell(LinkChanged(Link.STALE, error.message))
 
     def _listen_to(self, wanted: set[Source]) -> None:
         """Begin and end listening, so that only what is in front costs anything."""
+        if self.options.replay is not None:
+            return
         for source in wanted - self._listening.keys():
             self._listening[source] = self._listen_to_one(source)
         for source in self._listening.keys() - wanted:

@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -19,6 +20,11 @@ from jupiterd.locations import state_dir
 if TYPE_CHECKING:
     from jupiter_tui.scene import Options
 
+FILE = click.Path(path_type=Path, dir_okay=False)
+DRIVER = "TEXTUAL_DRIVER"
+"""Names what stands for a terminal where there is none."""
+
+DEFAULT_PORT = 8000
 MIN_HZ, MAX_HZ, DEFAULT_HZ = 0.2, 10.0, 2.0
 
 
@@ -29,7 +35,9 @@ MIN_HZ, MAX_HZ, DEFAULT_HZ = 0.2, 10.0, 2.0
     metavar="DIR",
     help="State folder of the daemon to watch (or JUPITER_STATE_DIR).",
 )
-@click.option("--readonly", is_flag=True, help="Offer nothing that changes the cluster.")
+@click.option(
+    "--readonly", "is_readonly", is_flag=True, help="Offer nothing that changes the cluster."
+)
 @click.option("--ascii", "is_ascii", is_flag=True, help="Draw with ASCII characters alone.")
 @click.option(
     "--refresh",
@@ -39,7 +47,21 @@ MIN_HZ, MAX_HZ, DEFAULT_HZ = 0.2, 10.0, 2.0
     default=DEFAULT_HZ,
     help=f"Updates of the screen per second, {MIN_HZ:g} to {MAX_HZ:g}; {DEFAULT_HZ:g} by default.",
 )
-def cli(named_dir: str | None, *, readonly: bool, is_ascii: bool, refresh_hz: float) -> int:
+@click.option("--record", type=FILE, metavar="FILE", help="Write down what is seen.")
+@click.option("--replay", type=FILE, metavar="FILE", help="Show what was written down.")
+@click.option(
+    "--speed", type=click.FloatRange(0.1, 1000.0), default=1.0, metavar="X", help="Of --replay."
+)
+@click.option(
+    "--serve",
+    "port",
+    is_flag=False,
+    flag_value=DEFAULT_PORT,
+    type=click.IntRange(1, 65_535),
+    metavar="[PORT]",
+    help=f"Show it in browsers of this machine, on {DEFAULT_PORT} by default.",
+)
+def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
     """Show the cluster that this machine belongs to, and its training, as they change.
 
     \b
@@ -47,18 +69,27 @@ def cli(named_dir: str | None, *, readonly: bool, is_ascii: bool, refresh_hz: fl
       jupiter-tui
       jupiter-tui --state-dir .demo/node-1
       NO_COLOR=1 jupiter-tui --ascii
+      jupiter-tui --record run.jsonl, and later: jupiter-tui --replay run.jsonl --speed 20
+      jupiter-tui --serve 8000
 
     Keys: 1 cluster, 2 training, 3 data, 4 cycles, p pause, ? help, q quit. NO_COLOR is heeded.
     """  # noqa: D301 - click's mark for lines that keep their ends
+    if port is not None:
+        from jupiter_tui.serving import serve
+
+        return serve(port, sys.argv[1:])
     _require_terminal()
     # The dashboard owns standard error, and gRPC's core would write its own lines across it.
     os.environ["GRPC_VERBOSITY"] = "NONE"
     from jupiter_tui.scene import Options
 
-    options = Options(
-        state_dir(named_dir), is_readonly=readonly, is_ascii=is_ascii, refresh_hz=refresh_hz
-    )
-    return asyncio.run(_show(options))
+    replay: Path | None = chosen["replay"]
+    if replay is not None:
+        from jupiter_tui.recorder import check_recording
+
+        check_recording(replay)
+        chosen["is_readonly"] = True
+    return asyncio.run(_show(Options(state_dir(named_dir), **chosen)))
 
 
 async def _show(options: "Options") -> int:
@@ -74,6 +105,8 @@ async def _show(options: "Options") -> int:
 
 
 def _require_terminal() -> None:
+    if DRIVER in os.environ:  # a browser, or somebody else's terminal
+        return
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if not all(stream.isatty() for stream in streams) or os.environ.get("TERM") == "dumb":
         raise UsageError(

@@ -20,6 +20,12 @@ class Options:
     is_ascii: bool = False
     refresh_hz: float = 2.0
     """How often the screen is brought up to date."""
+    record: Path | None = None
+    """Where to write down what is heard."""
+    replay: Path | None = None
+    """What to show in place of a daemon."""
+    speed: float = 1.0
+    """How fast that is played."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,44 @@
+"""The dashboard in a browser: each visitor gets one of their own, in a process of its own.
+
+Owns the address and the command line of those. Doesn't know what they show. Whoever reaches the
+port can do all that the dashboard can; so it listens on this machine alone.
+"""
+
+import shlex
+import sys
+from collections.abc import Sequence
+
+from jupiterd.errors import ExitCode, MissingExtraError
+
+HOST = "127.0.0.1"
+OPTION = "--serve"
+
+
+def serve(port: int, arguments: Sequence[str]) -> int:
+    """Serve until interrupted; `arguments` are those of the command line.
+
+    Raises:
+        MissingExtraError: textual-serve isn't installed.
+    """
+    try:
+        from textual_serve.server import Server
+    except ImportError as error:
+        raise MissingExtraError(
+            "a browser needs the package textual-serve", "pip install 'jupiterd[serve]'"
+        ) from error
+    command = shlex.join([sys.executable, "-m", "jupiter_tui.main", *without_serve(arguments)])
+    Server(command, host=HOST, port=port, title="Jupiter").serve()
+    return ExitCode.OK
+
+
+def without_serve(arguments: Sequence[str]) -> list[str]:
+    """Return a command line without the option that asked for a browser."""
+    left: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word == OPTION:
+            following = next(words, "")
+            left += [following] if following and not following.isdecimal() else []
+        elif not word.startswith(f"{OPTION}="):
+            left.append(word)
+    return left

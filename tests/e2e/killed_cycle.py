@@ -23,8 +23,10 @@ from tests.e2e.killer import LOOK_S, Blow, Killer
 from tests.e2e.strikes import Moment
 
 START_TIMEOUT_S = 120.0
-PHASE_TIMEOUT_S = 300.0
-END_TIMEOUT_S = 600.0
+PHASE_TIMEOUT_S = 1200.0
+"""Several phases may lie in between, whose own strikes were missed or are done."""
+
+END_TIMEOUT_S = 1200.0
 ENDED_LOOK_S = 0.5
 
 MOST_OF_A_PHASE = 3

@@ -39,7 +39,7 @@ SEED = 7
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.timeout(300 + 60 * STRIKES * ROUNDS),
+    pytest.mark.timeout(400 + 100 * STRIKES * ROUNDS),
     pytest.mark.xdist_group("e2e"),
 ]
 

@@ -148,12 +148,6 @@ class Links:
         seen = self._paths.get(self.active)
         return None if seen is None else LinkQuality(seen.path.kind, seen.rtt_s, seen.bits_per_s)
 
-    @property
-    def rtt_s(self) -> float | None:
-        """Return the round trip time over the path in use; None where it isn't known, or dead."""
-        seen = self._paths.get(self.active)
-        return None if seen is None or seen.is_dead else seen.rtt_s
-
     def sources(self) -> frozenset[str]:
         """Return the addresses of ours that paths leave from."""
         return frozenset(seen.path.source for seen in self._paths.values() if seen.path.source)

@@ -10,6 +10,7 @@ beginning of a stream, and again when it has changed.
 
 import asyncio
 import math
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,6 +27,8 @@ from jupiterd.rpc import peer_pb2
 from jupiterd.rpc.peer_pb2_grpc import PeerStub
 
 BEAT_TIMEOUT_S: Final = 2.0
+ROUND_TRIPS: Final = 4
+"""Of the latest answers the quickest tells how long the way is."""
 MAX_AGE_MS: Final = 2**32 - 1
 
 _NO_ANSWER: Final = (TimeoutError, asyncio.InvalidStateError)
@@ -91,6 +94,7 @@ class BeatStream:
         self._call: _Call | None = None
         self._told: peer_pb2.About | None = None
         self._is_busy = False
+        self._round_trips_s: deque[float] = deque(maxlen=ROUND_TRIPS)
         self.asked_s = -math.inf
         """When the last heartbeat was sent."""
         self.on_broken: Callable[[], None] = lambda: None
@@ -99,6 +103,14 @@ class BeatStream:
     def is_busy(self) -> bool:
         """Say whether a heartbeat waits for its answer."""
         return self._is_busy
+
+    @property
+    def rtt_s(self) -> float | None:
+        """Return how long an answer took, the least of the latest: what more others took was work.
+
+        None as long as none has come over this link.
+        """
+        return min(self._round_trips_s, default=None)
 
     def begin(self) -> bool:
         """Say whether to send a heartbeat now; the next one waits until that is answered."""
@@ -131,18 +143,22 @@ class BeatStream:
         call = self._call = self._call or self._stub().Beat()
         if about is not self._told:
             beat.about.CopyFrom(about)
+        began_s = now_s()
         await call.write(beat)
         reply = await call.read()
         if not isinstance(reply, peer_pb2.Heartbeat):
             raise TimedOutError("the stream of heartbeats was ended")
         self._told = about
-        if is_new:
+        if is_new:  # its answer came after a handshake
             call.add_done_callback(self._note_end)
+        else:
+            self._round_trips_s.append(now_s() - began_s)
         return reply
 
     def close(self) -> None:
         """End the stream; the next heartbeat opens another."""
         call, self._call, self._told = self._call, None, None
+        self._round_trips_s.clear()
         if call is not None:
             call.cancel()
 

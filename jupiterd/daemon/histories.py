@@ -49,6 +49,6 @@ class Histories:
                 **node.outlook.load_of(member),
                 "tokens_per_s": speed.tokens_per_s,
                 "step_lag": speed.step_lag,
-                "rtt_s": None if peer is None else peer.links.rtt_s,
+                "rtt_s": None if peer is None else peer.beats.rtt_s,
             }
             history.add(slot, reading, node.outlook.gpu_loads_of(member))

@@ -177,7 +177,7 @@ def node_row(node: "Node", member: NodeId, running: Sequence[Mapping[str, Any]])
         "gpu_loads": [load.to_plain() for load in node.outlook.gpu_loads_of(member)],
         "tokens_per_s": speed.tokens_per_s,
         "step_lag": speed.step_lag,
-        "rtt_s": None if is_self or peer is None else _rounded(peer.links.rtt_s),
+        "rtt_s": None if is_self or peer is None else _rounded(peer.beats.rtt_s),
     }
 
 

@@ -12,6 +12,7 @@ from jupiterd.cluster.presence import Beat, RosterChanged
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import from_message, to_message
 from jupiterd.daemon.pulse import PROVE_LINK_S
+from jupiterd.daemon.status_document import status_document
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 from tests.unit.daemon.two_nodes import lead, serving, unite, until
@@ -49,6 +50,25 @@ async def test_a_heartbeat_is_heard_and_answered(tmp_path: Path) -> None:
         assert reply.head == other.journal.ledger.head()
         told = one.peers.require(other.identity.node_id)
         assert told.hardware == other.hardware
+
+
+async def test_answers_tell_how_long_the_way_is_as_long_as_the_stream_lasts(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        peer = other.peers.require(one.identity.node_id)
+
+        def shown() -> float | None:
+            rows = {node["id"]: node["rtt_s"] for node in status_document(other)["nodes"]}
+            assert rows[other.identity.node_id] is None, "that is here"
+            return rows[one.identity.node_id]
+
+        about = other.outlook.describe().about
+        await peer.beats.ask(other.pulse.message(peer.node), about)
+        assert shown() is None, "the first one came after a handshake"
+        await peer.beats.ask(other.pulse.message(peer.node), about)
+        assert 0 < (shown() or 0) < 1
+        peer.beats.close()
+        assert shown() is None
 
 
 async def test_what_seldom_changes_is_told_once_in_a_stream(tmp_path: Path) -> None:

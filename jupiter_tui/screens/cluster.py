@@ -12,10 +12,11 @@ from jupiter_tui.drawings.health import health
 from jupiter_tui.drawings.nodes import LEGEND, SORTS, nodes
 from jupiter_tui.drawings.topology import LINKS, topology
 from jupiter_tui.key_bindings import bindings
-from jupiter_tui.keys import FILTER, SORT, Key
+from jupiter_tui.keys import FILTER, OPEN, SORT, Key
 from jupiter_tui.list_panel import ListPanel
 from jupiter_tui.panel import Panel
 from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.screens.node import NodeScreen
 from jupiter_tui.source import Source
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class ClusterScreen(DashboardScreen):
     PLACE = "cluster"
     AUTO_FOCUS = "#nodes"
     KEYS: ClassVar[Sequence[Key]] = (
+        OPEN,
         FILTER,
         SORT,
         Key("A", "A", "tell('approve')", "Approve", "lets in the chosen machine, which waits",
@@ -49,6 +51,10 @@ class ClusterScreen(DashboardScreen):
         yield ListPanel("nodes", nodes, title="Nodes", legend=LEGEND, sorts=SORTS)
         yield Panel("topology", topology, title="Links")
         yield Panel("health", health, title="Health")
+
+    def on_list_panel_opened(self, event: ListPanel.Opened) -> None:
+        """Show a node."""
+        self.app.push_screen(NodeScreen(self._present, event.key))
 
     def action_tell(self, what: str) -> None:
         """Ask whether something is to be done about the chosen node."""

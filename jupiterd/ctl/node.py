@@ -48,8 +48,8 @@ def show_node(invocation: Invocation, node: str) -> None:
       jupiterctl node show mac-mini
       jupiterctl node show 8c5f35a3 -o json | jq '.recent.cpu_percent'
     """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.cluster.node_page import page
     from jupiterd.ctl.calls import ask
-    from jupiterd.ctl.node_page import page
 
     console = Console.of(invocation)
     document = ask(invocation.state_dir, f"node/{node}")

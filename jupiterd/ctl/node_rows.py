@@ -6,7 +6,8 @@ Pure. Owns the columns; doesn't know where the document comes from.
 from collections.abc import Mapping
 from typing import Any
 
-from jupiterd.formats import MISSING, duration, plain, size, table
+from jupiterd.cluster.hardware_words import hardware
+from jupiterd.formats import duration, plain, table
 from jupiterd.ids import short
 
 HEADERS = ("NAME", "ID", "STATE", "ROLE", "HARDWARE", "ADDRESS", "REASON")
@@ -22,19 +23,6 @@ def contradiction_lines(status: Mapping[str, Any]) -> list[str]:
     """Return what the cluster file of this machine says that isn't so."""
     told = [line for node in status.get("nodes", []) for line in node.get("contradictions", [])]
     return ["", *(f"warning: {plain(line)}" for line in told)] if told else []
-
-
-def hardware(record: Mapping[str, Any] | None) -> str:
-    """Return a machine in a few words, such as `8 cores, 31.3 GiB, 2 x NVIDIA A100`."""
-    if not record:
-        return MISSING
-    parts = [f"{record.get('cores', '?')} cores", size(record.get("ram_bytes", 0))]
-    names = [gpu.get("name", "GPU") for gpu in record.get("gpus", [])]
-    parts += [
-        f"{names.count(name)} x {name}" if names.count(name) > 1 else name
-        for name in dict.fromkeys(names)
-    ]
-    return ", ".join(parts)
 
 
 def _row(node: Mapping[str, Any], leader: str | None) -> tuple[object, ...]:

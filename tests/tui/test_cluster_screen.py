@@ -11,6 +11,7 @@ from jupiter_tui.drawings.topology import topology
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
 from tests.tui.documents import RECORDED, of, scene, status
 from tests.tui.pictures import StillTui, until
+from tests.unit.ctl.test_node_show import DOCUMENT
 
 NODES = RECORDED["nodes"]
 ENDS = [[NODES[0]["id"], NODES[1]["id"]], [NODES[1]["id"], NODES[2]["id"]]]
@@ -111,3 +112,18 @@ async def test_a_dashboard_that_only_reads_asks_nothing():
     async with opened(is_readonly=True) as (app, pilot):
         await pilot.press("A", "D", "R", "X", "O")
         assert len(app.screen_stack) == 1
+
+
+async def test_enter_shows_a_machine_with_its_last_minutes_and_its_log():
+    async with opened() as (app, pilot):
+        await pilot.press("end", "enter")
+        (source,) = app.screen.sources
+        app.tell_of(source.noun, Snapshot(DOCUMENT))
+        app.flush()
+        text = await until(pilot, lambda text: "LAST TEN MINUTES" in text)
+        assert "97.0 %" in text
+        assert "▁" in text
+        await pilot.press("end")
+        await until(pilot, lambda text: "the cable was pulled" in text)
+        await pilot.press("escape")
+        await until(pilot, lambda text: "> node-3" in text)

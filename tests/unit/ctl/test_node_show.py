@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from jupiterd.ctl.node_page import COLUMNS, page
+from jupiterd.cluster.node_page import COLUMNS, page
 from jupiterd.errors import NotFoundError
 from tests.unit.ctl.documents import STATUS
 

@@ -1,15 +1,15 @@
-"""One machine as a page of text.
+"""One machine as a page of text; jupiterctl and the dashboard show the same.
 
-Pure. Owns the form. Doesn't know where the document comes from, or how wide a terminal is: lines
-are 80 columns at most, and longer ones go on in the next.
+Pure. Owns the form. Doesn't know where the document comes from: lines that are too long go on in
+the next.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any, Final
 
-from jupiterd.ctl.node_rows import hardware
-from jupiterd.ctl.sparkline import sparkline
+from jupiterd.cluster.hardware_words import hardware
+from jupiterd.cluster.sparkline import sparkline
 from jupiterd.formats import MISSING, duration, plain, rate, size, table
 from jupiterd.ids import short
 
@@ -64,7 +64,7 @@ _GPU_SERIES: Final[Mapping[str, tuple[str, Write, float | None]]] = {
 """Name -> what people call it, how it is written, and where its bars end."""
 
 
-def page(document: Row, *, draws: bool) -> list[str]:
+def page(document: Row, *, draws: bool, columns: int = COLUMNS) -> list[str]:
     """Return the lines; draws: the terminal can show bars."""
     node: Row = document.get("node") or {}
     found = [
@@ -75,7 +75,7 @@ def page(document: Row, *, draws: bool) -> list[str]:
         *_links(node),
         *_log(document),
     ]
-    return [part for line in found for part in _wrapped(line)]
+    return [part for line in found for part in _wrapped(line, columns)]
 
 
 def _title(node: Row) -> str:
@@ -196,8 +196,8 @@ def _log(document: Row) -> list[str]:
     return ["", "log", *(f"  {plain(line)}" for line in lines[-SHOWN_LOG_LINES:])] if lines else []
 
 
-def _wrapped(line: str) -> list[str]:
-    """Return a line as it is, or in pieces of 80 columns; what goes on is set in."""
-    if len(line) <= COLUMNS:
+def _wrapped(line: str, columns: int) -> list[str]:
+    """Return a line as it is, or in pieces of so many columns; what goes on is set in."""
+    if len(line) <= columns:
         return [line]
-    return wrap(line, COLUMNS, subsequent_indent=" " * LABEL_COLUMNS, break_on_hyphens=False)
+    return wrap(line, columns, subsequent_indent=" " * LABEL_COLUMNS, break_on_hyphens=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.ctl.sparkline import sparkline
+from jupiterd.cluster.sparkline import sparkline
 
 
 @pytest.mark.parametrize(

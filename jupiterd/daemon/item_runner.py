@@ -17,6 +17,7 @@ from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
+    DeviceBusyError,
     EmptySourceError,
     JupiterError,
     NotFoundError,
@@ -35,6 +36,10 @@ RETRY_S = 1.0
 
 SOURCE_RETRY_S = 10.0
 """The internet may come back: an item that needs it is tried again after a pause."""
+
+
+BUSY_RETRY_S = 5.0
+"""A gang that has somebody's GPU keeps it for minutes or hours."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,10 @@ class ItemRunner:
                 without = self._one_more(without, node)
                 await wait_out(self._board, self._cycle, error.message, SOURCE_RETRY_S)
                 check()
+            except DeviceBusyError as error:
+                without = self._one_more(without, node)
+                await wait_out(self._board, self._cycle, error.message, BUSY_RETRY_S)
+                check()
             except JupiterError as error:
                 failures += not error.may_mend
                 if error.is_permanent or failures >= MAX_FAILURES:
@@ -144,7 +153,7 @@ class ItemRunner:
                 check()
 
     def _one_more(self, without: frozenset[NodeId], node: NodeId | None) -> frozenset[NodeId]:
-        """Return who has no way there; once that is everybody, each gets another turn."""
+        """Return who couldn't just now; once that is everybody, each gets another turn."""
         last = frozenset() if node is None else frozenset({node})
         found = without | last
         return last if found.issuperset(self._leading.fit_nodes()) else found

@@ -14,7 +14,7 @@ from jupiterd.cluster.gang_places import CUDA, MAX_RANKS_OF_ONE
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.rank_needs import RESERVED_SHARE, Need, first_that_fits
 from jupiterd.errors import DeviceBusyError, DeviceFullError, JupiterError, ModelTooLargeError
-from jupiterd.gang.device_locks import holder_of
+from jupiterd.gang.device_locks import call_in, holder_of
 from jupiterd.hardware.rank_devices import RankDevice, free_memory_bytes, rank_device
 from jupiterd.rpc import peer_pb2
 
@@ -22,6 +22,8 @@ MAX_NEEDS = 64
 
 DRIVER_S = 3.0
 """A driver that sleeps takes a second or two."""
+
+FORMING = "a gang that is being formed"
 
 _driver = threading.Lock()
 """One look at a time: where a driver hangs, one thread does with it, and not one for each look."""
@@ -86,6 +88,8 @@ async def _check_free(devices: Iterable[RankDevice]) -> None:
     for device in devices:
         if device.uuid and (holder := await holder_of(device.uuid)):
             raise DeviceBusyError(f"{device.name} ({device.uuid}) is held by {holder}")
+        if device.uuid:  # else what is generated there would fill the memory that is looked at
+            await call_in(device.uuid, FORMING)
 
 
 def _room_on(

@@ -6,23 +6,22 @@ wanted.
 
 import asyncio
 import logging
-import os
 import re
 import secrets
 import shutil
 import socket
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jupiterd.cluster.engines import AUTO, MLX, TORCH, own_engine, writing_engine
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import late_inputs, rank_room
 from jupiterd.daemon.bad_checkpoints import whole_start
 from jupiterd.daemon.curves_folder import curves_folder
+from jupiterd.daemon.device_use import DeviceUse, chosen_engine
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
 from jupiterd.daemon.outer_inputs import OuterInputs
@@ -60,12 +59,10 @@ from jupiterd.frames import (
     TaskFinished,
     WayWritten,
 )
-from jupiterd.gang.device_locks import held
 from jupiterd.gang.environment import worker_environment
 from jupiterd.gang.process import Worker, start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.gang.spares import Spares
-from jupiterd.hardware.rank_devices import rank_device
 from jupiterd.ids import ArtifactId
 from jupiterd.rpc import peer_pb2
 from jupiterd.store.disk import NO_ROOM, is_no_room, written
@@ -84,22 +81,10 @@ KINDS = {
 """Task -> the nursery that its workers come from, as long as a gang's training keeps it."""
 
 
-WRITING = frozenset({"generate", "write_pairs", "ask_judge"})
-"""Tasks by which models write, on an engine that each machine chooses for itself."""
-
-SCORING = frozenset({"evaluate", "evaluate_held_out"})
-"""Tasks that score text, on what the machine computes on by itself: both engines agree."""
-
-TRAINING_ALONE = "train_proxy"
-"""The task that trains without a gang, on what the machine computes on by itself."""
-
 WARM_WITHIN_S = 1.5
 """Less than what the leader waits for an answer."""
 
 LOADING = "its workers still load their libraries"
-
-RANKS = {"train": TORCH, "train_mlx": MLX}
-"""Task of a rank that trains -> its engine."""
 
 
 class WorkRunner:
@@ -120,6 +105,7 @@ class WorkRunner:
         self._library = library
         self._outer = OuterInputs(journal, library)
         self._machine = machine
+        self._devices = DeviceUse(machine, settings.name)
         self._own = {"threads": settings.threads, "node_name": settings.name}
         """What every worker is told of this machine, unless the order says otherwise."""
         self.running: dict[str, WorkOrder] = {}
@@ -196,20 +182,21 @@ class WorkRunner:
             task = RunTask(order.task, params, inputs, str(spool), scratch)
             environment = worker_environment(order.task, params)
             async with (
-                self._device_lock(order) as lock_fd,
+                self._devices.used_by(order, params) as device,
                 start_worker(
                     task,
                     environment,
                     self._log_path(order),
-                    pass_fds=_descriptors(listener, lock_fd),
+                    pass_fds=_descriptors(listener, device.descriptor),
                     warm=partial(self.spares.spawn, KINDS.get(order.task, "")),
                 ) as worker,
             ):
                 self._workers[order.id] = worker
+                fetching.append(self._group.create_task(device.watch(worker.end)))
                 late = late_inputs.bring(self._library, order, worker.hand_in)
                 fetching.append(self._group.create_task(late, name=f"late inputs of {order.id}"))
                 yield Started(worker.pid, str(params.get("device", "cpu")))
-                async for frame in worker.frames(ends_stopped=order.epoch > 0):
+                async for frame in device.guarded(worker.frames(ends_stopped=order.epoch > 0)):
                     if isinstance(frame, TaskFailed):
                         raise from_wire(frame.code, frame.message, frame.hint)
                     if isinstance(frame, OuterStepWanted):
@@ -223,16 +210,6 @@ class WorkRunner:
                 fetch.cancel()
             if listener is not None:
                 listener.close()
-
-    def _device_lock(self, order: WorkOrder) -> AbstractAsyncContextManager[int | None]:
-        """Hold the GPU that a rank computes on, on behalf of its worker; the CPU isn't held."""
-        if order.task not in RANKS:
-            return nullcontext()
-        local_rank = int(order.params.get("local_rank", 0))
-        device = rank_device(self._machine, RANKS[order.task], local_rank)
-        if not device.uuid:
-            return nullcontext()
-        return held(device.uuid, f"a gang of {self._own['node_name']} (process {os.getpid()})")
 
     async def _event(self, frame: Frame, spool: Path, bind_host: str) -> Said:
         said: Said
@@ -301,14 +278,3 @@ def _inside(spool: Path, relative: str) -> Path:
     if not source.is_relative_to(spool.resolve()) or source == spool.resolve():
         raise Bug(f"a worker named an output outside its folder: {relative}")
     return source
-
-
-def chosen_engine(task: str, params: Mapping[str, Any], machine: Hardware) -> dict[str, str]:
-    """Return what a worker is told of the engine that its machine chooses; nothing for others."""
-    if task in WRITING:
-        wanted = str(params.get("engine", AUTO))
-        return {"engine": writing_engine(wanted, machine), "wanted_engine": wanted}
-    if task == TRAINING_ALONE:
-        engine = own_engine(machine)
-        return {"engine": engine, "device": rank_device(machine, engine, 0).name}
-    return {"engine": own_engine(machine)} if task in SCORING else {}

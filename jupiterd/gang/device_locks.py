@@ -3,6 +3,9 @@
 Owns the locks: a file for each GPU's UUID in a folder of the whole machine. Doesn't know GPUs. A
 lock goes with the processes that hold its descriptor: a worker is given it, so a GPU is free as
 soon as the worker is gone, and not before, whatever has become of its daemon.
+
+Other work borrows a GPU meanwhile (`device_loans`), under a second file; whoever takes the lock
+waits until that is over, which is at once.
 """
 
 import asyncio
@@ -27,6 +30,13 @@ _MAX_HOLDER_CHARS: Final = 60
 TAKE_S: Final = 1.0
 """How long a lock is tried for: a worker that ends, or somebody who looks, has it for a moment."""
 
+RETURN_S: Final = 3.0
+"""How long a loan is waited for: a borrower looks five times a second, and ends its worker then."""
+
+LENT: Final = ".lent"
+"""Ends the name of a GPU's second file."""
+
+_LOCK: Final = ".lock"
 _POLL_S: Final = 0.02
 
 log = logging.getLogger(__name__)
@@ -35,19 +45,34 @@ log = logging.getLogger(__name__)
 async def holder_of(uuid: str, folder: Path = FOLDER) -> str:
     """Return who goes on training on a GPU; empty where nobody does, or nobody can tell."""
     deadline_s = time.monotonic() + TAKE_S
-    while (holder := _holder_now(uuid, folder)) and time.monotonic() < deadline_s:  # noqa: ASYNC110
+    while (holder := holder_now(uuid, folder)) and time.monotonic() < deadline_s:  # noqa: ASYNC110
         await asyncio.sleep(_POLL_S)
     return holder
 
 
-def _holder_now(uuid: str, folder: Path) -> str:
-    descriptor = _opened(uuid, folder)
-    if descriptor is None:
+async def call_in(uuid: str, holder: str, folder: Path = FOLDER) -> None:
+    """Have a GPU given back that is lent, on behalf of a gang; nothing where it isn't.
+
+    Raises:
+        DeviceBusyError: it isn't given back, or somebody holds it.
+    """
+    if holder_now(uuid, folder, LENT):
+        async with held(uuid, holder, folder):
+            pass
+
+
+def holder_now(uuid: str, folder: Path, suffix: str = _LOCK) -> str:
+    """Return who holds one of a GPU's files; empty where nobody does, or nobody can tell."""
+    try:
+        descriptor = _open(_path(uuid, folder, suffix))
+    except OSError:  # mostly there is no such file: nobody has ever held it
         return ""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _holder(descriptor)
+        return signed(descriptor)
+    except OSError:  # a file system without locks
+        return ""
     finally:
         os.close(descriptor)
     return ""
@@ -55,18 +80,19 @@ def _holder_now(uuid: str, folder: Path) -> str:
 
 @asynccontextmanager
 async def held(uuid: str, holder: str, folder: Path = FOLDER) -> AsyncGenerator[int | None]:
-    """Hold a GPU, and yield the descriptor to hand on; None where its lock can't be had at all.
+    """Hold a GPU that nobody uses, and yield the descriptor to hand on; None without any locks.
 
     Raises:
-        DeviceBusyError: somebody else holds it.
+        DeviceBusyError: somebody else holds it, or a borrower doesn't give it back.
     """
-    descriptor = _opened(uuid, folder)
+    descriptor = opened(uuid, folder)
     if descriptor is None:
         yield None
         return
     try:
         await _take(descriptor)
-        _sign(uuid, folder, holder)
+        sign(uuid, folder, holder)
+        await _returned(uuid, folder)
         yield descriptor
     finally:
         os.close(descriptor)
@@ -79,23 +105,36 @@ async def _take(descriptor: int) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() >= deadline_s:
-                raise DeviceBusyError(f"its GPU is held by {_holder(descriptor)}") from error
+                raise DeviceBusyError(f"its GPU is held by {signed(descriptor)}") from error
             await asyncio.sleep(_POLL_S)
         else:
             return
 
 
-def _opened(uuid: str, folder: Path) -> int | None:
-    """Open the file of a GPU; another user's may be locked too, and needn't be written for that."""
-    path = folder / f"{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
+async def _returned(uuid: str, folder: Path) -> None:
+    """Wait until no worker uses the GPU on loan: it sees by itself that the GPU is held now."""
+    deadline_s = time.monotonic() + RETURN_S
+    while borrower := holder_now(uuid, folder, LENT):
+        if time.monotonic() >= deadline_s:
+            raise DeviceBusyError(f"its GPU isn't given back by {borrower}")
+        await asyncio.sleep(_POLL_S)
+
+
+def opened(uuid: str, folder: Path, suffix: str = _LOCK) -> int | None:
+    """Open a file of a GPU; another user's may be locked too, and needn't be written for that."""
+    path = _path(uuid, folder, suffix)
     try:
         _make(folder)
         with contextlib.suppress(FileExistsError):
             _make_file(path)
-        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        return _open(path)
     except OSError as error:
         log.warning("device_not_locked", extra={"uuid": uuid, "reason": str(error)})
         return None
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def _make(folder: Path) -> None:
@@ -113,15 +152,20 @@ def _make_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def _sign(uuid: str, folder: Path, holder: str) -> None:
+def _path(uuid: str, folder: Path, suffix: str) -> Path:
+    return folder / f"{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}{suffix}"
+
+
+def sign(uuid: str, folder: Path, holder: str, suffix: str = _LOCK) -> None:
     """Say who holds it, where the file is ours; whoever finds it held reads that."""
-    path = folder / f"{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.lock"
+    path = _path(uuid, folder, suffix)
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(holder)
 
 
-def _holder(descriptor: int) -> str:
+def signed(descriptor: int) -> str:
+    """Return who has signed a file last, in one short line."""
     said = os.pread(descriptor, _MAX_HOLDER_CHARS, 0).decode("utf-8", "replace")
-    return "".join(filter(str.isprintable, said)) or "another gang"
+    return "".join(filter(str.isprintable, said)) or "another worker"

@@ -46,9 +46,9 @@ def engine_of_folder(folder: Path, params: Mapping[str, Any]) -> Engine:
         except UnknownModelError:
             if params.get("wanted_engine") != AUTO:
                 raise
-    from jupiterd.workers.generate.transformers_engine import TransformersEngine
+    from jupiterd.workers.generate.transformers_engine import CUDA, TransformersEngine
 
-    return TransformersEngine(folder)
+    return TransformersEngine(folder, str(params.get("device", CUDA)))
 
 
 def _key(name: str) -> str:

@@ -14,6 +14,7 @@ from jupiterd.workers.generate.engine import Request, Sampling
 from jupiterd.workers.generate.model_folder import open_model
 from jupiterd.workers.generate.sampler import write_on
 
+CUDA = "cuda"
 BATCH_CPU, BATCH_GPU = 32, 64
 LOOK_EVERY_TOKENS = 8
 """A text is looked at so often for whether it has come to its end: to decode it costs time."""
@@ -22,9 +23,12 @@ LOOK_EVERY_TOKENS = 8
 class TransformersEngine:
     """Writes with PyTorch."""
 
-    def __init__(self, folder: Path) -> None:
-        """Load the model; raises CorruptArtifactError where it can't be."""
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    def __init__(self, folder: Path, device: str = CUDA) -> None:
+        """Load the model; raises CorruptArtifactError where it can't be.
+
+        device: such as `cuda:1`; the CPU in place of one that torch can't use
+        """
+        device = device if device.startswith(CUDA) and torch.cuda.is_available() else "cpu"
         self._model = open_model(folder, device)
         self._text = self._model.text
         self.batch = BATCH_CPU if device == "cpu" else BATCH_GPU

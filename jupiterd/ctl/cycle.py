@@ -124,6 +124,7 @@ def start(
 @click.option("--size", default="1m", show_default=True, help="Size of the model.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), hidden=True)
 @click.option("--engine", type=click.Choice(WANTED), help="As of cycle start.")
+@click.option("--init", metavar="DIR|ORG/NAME", default="", help="As of cycle start.")
 @island_options
 @click.pass_obj
 def plan(invocation: Invocation, **given: Any) -> None:
@@ -134,16 +135,16 @@ def plan(invocation: Invocation, **given: Any) -> None:
       jupiterctl cycle plan --domain python --size 100m
       jupiterctl cycle plan --domain ./cooking.yaml --rounds 5 -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
-    arguments = start_arguments(
-        **given, generator="", init="scratch", judge=""
-    )  # no model is fetched for a look
+    arguments = start_arguments(**given, generator="", judge="", is_plan=True)
     from jupiterd.ctl.calls import order
     from jupiterd.ctl.domain_cost import cost_lines, domain_cost
     from jupiterd.cycle.domain import parse_domain
 
     domain = parse_domain(arguments["domain_yaml"], "domain.yaml")
     told = order(invocation.state_dir, "cycle.plan", arguments)
-    planned = {**told, "plan": domain_cost(domain)}
+    begins_with = str(arguments.get("begins_with") or domain.init)
+    init = {"begins_with": begins_with, "is_here": "init" in arguments, "size": given["size"]}
+    planned = {**told, "plan": {**domain_cost(domain), "init": init}}
     Console.of(invocation).show(planned, lambda: cost_lines(planned))
 
 
@@ -218,6 +219,8 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     api_key_env: str | None = None,
     init: str = "",
     judge: str | None = None,
+    *,
+    is_plan: bool = False,
     **islands: Any,
 ) -> dict[str, Any]:
     """Return what the daemon is told.
@@ -230,8 +233,9 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     from jupiterd.ctl.domain_files import read_domain_file
     from jupiterd.ctl.domain_name import checked_domain
     from jupiterd.ctl.generator_source import generator_arguments, judge_arguments
-    from jupiterd.ctl.init_source import init_arguments
+    from jupiterd.ctl.init_source import init_arguments, planned_init
 
+    init_of = planned_init if is_plan else init_arguments
     file = read_domain_file(domain)
     found = checked_domain(file)
     said = found.generation
@@ -251,7 +255,9 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     if found.gate.judge:
         wanted = found.gate.judge if judge is None else judge
         arguments |= judge_arguments(wanted, found.gate.judge_api_key_env)
-    arguments |= init_arguments(init or found.init)
+    arguments |= init_of(init or found.init)
+    if init and init != found.init:
+        arguments["begins_with"] = init
     settings = {name: value for name, value in islands.items() if value is not None}
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}
     return arguments | {name: value for name, value in chosen.items() if value is not None}

@@ -6,6 +6,7 @@ Owns the words. What the training takes is foretold by the daemon, which knows t
 from collections.abc import Mapping
 from typing import Any
 
+from jupiterd.ctl.init_source import SCRATCH
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.source_reach import where
 from jupiterd.cycle.domain import Domain
@@ -58,9 +59,22 @@ def cost_lines(planned: Mapping[str, Any]) -> list[str]:
         *map(_source_line, plan["sources"]),
         f"held out: {plan['holdout_fraction']:.0%} of the sites, repositories or topmost folders",
         f"generated, in each round from the first promotion on: at most {most}",
+        *_init_lines(plan.get("init") or {}),
         *(foretold or ["no machine that could train is here, so nothing is foretold of training"]),
         *layout_lines(planned),
     ]
+
+
+def _init_lines(init: Mapping[str, Any]) -> list[str]:
+    """Return what round 1 begins with, where that isn't drawn; a plan fetches no model."""
+    name = plain(init.get("begins_with", SCRATCH))
+    if name == SCRATCH:
+        return []
+    told = f"round 1 begins with {name}"
+    if not init["is_here"]:
+        told += ", which cycle start fetches: what is foretold here is of a "
+        told += f"model of size {plain(init['size'])}"
+    return [told]
 
 
 def _source_line(source: Mapping[str, Any]) -> str:

@@ -64,3 +64,17 @@ def fetched(name: str) -> Path:
     if not any(folder.glob("*.safetensors")):
         raise UsageError(f"the model {name} has no safetensors, and nothing else is read")
     return folder
+
+
+def kept(name: str) -> Path | None:
+    """Return the folder of a model that was fetched before; None where none was, whole."""
+    try:
+        from huggingface_hub import snapshot_download
+    except ModuleNotFoundError:
+        return None
+    library: Any = snapshot_download
+    try:
+        folder = Path(library(name, allow_patterns=list(WANTED), local_files_only=True))
+    except Exception:  # noqa: BLE001 - a name that can't be, a cache that is damaged, nothing there
+        return None
+    return folder if any(folder.glob("*.safetensors")) else None

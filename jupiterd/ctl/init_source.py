@@ -6,7 +6,7 @@ Owns finding it and the checks of its folder. Doesn't know what is done with it.
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.model_source import model_arguments
+from jupiterd.ctl.model_source import kept_arguments, model_arguments
 from jupiterd.cycle.model_files import missing_files
 from jupiterd.errors import UsageError
 
@@ -26,7 +26,21 @@ def init_arguments(wanted: str) -> dict[str, Any]:
     """
     if wanted == SCRATCH:
         return {}
-    found = model_arguments(wanted)
+    return _checked(model_arguments(wanted), wanted)
+
+
+def planned_init(wanted: str) -> dict[str, Any]:
+    """Return what the daemon is told for a plan: no model is fetched for a look.
+
+    Raises:
+        NotFoundError: there is no such folder.
+        UsageError: it is no whole model.
+    """
+    found = None if wanted == SCRATCH else kept_arguments(wanted)
+    return {} if found is None else _checked(found, wanted)
+
+
+def _checked(found: dict[str, Any], wanted: str) -> dict[str, Any]:
     if (folder := found.get("weights_folder")) is not None:
         _check_that_it_is_whole(Path(folder), wanted)
     return {"init": found}

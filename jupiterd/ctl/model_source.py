@@ -7,7 +7,7 @@ Doesn't know which presets there are.
 from pathlib import Path
 from typing import Any
 
-from jupiterd.ctl.hub_model import fetched, is_hub_name
+from jupiterd.ctl.hub_model import fetched, is_hub_name, kept
 from jupiterd.errors import NotFoundError, UsageError
 
 CONFIG = "config.json"
@@ -36,6 +36,19 @@ def model_arguments(text: str) -> dict[str, Any]:
     if is_hub_name(text) and not folder.exists():
         return {**_of_folder(fetched(text)), "model": text.rpartition("/")[2]}
     return _of_folder(folder)
+
+
+def kept_arguments(text: str) -> dict[str, Any] | None:
+    """Return what `model_arguments` would, without fetching anything; None: it isn't here yet.
+
+    Raises:
+        NotFoundError: the folder isn't here, or has no config.json that can be read.
+        UsageError: it holds weights in another form than safetensors.
+    """
+    if not is_hub_name(text) or Path(text).expanduser().exists():
+        return model_arguments(text)
+    folder = kept(text)
+    return None if folder is None else {**_of_folder(folder), "model": text.rpartition("/")[2]}
 
 
 def _of_folder(folder: Path) -> dict[str, Any]:

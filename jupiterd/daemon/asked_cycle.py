@@ -69,7 +69,8 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         interactive=bool(arguments.get("interactive")),
     )
     given, told = _model(domain, arguments), _settings(arguments)
-    model, settings, foretold = _foretold(leading, started, domain, given, told)
+    has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
+    model, settings, foretold = _foretold(leading, started, domain, given, told, has_base=has_base)
     first = {"start_from"} if settings.start_from else set[str]()
     told = settings.model_dump(mode="json", include={*OF_ISLANDS, *first})
     return replace(started, model_yaml=model, settings=told), foretold
@@ -160,6 +161,8 @@ def _foretold(
     domain: "Domain",
     text: str,
     settings: "RunSettings",
+    *,
+    has_base: bool,
 ) -> tuple[str, "RunSettings", dict[str, Any]]:
     """Return the model's text as it fits the machines, who trains, and what round 1 comes to.
 
@@ -201,7 +204,11 @@ def _foretold(
         text,
         settings,
         {
-            "sheet": [*expected.lines, *cost.lines(), *_advice(domain, settings, expected, cost)],
+            "sheet": [
+                *expected.lines,
+                *cost.lines(),
+                *([] if has_base else _advice(expected, cost)),
+            ],
             "expected": expected.values,
             "cost": cost.to_plain(),
             "layouts": expected.layouts,
@@ -209,14 +216,10 @@ def _foretold(
     )
 
 
-def _advice(
-    domain: "Domain", settings: "RunSettings", expected: "Estimate", cost: "CycleCost"
-) -> list[str]:
-    """Return why a large model had better begin with an open base model; nothing where it does."""
+def _advice(expected: "Estimate", cost: "CycleCost") -> list[str]:
+    """Return why a large model had better begin with an open base model."""
     from jupiterd.cycle.init_advice import advice
 
-    if settings.start_from or domain.init != SCRATCH:
-        return []
     return advice(int(expected.values["parameters"]), cost.tokens_per_s)
 
 

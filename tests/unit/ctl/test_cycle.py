@@ -312,3 +312,29 @@ def test_a_domain_s_base_model_is_named_unless_the_command_says_another(daemon, 
     told, scratch = (arguments for _, arguments in daemon.executed)
     assert told["init"]["weights_folder"] == str(base)
     assert "init" not in scratch
+    assert ("begins_with" in told, scratch["begins_with"]) == (False, "scratch")
+
+
+def test_a_plan_looks_at_the_model_that_the_domain_begins_with_and_fetches_none(
+    daemon, ctl, tmp_path, monkeypatch
+):
+    daemon.results["cycle.plan"] = {"schema": "jupiter/v1", "domain": "based", "rounds": 1}
+    base, file = tmp_path / "base", tmp_path / "based.yaml"
+    base.mkdir()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (base / name).write_text("{}")
+    text = shipped_domains()["python"].read_text().replace("domain: python", "domain: based")
+    file.write_text(f"{text}init: {base}\n")
+    here = ctl("cycle", "plan", "--domain", str(file))
+    assert f"round 1 begins with {base}\n" in here.out, here.err
+    drawn = ctl("cycle", "plan", "--domain", str(file), "--init", "scratch")
+    assert "begins with" not in drawn.out
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "empty"))
+    elsewhere = ctl("cycle", "plan", "--domain", str(file), "--init", "some/model-1b")
+    assert (
+        "some/model-1b, which cycle start fetches: what is foretold here is of a" in elsewhere.out
+    )
+    told = [arguments for _, arguments in daemon.executed]
+    assert told[0]["init"]["weights_folder"] == str(base)
+    assert ["init" in each for each in told[1:]] == [False, False]
+    assert [each["begins_with"] for each in told[1:]] == ["scratch", "some/model-1b"]

@@ -171,3 +171,28 @@ def test_what_no_cycle_can_begin_with_is_told(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(DOMAIN, "domain_yaml", sized)
     with pytest.raises(UsageError, match="is that of base"):
         begun_with(monkeypatch, **BASE)
+
+
+@pytest.mark.parametrize(
+    ("in_domain", "asked", "is_advised"),
+    [
+        ("scratch", {}, True),
+        ("org/base", {}, False),
+        ("org/base", {"begins_with": "scratch"}, True),
+        ("scratch", {"begins_with": "org/base"}, False),
+        ("scratch", {"init": BASE}, False),
+    ],
+)
+def test_a_base_is_recommended_to_those_who_have_none(
+    monkeypatch: pytest.MonkeyPatch, in_domain: str, asked: dict[str, Any], *, is_advised: bool
+) -> None:
+    monkeypatch.setattr("jupiterd.cycle.init_advice.LARGE_PARAMETERS", 1)
+    monkeypatch.setitem(
+        DOMAIN, "domain_yaml", f"{DOMAIN['domain_yaml'].rstrip()}\ninit: {in_domain}\n"
+    )
+    leading: Any = leading_of(a=MAC)
+    leading.names = lambda: NAMES
+    for module in (asked_machines, asking, estimating):
+        monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.hardware_of(A)})
+    _, foretold = asked_cycle(leading, {**DOMAIN, **asked})
+    assert any("Recommended" in line for line in foretold["sheet"]) == is_advised

@@ -5,7 +5,8 @@ follows from a beat (`pulse`).
 
 One stream carries both nodes' heartbeats: each is answered before the next is sent. So nothing
 piles up behind a slow link, and only the latest state travels. What seldom changes is told at the
-beginning of a stream, and again when it has changed.
+beginning of a stream, and again when it has changed; so is telemetry, which changes every other
+second.
 """
 
 import asyncio
@@ -83,6 +84,26 @@ def from_message(node: NodeId, message: peer_pb2.Heartbeat, members: Iterable[No
     )
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a node has said of itself on one stream: it isn't said again until it has changed."""
+
+    about: peer_pb2.About | None = None
+    telemetry: bytes = b""
+
+    def shorten(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> "Told":
+        """Put into a heartbeat what is new, leave out what isn't, and return what is told then.
+
+        No telemetry means that the last one holds; every version reads it so.
+        """
+        told = Told(about, beat.telemetry)
+        if about is not self.about:
+            beat.about.CopyFrom(about)
+        if beat.telemetry == self.telemetry:
+            beat.ClearField("telemetry")
+        return told
+
+
 class BeatStream:
     """The stream to one peer over one link; opened when it is first used, and again after a break.
 
@@ -92,7 +113,7 @@ class BeatStream:
     def __init__(self, stub: Callable[[], PeerStub]) -> None:
         self._stub = stub
         self._call: _Call | None = None
-        self._told: peer_pb2.About | None = None
+        self._told = Told()
         self._is_busy = False
         self._round_trips_s: deque[float] = deque(maxlen=ROUND_TRIPS)
         self.asked_s = -math.inf
@@ -141,14 +162,13 @@ class BeatStream:
     async def _ask(self, beat: peer_pb2.Heartbeat, about: peer_pb2.About) -> peer_pb2.Heartbeat:
         is_new = self._call is None
         call = self._call = self._call or self._stub().Beat()
-        if about is not self._told:
-            beat.about.CopyFrom(about)
+        told = self._told.shorten(beat, about)
         began_s = now_s()
         await call.write(beat)
         reply = await call.read()
         if not isinstance(reply, peer_pb2.Heartbeat):
             raise TimedOutError("the stream of heartbeats was ended")
-        self._told = about
+        self._told = told
         if is_new:  # its answer came after a handshake
             call.add_done_callback(self._note_end)
         else:
@@ -157,7 +177,7 @@ class BeatStream:
 
     def close(self) -> None:
         """End the stream; the next heartbeat opens another."""
-        call, self._call, self._told = self._call, None, None
+        call, self._call, self._told = self._call, None, Told()
         self._round_trips_s.clear()
         if call is not None:
             call.cancel()

@@ -23,11 +23,11 @@ from jupiterd.hardware.machine_load import (
 )
 from jupiterd.hardware.time_limit import LimitedCall
 
-LOOK_S: Final = 1.0
-"""People see it once a second; what is told again unchanged isn't read again (`peers`)."""
+LOOK_S: Final = 2.0
+"""What hasn't changed isn't told again; with sixteen nodes that is half of what is said."""
 
-LOOK_CLOSER_S: Final = 2.0
-"""Between two looks in a thread."""
+COUNT_S: Final = 1.0
+"""The processor's share of less isn't worth telling."""
 
 GPU_LIMIT_S: Final = 1.5
 """A driver that takes longer hangs."""
@@ -46,8 +46,7 @@ class LoadWatch:
         self._closer: Load = {}
         self._gpu_loads: tuple[GpuLoad, ...] = ()
         start_counting()
-        self._counted_s = now_s() + LOOK_S
-        """From then on the processor's share is one of a second at least."""
+        self._counted_s = now_s() + COUNT_S
         self._due_s = 0.0
 
     def load(self) -> Load:
@@ -66,7 +65,7 @@ class LoadWatch:
         """Look again and again."""
         while True:
             await asyncio.to_thread(self.look_closer)
-            await asyncio.sleep(LOOK_CLOSER_S)
+            await asyncio.sleep(LOOK_S)
 
     def look_closer(self) -> None:
         """Read what may take long: at most about GPU_LIMIT_S; one caller at a time."""

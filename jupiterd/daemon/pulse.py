@@ -44,7 +44,7 @@ from jupiterd.cluster.presence import (
 from jupiterd.cluster.timing import LAN
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import Exchange
-from jupiterd.daemon.heartbeats import BEAT_TIMEOUT_S, Description, from_message, to_message
+from jupiterd.daemon.heartbeats import BEAT_TIMEOUT_S, Description, Told, from_message, to_message
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.errors import DiskFullError, StateDirError, TimedOutError
@@ -276,17 +276,15 @@ class Pulse:
         self, node: NodeId, beats: AsyncIterator[peer_pb2.Heartbeat], host: str = ""
     ) -> AsyncGenerator[peer_pb2.Heartbeat]:
         """Answer each heartbeat of a stream that a node has opened from a host."""
-        task, told = asyncio.current_task(), None
+        task, told = asyncio.current_task(), Told()
         if task is not None:
             self._answering.add(task)
         try:
             async for beat in beats:
                 self._called_s[node], self._called_from[node] = now_s(), host
                 self.heard(node, beat)
-                reply, about = self.message(node), self._description.about
-                if about is not told:
-                    reply.about.CopyFrom(about)
-                    told = about
+                reply = self.message(node)
+                told = told.shorten(reply, self._description.about)
                 yield reply
                 if self._is_leaving:
                     return

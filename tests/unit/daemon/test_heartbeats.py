@@ -1,7 +1,9 @@
 """One stream of heartbeats for each pair of nodes, over real TLS."""
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 
 import grpc
@@ -9,6 +11,7 @@ import pytest
 
 from jupiterd.cluster.election import Ticked
 from jupiterd.cluster.presence import Beat, RosterChanged
+from jupiterd.cluster.registers import canonical_bytes
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.heartbeats import from_message, to_message
 from jupiterd.daemon.pulse import PROVE_LINK_S
@@ -69,6 +72,26 @@ async def test_answers_tell_how_long_the_way_is_as_long_as_the_stream_lasts(tmp_
         assert 0 < (shown() or 0) < 1
         peer.beats.close()
         assert shown() is None
+
+
+async def test_telemetry_is_told_when_it_has_changed_and_the_last_one_holds(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await unite(one, other)
+        there = one.identity.node_id
+        peer, about = other.peers.require(there), other.outlook.describe().about
+
+        async def asked(told: bytes) -> peer_pb2.Heartbeat:
+            one.pulse._description = replace(one.pulse._description, telemetry=told)
+            one.pulse._described_s = math.inf
+            reply = await peer.beats.ask(other.pulse.message(there), about)
+            other.pulse.heard(there, reply)
+            return reply
+
+        calm, busy = (canonical_bytes({"load": {"cpu_percent": x}}) for x in (7.0, 99.0))
+        assert [(await asked(each)).telemetry for each in (calm, calm, busy)] == [calm, b"", busy]
+        assert peer.telemetry == {"load": {"cpu_percent": 99.0}}
+        peer.beats.close()
+        assert (await asked(busy)).telemetry == busy, "a new stream begins anew"
 
 
 async def test_what_seldom_changes_is_told_once_in_a_stream(tmp_path: Path) -> None:

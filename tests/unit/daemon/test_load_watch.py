@@ -81,7 +81,7 @@ async def test_the_machine_is_looked_at_again_and_again(
             loop.call_soon_threadsafe(done.set)
 
     loop = asyncio.get_running_loop()
-    monkeypatch.setattr(load_watch, "LOOK_CLOSER_S", 0.0)
+    monkeypatch.setattr(load_watch, "LOOK_S", 0.0)
     monkeypatch.setattr(LoadWatch, "look_closer", look)
     watching = asyncio.ensure_future(LoadWatch((), tmp_path, lambda: 0.0).run())
     async with asyncio.timeout(10):

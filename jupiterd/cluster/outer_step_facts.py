@@ -18,7 +18,13 @@ class OuterStepTaken:
     """
 
     VERSION: ClassVar[int] = 1
-    LATER: ClassVar[Mapping[str, Any]] = {"start": "", "elapsed_s": 0.0, "trained_s": {}, "lag": 1}
+    LATER: ClassVar[Mapping[str, Any]] = {
+        "start": "",
+        "elapsed_s": 0.0,
+        "trained_s": {},
+        "lag": 1,
+        "way_bytes": {},
+    }
     """Fields that came later than steps that name their parents: see `registers.fact_hash`."""
     cycle: CycleId
     """The run, or the cycle, whose islands they are."""
@@ -61,6 +67,8 @@ class OuterStepTaken:
     lag: int = 1
     """So many steps before this one was ordered what the merged ways were trained in: 1, or 2 where
     islands train on in the meantime."""
+    way_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Island -> how large its way is; left out where nobody knows."""
 
 
 @dataclass(frozen=True)

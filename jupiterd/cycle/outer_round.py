@@ -47,6 +47,8 @@ class Way:
     """How long its steps took; 0: nobody knows."""
     logits: bytes = field(default=b"", repr=False)
     """What tells whether it trains the same model, see `same_model`; empty: nobody knows."""
+    size_bytes: int = 0
+    """What it takes to send it once; 0: nobody knows."""
 
     @property
     def tokens_per_s(self) -> float:

@@ -11,9 +11,11 @@ from jupiterd.cluster.cycle_state import RUNNING, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, WorkCompleted
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.lost_sources import lost_among
+from jupiterd.cycle.peak_flops import utilisation
 from jupiterd.cycle.run_phases import evaluation_id
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged
+from jupiterd.daemon.gang_rows import gang_rows
 from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
 from jupiterd.daemon.pausing import WAITING
@@ -31,6 +33,9 @@ VERDICT_NUMBERS = (
     "generator_bpb",
     "byte_bpb",
     "unigram_bpb",
+    "improvement_bpb",
+    "lower_bound_bpb",
+    "margin_bpb",
     "vault_gap_bpb",
     "vault_alarm",
     "teaching_gain_bpb",
@@ -67,6 +72,7 @@ def cycle_document(
     training = live if live and live["phase"] == Phase.TRAIN else None
     verdicts = _verdicts(cycle)
     gangs = [cycle, *(state for state, _ in islands)]
+    rate, told = values.get("tokens_per_s"), island_rows(cycle, shown, live)
     return {
         "id": begun.cycle,
         "kind": cycle.kind,
@@ -80,14 +86,17 @@ def cycle_document(
         "tokens": int(values["tokens"]) if "tokens" in values else (last.tokens if last else 0),
         "loss": values.get("loss", last.loss if last else None),
         "val_bpb": verdicts[-1]["val_bpb"] if verdicts else _scored_bpb(cycle),
-        "tokens_per_s": values.get("tokens_per_s"),
+        "tokens_per_s": rate,
+        "lr": values.get("lr"),
+        "grad_norm": values.get("grad_norm"),
+        "mfu": utilisation(rate, values.get("flops_per_token"), values.get("peak_flops_per_s")),
         "predicted_tokens_per_s": values.get("predicted_tokens_per_s"),
         "epoch": max((epoch for each in gangs for epoch in each.epochs_opened), default=0),
         "resumed_from_step": _resumed(gangs),
-        "gang": list(training["gang"]) if training else [],
+        "gang": gang_rows(training["gang"]) if training else [],
         "generators": _generators(cycle, live, current),
         **generation_document(cycle),
-        "islands": island_rows(cycle, shown, live),
+        "islands": told,
         "outer_steps": outer_steps(cycle, current),
         "verdicts": verdicts,
         "model": model,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.daemon.branches_document import branches_document
 from jupiterd.daemon.cycles_document import cycles_document
 from jupiterd.daemon.links_document import links_document
+from jupiterd.daemon.outer_rounds_document import outer_rounds_document
 from jupiterd.daemon.run_documents import audit_document, data_document, train_document
 from jupiterd.daemon.status_document import cycle_status_document, status_document
 from jupiterd.errors import NotFoundError
@@ -94,6 +95,24 @@ async def _doctor_document(node: "Node", _: str) -> Document:
     return await examined(node)
 
 
+async def _curve_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.curve_document import curve_document
+
+    return await curve_document(node, wanted)
+
+
+async def _checkpoints_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.checkpoints_document import checkpoints_document
+
+    return await checkpoints_document(node, wanted)
+
+
+async def _completions_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.completions_document import completions_document
+
+    return await completions_document(node, wanted)
+
+
 def _models_document(node: "Node", wanted: str) -> Document:
     from jupiterd.daemon.model_documents import models_document
 
@@ -108,6 +127,7 @@ _QUICK: Mapping[str, Callable[["Node", str], Document]] = {
     "branches": lambda node, _: branches_document(node),
     "models": _models_document,
     "links": lambda node, _: links_document(node),
+    "outer_rounds": outer_rounds_document,
 }
 """Noun -> its document, out of what the daemon holds in memory."""
 
@@ -124,5 +144,8 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "held_out": _held_out_document,
     "node": _node_document,
     "doctor": _doctor_document,
+    "curve": _curve_document,
+    "checkpoints": _checkpoints_document,
+    "completions": _completions_document,
 }
 """The same of documents that are read from the disk, or asked of other nodes."""

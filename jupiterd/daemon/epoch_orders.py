@@ -14,6 +14,7 @@ from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon import late_inputs
 from jupiterd.daemon.curves_folder import NUMBER
+from jupiterd.daemon.gang_peak import peak_of_gang
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.rendezvous import Rendezvous
@@ -68,6 +69,7 @@ class EpochOrders:
             "epoch": launch.epoch,
             "from_step": launch.from_step,
             "from_checkpoint": launch.from_checkpoint,
+            "gang_peak": self.peak(launch),
             "from_loss": self._loss_at(launch.from_checkpoint),
             "late_ranks": list(launch.late_ranks),
             late_inputs.PARAM: [late_inputs.STATE] if rank in launch.late_ranks else [],
@@ -150,6 +152,12 @@ class EpochOrders:
             return CPU
         hardware = self.leading.hardware_of(launch.gang[rank])
         return device_of(hardware, place_of(launch.gang, rank).local_rank)
+
+    def peak(self, launch: Launch) -> float | None:
+        """Return what the gang's devices can do together at best; None where nobody knows."""
+        machines = map(self.leading.hardware_of, launch.gang)
+        devices = [self.device(launch, rank) for rank in range(len(launch.gang))]
+        return peak_of_gang(zip(machines, devices, strict=True))
 
     def _order(self, launch: Launch, part: str, task: str) -> WorkOrder:
         name = f"r{self.round}/train/{launch.epoch}{part}"

@@ -5,6 +5,7 @@ Owns the sums. Pure. Doesn't know where readings come from, or who shows them.
     step, time left    the islands' least, as far as they train
     tokens/s           those of the last outer steps, exchanges among them; before, their sum
     predicted          what the leader predicts of all of them together, with their exchanges
+    peak               of all their devices, where it is known of all
     loss               their mean, each as weighty as what it does in a second
     gang               all their ranks, each with its island
 """
@@ -16,6 +17,7 @@ Plain = Mapping[str, Any]
 
 TOKENS_PER_S = "tokens_per_s"
 PREDICTED = "predicted_tokens_per_s"
+PEAK = "peak_flops_per_s"
 TRAIN = "train"
 OUTER_STEP = "outer_step"
 OF_ONE_ISLAND = frozenset({OUTER_STEP, "waiting", PREDICTED, "rank_tokens_per_s"})
@@ -94,10 +96,12 @@ def _values(parts: Sequence[Plain]) -> dict[str, float]:
     names = dict.fromkeys(name for part in parts for name in part["values"])
     for name in [name for name in names if name not in OF_ONE_ISLAND]:
         found = [part for part in parts if name in part["values"]]
-        if name == TOKENS_PER_S:
+        if name in {TOKENS_PER_S, PEAK}:
             values[name] = sum(part["values"][name] for part in found)
         else:
             values[name] = _mean(name, found)
+    if not all(PEAK in part["values"] for part in parts):
+        values.pop(PEAK, None)
     return values
 
 

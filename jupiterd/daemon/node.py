@@ -16,6 +16,7 @@ from jupiterd.daemon.artifact_service import ArtifactService
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commands import Commands
 from jupiterd.daemon.conductors import Founding
+from jupiterd.daemon.curve_files import CurveFiles
 from jupiterd.daemon.dispatcher import Dispatcher
 from jupiterd.daemon.exchange import Exchange
 from jupiterd.daemon.exports import Exports
@@ -80,7 +81,7 @@ class Node:
         self.peers = Peers(self.identity)
         self.refusals = Refusals()
         self.library = library_of(self, group)
-        self.exports = Exports(state_dir.runs)
+        self.exports, self.curves = Exports(state_dir.runs), CurveFiles(state_dir.curves)
         self.runner = WorkRunner(
             state_dir, self.library, self.journal, group, settings, self.hardware
         )

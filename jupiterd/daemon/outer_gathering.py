@@ -98,7 +98,7 @@ class Gathering:
                 continue
             way = told.way
             self._told[island] = told
-            said = Way(island, way.tokens, way.norm, way.elapsed_s, way.logits)
+            said = Way(island, way.tokens, way.norm, way.elapsed_s, way.logits, way.size_bytes)
             self._round.arrived(said, told.at_s)
             copying = group.create_task(self._copy(island, told))
             self._copying.add(copying)

@@ -1,4 +1,4 @@
-"""How long the rounds of islands take, as a leader sees it, for what outer steps tell of that.
+"""How long the rounds of islands take, as a leader sees it, and what is exchanged in them.
 
 Owns the clock of one leader: how long a round took that was open when another one led, nobody says.
 """
@@ -20,13 +20,14 @@ class OuterTimes:
         """The last step that this leader has taken, and when."""
 
     def timed(self, step: OuterStepTaken, ways: Mapping[str, Way]) -> OuterStepTaken:
-        """Return a step that is taken now, with how long what it merges took."""
+        """Return a step that is taken now, with how long its ways took and how large they are."""
         at_s = now_s()
         knows = bool(step.parent) and step.parent == self._last
         told = replace(
             step,
             elapsed_s=round(at_s - self._at_s, 3) if knows else 0.0,
             trained_s={each: round(ways[each].elapsed_s, 3) for each in step.islands},
+            way_bytes={e: ways[e].size_bytes for e in step.islands if ways[e].size_bytes},
         )
         self._last, self._at_s = fact_hash(told), at_s
         return told

@@ -19,6 +19,7 @@ from jupiterd.cluster.admission import Admission, admit
 from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.tokens import Side, is_proved, prove
 from jupiterd.daemon.clusters_seen import to_message
+from jupiterd.daemon.curve_wire import curves_reply
 from jupiterd.daemon.greeter import PROTOCOL
 from jupiterd.daemon.ledger_transfer import chunks_of
 from jupiterd.daemon.link_check import ways_to
@@ -249,6 +250,13 @@ class PeerService(peer_pb2_grpc.PeerServicer):
         """Tell what this daemon tells of itself beyond its heartbeats."""
         await self._member(context)
         return to_reply_of_report(await self._node.outlook.own_report.to_plain())
+
+    async def ReadCurves(
+        self, request: peer_pb2.CurvesRequest, context: Context
+    ) -> peer_pb2.CurvesReply:
+        """Tell the loss by step that ranks here have written."""
+        await self._member(context)
+        return curves_reply(await self._node.curves.of_run(request.run))
 
     async def AskPreVote(
         self, request: peer_pb2.PreVoteRequest, context: Context

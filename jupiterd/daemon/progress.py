@@ -24,6 +24,10 @@ RANKS_PROGRESS = frozenset({"step", "step_lag", "tokens_per_s"})
 MAX_NODES = 16
 """Told of one phase: it travels with every heartbeat."""
 
+PREDICTED, FLOPS_PER_TOKEN, PEAK = "predicted_tokens_per_s", "flops_per_token", "peak_flops_per_s"
+OF_THE_GANG = (PREDICTED, FLOPS_PER_TOKEN, PEAK)
+"""Told among the readings of training, where the leader knows them of its gang."""
+
 RATE_BASIS_S = 3.0
 RATE_BASIS_UNITS = 3
 """A rate is told once so much has been done in so long; on less, time left would be a guess."""
@@ -107,9 +111,7 @@ class PhaseProgress:
         for item in self.items.values():
             for name, value in item.values.items():
                 values[name] = values.get(name, 0.0) + value if name in SUMMED else value
-        if predicted := self.extra.get("predicted_tokens_per_s"):
-            values["predicted_tokens_per_s"] = predicted
-        return values
+        return values | {name: self.extra[name] for name in OF_THE_GANG if self.extra.get(name)}
 
 
 class ProgressBoard:

@@ -5,10 +5,12 @@ Owns what is put there. Doesn't know how a gang is formed or followed.
 
 from collections.abc import Mapping
 
+from jupiterd.cycle.memory import flops_per_token
 from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.layouts import predicted_tokens_per_s
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.progress import FLOPS_PER_TOKEN, PEAK
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.ids import CycleId
 
@@ -34,6 +36,8 @@ class ShownGang:
                 "predicted_tokens_per_s": rate,
                 "epoch": launch.epoch,
                 "resumed_from_step": launch.from_step,
+                FLOPS_PER_TOKEN: float(flops_per_token(shape)),
+                PEAK: self._orders.peak(launch),
             },
         )
 

@@ -110,6 +110,8 @@ class WayMade:
     elapsed_s: float
     logits: bytes = b""
     """Of a batch that is the same everywhere, at that step's weights; see `cycle.same_model`."""
+    size_bytes: int = 0
+    """Of the artifact; 0: nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +263,7 @@ def made_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
 
 def _way(message: peer_pb2.WorkWay) -> WayMade:
     artifact = ArtifactId(message.artifact)
-    told = message.tokens, message.norm, message.elapsed_s, message.logits
+    told = message.tokens, message.norm, message.elapsed_s, message.logits, message.size_bytes
     return WayMade(artifact, message.after, *told)
 
 

@@ -253,7 +253,8 @@ class WorkRunner:
 
     async def _way(self, frame: WayWritten, spool: Path) -> WayMade:
         artifact = await self._ingest(spool, frame.path)
-        told = frame.tokens, frame.norm, frame.elapsed_s, frame.logits
+        size_bytes = self._library.store.manifest(artifact).size_bytes
+        told = frame.tokens, frame.norm, frame.elapsed_s, frame.logits, size_bytes
         return WayMade(artifact, frame.after, *told)
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:

@@ -326,6 +326,42 @@ class TracedToken(_message.Message):
     document: TracedDocument
     def __init__(self, tokens: _Optional[int] = ..., document: _Optional[_Union[TracedDocument, _Mapping]] = ...) -> None: ...
 
+class CurvesRequest(_message.Message):
+    __slots__ = ("run",)
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    def __init__(self, run: _Optional[str] = ...) -> None: ...
+
+class CurvesReply(_message.Message):
+    __slots__ = ("curves",)
+    CURVES_FIELD_NUMBER: _ClassVar[int]
+    curves: _containers.RepeatedCompositeFieldContainer[LossCurve]
+    def __init__(self, curves: _Optional[_Iterable[_Union[LossCurve, _Mapping]]] = ...) -> None: ...
+
+class LossCurve(_message.Message):
+    __slots__ = ("island", "round", "points", "validations")
+    ISLAND_FIELD_NUMBER: _ClassVar[int]
+    ROUND_FIELD_NUMBER: _ClassVar[int]
+    POINTS_FIELD_NUMBER: _ClassVar[int]
+    VALIDATIONS_FIELD_NUMBER: _ClassVar[int]
+    island: int
+    round: int
+    points: _containers.RepeatedCompositeFieldContainer[LossPoint]
+    validations: _containers.RepeatedCompositeFieldContainer[LossPoint]
+    def __init__(self, island: _Optional[int] = ..., round: _Optional[int] = ..., points: _Optional[_Iterable[_Union[LossPoint, _Mapping]]] = ..., validations: _Optional[_Iterable[_Union[LossPoint, _Mapping]]] = ...) -> None: ...
+
+class LossPoint(_message.Message):
+    __slots__ = ("step", "loss", "tokens", "at_s")
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    LOSS_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_FIELD_NUMBER: _ClassVar[int]
+    AT_S_FIELD_NUMBER: _ClassVar[int]
+    step: int
+    loss: float
+    tokens: int
+    at_s: float
+    def __init__(self, step: _Optional[int] = ..., loss: _Optional[float] = ..., tokens: _Optional[int] = ..., at_s: _Optional[float] = ...) -> None: ...
+
 class TracedDocument(_message.Message):
     __slots__ = ("shards", "sample", "number", "first", "end")
     SHARDS_FIELD_NUMBER: _ClassVar[int]
@@ -639,20 +675,22 @@ class WorkUnsaved(_message.Message):
     def __init__(self, step: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class WorkWay(_message.Message):
-    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s", "logits")
+    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s", "logits", "size_bytes")
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     NORM_FIELD_NUMBER: _ClassVar[int]
     ELAPSED_S_FIELD_NUMBER: _ClassVar[int]
     LOGITS_FIELD_NUMBER: _ClassVar[int]
+    SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
     artifact: str
     after: str
     tokens: int
     norm: float
     elapsed_s: float
     logits: bytes
-    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ...) -> None: ...
+    size_bytes: int
+    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ..., size_bytes: _Optional[int] = ...) -> None: ...
 
 class WorkAlive(_message.Message):
     __slots__ = ()

@@ -99,6 +99,11 @@ class PeerStub:
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.ReportRequest.SerializeToString,
                 response_deserializer=jupiter_dot_v1_dot_peer__pb2.ReportReply.FromString,
                 _registered_method=True)
+        self.ReadCurves = channel.unary_unary(
+                '/jupiter.v1.Peer/ReadCurves',
+                request_serializer=jupiter_dot_v1_dot_peer__pb2.CurvesRequest.SerializeToString,
+                response_deserializer=jupiter_dot_v1_dot_peer__pb2.CurvesReply.FromString,
+                _registered_method=True)
         self.AskPreVote = channel.unary_unary(
                 '/jupiter.v1.Peer/AskPreVote',
                 request_serializer=jupiter_dot_v1_dot_peer__pb2.PreVoteRequest.SerializeToString,
@@ -247,6 +252,13 @@ class PeerServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadCurves(self, request, context):
+        """The loss of a run's newest round by step, thinned out, as far as ranks of the callee wrote it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def AskPreVote(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -383,6 +395,11 @@ def add_PeerServicer_to_server(servicer, server):
                     servicer.AskReport,
                     request_deserializer=jupiter_dot_v1_dot_peer__pb2.ReportRequest.FromString,
                     response_serializer=jupiter_dot_v1_dot_peer__pb2.ReportReply.SerializeToString,
+            ),
+            'ReadCurves': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadCurves,
+                    request_deserializer=jupiter_dot_v1_dot_peer__pb2.CurvesRequest.FromString,
+                    response_serializer=jupiter_dot_v1_dot_peer__pb2.CurvesReply.SerializeToString,
             ),
             'AskPreVote': grpc.unary_unary_rpc_method_handler(
                     servicer.AskPreVote,
@@ -786,6 +803,33 @@ class Peer:
             '/jupiter.v1.Peer/AskReport',
             jupiter_dot_v1_dot_peer__pb2.ReportRequest.SerializeToString,
             jupiter_dot_v1_dot_peer__pb2.ReportReply.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadCurves(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/jupiter.v1.Peer/ReadCurves',
+            jupiter_dot_v1_dot_peer__pb2.CurvesRequest.SerializeToString,
+            jupiter_dot_v1_dot_peer__pb2.CurvesReply.FromString,
             options,
             channel_credentials,
             insecure,

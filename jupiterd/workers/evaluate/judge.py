@@ -25,6 +25,7 @@ from jupiterd.cycle.gate.record import (
     decide_on,
     pair_lines,
     proxy_lines,
+    settings_of,
 )
 from jupiterd.cycle.gate.verdict import Verdict
 from jupiterd.cycle.round_table import JUDGED_AT
@@ -49,7 +50,8 @@ def run(task: Task) -> TaskFinished:
         "bytes": verdict.bytes,
     }
     judged_at = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")  # noqa: TID251
-    told = {**summary_of(verdict), JUDGED_AT: judged_at}
+    margin = {"margin_bpb": settings_of(task.params).margin_bpb}
+    told = {**summary_of(verdict), **margin, JUDGED_AT: judged_at}
     return TaskFinished({"verdict": "verdict"}, counts, told)
 
 

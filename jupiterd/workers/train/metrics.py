@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,24 @@ TAGS = {
 """Name in the JSON lines -> TensorBoard's tag."""
 
 
+@dataclass(frozen=True)
+class Round:
+    """What the lines say of the round that they are of, beside the readings."""
+
+    number: int = 1
+    step_tokens: int = 0
+    """Tokens of one step, over all ranks of all islands; 0: nobody knows."""
+
+
 class RunMetrics:
     """The files of one run in one folder; written by rank 0 alone."""
 
-    def __init__(self, folder: Path, from_step: int) -> None:
+    def __init__(self, folder: Path, from_step: int, of: Round | None = None) -> None:
         from tensorboardX import SummaryWriter
 
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / JSONL_FILE
+        self._round = of or Round()
         _take_back(self._path, from_step)
         self._lines = self._path.open("a", encoding="utf-8")
         self._board: Any = SummaryWriter(str(folder), purge_step=from_step + 1, flush_secs=10)
@@ -64,11 +75,18 @@ class RunMetrics:
         known = {name: value for name, value in readings.items() if value is not None}
         known |= self._system(vram_bytes)
         with suppress(OSError):
-            self._lines.write(json.dumps({"step": step, **known}) + "\n")
+            self._lines.write(json.dumps({**self._when(step), **known}) + "\n")
             self._lines.flush()
         for name, value in known.items():
             with suppress(OSError):
                 self._board.add_scalar(TAGS.get(name, name), value, step)
+
+    def _when(self, step: int) -> dict[str, float]:
+        """Return what a line begins with: its step, how many tokens that is, and when it was."""
+        of = self._round
+        tokens = {"tokens": step * of.step_tokens} if of.step_tokens else {}
+        at_s = round(time.time(), 3)  # noqa: TID251 - for people; TensorBoard's files say it too
+        return {"step": step, "round": of.number, **tokens, "at_s": at_s}
 
     def _system(self, vram_bytes: int) -> dict[str, float]:
         now = time.monotonic()
@@ -80,10 +98,10 @@ class RunMetrics:
         return readings | ({"gpu_vram_mb": vram_bytes / _MIB} if vram_bytes else {})
 
 
-def opened_metrics(folder: Path, from_step: int) -> RunMetrics | None:
+def opened_metrics(folder: Path, from_step: int, of: Round | None = None) -> RunMetrics | None:
     """Open the files of a run; None where the disk has no room for them."""
     try:
-        return RunMetrics(folder, from_step)
+        return RunMetrics(folder, from_step, of)
     except OSError:
         return None
 

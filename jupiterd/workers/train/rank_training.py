@@ -44,7 +44,7 @@ from jupiterd.workers.train.joining_ramp import JoiningRamp
 from jupiterd.workers.train.late_rank import LateRank
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.rank_checkpoints import RankCheckpoints, Tally
-from jupiterd.workers.train.run_report import RunReport, course_of, readings
+from jupiterd.workers.train.run_report import Curves, RunReport, course_of, readings
 from jupiterd.workers.train.state_keeper import StateKeeper
 from jupiterd.workers.train.validation import Validation, sequences_to_score
 from jupiterd.workers.train.weight_sync import WeightSync
@@ -175,7 +175,8 @@ class RankTraining:
         params, shape = self._task.params, self._job.shape
         log_dir = Path(params["log_dir"]) if params.get("log_dir") else None
         node = str(params.get("node_name", ""))
-        return RunReport(self._engine, shape, self._course, node, log_dir, self._start.step)
+        curves = Curves(log_dir, self._job.round, float(params.get("gang_peak") or 0.0))
+        return RunReport(self._engine, shape, self._course, node, curves, self._start.step)
 
     def _begin(self, checkpoint: Path | None) -> Start:
         if checkpoint is None:

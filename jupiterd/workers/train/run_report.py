@@ -5,14 +5,16 @@ Owns what is told when. Doesn't know how a line is written (`run_lines`), or a c
 
 import time
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from jupiterd.cycle.memory import flops_per_token
+from jupiterd.cycle.peak_flops import utilisation
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.loop import StepDone
-from jupiterd.workers.train.metrics import RunMetrics, opened_metrics
+from jupiterd.workers.train.metrics import Round, RunMetrics, opened_metrics
 from jupiterd.workers.train.run_lines import (
     Course,
     Numerics,
@@ -25,6 +27,16 @@ from jupiterd.workers.train.run_lines import (
 )
 
 
+@dataclass(frozen=True)
+class Curves:
+    """Where a run's curves go, and what is said of them."""
+
+    folder: Path | None
+    round: int = 1
+    gang_peak: float = 0.0
+    """What the devices of all ranks can do at best, in operations per second; 0: nobody knows."""
+
+
 class RunReport(AbstractContextManager["RunReport"]):
     """The report of one rank, from the first step of its epoch to the last."""
 
@@ -34,14 +46,17 @@ class RunReport(AbstractContextManager["RunReport"]):
         shape: ModelShape,
         course: Course,
         node: str,
-        log_dir: Path | None,
+        curves: Curves,
         from_step: int,
     ) -> None:
         self._engine = engine
         self._shape = shape
         self._course = course
         self._place = Place(engine.rank, engine.world_size, node, engine.device)
-        self._curves = log_dir if engine.rank == 0 else None
+        self._folder = curves.folder if engine.rank == 0 else None
+        self._round = Round(curves.round, course.batch * course.seq_len)
+        is_alone = engine.world_size == 1
+        self._peak = curves.gang_peak or (engine.peak_flops_per_s if is_alone else 0.0)
         self._from_step = from_step
         self._metrics: RunMetrics | None = None
         self._began_s = time.monotonic()
@@ -50,8 +65,8 @@ class RunReport(AbstractContextManager["RunReport"]):
 
     def __enter__(self) -> Self:
         """Say what is trained, and on what."""
-        if self._curves is not None:
-            self._metrics = opened_metrics(self._curves, self._from_step)
+        if self._folder is not None:
+            self._metrics = opened_metrics(self._folder, self._from_step, self._round)
         engine = self._engine
         options = engine.options
         numerics = Numerics(
@@ -75,7 +90,7 @@ class RunReport(AbstractContextManager["RunReport"]):
             {
                 "loss": done.loss,
                 "tokens_per_s": done.tokens_per_s,
-                "mfu": self._utilisation(done.tokens_per_s),
+                "mfu": utilisation(done.tokens_per_s, flops_per_token(self._shape), self._peak),
                 "grad_norm": done.grad_norm,
                 "lr": done.learning_rate,
             },
@@ -99,11 +114,6 @@ class RunReport(AbstractContextManager["RunReport"]):
             _say(epoch_line(self._course, epoch, loss, val_loss, elapsed_s))
         told = {"train_loss": loss, "val_loss": val_loss, "epoch_seconds": elapsed_s}
         self._write(step, told)
-
-    def _utilisation(self, tokens_per_s: float) -> float | None:
-        """Return the share of the devices' peak that is used; None where nobody knows the peak."""
-        peak = self._engine.peak_flops_per_s * self._engine.world_size
-        return tokens_per_s * flops_per_token(self._shape) / peak if peak else None
 
     def _write(self, step: int, readings: dict[str, Any]) -> None:
         if self._metrics is not None:

@@ -12,13 +12,10 @@ import psutil
 import torch
 
 from jupiterd.cycle.engine_options import DeviceAbilities
+from jupiterd.cycle.peak_flops import peak_flops_per_s
 
 AMPERE = (8, 0)
 """CUDA capability from which bf16 is computed by the hardware, and flash-attn runs."""
-
-
-PEAK_FLOPS_PER_S = {"H100": 989e12, "H200": 989e12, "A100": 312e12, "4090": 165e12}
-"""Part of a GPU's name -> dense bf16 with sums in fp32, from the makers' data sheets."""
 
 
 def abilities(device: str) -> DeviceAbilities:
@@ -40,8 +37,7 @@ def gpus_of(device: str) -> tuple[str, ...]:
 
 def peak_of(gpus: Sequence[str]) -> float:
     """Return the floating point operations per second of a GPU at best; 0 where nobody knows."""
-    found = (flops for gpu in gpus for name, flops in PEAK_FLOPS_PER_S.items() if name in gpu)
-    return next(found, 0.0)
+    return next(filter(None, map(peak_flops_per_s, gpus)), 0.0)
 
 
 def platform_of(device: str) -> str:

@@ -36,7 +36,7 @@ NAMED_KEYS = {
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events", "islands",
     "outer_steps", "lost_sources", "generators", "paused",
-    "self_hosting", "self_hosting_round", "writers", "promotions",
+    "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
 }  # fmt: skip
 
 FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "look again")
@@ -273,6 +273,9 @@ def test_verdicts_carry_the_numbers_of_the_gate() -> None:
         "generator_bpb": 2.75,
         "byte_bpb": 2.75,
         "unigram_bpb": 4.5,
+        "improvement_bpb": 0.25,
+        "lower_bound_bpb": 0.2,
+        "margin_bpb": 0.005,
         "vault_gap_bpb": None,
         "vault_alarm": None,
         "teaching_gain_bpb": 0.01,
@@ -352,3 +355,12 @@ def test_how_much_may_be_synthetic_is_told_where_some_is_packed() -> None:
     assert reason in phase(document(started(), packed), "pack")["detail"]
     alone = work("pack", counts={"sequences": 9.0, "synthetic_documents": 0.0}, summary=told)
     assert reason not in phase(document(started(), alone), "pack")["detail"]
+
+
+def test_the_share_of_the_devices_peak_is_told_where_the_leader_knows_it() -> None:
+    live = training()
+    assert document(started(), live=live)["mfu"] is None
+    peaks = {"flops_per_token": 6e9, "peak_flops_per_s": 1e14, "lr": 0.003, "grad_norm": 1.5}
+    shown = document(started(), live={**live, "values": {**live["values"], **peaks}})
+    assert shown["mfu"] == pytest.approx(5000 * 6e9 / 1e14)
+    assert (shown["lr"], shown["grad_norm"]) == (0.003, 1.5)

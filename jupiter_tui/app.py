@@ -39,7 +39,10 @@ WIDE_COLUMNS = 100
 """From here on panels stand side by side."""
 
 WIDTH_CLASSES = [(0, "-slim"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
-HEIGHT_CLASSES = [(0, "-flat"), (MIN_LINES, "-tall")]
+HIGH_LINES = 50
+"""From here on charts are larger."""
+
+HEIGHT_CLASSES = [(0, "-flat"), (MIN_LINES, "-tall"), (HIGH_LINES, "-high")]
 """What the style sheet knows of the terminal: the class of the highest number that it reaches."""
 
 

@@ -1,6 +1,6 @@
 """The loss of one round over its steps, as far as the dashboard has seen it.
 
-Pure. Owns which points are kept, and their smoothing. Doesn't know how a curve is drawn.
+Pure. Owns which points are kept. Doesn't know how a curve is drawn.
 """
 
 from collections.abc import Sequence
@@ -9,9 +9,6 @@ from typing import NamedTuple
 
 MAX_POINTS = 400
 """More than a chart has columns; the oldest detail is thinned out beyond it."""
-
-MEMORY = 0.9
-"""How much of the average before stays in the next one: about the last ten points count."""
 
 
 class Point(NamedTuple):
@@ -49,19 +46,6 @@ def extended(curve: Curve, cycle: str, round_number: int, point: Point) -> Curve
     before = tuple(known for known in curve.points if known.step < point.step)
     kept, stride_steps = _thinned(before, curve.stride_steps)
     return Curve(cycle, round_number, kept, point, stride_steps)
-
-
-def smoothed(points: Sequence[Point]) -> list[Point]:
-    """Return the points with a moving average for loss: batches differ more than steps do.
-
-    An exponential one without the usual pull toward its start, so the first point stays as it is.
-    """
-    mean, weight, found = 0.0, 0.0, list[Point]()
-    for point in points:
-        mean = MEMORY * mean + (1 - MEMORY) * point.loss
-        weight = MEMORY * weight + (1 - MEMORY)
-        found.append(Point(point.step, mean / weight))
-    return found
 
 
 def _thinned(points: Sequence[Point], stride_steps: int) -> tuple[tuple[Point, ...], int]:

@@ -1,25 +1,107 @@
-"""The loss curve of the present round.
+"""The training and validation loss of the present round.
 
-Pure. Owns its caption. Doesn't know how a curve is kept or plotted.
+Pure. Owns its caption, and what is said of a curve that isn't whole. Doesn't know how a curve is
+kept or plotted.
 """
 
-from jupiter_tui.curve import smoothed
-from jupiter_tui.drawings.lines import Lines, Tone, line
-from jupiter_tui.drawings.plot import plotted
+from functools import partial
+
+from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, width_of
+from jupiter_tui.drawings.plot import MARK, Layer, plotted
+from jupiter_tui.history import History, history, smoothed
+from jupiter_tui.look import Axis, Look
 from jupiter_tui.scene import Scene
+from jupiterd.formats import duration, plain
 
 CAPTION_LINES = 1
 
+UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
-def loss(scene: Scene, width: int, height: int) -> Lines:
+
+def loss(look: Look, scene: Scene, width: int, height: int) -> Lines:
     """Return the curve in `height` lines, with a caption."""
-    curve = scene.view.curve
-    if not curve.points or width <= 0:
-        return (line("no training seen yet", Tone.FAINT),)
-    points = smoothed(curve.points)
-    caption = (
-        f"round {curve.round}, smoothed {points[-1].loss:.3f}, last {curve.points[-1].loss:.3f}"
+    known = known_loss(scene)
+    if not known.points or width <= 0:
+        return (line(_nothing(scene), Tone.FAINT),)
+    points = known.along(look.axis)
+    if not points:
+        told = f"nobody noted the {look.axis} of each step; x goes back to steps"
+        return (_caption(known, look, width), line(told, Tone.FAINT))
+    is_smooth = look.smoothing > 0
+    raw = Layer(points, Tone.FAINT if is_smooth else Tone.GOOD)
+    above = [Layer(smoothed(points, look.smoothing), Tone.GOOD)] if is_smooth else []
+    held_out = Layer(known.validated_along(look.axis), Tone.WARN, is_marked=True)
+    chart = plotted(
+        [raw, *above, held_out],
+        width,
+        height - CAPTION_LINES,
+        is_ascii=scene.options.is_ascii,
+        is_log=look.is_log,
+        named=partial(_named, look.axis),
     )
-    rows = height - CAPTION_LINES
-    drawn = plotted(points, width, rows, is_ascii=scene.options.is_ascii)
-    return (line(caption, Tone.FAINT), *(line(text) for text in drawn))
+    return (_caption(known, look, width), *chart)
+
+
+def known_loss(scene: Scene) -> History:
+    """Return what is known of the loss of the round that is shown."""
+    view = scene.view
+    run, round_number = str(view.cycle.get("id") or ""), view.cycle.get("round") or 0
+    if view.curve.points and (view.curve.cycle, view.curve.round) != (run, round_number):
+        # The next round has begun and trains nothing yet: the last one's curve stays till then.
+        shown = history(view.told(curve_noun(run)).document, view.curve, run, round_number)
+        return shown if shown.points else history({}, view.curve, run, view.curve.round)
+    return history(view.told(curve_noun(run)).document, view.curve, run, round_number)
+
+
+def curve_noun(run: str) -> str:
+    """Return what the daemon calls the curve of a run."""
+    return f"curve/{run}"
+
+
+def amount_of(tokens: float) -> str:
+    """Return a number of tokens with about three digits, such as `1.24 M`."""
+    for size, letter in UNITS:
+        if tokens >= size:
+            return f"{tokens / size:.3g} {letter}"
+    return f"{tokens:.0f}"
+
+
+def _caption(known: History, look: Look, width: int) -> Line:
+    """Return the last values, in the tones of their curves, as far as there is room."""
+    cells = _values(known, look)
+    while len(cells) > 1 and width_of(tuple(cells)) > width:
+        cells.pop()
+    return tuple(cells)
+
+
+def _values(known: History, look: Look) -> list[Cell]:
+    points = known.along(Axis.STEP)
+    cells = [Cell(f"round {known.round}  ", Tone.FAINT)]
+    if look.smoothing > 0:
+        mean = smoothed(points, look.smoothing)[-1][1]
+        cells.append(Cell(f"smoothed {mean:.3f} ({look.smoothing:g})  ", Tone.GOOD))
+    cells.append(Cell(f"last {points[-1][1]:.3f}", Tone.FAINT if look.smoothing else Tone.GOOD))
+    if known.missing:
+        cells.append(Cell(f"  without {plain(', '.join(known.missing))}", Tone.WARN))
+    if known.validations:
+        cells.append(Cell(f"  {MARK} held out {known.validations[-1].loss:.3f}", Tone.WARN))
+    if look.is_log:
+        cells.append(Cell("  log y", Tone.NOTE))
+    return cells
+
+
+def _nothing(scene: Scene) -> str:
+    trouble = scene.view.told(curve_noun(str(scene.view.cycle.get("id") or ""))).trouble
+    return (
+        f"no curve: {plain(trouble)}" if trouble else "nothing has been trained in this round yet"
+    )
+
+
+def _named(axis: Axis, x: float) -> str:
+    match axis:
+        case Axis.STEP:
+            return f"step {x:,.0f}"
+        case Axis.TOKENS:
+            return f"{amount_of(x)} tokens"
+        case Axis.TIME:
+            return duration(x)

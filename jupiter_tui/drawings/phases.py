@@ -14,10 +14,10 @@ from jupiterd.formats import duration, plain, rate
 
 COLUMNS = (
     Column("phase", "PHASE", 10, 0),
-    Column("state", "STATE", 7, 1),
-    Column("count", "COUNT", 19, 2, grows=True),
-    Column("elapsed", "ELAPSED", 10, 3, is_right=True),
-    Column("eta", "TIME LEFT", 10, 4, is_right=True),
+    Column("state", "STATE", 7, 4),
+    Column("count", "COUNT", 19, 1, grows=True),
+    Column("elapsed", "ELAPSED", 10, 2, is_right=True),
+    Column("eta", "TIME LEFT", 10, 3, is_right=True),
     Column("rate", "RATE", 9, 5, is_right=True),
     Column("detail", "", 16, 6, grows=True),
 )

@@ -3,26 +3,39 @@
 Pure. Owns which readings are shown and their words; a reading that isn't there is N/A, never 0.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line
+from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, width_of
+from jupiter_tui.drawings.loss import known_loss
 from jupiter_tui.drawings.phases import of_round
 from jupiter_tui.drawings.thresholds import CYCLE_TONES, NOTHING
+from jupiter_tui.history import smoothed
+from jupiter_tui.look import Axis, Look
 from jupiter_tui.scene import Scene
 from jupiterd.formats import duration, plain
 from jupiterd.ids import short
 
-LABEL_WIDTH = 12
+LABEL_WIDTH = 11
 METER_WIDTH = 20
+GAP = 2
+COLUMN = 25
+"""What a short reading takes with its label, where two stand side by side."""
+
+HOW_MFU = "MFU: tokens/s x FLOP of a token / peak at 16 bits"
+"""See `cycle.memory.flops_per_token` and `cycle.peak_flops`."""
 
 
-def readings(scene: Scene, _width: int, _height: int) -> Lines:
-    """Return one line for each reading of the cycle."""
+def readings(look: Look, scene: Scene, width: int, _height: int) -> Lines:
+    """Return the readings, a line each; short ones stand side by side where there is room."""
     cycle = scene.view.cycle
     if not cycle:
         return (line("no cycle", Tone.FAINT),)
-    return tuple(_labelled(label, cells) for label, cells in _readings(cycle))
+    long = [_labelled(label, cells) for label, cells in _readings(cycle)]
+    short_ones = [_labelled(label, cells) for label, cells in _figures(scene, look)]
+    folded = _side_by_side(short_ones, 2 if width >= 2 * COLUMN + GAP else 1)
+    has_peak = cycle.get("mfu") is not None
+    return (*long, *folded, *((line(HOW_MFU, Tone.FAINT),) if has_peak else ()))
 
 
 def meter(done: int, total: int, width: int) -> str:
@@ -42,11 +55,7 @@ def _readings(cycle: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
         yield "go on", line(f"jupiterctl cycle resume {short(str(cycle.get('id', '')))}")
     yield "round", line(f"{plain(cycle.get('round'))} of {plain(cycle.get('rounds'))}")
     yield "step", _steps(cycle)
-    yield "loss", _number(cycle.get("loss"), "{:.4f}", Tone.STRONG)
-    yield "tokens/s", _number(cycle.get("tokens_per_s"), "{:,.0f}")
-    yield "tokens", _number(cycle.get("tokens"), "{:,}")
     yield "time left", _time_left(cycle)
-    yield "bits/byte", _number(cycle.get("val_bpb"), "{:.4f}")
     yield "epoch", _epoch(cycle)
     if cycle.get("model"):
         yield "model", line(plain(cycle["model"]))
@@ -54,6 +63,44 @@ def _readings(cycle: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
     if failure:
         yield "failed", line(plain(failure.get("message")), Tone.BAD)
         yield "hint", line(plain(failure.get("hint")))
+
+
+def _figures(scene: Scene, look: Look) -> Iterator[tuple[str, Line]]:
+    """Yield what fits into half a line."""
+    cycle, known = scene.view.cycle, known_loss(scene)
+    points = known.along(Axis.STEP)
+    mean = smoothed(points, look.smoothing)[-1][1] if points else None
+    held_out = known.validations[-1].loss if known.validations else None
+    yield "loss", _number(cycle.get("loss"), "{:.4f}", Tone.STRONG)
+    yield "smoothed", _number(mean, "{:.4f}")
+    yield "held out", _number(held_out, "{:.4f}")
+    yield "bits/byte", _number(cycle.get("val_bpb"), "{:.4f}")
+    yield "lr", _number(cycle.get("lr"), "{:.3g}")
+    yield "grad norm", _number(cycle.get("grad_norm"), "{:.3f}")
+    yield "tokens/s", _number(cycle.get("tokens_per_s"), "{:,.0f}")
+    yield "predicted", _number(cycle.get("predicted_tokens_per_s"), "{:,.0f}")
+    yield "tokens", _number(cycle.get("tokens"), "{:,}")
+    yield "MFU", _mfu(cycle)
+
+
+def _mfu(cycle: Mapping[str, Any]) -> Line:
+    mfu = cycle.get("mfu")
+    return (NOTHING,) if mfu is None else (Cell(f"{100 * mfu:.1f} %"),)
+
+
+def _side_by_side(lines: Sequence[Line], columns: int) -> Lines:
+    """Return lines in so many columns, row by row."""
+    rows = [lines[at : at + columns] for at in range(0, len(lines), columns)]
+    return tuple(_beside(row) for row in rows)
+
+
+def _beside(row: Sequence[Line]) -> Line:
+    cells: list[Cell] = []
+    for place, each in enumerate(row):
+        if place:
+            cells.append(Cell(" " * max(COLUMN + GAP - width_of(tuple(cells)), GAP)))
+        cells += each
+    return tuple(cells)
 
 
 def _labelled(label: str, cells: Line) -> Line:

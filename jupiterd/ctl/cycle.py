@@ -19,6 +19,7 @@ from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.pause_lines import pause_line, waits
 from jupiterd.ctl.phase_lines import phase_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
+from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
 from jupiterd.ctl.writer_lines import writer_lines
 from jupiterd.cycle.generator import is_server
 from jupiterd.errors import UsageError
@@ -149,19 +150,25 @@ def plan(invocation: Invocation, **given: Any) -> None:
 
 
 @command.command()
+@view_options
 @click.pass_obj
-def status(invocation: Invocation) -> None:
+def status(invocation: Invocation, **wanted: bool) -> None:
     """Show the running cycle, or the last one.
 
     \b
     Examples:
       jupiterctl cycle status
+      jupiterctl cycle status --curve --checkpoints
       jupiterctl cycle status -o json | jq .cycle.val_bpb
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
 
     document = ask(invocation.state_dir, "cycle")
-    Console.of(invocation).show(document, lambda: status_lines(document.get("cycle")))
+    cycle = document.get("cycle")
+    views = views_of(invocation.state_dir, cycle, wanted)
+    Console.of(invocation).show(
+        {**document, **views}, lambda: [*status_lines(cycle), *view_lines(views)]
+    )
 
 
 @command.command()
@@ -268,7 +275,7 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     if not cycle:
         return ["no cycle has been started"]
     lines = [f"cycle {cycle_summary(cycle)}", *filter(None, [pause_line(cycle)])]
-    lines += island_lines(cycle)
+    lines += [*island_lines(cycle), *training_lines(cycle)]
     lines += [_generator_line(row) for row in cycle.get("generators", [])]
     lines += writer_lines(cycle)
     lost = cycle.get("lost_sources", [])

@@ -17,6 +17,7 @@ from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
+from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
 
@@ -130,19 +131,25 @@ def start(
 
 
 @command.command()
+@view_options
 @click.pass_obj
-def status(invocation: Invocation) -> None:
+def status(invocation: Invocation, **wanted: bool) -> None:
     """Show the running training, or the last one.
 
     \b
     Examples:
       jupiterctl train status
+      jupiterctl train status --curve --outer-rounds
       jupiterctl train status -o json | jq .train.loss
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
 
     document = ask(invocation.state_dir, NOUN)
-    Console.of(invocation).show(document, lambda: status_lines(document.get(NOUN)))
+    train = document.get(NOUN)
+    views = views_of(invocation.state_dir, train, wanted)
+    Console.of(invocation).show(
+        {**document, **views}, lambda: [*status_lines(train), *view_lines(views)]
+    )
 
 
 @command.command()
@@ -216,7 +223,7 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
     if not train:
         return ["no training has been started"]
     ended = train.get("state") in ENDED_STATES
-    told = [f"training {cycle_summary(train)}", *island_lines(train)]
+    told = [f"training {cycle_summary(train)}", *island_lines(train), *training_lines(train)]
     return [*told, *(final_lines(train) if ended else [])]
 
 

@@ -1,0 +1,161 @@
+"""More of a training than its status says: its loss, its exchanges, its checkpoints, what it writes.
+
+Owns the options of `cycle status` and `train status` that ask for it, and the words. Doesn't know
+how anything is gathered: the daemon tells.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from jupiterd.formats import duration, printable, size, table
+from jupiterd.ids import short
+
+VIEWS = ("curve", "outer_rounds", "checkpoints", "completions")
+"""Documents about a training, by their nouns, which are their keys, too."""
+
+SEATS = ("RANK", "NODE", "DEVICE", "TOKENS/S", "SHARE")
+
+MOST_POINTS = 12
+"""Rows of a curve that people read; JSON has all."""
+
+Row = Mapping[str, Any]
+
+
+def view_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that ask for more."""
+    for option in (
+        click.option("--completions", is_flag=True, help="With what its newest model writes."),
+        click.option("--checkpoints", is_flag=True, help="With its checkpoints, and who has them."),
+        click.option("--outer-rounds", is_flag=True, help="With the exchanges between islands."),
+        click.option("--curve", is_flag=True, help="With the loss from the first step on."),
+    ):
+        function = option(function)
+    return function
+
+
+def views_of(state_dir: Path, run: Row | None, wanted: Mapping[str, bool]) -> dict[str, Any]:
+    """Return what was asked for, by its key; nothing where there is no training.
+
+    Raises:
+        JupiterError: why it can't be had.
+    """
+    names = [name for name in VIEWS if wanted.get(name)]
+    if not run or not names:
+        return {}
+    from jupiterd.ctl.calls import ask_over_grpc
+
+    return {name: ask_over_grpc(state_dir, f"{name}/{run['id']}")[name] for name in names}
+
+
+def view_lines(views: Mapping[str, Any]) -> list[str]:
+    """Return what was asked for, as people read it."""
+    return [line for name, view in views.items() for line in ("", *_LINES[name](view))]
+
+
+def training_lines(run: Row) -> list[str]:
+    """Return the figures of a running training, and what each rank does; none where nobody does."""
+    seats: Sequence[Row] = run.get("gang") or ()
+    if not seats:
+        return []
+    told = [
+        f"{label} " + ("N/A" if run.get(key) is None else form.format(factor * run[key]))
+        for key, label, form, factor in _READINGS
+    ]
+    return [f"  {', '.join(told)}", *table(SEATS, list(map(_seat, seats)))]
+
+
+def _seat(seat: Row) -> list[object]:
+    rate, share = seat.get("tokens_per_s"), seat.get("share")
+    return [
+        seat.get("rank"),
+        short(str(seat.get("node") or "")),
+        seat.get("device"),
+        "N/A" if rate is None else f"{rate:,.0f}",
+        "N/A" if share is None else f"{100 * share:.0f} %",
+    ]
+
+
+def _curve(view: Row) -> list[str]:
+    points: Sequence[Sequence[Any]] = view["points"]
+    if not points:
+        return ["no curve yet"]
+    every = max((len(points) + MOST_POINTS - 1) // MOST_POINTS, 1)
+    shown = [*points[:-1:every], points[-1]]
+    rows = [[f"{p[0]:,}", f"{p[1]:.4f}", _count(p[2]), _time(p[3])] for p in shown]
+    missing = view.get("missing") or ()
+    notes = [f"without what these have written, who don't answer: {', '.join(missing)}"]
+    held_out = [f"held out: {p[1]:.4f} at step {p[0]:,}" for p in view["validation"][-1:]]
+    lines = table(("STEP", "LOSS", "TOKENS", "AFTER"), rows)
+    return [*lines, *held_out, *(map(printable, notes) if missing else ())]
+
+
+def _outer_rounds(view: Row) -> list[str]:
+    if not view["steps"]:
+        return ["no exchange between islands yet"]
+    rows = [
+        [
+            step["number"],
+            ", ".join(str(part["island"]) for part in step["contributed"]) or "nobody",
+            ", ".join(f"{each['island']} ({each['reason']})" for each in step["left_out"]) or "-",
+            "N/A" if step["bytes"] is None else size(step["bytes"]),
+            _time(step["elapsed_s"]),
+            next((f"{p['island']}, {_time(p['trained_s'])}" for p in step["contributed"]
+                  if p["is_slowest"]), "-"),
+        ]
+        for step in view["steps"]
+    ]  # fmt: skip
+    return table(("STEP", "CONTRIBUTED", "LEFT OUT", "SENT", "TOOK", "SLOWEST"), rows)
+
+
+def _checkpoints(view: Row) -> list[str]:
+    if not view["rows"]:
+        return ["no checkpoint yet"]
+    rows = [
+        [
+            row["round"],
+            f"{row['step']:,}",
+            short(row["id"]),
+            f"{row['loss']:.4f}",
+            f"{row['tokens']:,}",
+            f"{len(row['copies'])}: {', '.join(row['copies'])}" if row["copies"] else
+            ("none" if row["copies_wanted"] else "let go"),
+        ]
+        for row in view["rows"]
+    ]  # fmt: skip
+    return table(("ROUND", "STEP", "DIGEST", "LOSS", "TOKENS", "COPIES"), rows)
+
+
+def _completions(view: Row) -> list[str]:
+    if not view["samples"]:
+        return ["no model was tried out yet"]
+    head = f"the model of round {view['round']} ({short(view['model'])}) writes"
+    texts = [printable(f"{each['prompt']}{each['text']}") for each in view["samples"]]
+    return [head, *(f"  {text}" for text in texts)]
+
+
+def _count(number: int | None) -> str:
+    return "N/A" if number is None else f"{number:,}"
+
+
+def _time(seconds: float | None) -> str:
+    return "N/A" if seconds is None else duration(seconds)
+
+
+_LINES: Mapping[str, Callable[[Row], list[str]]] = {
+    "curve": _curve,
+    "outer_rounds": _outer_rounds,
+    "checkpoints": _checkpoints,
+    "completions": _completions,
+}
+
+_READINGS = (
+    ("loss", "loss", "{:.4f}", 1.0),
+    ("lr", "lr", "{:.3g}", 1.0),
+    ("grad_norm", "grad norm", "{:.3f}", 1.0),
+    ("tokens_per_s", "tokens/s", "{:,.0f}", 1.0),
+    ("mfu", "MFU", "{:.1f} %", 100.0),
+)
+"""Key, label, form and factor."""

@@ -1,4 +1,4 @@
-"""More of a training than its status says: its loss, its exchanges, its checkpoints, what it writes.
+"""More of a training than its status tells: loss, exchanges, checkpoints, and what models write.
 
 Owns the options of `cycle status` and `train status` that ask for it, and the words. Doesn't know
 how anything is gathered: the daemon tells.

@@ -1,8 +1,6 @@
 import itertools
 
-import pytest
-
-from jupiter_tui.curve import MAX_POINTS, Curve, Point, extended, smoothed
+from jupiter_tui.curve import MAX_POINTS, Curve, Point, extended
 
 
 def _curve(steps) -> Curve:
@@ -43,15 +41,3 @@ def test_a_long_training_is_thinned_out_evenly_and_keeps_its_ends():
     assert (steps[0], steps[-1]) == (0, 99_995)
     gaps = [after - before for before, after in itertools.pairwise(steps[:-1])]
     assert max(gaps) <= 2 * min(gaps) + 7
-
-
-def test_smoothing_keeps_a_level_and_the_first_point():
-    assert smoothed([Point(step, 3.0) for step in range(50)]) == [
-        (step, pytest.approx(3.0)) for step in range(50)
-    ]
-    assert smoothed([Point(7, 9.0), Point(8, 1.0)])[0] == Point(7, pytest.approx(9.0))
-
-
-def test_smoothing_takes_most_of_the_noise_away():
-    noisy = [Point(step, 5.0 + (-1) ** step) for step in range(100)]
-    assert all(abs(point.loss - 5.0) < 0.12 for point in smoothed(noisy)[30:])

@@ -10,7 +10,7 @@ NODES: list[str] = [node["id"] for node in RECORDED["nodes"]]
 
 
 def curve(points: int = 120, **changed: Any) -> Document:
-    """Return the loss of the second round from its first step on, and two looks at held-out text."""
+    """Return the second round's loss from its first step on, and two looks at held-out text."""
     rows = [
         [
             4 * k + 1,

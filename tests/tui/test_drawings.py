@@ -1,17 +1,23 @@
 import pytest
 
 from jupiter_tui.drawings.bar import banner, bar
+from jupiter_tui.drawings.bits import bits
+from jupiter_tui.drawings.checkpoints import checkpoints
+from jupiter_tui.drawings.completions import completions
 from jupiter_tui.drawings.gang import gang
 from jupiter_tui.drawings.health import health
 from jupiter_tui.drawings.lines import Cell, Tone, width_of
-from jupiter_tui.drawings.loss import loss
+from jupiter_tui.drawings.loss import loss as loss_at
 from jupiter_tui.drawings.nodes import ALONE, gpu_words
 from jupiter_tui.drawings.nodes import nodes as node_list
+from jupiter_tui.drawings.outer_rounds import outer_rounds
 from jupiter_tui.drawings.phases import NO_CYCLE, phases
-from jupiter_tui.drawings.readings import meter, readings
+from jupiter_tui.drawings.readings import meter
+from jupiter_tui.drawings.readings import readings as readings_at
 from jupiter_tui.drawings.too_small import too_small
 from jupiter_tui.drawings.topology import topology
 from jupiter_tui.drawings.verdicts import events, verdicts
+from jupiter_tui.look import Look
 from jupiter_tui.scene import Scene
 from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot
 from tests.tui.documents import (
@@ -29,6 +35,16 @@ from tests.tui.documents import (
 LIVE = LinkChanged(Link.LIVE)
 nodes = all_lines(node_list)
 LEADER = RECORDED["cluster"]["leader"]
+
+
+def readings(shown, width, height):
+    return readings_at(Look(), shown, width, height)
+
+
+def loss(shown, width, height):
+    return loss_at(Look(), shown, width, height)
+
+
 DRAWINGS = (
     bar,
     banner,
@@ -41,6 +57,10 @@ DRAWINGS = (
     verdicts,
     events,
     loss,
+    bits,
+    checkpoints,
+    completions,
+    outer_rounds,
     too_small,
 )
 
@@ -248,8 +268,8 @@ def test_without_a_cycle_the_way_to_start_one_is_shown():
 
 
 def _readings(**changed) -> dict[str, str]:
-    lines = _text(readings, of(status(cycle=cycle(**changed))))
-    return {text[:12].strip(): text[12:] for text in lines}
+    lines = _text(readings, of(status(cycle=cycle(**changed))), 40)
+    return {text[:11].strip(): text[11:] for text in lines}
 
 
 def test_the_readings_of_a_running_training():
@@ -293,12 +313,6 @@ def test_a_meter_is_full_only_when_all_is_done():
     assert meter(1, 0, 3) == "░░░"
 
 
-def test_the_gang_is_named_by_its_nodes():
-    seat = {"node": LEADER, "rank": 0, "engine": "torch", "device": "cpu", "pid": None}
-    shown = of(status(cycle=cycle(gang=[seat])))
-    assert _text(gang, shown, 44)[1].split() == ["0", "node-1", "torch", "cpu", "N/A"]
-
-
 def test_verdicts_come_with_their_numbers_and_reason_the_latest_first():
     first = {"round": 1, "verdict": "PROMOTE", "val_bpb": 2.4, "byte_bpb": 3.05, "reason": "better"}
     second = {"round": 2, "verdict": "ABSTAIN", "val_bpb": None, "reason": ""}
@@ -321,12 +335,12 @@ def test_events_are_shown_the_newest_first_and_not_without_end():
 def test_the_curve_fills_its_panel():
     lines = _text(loss, scene(*messages(60)), 60, 13)
     assert len(lines) == 13
-    assert lines[0].startswith("round 2, smoothed ")
+    assert lines[0].startswith("round 2  smoothed ")
 
 
 def test_a_curve_says_of_which_round_it_is():
     shown = scene(*messages(60), trained(4, 7.5, round_number=1))
-    assert _text(loss, shown, 60, 13)[0] == "round 1, smoothed 7.500, last 7.500"
+    assert _text(loss, shown, 60, 13)[0] == "round 1  smoothed 7.500 (0.9)  last 7.500"
 
 
 def test_a_terminal_that_is_too_small_is_told_both_sizes():

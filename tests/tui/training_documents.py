@@ -28,6 +28,12 @@ def curve(points: int = 120, **changed: Any) -> Document:
     return {"schema": "jupiter/v1", "curve": told | {"missing": []} | changed}
 
 
+def with_points(rows: list[list[Any]]) -> Document:
+    """Return the same round's loss with these points alone."""
+    whole = curve()
+    return whole | {"curve": whole["curve"] | {"points": rows, "validation": []}}
+
+
 def checkpoints() -> Document:
     """Return four checkpoints, of which one lies on one machine alone and one was let go."""
     rows = [

@@ -17,7 +17,8 @@ from jupiter_tui.drawings.outer_rounds import outer_rounds, outer_rounds_noun
 from jupiter_tui.drawings.phases import phases
 from jupiter_tui.drawings.readings import readings
 from jupiter_tui.drawings.verdicts import events, verdicts
-from jupiter_tui.keys import Key, bindings
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import Key
 from jupiter_tui.look import Look
 from jupiter_tui.panel import Panel
 from jupiter_tui.scene import Scene

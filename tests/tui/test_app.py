@@ -244,5 +244,5 @@ async def test_a_cycle_that_is_over_keeps_its_curve_and_names_its_model():
             Delta({"cycle": cycle(state="finished", phases=done, gang=[], model="/state/runs/m")})
         )
         await pilot.press("2")
-        words = ("/state/runs/m", "round 2, smoothed", "finished")
+        words = ("/state/runs/m", "round 2  smoothed", "finished")
         await until(pilot, lambda text: all(word in text for word in words))

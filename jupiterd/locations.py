@@ -20,6 +20,12 @@ CONTROL_SOCKET = "control.sock"
 QUESTION_SOCKET = "question.sock"
 """The one beside it for whoever only asks for a document (see `question_lines`)."""
 
+LOGS = Path("logs")
+"""Inside the state folder: what the daemon and its workers say, a file for each."""
+
+DAEMON_LOG = "jupiterd.log"
+"""The daemon's own, in there; the part before the newest is beside it, with `.1` at its end."""
+
 LOCK = "lock"
 """Inside the state folder: held by the daemon that runs with it, whose process it names."""
 

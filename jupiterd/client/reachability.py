@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import DaemonUnreachableError, JupiterError
-from jupiterd.locations import CONTROL_SOCKET, LOCK, default_state_dir
+from jupiterd.locations import CONTROL_SOCKET, DAEMON_LOG, LOCK, LOGS, default_state_dir
 
 SYSTEM_UNIT, USER_UNIT = Path("/etc/systemd/system"), Path(".config", "systemd", "user")
 UNIT = "jupiterd.service"
@@ -27,7 +27,7 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
     if (pid := running_process(state_dir)) is not None:
         return DaemonUnreachableError(
             f"{told}; its process {pid} runs",
-            f"wait a moment, and read its log if this lasts; it is ended by: kill {pid}",
+            f"wait a moment, or read its log: jupiterctl logs; it is ended by: kill {pid}",
         )
     return DaemonUnreachableError(
         f"{told}; no process of it runs", f"start it with: {start_command(state_dir)}"
@@ -60,7 +60,9 @@ def _is_ours(pid: int) -> bool:
 
 def failed(state_dir: Path, reason: str) -> JupiterError:
     """Return the error of a daemon that answers, and has met a mistake of its own."""
-    return JupiterError(f"jupiterd failed: {reason}", f"read its log: {state_dir / 'logs'}")
+    return JupiterError(
+        f"jupiterd failed: {reason}", f"read its log: {state_dir / LOGS / DAEMON_LOG}"
+    )
 
 
 def start_command(

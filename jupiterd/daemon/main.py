@@ -94,7 +94,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # before grpc is imported: its log is not ours
     from jupiterd.daemon.allocator import share_one_arena
     from jupiterd.daemon.giving_back import keep_what_is_loaded
-    from jupiterd.daemon.logs import start_logging
+    from jupiterd.daemon.logs import log_to_file, start_logging
     from jupiterd.daemon.node import Node
     from jupiterd.daemon.open_files import allow_many_open_files
     from jupiterd.daemon.scratch import remove_stale
@@ -102,6 +102,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     from jupiterd.daemon.settings import environment, load_settings
     from jupiterd.daemon.state_dir import StateDir
     from jupiterd.gang.orphans import reap
+    from jupiterd.locations import DAEMON_LOG
 
     share_one_arena()
     keep_what_is_loaded()
@@ -109,6 +110,7 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
     allow_many_open_files()
     settings, _ = load_settings(flags, environment(), config)
     state_dir = StateDir.open(settings.state_dir)
+    log_to_file(state_dir.logs / DAEMON_LOG)
     reap(state_dir.logs)
     state_dir.empty_spool()
     remove_stale(state_dir.scratch)

@@ -109,7 +109,7 @@ async def test_a_bug_in_the_daemon_is_not_taken_for_an_absent_daemon(short_dir):
             await asked("broken", short_dir)
     assert type(caught.value) is JupiterError
     assert caught.value.message == "jupiterd failed: KeyError: 'broken'"
-    assert caught.value.hint == f"read its log: {short_dir / 'logs'}"
+    assert caught.value.hint == f"read its log: {short_dir / 'logs' / 'jupiterd.log'}"
 
 
 def test_without_a_daemon_nobody_takes_the_question(short_dir):

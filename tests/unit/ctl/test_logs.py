@@ -1,0 +1,81 @@
+"""`jupiterctl logs`, with a daemon or without one."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from jupiterd.ctl import logs
+from jupiterd.ctl.log_tail import LogTail
+
+
+@pytest.fixture
+def folder(state_dir: Path) -> Path:
+    """A state folder's logs: the daemon's, and those of two workers, the second newer."""
+    made = state_dir / "logs"
+    made.mkdir()
+    (made / "jupiterd.log").write_text("".join(f"line {n}\n" for n in range(100)))
+    for age, name in ((20, "c0ffee-r1-train-0-train"), (10, "c0ffee-r2-train-0-train")):
+        (made / f"{name}.log").write_text(f"{name} says this\x1b[2J\n")
+        os.utime(made / f"{name}.log", (1_000_000 - age, 1_000_000 - age))
+    (made / "c0ffee-r1-train-0-train.pid").write_text("1")
+    return made
+
+
+def test_the_last_lines_of_the_daemon_are_shown(folder, ctl):
+    ran = ctl("logs", "-n", "2")
+    assert (ran.exit_code, ran.out, ran.err) == (0, "line 98\nline 99\n", "")
+    assert ctl("logs").out.count("\n") == 50
+
+
+def test_a_worker_is_named_by_a_part_of_its_name_and_the_newest_is_meant(folder, ctl):
+    assert ctl("logs", "train").out == "c0ffee-r2-train-0-train says this?[2J\n"
+    assert ctl("logs", "r1-train").out.startswith("c0ffee-r1-train")
+
+
+def test_logs_are_listed_the_newest_first(folder, ctl):
+    names = ctl("logs", "--list").out.split()
+    assert names == ["jupiterd", "c0ffee-r2-train-0-train", "c0ffee-r1-train-0-train"]
+    assert json.loads(ctl("logs", "--list", "-o", "json").out)["logs"] == names
+
+
+def test_scripts_get_lines(folder, ctl):
+    document = json.loads(ctl("logs", "-n", "1", "-o", "json").out)
+    assert document == {"schema": "jupiter/v1", "log": "jupiterd", "lines": ["line 99"]}
+
+
+def test_where_there_is_no_log_it_is_said_what_there_is(folder, ctl, state_dir):
+    ran = ctl("logs", "gate")
+    assert ran.exit_code == 6
+    assert "such as jupiterd, c0ffee-r2-train-0-train" in ran.err
+    assert ctl("--state-dir", str(state_dir / "none"), "logs").exit_code == 6
+
+
+def test_following_goes_on_until_somebody_interrupts(folder, ctl, monkeypatch):
+    comes = iter(["one more\n", "", None])
+
+    def pause(_: float) -> None:
+        if (text := next(comes)) is None:
+            raise KeyboardInterrupt
+        with (folder / "jupiterd.log").open("a") as file:
+            file.write(text)
+
+    monkeypatch.setattr(logs, "pause", pause)
+    ran = ctl("logs", "-f", "-n", "1")
+    assert (ran.exit_code, ran.out) == (130, "line 99\none more\n")
+
+
+def test_a_file_that_is_exchanged_is_read_on_and_no_line_is_cut(tmp_path: Path):
+    path = tmp_path / "jupiterd.log"
+    path.write_text("a\nb\nhalf")
+    tail = LogTail(path)
+    assert tail.last(1) == ["b"]
+    with path.open("a") as file:
+        file.write(" done\n")
+    assert tail.new() == ["half done"]
+    path.replace(tmp_path / "jupiterd.log.1")
+    assert tail.new() == []
+    path.write_text("c\n")
+    assert tail.new() == ["c"]
+    assert LogTail(path).last(3) == ["b", "half done", "c"]

@@ -205,6 +205,13 @@ class ConflictError(JupiterError):
     default_hint = "jupiterctl cycle status shows what is running"
 
 
+class StudentOnTrialError(ConflictError):
+    """Another student is on trial as a generator, or is to be, and would lose its place."""
+
+    code = "student-on-trial"
+    default_hint = "say so with --yes"
+
+
 class LineChangedError(ConflictError):
     """Another line of the cycle counts by now than the one this work extends."""
 

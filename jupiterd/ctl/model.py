@@ -9,7 +9,7 @@ import click
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import SCHEMA, Console
 from jupiterd.ctl.invocation import Invocation, dry_run
-from jupiterd.errors import UsageError
+from jupiterd.errors import StudentOnTrialError, UsageError
 
 FORMATS = ("hf", "mlx", "gguf")
 
@@ -139,7 +139,8 @@ def promote(invocation: Invocation, model: str) -> None:
     """Let a round's model generate in its cycle, whatever the gate said.
 
     It holds from the next round on: a tenth of the prompts first, then all of those that it can
-    do. `jupiterctl cycle rollback` takes it back.
+    do. `jupiterctl cycle rollback` takes it back. Where that ends another student's trial, it is
+    asked once more, or --yes must say so.
 
     \b
     Examples:
@@ -151,7 +152,14 @@ def promote(invocation: Invocation, model: str) -> None:
 
     console = Console.of(invocation)
     console.confirm(f"let {model} generate, whatever the gate said?", invocation)
-    done = order(invocation.state_dir, "model.promote", {"model": model})
+    said = {"model": model} | ({"replaces": True} if invocation.is_confirmed else {})
+    try:
+        done = order(invocation.state_dir, "model.promote", said)
+    except StudentOnTrialError as error:
+        if not console.can_ask:
+            raise
+        console.confirm(f"{error.message}: go on?", invocation)
+        done = order(invocation.state_dir, "model.promote", said | {"replaces": True})
     told = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
     console.show(done, lambda: [told])
 

@@ -57,7 +57,7 @@ def decide_again(folder: Path, material: Sequence[Path]) -> DecidedAgain:
     if not files[SCORES_FILE]:
         raise NotFoundError(f"{material[0]} has no {SCORES_FILE}", _HINT)
     try:
-        _, text = decide_on(read_material(files), recorded["given"])
+        _, text = decide_on(read_material(files), recorded["given"], recorded["schema"])
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptArtifactError(
             f"{folder / VERDICT_FILE} doesn't say what was given: {error}", _HINT

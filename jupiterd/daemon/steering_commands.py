@@ -16,7 +16,7 @@ from jupiterd.daemon.generator_document import domain_of
 from jupiterd.daemon.member_commands import Arguments, Command
 from jupiterd.daemon.models import CANDIDATE, model_meant, models_of
 from jupiterd.daemon.past_rounds import standing_of
-from jupiterd.errors import ConflictError, NotFoundError, UsageError
+from jupiterd.errors import ConflictError, NotFoundError, StudentOnTrialError, UsageError
 from jupiterd.ids import ArtifactId, CycleId, short
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     Raises:
         ConflictError: its cycle has ended, or it generates already.
         NotFoundError: there is no such model.
+        StudentOnTrialError: another's trial would end, and `replaces` doesn't say so.
         UsageError: it is no model that a round has trained, or of a round that isn't over.
     """
     model = model_meant(models_of(leading.journal.state), str(arguments.get("model") or ""))
@@ -64,6 +65,12 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     domain = domain_of(cycle)
     if domain is not None and model.artifact in standing_of(cycle, domain).students:
         raise ConflictError(f"{model.name} generates already", "jupiterctl cycle status")
+    tried = _on_trial(cycle)
+    if tried and model.artifact != tried and not arguments.get("replaces"):
+        raise StudentOnTrialError(
+            f"student {short(tried)} writes a tenth of round {_last_round_to_generate(cycle) + 1} "
+            f"as its trial, which ends where {model.name} takes its place"
+        )
     return await _steer(leading, cycle, model.run, model.artifact, is_promoted=True)
 
 
@@ -86,6 +93,18 @@ def _appointed(cycle: CycleState) -> list[StudentSteered]:
     """Return whom people have promoted for the next round that begins to generate."""
     found = cycle.steered_after(_last_round_to_generate(cycle))
     return [fact for fact in found if fact.is_promoted]
+
+
+def _on_trial(cycle: CycleState) -> str:
+    """Return whose trial is to be in the next round that begins to generate; empty for nobody's.
+
+    A student whose trial is in the round that runs now is judged by that, whoever comes next.
+    """
+    if appointed := _appointed(cycle):
+        return appointed[0].student
+    domain = domain_of(cycle)
+    is_next = _last_round_to_generate(cycle) == cycle.rounds_committed
+    return standing_of(cycle, domain).canary if is_next and domain is not None else ""
 
 
 def _last_round_to_generate(cycle: CycleState) -> int:

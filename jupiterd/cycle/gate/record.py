@@ -36,6 +36,10 @@ SCHEMA = "jupiter/verdict/v3"
 SCHEMA_WITH_JUDGE = "jupiter/verdict/v4"
 """v3, and what a judge said: the form where the domain names one."""
 
+SCHEMA_BEFORE_STUDENTS = "jupiter/verdict/v2"
+"""v3 without what small students have shown: nobody had trained any yet."""
+_OF_STUDENTS = ("teaching", "control", "proxies")
+
 DIGITS = 12
 
 
@@ -143,12 +147,15 @@ def settings_of(given: Mapping[str, Any]) -> GateSettings:
     )
 
 
-def decide_on(material: Material, given: Mapping[str, Any]) -> tuple[Verdict, str]:
+def decide_on(
+    material: Material, given: Mapping[str, Any], form: str = SCHEMA
+) -> tuple[Verdict, str]:
     """Return the verdict and the text of verdict.json.
 
     Args:
         material: what is decided on.
         given: what the task was told: gate and holdout as in the domain file, the look, and ids.
+        form: of the verdict that is decided again; v2 asked the same questions as v3.
     """
     settings = settings_of(given)
     findings = replace(
@@ -160,8 +167,13 @@ def decide_on(material: Material, given: Mapping[str, Any]) -> tuple[Verdict, st
     numbers = _rounded(asdict(verdict))
     if findings.judged is None:
         del numbers["tie_break"]
+    schema = SCHEMA if findings.judged is None else SCHEMA_WITH_JUDGE
+    if form == SCHEMA_BEFORE_STUDENTS:
+        schema = form
+        numbers = {n: each for n, each in numbers.items() if n not in _OF_STUDENTS}
+        numbers["proxy_student"] = None
     document = {
-        "schema": SCHEMA if findings.judged is None else SCHEMA_WITH_JUDGE,
+        "schema": schema,
         "verdict": numbers,
         "settings": asdict(settings),
         "given": dict(given),
@@ -192,13 +204,13 @@ def read_verdict(text: str) -> dict[str, Any]:
     """Return what verdict.json says.
 
     Raises:
-        CorruptArtifactError: it is no verdict, or of a version that can't be decided again.
+        CorruptArtifactError: it is no verdict, or of a version that can't be read any more.
     """
     document = _parsed(text)
-    if document.get("schema") not in {SCHEMA, SCHEMA_WITH_JUDGE}:
+    if document.get("schema") not in {SCHEMA_BEFORE_STUDENTS, SCHEMA, SCHEMA_WITH_JUDGE}:
         raise CorruptArtifactError(
             f"this is no verdict of form {SCHEMA}, but of {document.get('schema', 'none')}",
-            "verdicts of earlier versions can be read, not decided again",
+            "verdicts from v2 on are read and decided again",
         )
     return document
 

@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +73,19 @@ def test_a_verdict_in_a_folder_is_decided_again_without_a_daemon(ctl, tmp_path):
     assert (ran.exit_code, ran.err) == (0, "")
     assert ran.out.startswith("round 2: PROMOTE, the same as recorded, to the last byte\n")
     assert "G3 does its text teach small students as much? not run" in ran.out
+
+
+def test_a_verdict_that_an_earlier_version_wrote_is_explained_and_decided_again(
+    daemon, ctl, golden, tmp_path
+):
+    """The file is one that the program wrote when verdicts had form v2."""
+    folder = judged(tmp_path / "verdict")
+    shutil.copy(Path(__file__).parent / "golden" / "verdict_v2.json", folder / "verdict.json")
+    ran = ctl("gate", "run", "--from", str(folder))
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.startswith("round 2: PROMOTE, the same as recorded, to the last byte\n")
+    known_to(daemon, folder)
+    golden("cycle_explain_v2.txt", ctl("cycle", "explain").out)
 
 
 def test_the_daemon_says_where_the_scores_lie(daemon, ctl, tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.errors import StudentOnTrialError
 from tests.unit.ctl.model_material import DETAILS, MODELS, model, row, verdict_document
 
 CONVERTER = """#!{python}
@@ -190,3 +191,16 @@ def test_a_tokenizer_that_splits_otherwise_is_left_to_the_converter(daemon, ctl,
     )
     assert ran.exit_code == 1
     assert "NotImplementedError: BPE pre-tokenizer was not recognized" in ran.err
+
+
+def test_a_promotion_that_ends_another_s_trial_needs_a_yes(daemon, ctl):
+    told = "student m2 writes a tenth of round 3 as its trial, which ends where k1 takes its place"
+    daemon.refusals["model.promote"] = StudentOnTrialError(told)
+    ran = ctl("model", "promote", "k1")
+    assert ran.exit_code == 7
+    assert ran.err.splitlines() == [f"jupiterctl: error: {told}", "hint: say so with --yes"]
+    daemon.refusals.clear()
+    daemon.results["model.promote"] = {"student": "k1", "from_round": 3}
+    assert ctl("model", "promote", "k1", "--yes").exit_code == 0
+    sent = [arguments for _, arguments in daemon.executed]
+    assert sent == [{"model": "k1"}, {"model": "k1", "replaces": True}]

@@ -9,7 +9,13 @@ from jupiterd.cluster.facts import CycleStarted, Fact
 from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.steering_commands import promote, roll_back
-from jupiterd.errors import ConflictError, JupiterError, NotFoundError, UsageError
+from jupiterd.errors import (
+    ConflictError,
+    JupiterError,
+    NotFoundError,
+    StudentOnTrialError,
+    UsageError,
+)
 from tests.unit.cluster.building import CYCLE, checkpoint, commanded, paused, round_over, started
 from tests.unit.daemon.two_nodes import found, serving
 
@@ -111,3 +117,34 @@ async def test_a_promotion_by_hand_is_taken_back_before_its_round(tmp_path: Path
         assert (done["student"], done["from_round"]) == (promoted["student"], 3)
         with pytest.raises(ConflictError, match="no student"):
             await roll_back(leading, {})
+
+
+TWO_ROUNDS = (
+    *HELD,
+    checkpoint("m2", "k1", round_number=2, tokens=200, is_final=True),
+    round_over("m2", 2, verdict="PROMOTE"),
+)
+
+
+async def test_who_would_end_another_s_trial_has_to_say_so(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(4), *TWO_ROUNDS, paused(1)))
+        leading = one._begin_reign(1)
+        assert writers(one) == [("m2", 0.1)]
+        with pytest.raises(StudentOnTrialError, match="student m2 writes a tenth of round 3 as"):
+            await promote(leading, {"model": "python/1"})
+        assert writers(one) == [("m2", 0.1)]
+        await promote(leading, {"model": "python/1", "replaces": True})
+        assert writers(one) == [("k1", 0.1)]
+
+
+async def test_a_trial_in_the_round_that_runs_is_not_ended_but_a_promotion_by_hand_is(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(begun(5), *TWO_ROUNDS))
+        leading = one._begin_reign(1)
+        assert (await promote(leading, {"model": "python/1"}))["from_round"] == 4
+        with pytest.raises(ConflictError, match="generates already"):
+            await promote(leading, {"model": "python/2"})
+        await promote(leading, {"model": "python/1"})  # the same again takes nobody's place

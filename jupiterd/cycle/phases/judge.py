@@ -77,15 +77,20 @@ def judge_answers(view: RoundView) -> dict[str, ArtifactId]:
 
 def _why_not(view: RoundView) -> str:
     written = view.completed.get(_id(view, "write"))
-    if written is not None and not _has_pairs(written):
+    if written is not None and not written.counts.get("planted_pairs"):
         return "there is too little development text to make pairs of"
+    if written is not None and not written.counts.get("answer_pairs"):
+        return "what the two students write is too short to be compared, or the same"
     asked = view.completed.get(_id(view, "ask"))
     reason = "" if asked is None else str(asked.summary.get(WITHOUT, ""))
     return reason and f"the judge couldn't be had: {reason}"
 
 
 def _incomparable(view: RoundView) -> str:
-    return "" if view.student else "there is no last student to compare its answers with"
+    if not view.student:
+        return "there is no last student to compare its answers with"
+    is_student = view.judge is not None and view.judge.artifact in {view.trained, view.student}
+    return "the judge is one of the two students" if is_student else ""
 
 
 def _has_pairs(written: WorkResult) -> bool:

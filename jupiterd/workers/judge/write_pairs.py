@@ -33,7 +33,7 @@ from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.evaluate.documents import Limits, choose_documents
 from jupiterd.workers.evaluate.score_file import write_text
-from jupiterd.workers.generate.engine import Request, Sampling
+from jupiterd.workers.generate.engine import Engine, Request, Sampling
 from jupiterd.workers.generate.engines import engine_of_folder
 from jupiterd.workers.link import Task
 
@@ -72,12 +72,8 @@ def _documents(task: Task) -> list[Begun]:
 
 def _answers(task: Task, documents: Sequence[Begun], seed: int) -> list[Pair]:
     """Return what both students write, where it can be compared."""
-    requests = [
-        Request(Prompt(each.beginning, each.beginning, goes_on=True), (seed + number) >> 1)
-        for number, each in enumerate(documents)
-    ]
     both = [
-        _written(task, task.inputs[name], requests, place, 2 * len(requests))
+        _written(task, task.inputs[name], documents, seed, place)
         for place, name in enumerate(("model", "incumbent"))
     ]
     pairs = (
@@ -97,21 +93,36 @@ def _pair(document: Begun, ours: str, theirs: str) -> Pair | None:
 
 
 def _written(
-    task: Task, folder: Path, requests: Sequence[Request], place: int, total: int
+    task: Task, folder: Path, documents: Sequence[Begun], seed: int, place: int
 ) -> list[str]:
+    """Return what one student writes; `place` is how many have written before it."""
     params = task.params
     engine = engine_of_folder(folder, params)
     sampling = Sampling(
         int(params["max_tokens"]), float(params["temperature"]), float(params["top_p"])
     )
+    requests = [
+        Request(_prompt(engine, each.beginning, sampling.max_tokens), (seed + number) >> 1)
+        for number, each in enumerate(documents)
+    ]
     found: dict[int, str] = {}
     for start, batch in _batches(requests, engine.batch):
         if task.stop_requested:
             raise WorkStoppedError("writing for a judge was stopped")
         for at, written in engine.write(batch, sampling):
             found[start + at] = written.text
-            task.progress(place * len(requests) + len(found), total, "answers")
+            done = place * len(requests) + len(found)
+            task.progress(done, 2 * len(requests), "answers")
     return [found[number] for number in range(len(requests))]
+
+
+def _prompt(engine: Engine, beginning: str, max_tokens: int) -> Prompt:
+    """Return the beginning, or as much of its end as a student can hold and go on from."""
+    prompt = Prompt(beginning, beginning, goes_on=True)
+    while not engine.fits(prompt, max_tokens) and len(beginning) > 1:
+        beginning = beginning[len(beginning) // 4 or 1 :]
+        prompt = Prompt(beginning, beginning, goes_on=True)
+    return prompt
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[tuple[int, Sequence[Request]]]:

@@ -8,11 +8,13 @@ import argparse
 from tests.bench.cycle.collapse import print_collapse
 from tests.bench.cycle.gate import print_gate
 from tests.bench.cycle.generate import print_generate
+from tests.bench.cycle.judges import print_judges
 from tests.bench.cycle.whole import print_whole
 from tests.bench.figure import machine
 
 FIGURES = {
     "gate": print_gate,
+    "judges": print_judges,
     "collapse": print_collapse,
     "generate": print_generate,
     "whole": print_whole,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.ctl.cycle import start_arguments
 from jupiterd.ctl.generator_source import generator_arguments
 from jupiterd.errors import (
     GeneratorRefusedError,
@@ -12,6 +13,7 @@ from jupiterd.errors import (
     NotFoundError,
     UsageError,
 )
+from jupiterd.locations import config_folder
 from tests.unit.workers.answering_server import answer, answering
 
 START = ("cycle", "start", "--domain", "chemistry")
@@ -77,6 +79,40 @@ def test_a_folder_is_taken_in_by_the_daemon_where_it_is_whole(daemon, ctl, tmp_p
     _, arguments = daemon.executed[0]
     assert arguments["generator"] == {"name": "mine"}
     assert arguments["generator_folder"] == str(folder)
+
+
+def with_judge(folder: Path, judge: str) -> str:
+    text = (config_folder() / "domains" / "python.yaml").read_text()
+    domain = folder / "judged.yaml"
+    named = f"\ngate:\n  judge: {judge}\n  judge_api_key_env: BOX_API_KEY\n"
+    domain.write_text(text.replace("\ngate:\n", named))
+    return str(domain)
+
+
+@pytest.mark.net
+def test_the_judge_that_a_domain_names_is_looked_for_as_a_generator_is(daemon, ctl, tmp_path: Path):
+    with answering(lambda *_: answer("")) as served:
+        domain = with_judge(tmp_path, f"{served.url}#tiny")
+        ran = ctl("cycle", "start", "--domain", domain)
+        assert (ran.exit_code, ran.err) == (0, "")
+    _, arguments = daemon.executed[0]
+    assert arguments["judge"] == {
+        "name": "tiny", "url": served.url, "model": "tiny", "api_key_env": "BOX_API_KEY",
+    }  # fmt: skip
+    assert "generator" not in arguments
+    assert ctl("cycle", "start", "--domain", domain).exit_code == 3, "its server has gone"
+
+
+def test_a_judge_that_is_a_folder_is_taken_in_and_a_look_at_the_plan_needs_none(
+    daemon, ctl, tmp_path: Path
+):
+    domain = with_judge(tmp_path, str(tmp_path / "mine"))
+    assert ctl("cycle", "start", "--domain", domain).exit_code == 6
+    assert start_arguments(domain, 1, "1m", None, None, judge="")["judge"] == {}
+    folder = folder_of(tmp_path / "mine")
+    assert ctl("cycle", "start", "--domain", domain).exit_code == 0
+    _, arguments = daemon.executed[0]
+    assert (arguments["judge"], arguments["judge_folder"]) == ({"name": "mine"}, str(folder))
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])

@@ -23,7 +23,7 @@ class Tied(Cluster):
     def __init__(self, with_judge: str = "HOLD", **changes: object) -> None:
         super().__init__("HOLD", **({"judge": SERVER, "student": STUDENT} | changes))
         self.with_judge = with_judge
-        self.pairs = 10.0
+        self.planted = self.pairs = 10.0
         self.trouble = ""
         self.is_tied = True
 
@@ -36,7 +36,7 @@ class Tied(Cluster):
         self.completed[item.id] = results[item.task](item)
 
     def _written(self, item: WorkItem) -> WorkResult:
-        counts = {"planted_pairs": self.pairs, "answer_pairs": self.pairs}
+        counts = {"planted_pairs": self.planted, "answer_pairs": self.pairs}
         return WorkResult({"pairs": artifact(f"{item.id}-pairs")}, counts)
 
     def _asked(self, item: WorkItem) -> WorkResult:
@@ -101,6 +101,15 @@ def test_without_a_judge_or_a_last_student_nobody_is_asked(
     assert told.get("why_not", "") == expected
 
 
+@pytest.mark.parametrize("whose", ["student", "model-1"])
+def test_a_student_is_no_judge_of_itself(domain: Domain, whose: str) -> None:
+    cluster = Tied(judge=Generator("own", artifact=artifact(whose)))
+    cluster.walk(domain)
+    assert cluster.of_gate() == ["0/model-10"]
+    told = cluster.asked[-1].params["judge"]["why_not"]
+    assert told == "the judge is one of the two students"
+
+
 def test_where_the_statistics_decide_nobody_is_asked(domain: Domain) -> None:
     cluster = Tied()
     cluster.is_tied = False
@@ -118,14 +127,21 @@ def test_a_judge_that_could_not_be_had_is_told_and_the_round_goes_on(domain: Dom
     assert "judge" not in last.inputs
 
 
-def test_where_there_is_no_text_to_compare_on_the_judge_is_not_asked(domain: Domain) -> None:
+@pytest.mark.parametrize(
+    ("planted", "pairs", "told"),
+    [
+        (0.0, 0.0, "there is too little development text to make pairs of"),
+        (9.0, 0.0, "what the two students write is too short to be compared, or the same"),
+    ],
+)
+def test_where_there_is_nothing_to_compare_the_judge_is_not_asked(
+    domain: Domain, planted: float, pairs: float, told: str
+) -> None:
     cluster = Tied()
-    cluster.pairs = 0.0
+    cluster.planted, cluster.pairs = planted, pairs
     cluster.walk(domain)
     assert cluster.of_gate() == ["0/model-10", "judge/write/model-10", "2/model-10"]
-    assert cluster.asked[-1].params["judge"]["why_not"] == (
-        "there is too little development text to make pairs of"
-    )
+    assert cluster.asked[-1].params["judge"]["why_not"] == told
 
 
 def test_one_whom_a_judge_would_promote_still_has_to_show_that_its_text_teaches() -> None:

@@ -13,7 +13,7 @@ from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.phases.generate import ahead
 from jupiterd.daemon import item_runner
-from jupiterd.daemon.asked_cycle import _generator
+from jupiterd.daemon.asked_cycle import _generator, _judge
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.generating_ahead import generating_ahead
@@ -133,6 +133,16 @@ def test_a_generator_of_the_domain_file_that_nobody_looked_for_is_told() -> None
     assert _generator(domain, {"generator": {}}) == {}
     server = {"name": "tiny", "url": "http://box/v1", "model": "tiny"}
     assert _generator(domain, {"generator": server}) == server
+
+
+def test_a_judge_of_the_domain_file_that_nobody_looked_for_is_told() -> None:
+    text = DOMAIN.format(path="/srv") + "gate: {judge: http://box/v1#tiny}\n"
+    domain = parse_domain(text, "bread.yaml")
+    with pytest.raises(UsageError, match="the judge http://box/v1#tiny wasn't looked for"):
+        _judge(domain, {})
+    assert _judge(domain, {"judge": {}}) == {}
+    server = {"name": "tiny", "url": "http://box/v1", "model": "tiny", "node": "n"}
+    assert _judge(domain, {"judge": server}) == server
 
 
 async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -> None:

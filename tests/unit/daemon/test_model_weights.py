@@ -42,6 +42,9 @@ async def test_a_server_of_this_machine_alone_is_asked_by_this_node_alone(tmp_pa
         elsewhere = own | {"url": "http://box:1/v1"}
         assert await bring_generator(one, {"generator": elsewhere}) == {"generator": elsewhere}
         assert await bring_generator(one, {"rounds": 1}) == {"rounds": 1}
+        brought = await bring_models(one, {"judge": own, "generator": elsewhere})
+        assert brought["judge"]["node"] == one.identity.node_id
+        assert brought["generator"] == elsewhere
 
 
 async def test_a_model_to_begin_with_comes_with_its_tokenizer(tmp_path: Path) -> None:

@@ -59,6 +59,16 @@ def test_only_who_reads_a_hugging_face_data_set_reaches_the_hub(task, params):
     assert of_a_folder.keys().isdisjoint(names)
 
 
+@pytest.mark.parametrize("task", ["generate", "ask_judge"])
+def test_who_asks_a_server_is_given_the_key_that_is_named_and_no_other(task: str):
+    shell = {"BOX_API_KEY": "secret", "OTHER_API_KEY": "other", "HTTPS_PROXY": "http://proxy"}
+    params = {"server": {"url": "https://box/v1", "api_key_env": "BOX_API_KEY"}}
+    found = worker_environment(task, params, shell)
+    assert (found["BOX_API_KEY"], found["HTTPS_PROXY"]) == ("secret", "http://proxy")
+    assert "OTHER_API_KEY" not in found
+    assert "BOX_API_KEY" not in worker_environment("write_pairs", params, shell)
+
+
 def test_a_rank_of_a_gang_knows_its_interface_and_its_place():
     params = {
         "rank": 3,

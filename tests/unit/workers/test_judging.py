@@ -116,6 +116,17 @@ def test_the_same_student_twice_gives_nothing_to_compare(
     assert done.counts["answer_pairs"] == 0
 
 
+def test_students_that_hold_little_go_on_from_the_end_of_a_beginning(
+    inputs: dict[str, str], tmp_path: Path
+) -> None:
+    small = {
+        name: str(write_model(tmp_path / name, kind, max_position_embeddings=128))
+        for name, kind in (("model", "qwen3"), ("incumbent", "llama"))
+    }
+    done = write_pairs.run(TaskAlone("write_pairs", PARAMS, inputs | small, tmp_path / "out"))
+    assert done.counts["answer_pairs"] > 0
+
+
 def test_without_development_text_there_are_no_pairs(
     inputs: dict[str, str], tmp_path: Path
 ) -> None:

@@ -10,11 +10,15 @@ from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.work import WorkItem
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.doing_without import done_without
-from jupiterd.daemon.item_runner import SPARED, ItemRunner
+from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import GeneratorUnreachableError, JupiterError
 
 log = logging.getLogger(__name__)
+
+LONGEST_S = 600.0
+"""So long a machine or a model that has gone is waited for. A server that doesn't answer is given
+up sooner, by the runner."""
 
 
 async def hear_judge(
@@ -25,8 +29,7 @@ async def hear_judge(
     began_s = now_s()
 
     def check() -> None:
-        # A machine or a model that has gone may come back; the gate can do without it.
-        if now_s() - began_s > SPARED.elapsed_s:
+        if now_s() - began_s > LONGEST_S:
             raise GeneratorUnreachableError("nobody in reach could ask the judge")
 
     try:

@@ -204,7 +204,7 @@ class _NobodyThere:
 async def test_a_machine_that_has_gone_with_the_judge_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(hearing_judge, "SPARED", Patience(1, 0.001))
+    monkeypatch.setattr(hearing_judge, "LONGEST_S", 0.001)
     term, conductor = a_trained_round()
     judge = Generator("oak", url="http://localhost:1/v1", model="oak", node="away")
     view = replace(conductor._view(), judge=judge)

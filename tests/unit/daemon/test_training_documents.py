@@ -1,0 +1,69 @@
+"""What a node tells of a training beside its status: its curve, its exchanges, its checkpoints."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.documents import document_of
+from jupiterd.errors import NotFoundError
+from jupiterd.ids import ArtifactId, NodeId
+from tests.unit.cluster.building import CYCLE, started
+from tests.unit.daemon.test_cycle_document import checkpoint, epoch
+from tests.unit.daemon.two_nodes import found, serving
+
+
+def write_curve(curves: Path, *steps: int) -> None:
+    folder = curves / CYCLE[:8]
+    folder.mkdir(parents=True)
+    lines = [
+        {"step": step, "round": 1, "tokens": 100 * step, "at_s": 50.0 + step, "loss": 8.0 / step}
+        for step in steps
+    ]
+    lines.append({"step": steps[-1], "round": 1, "tokens": 7, "at_s": 60.0, "val_loss": 2.5})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "metrics.jsonl").write_text(text)
+
+
+async def test_the_curve_begins_with_the_first_step(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        mine = replace(epoch(1), gang=(one.identity.node_id,))
+        await found(one, facts=(started(), mine))
+        write_curve(one.state_dir.curves, 1, 2, 4)
+        told = (await document_of(one, f"curve/{CYCLE}"))["curve"]
+        assert told["points"] == [[1, 8.0, 100, 0.0], [2, 4.0, 200, 1.0], [4, 2.0, 400, 3.0]]
+        assert told["validation"] == [[4, 2.5, 7, 9.0]]
+        assert (told["round"], told["missing"]) == (1, [])
+
+
+async def test_a_node_that_is_away_is_missing_in_the_curve(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(), replace(epoch(1), gang=(NodeId("c" * 32),))))
+        told = (await document_of(one, f"curve/{CYCLE}"))["curve"]
+        assert (told["points"], told["missing"]) == ([], ["cccccccc"])
+
+
+async def test_checkpoints_are_told_with_who_holds_them(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        (tmp_path / "made").mkdir()
+        (tmp_path / "made" / "weights").write_bytes(b"1")
+        held = one.library.store.ingest(tmp_path / "made")
+        facts = (
+            started(),
+            replace(checkpoint("", 100), artifact=held),
+            replace(checkpoint("", 200, held), artifact=ArtifactId("9" * 64)),
+        )
+        await found(one, facts=facts)
+        rows = (await document_of(one, f"checkpoints/{CYCLE}"))["checkpoints"]["rows"]
+        assert [(row["step"], row["copies"]) for row in rows] == [(200, []), (100, ["one"])]
+
+
+async def test_before_anything_was_done_there_is_nothing_to_tell(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(),))
+        assert (await document_of(one, f"outer_rounds/{CYCLE}"))["outer_rounds"]["steps"] == []
+        assert (await document_of(one, f"completions/{CYCLE}"))["completions"]["samples"] == []
+        for noun in ("curve", "checkpoints", "outer_rounds", "completions"):
+            with pytest.raises(NotFoundError, match="no training"):
+                await document_of(one, f"{noun}/{'e' * 16}")

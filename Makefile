@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table reference check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table metrics-table reference check proto constraints clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -95,6 +95,10 @@ bench-artifacts: setup
 # What the planner of layouts says of usual clusters, into docs/layouts.md.
 layouts-table: setup
 	@$(BIN)/python scripts/layouts_table.py
+
+# Every metric and alert, into docs/metrics.md.
+metrics-table: setup
+	@$(BIN)/python scripts/metrics_table.py
 
 # Every command, setting, error and key of the code, into docs/reference.
 reference: setup

@@ -18,6 +18,7 @@ LOAD_KEYS: Final = (
     "workers_rss_bytes",  # the others; memory that they share counts once for each
     "disk_free_bytes",  # for the daemon, where its state folder lies
     "disk_bytes",  # that disk's size
+    "throttled_gpus",  # how many run slower because they are too hot
     "loop_lag_s",  # how late the daemon's event loop ran lately, at worst
 )
 

@@ -40,7 +40,8 @@ class LoadWatch:
         """`folder` is the state folder; `lag_s` says how late the event loop runs."""
         self._gpus = gpus
         self._program = ProgramLoads(folder)
-        self._gpu_calls = LimitedCall(GpuLoads(gpus).read)
+        self._gpu_reader = GpuLoads(gpus)
+        self._gpu_calls = LimitedCall(self._gpu_reader.read)
         self._lag_s = lag_s
         self._load: Load = {}
         self._closer: Load = {}
@@ -72,6 +73,7 @@ class LoadWatch:
         self._closer = self._program.read()
         if self._gpus:
             self._gpu_loads = self._gpu_calls.within(GPU_LIMIT_S) or ()
+            self._closer |= {"throttled_gpus": self._gpu_reader.throttled}
 
     def _new_load(self, *, is_counted: bool) -> Load:
         host = processor_and_memory()

@@ -216,8 +216,17 @@ TABLE: tuple[Metric, ...] = (
         "Memory of the daemon and its workers; what they share counts for each.",
         _load("process_bytes"),
     ),
-    _gauge("jupiter_disk_free_bytes", "Of the state folder's disk.", _load("disk_free_bytes")),
+    _gauge(
+        "jupiter_disk_free_bytes",
+        "What is free on the disk of the state folder.",
+        _load("disk_free_bytes"),
+    ),
     _gauge("jupiter_disk_size_bytes", "That disk's size.", _load("disk_bytes")),
+    _gauge(
+        "jupiter_gpus_throttled",
+        "Accelerators of this node that run slower because they are too hot.",
+        _load("throttled_gpus"),
+    ),
     Metric(
         "jupiter_gpu_utilization_ratio",
         Kind.GAUGE,

@@ -18,6 +18,7 @@ from jupiterd.cluster.health import ClusterView, NodeView, WaitingView
 from jupiterd.cluster.machine_load import Load
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.waiting import Waiting, from_telemetry, to_plain
+from jupiterd.daemon.alert_watch import AlertWatch
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.door_document import leaders_word
@@ -63,6 +64,7 @@ class Outlook:
         self.histories = Histories(node)
         self.own_report = OwnReport(node.runner)
         self.reports = NodeReports(node)
+        self.alerts = AlertWatch(node)
 
     async def run(self) -> None:
         """Keep what needs looking at again and again."""
@@ -166,7 +168,7 @@ class Outlook:
 
     def describe(self) -> Description:
         """Return what a heartbeat says of us; the pulse adds terms and ages."""
-        told: dict[str, Any] = {"load": self.load_watch.load()}
+        told: dict[str, Any] = {"load": self.load_watch.load(), **self.alerts.told()}
         if gpus := self.load_watch.gpu_loads():
             told["gpus"] = [load.to_row() for load in gpus]
         runs_gang = False

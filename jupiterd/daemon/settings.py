@@ -7,17 +7,23 @@ never at import. What reads a file is loaded only where there is one: it takes 1
 import ipaddress
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from jupiterd.cluster.gang_places import CPU
+from jupiterd.cluster.health import Severity
 from jupiterd.cluster.tokens import parse_token
 from jupiterd.cluster.written import Written
+from jupiterd.daemon.webhook import Form, WebhookUrl
 from jupiterd.errors import InvalidSettingError, UsageError
 from jupiterd.locations import default_state_dir
 from jupiterd.ports import Address
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 DEFAULT_PORT = 47470
 """Where jupiterd listens unless told otherwise, so that `--peer HOST` needs no port."""
@@ -32,6 +38,11 @@ CLUSTER_FILE = "cluster.yaml"
 """In the state folder, where no other one is named."""
 
 YES, NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off"})
+
+GROUPS = ("alerts",)
+"""In jupiter.yaml the settings that begin so stand below that key, without it."""
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 Reader = Callable[[object], object]
 """Returns a value as it was meant, from any source; raises ValueError with what was expected."""
@@ -104,6 +115,25 @@ def _listening(told: object) -> Address | None:
         if host and port.isdecimal() and (":" not in host or host[0] + host[-1] == "[]"):
             return parse_address(text)
     raise ValueError(f"expected PORT, HOST:PORT or [IPv6]:PORT, got {told!r}")
+
+
+def _webhook(told: object) -> WebhookUrl | None:
+    """Return the address; what is wrong with it is said without it, for it is a secret."""
+    if isinstance(told, WebhookUrl) or told in ("", None):
+        return told if isinstance(told, WebhookUrl) else None
+    if isinstance(told, str):
+        return WebhookUrl(told)
+    raise ValueError("expected an address that begins with https:// or http://")
+
+
+def _one_of(kind: type[Choice]) -> Callable[[object], Choice]:
+    def read(told: object) -> Choice:
+        try:
+            return kind(str(told).lower())
+        except ValueError:
+            raise ValueError(f"expected one of {', '.join(kind)}, got {told!r}") from None
+
+    return read
 
 
 def _folder(told: object) -> Path:
@@ -193,6 +223,15 @@ class Settings:
 
     metrics: Address | None = _read_by(_listening, default=None)  # noqa: RUF009
     """Where Prometheus may fetch this node's metrics: PORT or HOST:PORT; default: nowhere."""
+
+    alerts_webhook: WebhookUrl | None = _read_by(_webhook, default=None)  # noqa: RUF009
+    """Where alerts are sent, by one node of the cluster; a secret. Default: nowhere."""
+
+    alerts_form: Form = _read_by(_one_of(Form), default=Form.AUTO)  # noqa: RUF009
+    """What is expected there: json, ntfy, slack or discord; auto: what its host speaks."""
+
+    alerts_minimum_severity: Severity = _read_by(_one_of(Severity), default=Severity.INFO)  # noqa: RUF009
+    """Alerts that are less grave aren't sent: info, warning or error."""
 
     local: bool = _read_by(_yes_or_no, default=False)
     """Use the loopback interface only, for several daemons on one machine."""
@@ -290,8 +329,6 @@ def environment() -> Mapping[str, str]:
 
 
 def _read(config: Path) -> dict[str, Any]:
-    from pydantic import ConfigDict, PlainValidator, create_model
-
     from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 
     try:
@@ -301,12 +338,41 @@ def _read(config: Path) -> dict[str, Any]:
         raise InvalidSettingError(f"{config} can't be read: {reason}") from error
     if all(line.lstrip()[:1] in {"", "#"} for line in text.splitlines()):
         return {}
-    rows: dict[str, Any] = {
-        name: (Annotated[Any, PlainValidator(read)], None) for name, read in _READERS.items()
-    }
-    model = create_model("Settings", __config__=ConfigDict(extra="forbid"), **rows)
+    model = _model()
     try:
         read = parse_yaml(text, str(config), model)
     except YamlMistakesError as error:
         raise InvalidSettingError(error.mistakes[0]) from error
-    return {name: getattr(read, name) for name in read.model_fields_set}
+    return dict(_flat(read))
+
+
+def _model() -> "type[BaseModel]":
+    """Return what jupiter.yaml must look like: a key for each setting, some of them in groups."""
+    from pydantic import BeforeValidator, ConfigDict, PlainValidator, create_model
+
+    strict = ConfigDict(extra="forbid")
+    rows: dict[str, Any] = {
+        name: (Annotated[Any, PlainValidator(read)], None) for name, read in _READERS.items()
+    }
+    for group in GROUPS:
+        begin = f"{group}_"
+        inner = {n.removeprefix(begin): rows.pop(n) for n in [*rows] if n.startswith(begin)}
+        model = create_model(group.capitalize(), __config__=strict, **inner)
+        rows[group] = (Annotated[model, BeforeValidator(_keys_and_values)], None)
+    return create_model("Settings", __config__=strict, **rows)
+
+
+def _keys_and_values(told: object) -> object:
+    """Return it; what stands there instead isn't shown, for it may be a secret."""
+    if not isinstance(told, Mapping):
+        raise ValueError("expected keys and values below it")  # noqa: TRY004 - a wrong value
+    return cast("object", told)
+
+
+def _flat(read: "BaseModel", begin: str = "") -> Iterator[tuple[str, Any]]:
+    for name in read.model_fields_set:
+        told = getattr(read, name)
+        if name in GROUPS:
+            yield from _flat(told, f"{name}_")
+        else:
+            yield begin + name, told

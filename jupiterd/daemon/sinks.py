@@ -1,4 +1,4 @@
-"""What is told outside of Jupiter, where people asked for it: metrics.
+"""What is told outside of Jupiter, where people asked for it: metrics, and alerts.
 
 Owns which sinks run, and that none of them ever ends the daemon or disturbs its work. Doesn't know
 what any of them says.
@@ -26,6 +26,12 @@ def tell_outside(node: "Node", group: asyncio.TaskGroup) -> None:
 
         work = in_spite_of_all("metrics", lambda: serve_metrics(node, address))
         group.create_task(work, name="metrics")
+    webhook = node.settings.alerts_webhook
+    if webhook is not None:
+        from jupiterd.daemon.alert_sending import sender_of
+
+        group.create_task(in_spite_of_all("webhook", sender_of(node, webhook).run), name="webhook")
+    group.create_task(in_spite_of_all("alerts", node.outlook.alerts.run), name="alerts")
 
 
 async def in_spite_of_all(sink: str, run: Callable[[], Awaitable[None]]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.facts import CheckpointCommitted
-from jupiterd.cluster.health import judge
 from jupiterd.cluster.island_runs import counting_islands, is_whole
 from jupiterd.cluster.machine_load import shown_load
 from jupiterd.cluster.membership import Liveness
@@ -17,6 +16,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.door_document import door_document, token_documents
+from jupiterd.daemon.health_document import health_lines
 from jupiterd.daemon.node_speed import speed_of
 from jupiterd.daemon.told import told_text
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -56,10 +56,7 @@ def status_document(node: "Node") -> dict[str, Any]:
         "cycle": current_cycle(node),
         "train": current_training(node),
         "refused": node.refusals.to_plain(),
-        "health": [
-            {"code": w.code, "severity": str(w.severity), "title": w.title, "hint": w.hint}
-            for w in judge(node.outlook.cluster_view())
-        ],
+        "health": health_lines(node),
     }
 
 

@@ -100,6 +100,11 @@ class GpuLoads:
         apple = iter(aligned(self._read_apple(), metal) if metal else ())
         return tuple(next(found if gpu.kind == "cuda" else apple) for gpu in self._gpus)
 
+    @property
+    def throttled(self) -> int:
+        """How many of them ran slower for heat at the last reading; of Apple's nobody says."""
+        return self._nvidia.throttled
+
     def _read_apple(self) -> list[GpuLoad]:
         if self._readings % APPLE_EVERY == 0:
             self._apple = read_apple_loads()

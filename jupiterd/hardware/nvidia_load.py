@@ -15,6 +15,9 @@ _log = logging.getLogger(__name__)
 
 MILLIWATTS = 1000.0
 
+TOO_HOT = 0x20 | 0x40
+"""The bits of NVML's reasons for lower clocks that are software's and hardware's word for heat."""
+
 Value = TypeVar("Value")
 
 
@@ -24,6 +27,8 @@ class NvidiaLoads:
     def __init__(self, load: Callable[[], Any] = load_nvml) -> None:
         self._load = load
         self._nvml: Any = None
+        self.throttled = 0
+        """Of those that were read last: how many run slower because they are too hot."""
 
     def read(self, uuids: Sequence[str]) -> list[GpuLoad]:
         """Return a reading for each of these GPUs; nothing known of those that don't answer."""
@@ -31,8 +36,10 @@ class NvidiaLoads:
             nvml = self._open()
         except Exception as error:  # noqa: BLE001 - a broken driver fails in many ways
             _log.debug("nvml unavailable error=%s", error)
+            self.throttled = 0
             return [GpuLoad() for _ in uuids]
         found = [_read_one(nvml, uuid) for uuid in uuids]
+        self.throttled = sum(_is_too_hot(nvml, uuid) for uuid in uuids)
         if uuids and all(load == GpuLoad() for load in found):
             self.close()
         return found
@@ -64,6 +71,13 @@ def _read_one(nvml: Any, uuid: str) -> GpuLoad:  # noqa: ANN401
         ),
         power_watts=None if power is None else power / MILLIWATTS,
     )
+
+
+def _is_too_hot(nvml: Any, uuid: str) -> bool:  # noqa: ANN401
+    """Say whether a GPU has lowered its clocks for heat; one that doesn't say hasn't."""
+    handle = _known(lambda: nvml.nvmlDeviceGetHandleByUUID(uuid))
+    reasons = _known(lambda: int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)))
+    return bool((reasons or 0) & TOO_HOT)
 
 
 def _known(ask: Callable[[], Value]) -> Value | None:

@@ -72,5 +72,6 @@ async def test_a_real_daemon_is_scraped_and_every_metric_is_there(tmp_path: Path
     size, used = told["jupiter_memory_size_bytes"][0], told["jupiter_memory_used_bytes"][0]
     assert size.value > used.value > 1 << 20
     assert 0 <= told["jupiter_cpu_utilization_ratio"][0].value <= 1
+    assert told["jupiter_disk_size_bytes"][0].value > told["jupiter_disk_free_bytes"][0].value > 0
     assert told["jupiter_round_duration_seconds"][-2].value == 0
     assert not [s for samples in told.values() for s in samples if {"cycle", "run"} & set(s.labels)]

@@ -16,11 +16,15 @@ class Driver:
     def __init__(self) -> None:
         self.opened = 0
         self.broken: set[str] = set()
+        self.reasons = 0
 
     def _answer(self, name: str, value: object) -> object:
         if name in self.broken:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         return value
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: object) -> object:  # noqa: N802
+        return self._answer("reasons", self.reasons)
 
     def nvmlInit(self) -> None:  # noqa: N802
         self.opened += 1
@@ -73,3 +77,21 @@ def test_without_a_driver_nothing_is_known() -> None:
         raise OSError("libnvidia-ml.so.1: cannot open shared object file")
 
     assert NvidiaLoads(absent).read(["GPU-1"]) == [GpuLoad()]
+
+
+def test_only_lower_clocks_for_heat_count_and_a_card_that_doesnt_say_isnt_hot() -> None:
+    driver = Driver()
+    loads = NvidiaLoads(lambda: driver)
+    hot = pynvml.nvmlClocksThrottleReasonSwThermalSlowdown
+    for reasons, throttled in (
+        (0, 0),
+        (pynvml.nvmlClocksThrottleReasonSwPowerCap, 0),
+        (hot, 2),
+        (pynvml.nvmlClocksThrottleReasonHwThermalSlowdown | 1, 2),
+    ):
+        driver.reasons = reasons
+        loads.read(["GPU-1", "GPU-2"])
+        assert loads.throttled == throttled
+    driver.reasons, driver.broken = hot, {"reasons"}
+    loads.read(["GPU-1"])
+    assert loads.throttled == 0

@@ -1,0 +1,64 @@
+"""What the ledger says that people want to hear of once: verdicts, and what can't go on.
+
+Owns what is news: nothing that was there when somebody first looked, and nothing for ever. Pure.
+Doesn't know alerts' words (`alerts`).
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from jupiterd.cluster.alerts import Finding
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CycleFailed
+from jupiterd.cluster.island_runs import is_whole
+from jupiterd.cluster.state import State
+from jupiterd.errors import LossDivergedError
+
+SHOWN_S: Final = 3600.0
+"""So long it is news."""
+
+_KINDS = {"cycle": "the cycle", "train": "the training run", "data": "the data set"}
+
+
+class News:
+    """What has turned up in a ledger since the first look at it."""
+
+    def __init__(self) -> None:
+        self._ledger: str | None = None
+        self._seen_s: dict[str, float] = {}
+        """Key -> when it was first seen; -inf: it was there before."""
+
+    def look(self, now_s: float, ledger: str, found: Iterable[Finding]) -> list[Finding]:
+        """Return what is news; all that another cluster's ledger brings is old."""
+        is_first, self._ledger = ledger != self._ledger, ledger
+        seen_s = float("-inf") if is_first else now_s
+        told = {finding.key: finding for finding in found}
+        self._seen_s = {key: self._seen_s.get(key, seen_s) for key in told}
+        return [told[key] for key, at_s in self._seen_s.items() if now_s - at_s < SHOWN_S]
+
+
+def ledger_findings(state: State) -> tuple[Finding, ...]:
+    """Return the latest verdict of each cycle, and why anything failed."""
+    whole = (cycle for cycle in state.cycles.values() if cycle.begun is not None)
+    return tuple(found for cycle in whole if is_whole(cycle) for found in _of_cycle(cycle))
+
+
+def name_of(cycle: CycleState) -> str:
+    """Return what people call a cycle or a run."""
+    kind = _KINDS[cycle.kind]
+    return f"{kind} {cycle.label}" if cycle.label else kind
+
+
+def _of_cycle(cycle: CycleState) -> Iterator[Finding]:
+    own = "" if cycle.begun is None else cycle.begun.cycle
+    if (failed := cycle.failed) is not None:
+        yield Finding(_code(failed), own, name_of(cycle), failed.message)
+    if cycle.verdicts:
+        number = max(cycle.verdicts)
+        verdict = cycle.verdicts[number]
+        detail = f"{verdict.verdict} at {verdict.val_bpb:.4f} bits a byte, {verdict.reason}"
+        yield Finding("verdict", f"{own}/{number}", f"round {number} of {name_of(cycle)}", detail)
+
+
+def _code(failed: CycleFailed) -> str:
+    return "loss-nan" if failed.code == LossDivergedError.code else "run-failed"

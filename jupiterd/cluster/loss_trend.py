@@ -1,0 +1,78 @@
+"""How one training goes, by the steps and losses that are told of it now and then.
+
+Owns what counts as a jump of the loss and as standing still. Pure: it is handed the time. Doesn't
+know who is told of either (`alerts`).
+"""
+
+from collections import deque
+from statistics import median
+from typing import Final
+
+KEPT: Final = 50
+"""Losses that are compared with."""
+LEAST: Final = 20
+"""Fewer of them say nothing: at the start a loss falls fast, and varies much."""
+SPREADS: Final = 8.0
+"""So many times the usual spread (median absolute deviation) above the usual loss is a jump."""
+SHARE: Final = 0.15
+"""And at least so much of the usual loss: one that hardly varies may vary a little."""
+IN_A_ROW: Final = 2
+"""One reading may be an unlucky batch."""
+
+STALL_S: Final = 120.0
+"""A gang that is stuck is formed anew within seconds; after so long healing hasn't helped."""
+STEPS_LONG: Final = 10.0
+"""Of slow steps so many, where that is longer."""
+FIRST_STEP_S: Final = 900.0
+"""Until the first step, models are fetched and compiled."""
+
+
+class LossTrend:
+    """One round's training, from its first reading on."""
+
+    def __init__(self, now_s: float) -> None:
+        self._losses: deque[float] = deque(maxlen=KEPT)
+        self._step: int | None = None
+        self._has_moved = False
+        self._moved_s = now_s
+        self._step_s = 0.0
+        self._high = 0
+        self.usual = 0.0
+        """The loss that the newest was compared with."""
+
+    def note(self, now_s: float, step: int, loss: float | None) -> None:
+        """Take in a reading; one of a step that was told already says nothing new."""
+        if step == self._step:
+            return
+        if self._step is not None and step > self._step:
+            self._step_s = (now_s - self._moved_s) / (step - self._step)
+            self._has_moved = True
+        self._step, self._moved_s = step, now_s
+        if loss is not None:
+            self._note_loss(loss)
+
+    def _note_loss(self, loss: float) -> None:
+        """Compare it with those before it, then count it among them: a new level becomes usual."""
+        is_high = False
+        if len(self._losses) >= LEAST:
+            self.usual = median(self._losses)
+            spread = median(abs(each - self.usual) for each in self._losses)
+            is_high = loss > self.usual + max(SPREADS * spread, SHARE * abs(self.usual))
+        self._high = self._high + 1 if is_high else 0
+        self._losses.append(loss)
+
+    @property
+    def has_jumped(self) -> bool:
+        """Say whether the latest losses lie far above those before them."""
+        return self._high >= IN_A_ROW
+
+    @property
+    def loss(self) -> float | None:
+        """The newest loss."""
+        return self._losses[-1] if self._losses else None
+
+    def stands_still_s(self, now_s: float) -> float | None:
+        """Return for how long no step was done, where that is too long; else None."""
+        allowed_s = max(STALL_S, STEPS_LONG * self._step_s) if self._has_moved else FIRST_STEP_S
+        still_s = now_s - self._moved_s
+        return still_s if still_s > allowed_s else None

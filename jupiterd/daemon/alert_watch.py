@@ -1,0 +1,140 @@
+"""Looking, again and again, for what people want to be told of.
+
+Owns when it is looked, and putting together what this node knows: the same on every node, so that
+whoever sends next knows as much. Doesn't know what an alert is (`cluster.alerts`), or how one is
+sent (`webhook_sender`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from jupiterd.cluster.alert_news import News, ledger_findings, name_of
+from jupiterd.cluster.alert_senders import HAS_WEBHOOK, SENT, SentAlerts, sender_among
+from jupiterd.cluster.alerts import (
+    Alert,
+    AlertBook,
+    Finding,
+    strain_findings,
+)
+from jupiterd.cluster.health import Severity
+from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.run_alerts import LiveTraining, RunAlerts
+from jupiterd.cycle.work import Phase
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.told import told_text
+from jupiterd.ids import CycleId, NodeId
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
+
+log = logging.getLogger(__name__)
+
+LOOK_S: Final = 2.0
+
+ALERTS = "alerts"
+"""What a heartbeat tells for this, by its name in telemetry."""
+
+
+class AlertWatch:
+    """What is raised on this node's view of the cluster, and which of it was sent."""
+
+    def __init__(self, node: "Node") -> None:
+        self._node = node
+        self._own = node.identity.node_id
+        self._book, self._news, self._runs = AlertBook(), News(), RunAlerts()
+        self._sent = SentAlerts()
+        self._offered: set[str] = set()
+        """Keys of what waits to be sent, or couldn't be."""
+        self._was_sender = False
+        self.offer: Callable[[Alert], None] | None = None
+        """Sends an alert; None where this node has no address to send to."""
+        self.least = Severity.INFO
+        """What is less grave isn't sent."""
+
+    @property
+    def raised(self) -> Sequence[Alert]:
+        """What people are to be told of just now, the gravest first."""
+        return self._book.raised
+
+    async def run(self) -> None:
+        """Look for ever."""
+        while True:
+            self.look(now_s())
+            await asyncio.sleep(LOOK_S)
+
+    def look(self, at_s: float) -> None:
+        """Look once: log what is new and what is over, and send what is due."""
+        fresh, over = self._book.look(at_s, list(self._findings(at_s)))
+        for alert in fresh:
+            level = logging.INFO if alert.severity is Severity.INFO else logging.WARNING
+            told = {"code": alert.code, "title": alert.title, "hint": alert.hint}
+            log.log(level, "alert", extra=told)
+        for alert in over:
+            log.info("alert_over", extra={"code": alert.code, "title": alert.title})
+        self._sent.forget(over)
+        self._offered -= {alert.key for alert in over}
+        self._send()
+
+    def note_sent(self, alert: Alert) -> None:
+        """Take note that somebody has got it."""
+        self._offered.discard(alert.key)
+        self._sent.note([alert.key])
+
+    def told(self) -> dict[str, Any]:
+        """Return what heartbeats tell for this."""
+        alerts: dict[str, Any] = {}
+        if self.offer is not None:
+            alerts[HAS_WEBHOOK] = True
+        if marks := self._sent.told():
+            alerts[SENT] = marks
+        return {ALERTS: alerts} if alerts else {}
+
+    def _send(self) -> None:
+        sender = self._sender()
+        is_sender, had_been = sender == self._own, self._was_sender
+        self._was_sender = is_sender
+        if not is_sender:
+            if sender is not None and SENT in (told := self._told_by(sender)):
+                self._sent.follow(told[SENT])
+            return
+        if not had_been:
+            for peer in self._node.peers:
+                self._sent.learn(self._told_by(peer.node).get(SENT))
+        for alert in self._sent.due(self.raised, self.least):
+            if self.offer is not None and alert.key not in self._offered:
+                self._offered.add(alert.key)
+                self.offer(alert)
+
+    def _sender(self) -> NodeId | None:
+        others = self._node.alive() - {self._own}
+        able = {node for node in others if self._told_by(node).get(HAS_WEBHOOK) is True}
+        own = {self._own} if self.offer is not None else set[NodeId]()
+        return sender_among(self._node.pulse.election.leader, able | own)
+
+    def _told_by(self, node: NodeId) -> Mapping[str, Any]:
+        peer = self._node.peers.get(node)
+        told: object = None if peer is None else peer.telemetry.get(ALERTS)
+        return cast("Mapping[str, Any]", told) if isinstance(told, dict) else {}
+
+    def _findings(self, at_s: float) -> Iterator[Finding]:
+        journal = self._node.journal
+        raised = {alert.key for alert in self.raised}
+        yield from self._runs.look(at_s, list(self._live()))
+        for node, admitted in journal.state.members.items():
+            name = told_text(admitted.name)
+            if self._node.outlook.liveness(node) is Liveness.GONE:
+                yield Finding("node-gone", node, name)
+            else:
+                yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
+        yield from self._news.look(at_s, journal.cluster, journal.derived(ledger_findings))
+
+    def _live(self) -> Iterator[LiveTraining]:
+        cycles = self._node.journal.state.cycles
+        for row in self._node.outlook.running():
+            cycle = cycles.get(CycleId(row["cycle"]))
+            if row["phase"] == Phase.TRAIN and cycle is not None and cycle.paused is None:
+                loss = row["values"].get("loss")
+                name = told_text(name_of(cycle))
+                yield LiveTraining(CycleId(row["cycle"]), row["round"], name, row["done"], loss)

@@ -1,0 +1,106 @@
+"""An alert as each kind of receiver wants it.
+
+Owns the bodies and headers. Pure. Names in an alert come from other machines: nothing in them may
+be taken for a command of the receiver's (a mention of everybody, a link).
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from jupiterd.cluster.alerts import Alert
+from jupiterd.cluster.health import Severity
+from jupiterd.daemon.webhook import Form
+
+SCHEMA: Final = "jupiter/v1"
+MAX_CHARACTERS: Final = 1500
+"""Of a text; Discord takes 2,000."""
+
+NTFY_PRIORITY: Final = {Severity.INFO: "3", Severity.WARNING: "4", Severity.ERROR: "5"}
+NTFY_TAG: Final = {
+    Severity.INFO: "information_source",
+    Severity.WARNING: "warning",
+    Severity.ERROR: "rotating_light",
+}
+
+
+@dataclass(frozen=True)
+class Sender:
+    """Who speaks."""
+
+    cluster: str
+    """Its id."""
+    cluster_name: str
+    """As people call it; may be empty."""
+    node: str
+    name: str
+    """The node's id and name."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is posted."""
+
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def message_of(form: Form, alert: Alert, sender: Sender, at: str) -> Message:
+    """Return what to post; `at` is the wall time in ISO 8601."""
+    return _FORMS[form](alert, sender, at)
+
+
+def _json(alert: Alert, sender: Sender, at: str) -> Message:
+    return _posted(
+        {
+            "schema": SCHEMA,
+            "alert": {
+                "code": alert.code,
+                "severity": str(alert.severity),
+                "title": alert.title,
+                "hint": alert.hint,
+                "at": at,
+            },
+            "cluster": {"id": sender.cluster, "name": sender.cluster_name or None},
+            "node": {"id": sender.node, "name": sender.name},
+        }
+    )
+
+
+def _ntfy(alert: Alert, sender: Sender, _at: str) -> Message:
+    headers = {
+        "Title": f"Jupiter: {alert.code}",
+        "Priority": NTFY_PRIORITY[alert.severity],
+        "Tags": NTFY_TAG[alert.severity],
+    }
+    return Message(_text(alert, sender).encode(), headers)
+
+
+def _slack(alert: Alert, sender: Sender, _at: str) -> Message:
+    text = _text(alert, sender)
+    for sign, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(sign, written)
+    return _posted({"text": text})
+
+
+def _discord(alert: Alert, sender: Sender, _at: str) -> Message:
+    return _posted({"content": _text(alert, sender), "allowed_mentions": {"parse": []}})
+
+
+def _text(alert: Alert, sender: Sender) -> str:
+    where = f"cluster {sender.cluster_name}" if sender.cluster_name else f"node {sender.name}"
+    told = f"{alert.severity}: {alert.title}\nhint: {alert.hint}\nJupiter, {where}"
+    return told[:MAX_CHARACTERS]
+
+
+def _posted(document: Mapping[str, Any]) -> Message:
+    return Message(json.dumps(document).encode(), {"Content-Type": "application/json"})
+
+
+_FORMS: Mapping[Form, Callable[[Alert, Sender, str], Message]] = {
+    Form.JSON: _json,
+    Form.NTFY: _ntfy,
+    Form.SLACK: _slack,
+    Form.DISCORD: _discord,
+}

@@ -1,0 +1,120 @@
+"""Write docs/metrics.md: every metric and every alert there is, out of the tables in the code.
+
+    make metrics-table
+
+Owns the words around the tables. Knows no metric or alert by name.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from jupiterd.cluster.alerts import TABLE as ALERTS
+from jupiterd.cluster.alerts import Rule
+from jupiterd.daemon.metrics_table import TABLE as METRICS
+from jupiterd.daemon.metrics_table import Metric
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "docs" / "metrics.md"
+
+METRICS_HEAD = """\
+# Metrics and alerts
+
+The tables are written by `make metrics-table` (`scripts/metrics_table.py`) out of the code.
+
+## Prometheus
+
+Nothing listens unless it is asked for: `jupiterd --metrics 9474`, `JUPITER_METRICS=9474`, or
+`metrics: 9474` in `jupiter.yaml`. A port alone means the loopback interface; `HOST:PORT` serves
+other machines too, and the log says so, for nothing asks who reads. Each daemon tells of its own
+machine, and of the cluster as it sees it: take `max` over the nodes of what is the cluster's, not
+the sum. What isn't known has no sample, and is never 0. Values are read from the daemon when they
+are fetched. A port that is in use costs one line in the log, and is tried again now and then.
+
+```yaml
+scrape_configs:
+  - job_name: jupiter
+    static_configs:
+      - targets: ["127.0.0.1:9474"]
+```
+
+`config/grafana/jupiter.json` is a dashboard for Grafana: import it and choose the data source.
+
+| metric | kind | labels | says |
+|---|---|---|---|
+"""
+
+ALERTS_HEAD = """
+## Alerts
+
+What people want to hear of even where they don't look. Each is in the log, in `jupiterctl status`
+and in the dashboard's health panel. It is raised once it has *held* for so long, and over once it
+hasn't for so long, so that nothing flaps. (`node-gone` is in the status at once.) Verdicts and
+failures are shown for an hour.
+
+| code | severity | says | held | over |
+|---|---|---|---|---|
+"""
+
+WEBHOOK = """
+One node of each connected group posts alerts to a webhook: the leader, or where that has none the
+first member that has one. Nodes tell each other what was sent, so a new leader sends nothing twice
+as far as it knows.
+
+```yaml
+alerts:
+  webhook: https://ntfy.sh/some-topic-that-nobody-guesses
+  form: auto              # json, ntfy, slack or discord; auto goes by the host
+  minimum_severity: info  # or warning, error
+```
+
+The address is a secret: documents and logs show its host alone. It may come from the environment
+(`JUPITER_ALERTS_WEBHOOK`), and is no flag, for flags are seen by everybody on the machine. A server
+that doesn't answer within 5 s, or fails, is asked again after 2 s, 10 s, 30 s, 2 min and 5 min;
+what it refuses (400, 403, 404) isn't repeated, and redirections aren't followed. Training never
+waits for any of it. The form `json` posts:
+
+```json
+{"schema": "jupiter/v1",
+ "alert": {"code": "node-gone", "severity": "warning", "title": "attic is gone", "hint": "...",
+           "at": "2026-01-02T03:04:05+00:00"},
+ "cluster": {"id": "...", "name": "home"}, "node": {"id": "...", "name": "the sender's"}}
+```
+
+## Curves
+
+Rank 0 of each gang writes `logs/curves/RUN/metrics.jsonl` (a line for each step; the newest part
+of a very long run, with older parts beside it) and TensorBoard's files in the same folder:
+`tensorboard --logdir`. Where neither can be written, training goes on and the worker's log says so
+once.
+"""
+
+
+def main() -> None:
+    """Write the page."""
+    TARGET.write_text(page())
+    print(f"{TARGET.relative_to(ROOT)}: {len(METRICS)} metrics, {len(ALERTS)} alerts")
+
+
+def page() -> str:
+    """Return the page."""
+    metrics = "".join(map(_metric, METRICS))
+    return "".join([METRICS_HEAD, metrics, ALERTS_HEAD, *_alerts(), WEBHOOK])
+
+
+def _metric(metric: Metric) -> str:
+    labels = ", ".join(f"`{label}`" for label in metric.labels)
+    return f"| `{metric.name}` | {metric.kind} | {labels} | {metric.says} |\n"
+
+
+def _alerts() -> Iterator[str]:
+    for code, rule in ALERTS.items():
+        yield _alert(code, rule)
+
+
+def _alert(code: str, rule: Rule) -> str:
+    says = rule.title.format(subject="...", detail="...")
+    return f"| `{code}` | {rule.severity} | {says} | {rule.hold_s:g} s | {rule.clear_s:g} s |\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""What of a ledger is news."""
+
+import pytest
+
+from jupiterd.cluster.alert_news import SHOWN_S, News, ledger_findings
+from jupiterd.cluster.alerts import Finding
+from jupiterd.cluster.entry import Writer
+from jupiterd.cluster.facts import CycleFailed, VerdictReached
+from jupiterd.ids import ArtifactId
+from tests.unit.cluster.building import (
+    CYCLE,
+    NODES,
+    checkpoint,
+    founded_ledger,
+    make_entry,
+    round_over,
+    started,
+)
+
+ONE, TWO = Finding("verdict", "c/1", "round 1 of x"), Finding("verdict", "c/2", "round 2 of x")
+
+
+def test_what_was_there_at_the_first_look_is_no_news() -> None:
+    news = News()
+    assert news.look(0.0, "home", [ONE]) == []
+    assert news.look(1.0, "home", [ONE, TWO]) == [TWO]
+    assert news.look(2.0, "home", [TWO]) == [TWO]
+
+
+def test_news_grow_old() -> None:
+    news = News()
+    news.look(0.0, "home", [])
+    assert news.look(1.0, "home", [ONE]) == [ONE]
+    assert news.look(SHOWN_S, "home", [ONE]) == [ONE]
+    assert news.look(SHOWN_S + 1, "home", [ONE]) == []
+
+
+def test_what_another_clusters_ledger_brings_is_old() -> None:
+    news = News()
+    news.look(0.0, "own", [])
+    assert news.look(1.0, "home", [ONE, TWO]) == []
+    assert news.look(2.0, "home", [ONE, TWO]) == []
+
+
+def test_the_ledger_tells_of_the_latest_verdict_and_of_what_failed() -> None:
+    writer = Writer(NODES[0], "e" * 32)
+    ledger = founded_ledger(writer)
+    facts = [
+        started(),
+        checkpoint("m1", is_final=True),
+        VerdictReached(
+            CYCLE, 1, "PROMOTE", "it is better", 2.25, ArtifactId("v"), ArtifactId("m1"), ""
+        ),
+        round_over("m1", verdict="PROMOTE"),
+    ]
+    ledger.add(make_entry(ledger, 1, writer, facts))
+    (verdict,) = ledger_findings(ledger.state)
+    assert verdict.key == f"verdict:{CYCLE}/1"
+    assert verdict.subject == "round 1 of the cycle python"
+    assert verdict.detail == "PROMOTE at 2.2500 bits a byte, it is better"
+
+
+@pytest.mark.parametrize(
+    ("code", "alert"), [("loss-diverged", "loss-nan"), ("empty-source", "run-failed")]
+)
+def test_a_loss_that_is_no_number_has_an_alert_of_its_own(code: str, alert: str) -> None:
+    writer = Writer(NODES[0], "e" * 32)
+    ledger = founded_ledger(writer)
+    ledger.add(make_entry(ledger, 1, writer, [started(), CycleFailed(CYCLE, code, "why", "hint")]))
+    (found,) = ledger_findings(ledger.state)
+    assert (found.code, found.about, found.detail) == (alert, CYCLE, "why")

@@ -1,8 +1,7 @@
 """Every error a user can meet: its code, exit status, gRPC status and hint.
 
 Owns the tree of exceptions and their form on the wire. Doesn't know where any of them is raised.
-`JupiterError` is somebody else's fault or the world's: one line and a hint.
-`Bug` is ours: it keeps its traceback.
+`JupiterError` (one line and a hint) is the world's fault, `Bug` (with its traceback) is ours.
 """
 
 from collections.abc import Mapping
@@ -209,7 +208,6 @@ class StudentOnTrialError(ConflictError):
     """Another student is on trial as a generator, or is to be, and would lose its place."""
 
     code = "student-on-trial"
-    default_hint = "say so with --yes"
 
 
 class LineChangedError(ConflictError):
@@ -498,7 +496,5 @@ def from_wire(code: str, message: str, hint: str) -> JupiterError:
 
 def all_of(group: BaseExceptionGroup[JupiterError]) -> list[JupiterError]:
     """Return every error inside a group of a TaskGroup, however deep."""
-    found: list[JupiterError] = []
-    for error in group.exceptions:
-        found += all_of(error) if isinstance(error, BaseExceptionGroup) else [error]
-    return found
+    found = (all_of(e) if isinstance(e, BaseExceptionGroup) else [e] for e in group.exceptions)
+    return [error for errors in found for error in errors]

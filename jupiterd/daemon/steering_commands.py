@@ -69,7 +69,8 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     if tried and model.artifact != tried and not arguments.get("replaces"):
         raise StudentOnTrialError(
             f"student {short(tried)} writes a tenth of round {_last_round_to_generate(cycle) + 1} "
-            f"as its trial, which ends where {model.name} takes its place"
+            f"as its trial, which ends where {model.name} takes its place",
+            "say so with --yes",
         )
     return await _steer(leading, cycle, model.run, model.artifact, is_promoted=True)
 

@@ -195,7 +195,7 @@ def test_a_tokenizer_that_splits_otherwise_is_left_to_the_converter(daemon, ctl,
 
 def test_a_promotion_that_ends_another_s_trial_needs_a_yes(daemon, ctl):
     told = "student m2 writes a tenth of round 3 as its trial, which ends where k1 takes its place"
-    daemon.refusals["model.promote"] = StudentOnTrialError(told)
+    daemon.refusals["model.promote"] = StudentOnTrialError(told, "say so with --yes")
     ran = ctl("model", "promote", "k1")
     assert ran.exit_code == 7
     first, _, hint = ran.err.splitlines()

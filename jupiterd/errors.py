@@ -5,33 +5,9 @@ Owns the tree of exceptions and their form on the wire. Doesn't know where any o
 """
 
 from collections.abc import Mapping
-from enum import IntEnum
 from typing import ClassVar
 
-
-class ExitCode(IntEnum):
-    """What a command's exit status says to a script."""
-
-    OK = 0
-    """Done."""
-    FAILED = 1
-    """Tried and failed."""
-    USAGE = 2
-    """The command line or a file given on it is wrong."""
-    UNREACHABLE = 3
-    """No daemon answers."""
-    TIMED_OUT = 4
-    """Not done within the time given."""
-    REFUSED = 5
-    """Understood, and not allowed."""
-    NOT_FOUND = 6
-    """No such node, domain, cycle or file."""
-    CONFLICT = 7
-    """Something else stands in the way, such as a running cycle."""
-    UNHEALTHY = 8
-    """`status --check`, `check sync` or `doctor` found something wrong."""
-    INTERRUPTED = 130
-    """Ended by Ctrl-C."""
+from jupiterd.exit_codes import ExitCode
 
 
 class Bug(Exception):  # noqa: N818 - not an error of the user's

@@ -28,6 +28,7 @@ from jupiter_tui.screens.confirm import ConfirmScreen
 from jupiter_tui.screens.cycles import CyclesScreen
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.data import DataScreen
+from jupiter_tui.screens.events import EventsScreen
 from jupiter_tui.screens.help import HelpScreen
 from jupiter_tui.screens.training import TrainingScreen
 from jupiter_tui.source import Source
@@ -90,6 +91,7 @@ class JupiterTui(App[None]):
         self.add_mode("training", lambda: TrainingScreen(self.scene))
         self.add_mode("data", lambda: DataScreen(self.scene))
         self.add_mode("cycles", lambda: CyclesScreen(self.scene))
+        self.add_mode("events", lambda: EventsScreen(self.scene))
         self.switch_mode("cluster")
         self.set_interval(1 / self.options.refresh_hz, self.flush)
         self._listen()

@@ -28,6 +28,7 @@ SCREENS = (
     Key("2,t", "2 or t", "show_screen('training')", "Training", "phases, loss, gang and verdicts"),
     Key("3,d", "3 or d", "show_screen('data')", "Data", "what was collected, kept and dropped"),
     Key("4,y", "4 or y", "show_screen('cycles')", "Cycles", "their verdicts, and steering them"),
+    Key("5,e", "5 or e", "show_screen('events')", "Events", "what happened, and to which machine"),
 )
 """Those that bring a screen to the front; a line of their own names them."""
 

@@ -127,6 +127,7 @@ _QUICK: Mapping[str, Callable[["Node", str], Document]] = {
     "branches": lambda node, _: branches_document(node),
     "models": _models_document,
     "links": lambda node, _: links_document(node),
+    "events": lambda node, _: node.outlook.events.document(),
     "outer_rounds": outer_rounds_document,
 }
 """Noun -> its document, out of what the daemon holds in memory."""

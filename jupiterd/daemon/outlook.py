@@ -22,6 +22,7 @@ from jupiterd.daemon.alert_watch import AlertWatch
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.door_document import leaders_word
+from jupiterd.daemon.event_ring import EventRing
 from jupiterd.daemon.gang_order import ToldQualities, told_qualities
 from jupiterd.daemon.heartbeats import Description
 from jupiterd.daemon.histories import Histories
@@ -65,11 +66,12 @@ class Outlook:
         self.own_report = OwnReport(node.runner)
         self.reports = NodeReports(node)
         self.alerts = AlertWatch(node)
+        self.events = EventRing(node)
 
     async def run(self) -> None:
         """Keep what needs looking at again and again."""
         async with asyncio.TaskGroup() as group:
-            for part in (self.load_watch, self.histories, self.reports):
+            for part in (self.load_watch, self.histories, self.reports, self.events):
                 group.create_task(part.run())
 
     def hardware_of(self, node: NodeId) -> Hardware | None:

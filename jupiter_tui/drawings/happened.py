@@ -1,0 +1,67 @@
+"""What happened in the cluster, the newest first, to choose from.
+
+Pure. Owns the columns. Doesn't know what counts as an event.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from jupiter_tui.drawings.columns import Column, Row, listed
+from jupiter_tui.drawings.lines import Cell, Tone, line
+from jupiter_tui.drawings.listing import Choice, Listing
+from jupiter_tui.drawings.thresholds import SEVERITY_TONES
+from jupiter_tui.scene import Scene
+from jupiter_tui.source import Source
+from jupiterd.formats import plain
+
+EVENTS = Source("events")
+
+COLUMNS = (
+    Column("at", "TIME", 8, 1),
+    Column("level", "LEVEL", 7, 2),
+    Column("code", "CODE", 16, 3),
+    Column("text", "WHAT HAPPENED", 30, 0, grows=True),
+)
+
+LEVELS = ("info", "warning", "error")
+
+Document = Mapping[str, Any]
+
+
+def happened(scene: Scene, _choice: Choice, width: int, least: str) -> Listing:
+    """Return a row for each event that is at least so grave."""
+    told = scene.view.told(EVENTS.noun)
+    found = [row for row in told.document.get("events") or () if _rank(row) >= LEVELS.index(least)]
+    if not found:
+        words = told.trouble or ("nothing happened yet" if told.document else "nothing heard yet")
+        return Listing((), (), (line(plain(words), Tone.FAINT),))
+    return listed(COLUMNS, {str(row.get("seq")): _row(row) for row in reversed(found)}, width)
+
+
+def event_of(document: Document, key: str) -> Document:
+    """Return the event of a row; an empty one where it has gone."""
+    found = (row for row in document.get("events") or () if str(row.get("seq")) == key)
+    return next(found, {})
+
+
+def _rank(row: Document) -> int:
+    level = str(row.get("level"))
+    return LEVELS.index(level) if level in LEVELS else 0
+
+
+def _row(row: Document) -> Row:
+    level = plain(row.get("level"))
+    return {
+        "at": Cell(_clock(row.get("at")), Tone.FAINT),
+        "level": Cell(level, SEVERITY_TONES.get(level, Tone.NOTE)),
+        "code": Cell(plain(row.get("code"))),
+        "text": Cell(plain(row.get("text"))),
+    }
+
+
+def _clock(at: object) -> str:
+    try:
+        return f"{datetime.fromisoformat(str(at)).astimezone():%H:%M:%S}"
+    except ValueError:
+        return plain(None)

@@ -1,0 +1,61 @@
+"""What happened, and a way from there to the machine that it happened to."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from jupiter_tui.drawings.happened import EVENTS, LEVELS, event_of, happened
+from jupiter_tui.drawings.listing import Choice, Listing
+from jupiter_tui.key_bindings import bindings
+from jupiter_tui.keys import FILTER, OPEN, Key
+from jupiter_tui.list_panel import ListPanel
+from jupiter_tui.scene import Scene
+from jupiter_tui.screens.dashboard import DashboardScreen
+from jupiter_tui.screens.node import NodeScreen
+from jupiter_tui.source import Source
+
+
+class EventsScreen(DashboardScreen):
+    """The latest events, the newest first."""
+
+    PLACE = "events"
+    AUTO_FOCUS = "#happened"
+    KEYS: ClassVar[Sequence[Key]] = (
+        OPEN,
+        FILTER,
+        Key("l", "l", "level", "Level", "leaves out what matters less: info, warning, error"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
+
+    def __init__(self, scene: Callable[[], Scene]) -> None:
+        """Begin with everything."""
+        super().__init__(scene)
+        self._least = LEVELS[0]
+
+    @property
+    def sources(self) -> Sequence[Source]:
+        """Return the events."""
+        return (EVENTS,)
+
+    def body(self) -> ComposeResult:
+        """Return the list."""
+        yield ListPanel("happened", self._drawn, title="Events", legend="enter shows the machine")
+
+    def on_list_panel_opened(self, event: ListPanel.Opened) -> None:
+        """Show the machine, or the cycles, that an event is about."""
+        found = event_of(self._present().view.told(EVENTS.noun).document, event.key)
+        if found.get("node"):
+            self.app.push_screen(NodeScreen(self._present, str(found["node"])))
+        elif found.get("cycle"):
+            self.app.switch_mode("cycles")
+
+    def action_level(self) -> None:
+        """Leave out more, or begin again with everything."""
+        self._least = LEVELS[(LEVELS.index(self._least) + 1) % len(LEVELS)]
+        self.query_one("#happened").border_title = f"Events from {self._least} on"
+        self.show(self._present())
+
+    def _drawn(self, scene: Scene, choice: Choice, width: int) -> Listing:
+        return happened(scene, choice, width, self._least)

@@ -1,0 +1,86 @@
+"""`jupiterctl events`: what the local daemon has seen happen in the cluster."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from threading import Event
+from typing import Any
+
+import click
+
+from jupiterd.ctl.commands import Command
+from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.invocation import Invocation
+from jupiterd.formats import plain
+
+LOOK_S = 1.0
+LEVELS = ("info", "warning", "error")
+
+Row = Mapping[str, Any]
+
+
+@click.command(cls=Command)
+@click.option("-f", "--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option(
+    "-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="How many."
+)
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default=LEVELS[0],
+    help="Leave out what matters less; info is everything.",
+)
+@click.pass_obj
+def command(invocation: Invocation, *, follow: bool, lines: int, level: str) -> None:
+    """Show what happened in the cluster, as the daemon of this machine saw it.
+
+    Machines that joined, went and came back, leaders, roles, phases, gangs, verdicts, warnings. It
+    reaches back to the daemon's start, 500 events at most; other machines may have seen more.
+
+    \b
+    Examples:
+      jupiterctl events -f
+      jupiterctl events --level warning -n 20
+      jupiterctl events -o json | jq -r '.events[].text'
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import ask
+
+    console = Console.of(invocation)
+    document = ask(invocation.state_dir, "events")
+    last = _last(document)
+    known = [row for row in document["events"] if _matters(row, level)]
+    _show(console, document, known[-lines:] if lines else [])
+    while follow:
+        Event().wait(LOOK_S)
+        document = ask(invocation.state_dir, "events")
+        came = [row for row in new_rows(document, last) if _matters(row, level)]
+        last = _last(document)
+        if came:
+            _show(console, document, came)
+
+
+def new_rows(document: Row, last: tuple[str, int]) -> list[Row]:
+    """Return what came after the last look; all of it where the daemon has begun anew."""
+    since, seq = last
+    is_same = document["since"] == since
+    return [row for row in document["events"] if not is_same or row["seq"] > seq]
+
+
+def event_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a line for each event, in local time."""
+    for row in rows:
+        at = datetime.fromisoformat(str(row["at"])).astimezone()
+        yield f"{at:%Y-%m-%d %H:%M:%S}  {plain(row['level']):<8}{plain(row['text'])}"
+
+
+def _last(document: Row) -> tuple[str, int]:
+    return document["since"], max((row["seq"] for row in document["events"]), default=0)
+
+
+def _matters(row: Row, level: str) -> bool:
+    known = row["level"] if row["level"] in LEVELS else LEVELS[0]
+    return LEVELS.index(known) >= LEVELS.index(level)
+
+
+def _show(console: Console, document: Row, rows: Sequence[Row]) -> None:
+    shown = {"schema": SCHEMA, "since": document["since"], "events": list(rows)}
+    console.show(shown, lambda: list(event_lines(rows)))

@@ -1,0 +1,45 @@
+"""`jupiterctl events`."""
+
+import json
+
+import pytest
+
+from jupiterd.ctl.events import new_rows
+
+EVENTS = {
+    "schema": "jupiter/v1",
+    "since": "2026-01-01T00:00:00+00:00",
+    "events": [
+        {"seq": 1, "at": "2026-01-01T10:00:00+00:00", "level": "info", "code": "node-joined",
+         "text": "ada is a member", "node": "aa", "cycle": None},
+        {"seq": 2, "at": "2026-01-01T10:00:09+00:00", "level": "warning", "code": "node-gone",
+         "text": "ada went away\x1b[2J", "node": "aa", "cycle": None},
+    ],
+}  # fmt: skip
+
+
+@pytest.fixture
+def daemon(daemon, monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    daemon.documents["events"] = EVENTS
+    return daemon
+
+
+def test_each_event_is_a_line_with_its_time_and_level(daemon, ctl):
+    shown = ctl("events")
+    assert (shown.exit_code, shown.err) == (0, "")
+    first, second = shown.out.splitlines()
+    assert first.endswith("info    ada is a member")
+    assert second.endswith("warning ada went away?[2J")
+
+
+def test_what_matters_less_can_be_left_out(daemon, ctl):
+    assert len(ctl("events", "--level", "warning").out.splitlines()) == 1
+    assert len(ctl("events", "-n", "1").out.splitlines()) == 1
+    assert json.loads(ctl("events", "-o", "json").out)["events"] == EVENTS["events"]
+
+
+def test_following_shows_only_what_came_and_all_of_a_daemon_that_began_anew():
+    since = EVENTS["since"]
+    assert [row["seq"] for row in new_rows(EVENTS, (since, 1))] == [2]
+    assert [row["seq"] for row in new_rows(EVENTS, ("another", 7))] == [1, 2]

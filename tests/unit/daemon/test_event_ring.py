@@ -1,0 +1,33 @@
+"""What a daemon has seen happen."""
+
+from datetime import datetime
+from pathlib import Path
+
+from jupiterd.daemon.documents import document_of
+from jupiterd.daemon.event_ring import MAX_EVENTS
+from tests.unit.cluster.building import started
+from tests.unit.daemon.two_nodes import found, serving
+
+
+async def test_what_happened_since_the_daemon_looks_is_kept_with_its_time(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one)
+        one.outlook.events.look()
+        assert (await document_of(one, "events"))["events"] == [], "the first look is no news"
+        await one.journal.append(2, [started()])
+        one.outlook.events.look()
+        events = (await document_of(one, "events"))["events"]
+        assert "run-started" in [event["code"] for event in events]
+        assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+        assert datetime.fromisoformat(events[0]["at"]).tzinfo is not None
+
+
+async def test_only_the_latest_are_kept(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        ring = one.outlook.events
+        for number in range(MAX_EVENTS + 5):
+            ring._seen = {"cluster": {"leader": str(number)}, "nodes": []}
+            ring.look()
+        events = ring.document()["events"]
+        assert len(events) == MAX_EVENTS
+        assert events[-1]["seq"] > MAX_EVENTS

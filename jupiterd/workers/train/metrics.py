@@ -6,15 +6,19 @@ from an earlier step takes back what it had written beyond it.
 
 import json
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import psutil
 
 JSONL_FILE = "metrics.jsonl"
+BOARD = "TensorBoard's files"
+
+MAX_BYTES = 64 << 20
+"""Of one file of lines; some hundred thousand steps."""
 
 SYSTEM_INTERVAL_S = 1.0
 """Processor and memory are read no more often than this."""
@@ -29,8 +33,8 @@ TAGS = {
     "cpu_percent": "System/CPU_percent",
     "ram_percent": "System/RAM_percent",
     "gpu_vram_mb": "System/GPU_VRAM_MB",
-    "tokens_per_s": "Speed/tokens_per_s",
-    "mfu": "Speed/MFU",
+    "tokens_per_s": "Perf/tok_per_sec",
+    "mfu": "Perf/MFU",
     "grad_norm": "Train/grad_norm",
     "lr": "Train/lr",
 }
@@ -47,39 +51,68 @@ class Round:
 
 
 class RunMetrics:
-    """The files of one run in one folder; written by rank 0 alone."""
+    """The files of one run in one folder; written by rank 0 alone.
+
+    Either may fail, at the start or later, without the other: no curve is worth a step of training.
+    """
 
     def __init__(self, folder: Path, from_step: int, of: Round | None = None) -> None:
-        from tensorboardX import SummaryWriter
-
-        folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / JSONL_FILE
         self._round = of or Round()
-        _take_back(self._path, from_step)
-        self._lines = self._path.open("a", encoding="utf-8")
-        self._board: Any = SummaryWriter(str(folder), purge_step=from_step + 1, flush_secs=10)
+        self._told: set[str] = set()
+        self._lines: TextIO | None = None
+        self._board: Any = None
         self._system_read_s = float("-inf")
+        with self._in_spite_of_all(JSONL_FILE):
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in (older_part(self._path), self._path):
+                _take_back(path, from_step)
+            self._lines = self._path.open("a", encoding="utf-8")
+        with self._in_spite_of_all(BOARD):
+            from tensorboardX import SummaryWriter
+
+            self._board = SummaryWriter(str(folder), purge_step=from_step + 1, flush_secs=10)
 
     def close(self) -> None:
         """Write what is left, as far as there is room for it."""
         with suppress(OSError):
-            self._lines.close()
+            if self._lines is not None:
+                self._lines.close()
         with suppress(OSError):
-            self._board.close()
+            if self._board is not None:
+                self._board.close()
 
     def write(self, step: int, readings: Mapping[str, float | None], vram_bytes: int = 0) -> None:
-        """Write the readings that there are at the end of a step.
-
-        Where the disk is full the step has no reading: no curve is worth a step of training.
-        """
+        """Write the readings that there are at the end of a step, where there is room for them."""
         known = {name: value for name, value in readings.items() if value is not None}
         known |= self._system(vram_bytes)
-        with suppress(OSError):
-            self._lines.write(json.dumps({**self._when(step), **known}) + "\n")
-            self._lines.flush()
-        for name, value in known.items():
-            with suppress(OSError):
-                self._board.add_scalar(TAGS.get(name, name), value, step)
+        if self._lines is not None:
+            with self._in_spite_of_all(JSONL_FILE):
+                self._lines.write(json.dumps({**self._when(step), **known}) + "\n")
+                self._lines.flush()
+                self._turn_over(self._lines)
+        if self._board is not None:
+            with self._in_spite_of_all(BOARD):
+                for name, value in known.items():
+                    self._board.add_scalar(TAGS.get(name, name), value, step)
+
+    def _turn_over(self, lines: TextIO) -> None:
+        """Begin a new file where this one is large; the part before it stays beside it."""
+        if lines.tell() >= MAX_BYTES:
+            lines.close()
+            self._lines = None
+            self._path.replace(older_part(self._path))
+            self._lines = self._path.open("a", encoding="utf-8")
+
+    @contextmanager
+    def _in_spite_of_all(self, what: str) -> Generator[None]:
+        """Go on where a file can't be written, and say so once."""
+        try:
+            yield
+        except (OSError, ImportError) as error:
+            if what not in self._told:
+                self._told.add(what)
+                print(f"no {what}: {error}", flush=True)  # noqa: T201 - the worker's log
 
     def _when(self, step: int) -> dict[str, float]:
         """Return what a line begins with: its step, how many tokens that is, and when it was."""
@@ -98,12 +131,9 @@ class RunMetrics:
         return readings | ({"gpu_vram_mb": vram_bytes / _MIB} if vram_bytes else {})
 
 
-def opened_metrics(folder: Path, from_step: int, of: Round | None = None) -> RunMetrics | None:
-    """Open the files of a run; None where the disk has no room for them."""
-    try:
-        return RunMetrics(folder, from_step, of)
-    except OSError:
-        return None
+def older_part(path: Path) -> Path:
+    """Return where the lines before those of `path` are kept; those before them are dropped."""
+    return path.with_name(f"{path.stem}.1{path.suffix}")
 
 
 def _take_back(path: Path, from_step: int) -> None:

@@ -14,7 +14,7 @@ from jupiterd.cycle.peak_flops import utilisation
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.loop import StepDone
-from jupiterd.workers.train.metrics import Round, RunMetrics, opened_metrics
+from jupiterd.workers.train.metrics import Round, RunMetrics
 from jupiterd.workers.train.run_lines import (
     Course,
     Numerics,
@@ -66,7 +66,7 @@ class RunReport(AbstractContextManager["RunReport"]):
     def __enter__(self) -> Self:
         """Say what is trained, and on what."""
         if self._folder is not None:
-            self._metrics = opened_metrics(self._folder, self._from_step, self._round)
+            self._metrics = RunMetrics(self._folder, self._from_step, self._round)
         engine = self._engine
         options = engine.options
         numerics = Numerics(

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import sys
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tensorboardX.proto import event_pb2
 
-from jupiterd.workers.train.metrics import JSONL_FILE, RunMetrics, opened_metrics
+from jupiterd.workers.train.metrics import BOARD, JSONL_FILE, RunMetrics, older_part
 
 FULL = Path("/dev/full")
 
@@ -53,7 +54,7 @@ def test_every_reading_has_its_line_and_its_curve(tmp_path: Path) -> None:
         "System/CPU_percent",
         "System/RAM_percent",
         "System/GPU_VRAM_MB",
-        "Speed/tokens_per_s",
+        "Perf/tok_per_sec",
         "Train/grad_norm",
         "Train/lr",
     }
@@ -76,19 +77,55 @@ def test_a_line_torn_by_a_crash_is_dropped(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-def test_a_full_disk_costs_curves_and_no_step(tmp_path: Path) -> None:
+def test_a_full_disk_costs_curves_and_one_line_and_no_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     metrics: Any = RunMetrics(tmp_path, 0)
     metrics.close()
     metrics._lines = FULL.open("w")
     metrics._board = SimpleNamespace(add_scalar=no_room, close=no_room)
-    metrics.write(1, {"loss": 1.0})
+    for step in (1, 2, 3):
+        metrics.write(step, {"loss": 1.0})
     metrics.close()
     assert steps_in(tmp_path) == []
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in told] == [f"no {JSONL_FILE}", f"no {BOARD}"]
 
 
-def test_where_there_is_no_room_at_all_there_are_no_curves(tmp_path: Path) -> None:
+def test_where_there_is_no_room_at_all_there_are_no_curves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "curves").write_text("a file where a folder should be")
-    assert opened_metrics(tmp_path / "curves", 0) is None
+    with closing(RunMetrics(tmp_path / "curves", 0)) as metrics:
+        metrics.write(1, {"loss": 1.0})
+        metrics.write(2, {"loss": 1.0})
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_without_tensorboards_library_there_are_lines_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with closing(RunMetrics(tmp_path, 0)) as metrics:
+        metrics.write(1, {"loss": 1.0})
+    assert steps_in(tmp_path) == [1]
+
+
+def test_a_long_runs_lines_are_turned_over_and_taken_back_from_both_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.workers.train.metrics.MAX_BYTES", 400)
+    with closing(RunMetrics(tmp_path, 0)) as metrics:
+        for step in range(1, 12):
+            metrics.write(step, {"loss": 1.0})
+    older = older_part(tmp_path / JSONL_FILE)
+    before = [json.loads(line)["step"] for line in older.read_text().splitlines()]
+    assert before
+    assert [*before, *steps_in(tmp_path)] == list(range(before[0], 12))
+    with closing(RunMetrics(tmp_path, before[0])) as metrics:
+        metrics.write(before[0] + 1, {"loss": 1.0})
+    assert [json.loads(line)["step"] for line in older.read_text().splitlines()] == before[:1]
+    assert steps_in(tmp_path) == [before[0] + 1]
 
 
 def no_room(*_: object) -> None:

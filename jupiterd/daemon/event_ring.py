@@ -7,10 +7,10 @@ ledger has no times: what happened while this daemon was away, others have seen.
 import asyncio
 from collections import deque
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.noticed import noticed
+from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.status_document import SCHEMA, status_document
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class EventRing:
 
     def __init__(self, node: "Node") -> None:
         self._node = node
-        self._since = _now()
+        self._since = wall_iso()
         self._seen: Mapping[str, Any] = {}
         self._rows: deque[dict[str, Any]] = deque(maxlen=MAX_EVENTS)
         self._seq = 0
@@ -45,7 +45,7 @@ class EventRing:
             self._rows.append(
                 {
                     "seq": self._seq,
-                    "at": _now(),
+                    "at": wall_iso(),
                     "level": str(event.level),
                     "code": event.code,
                     "text": event.text[:MAX_TEXT_CHARACTERS],
@@ -58,7 +58,3 @@ class EventRing:
     def document(self) -> dict[str, Any]:
         """Return the events, the oldest first; `since` says when this daemon began to look."""
         return {"schema": SCHEMA, "since": self._since, "events": list(self._rows)}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -38,7 +38,7 @@ def items(phase: Phase) -> RunItems:
         (view("r1/pack/0"), TRAIN, (1, Phase.PACK)),
         (view("r1/pack/0", trained="k1"), items(Phase.EVALUATE), (1, Phase.TRAIN)),
         (view("r1/evaluate/0/k1", trained="k1"), items(Phase.GATE), (1, Phase.EVALUATE)),
-        (view("r1/gate/0/k1", trained="k1"), CloseRound(WorkResult({})), None),
+        (view("r1/gate/0/k1", trained="k1"), CloseRound(WorkResult({})), (1, Phase.GATE)),
         (view("r1/pack/0", round_number=2), items(Phase.COLLECT), (1, Phase.GATE)),
         (view("r2/collect/0", round_number=2), items(Phase.GENERATE), (2, Phase.COLLECT)),
     ],

@@ -7,7 +7,7 @@ from typing import cast
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice
 from jupiterd.cluster.gang_watch import GangWatch
-from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import Launch
@@ -21,6 +21,7 @@ from jupiterd.errors import (
     WorkerCrashedError,
 )
 from jupiterd.ids import CycleId, NodeId
+from tests.unit.daemon.shapes import tiny_shape
 
 CYCLE = CycleId("c" * 16)
 A, B = NodeId("a"), NodeId("b")
@@ -55,8 +56,7 @@ class OneRank:
 
 
 def following(rank: OneRank, launch: Launch = LAUNCH, parent: str = "") -> GangConductor:
-    shape = cast("ModelShape", None)
-    conductor = GangConductor(cast("Leading", rank), CYCLE, 1, shape, PLAN, parent)
+    conductor = GangConductor(cast("Leading", rank), CYCLE, 1, tiny_shape(), PLAN, parent)
     conductor._shown.begin(launch)
     conductor._watch = GangWatch(len(launch.gang), 0.0, lambda _: 0.0)
     return conductor

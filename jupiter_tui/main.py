@@ -72,8 +72,9 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
       jupiter-tui --record run.jsonl, and later: jupiter-tui --replay run.jsonl --speed 20
       jupiter-tui --serve 8000
 
-    Keys: 1 cluster, 2 training, 3 data, 4 cycles, 5 events, p pause, ? help,
-    q quit. NO_COLOR is heeded.
+    \b
+    Keys: 1 cluster, 2 training, 3 data, 4 cycles, 5 events,
+    p pause, ? help, q quit. NO_COLOR is heeded.
     """  # noqa: D301 - click's mark for lines that keep their ends
     if port is not None:
         from jupiter_tui.serving import serve

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jupiter_tui.app import JupiterTui
+from jupiter_tui.keys import SCREENS
 from jupiter_tui.scene import Options
 from jupiterd.ctl.progress_lines import ENDED_STATES
 
@@ -25,7 +26,7 @@ CONNECT_TIMEOUT_S = 30.0
 
 
 def main() -> int:
-    """Take both pictures; return the exit status."""
+    """Take the pictures; return the exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -37,7 +38,7 @@ def main() -> int:
 
 
 async def take(options: argparse.Namespace) -> int:
-    """Wait for something to show, then write cluster.svg and training.svg."""
+    """Wait for something to show, then write a picture of each screen."""
     app = JupiterTui(Options(options.state_dir.absolute()))
     options.out.mkdir(parents=True, exist_ok=True)
     async with app.run_test(size=SIZE) as pilot:
@@ -53,9 +54,9 @@ async def take(options: argparse.Namespace) -> int:
             return 1
         if not await seen(lambda: is_worth_it(app, options.points), options.timeout):
             print("no training was seen in time; taking the pictures as they are")
-        for screen in ("cluster", "training"):
+        for screen in (key.label.lower() for key in SCREENS):
             app.action_show_screen(screen)
-            await pilot.pause(2 * LOOK_S)
+            await pilot.pause(6 * LOOK_S)  # what a screen listens to has to come first
             path = options.out / f"{screen}.svg"
             path.write_text(app.export_screenshot())
             print(f"wrote {path}")

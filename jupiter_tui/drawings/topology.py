@@ -15,6 +15,7 @@ from jupiterd.ids import short
 LINKS = Source("links")
 
 SIGNS: Mapping[str, tuple[str, Tone]] = {
+    "loopback": ("═", Tone.NORMAL),
     "thunderbolt": ("═", Tone.GOOD),
     "ethernet": ("─", Tone.NORMAL),
     "wifi": ("~", Tone.WARN),

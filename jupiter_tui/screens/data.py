@@ -33,8 +33,8 @@ class DataScreen(DashboardScreen):
         OPEN,
         FILTER,
         SORT,
-        Key("left", "left", "phase(-1)", "Earlier", "shows samples of the phase before"),
-        Key("right", "right", "phase(1)", "Later", "shows samples of the phase after"),
+        Key("b,left", "b or left", "phase(-1)", "Earlier", "shows samples of the phase before"),
+        Key("n,right", "n or right", "phase(1)", "Later", "shows samples of the phase after"),
     )
     BINDINGS: ClassVar[list[BindingType]] = bindings(KEYS)
 

@@ -7,11 +7,15 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.gang_order import known_qualities
+from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
 SCHEMA = "jupiter/v1"
+
+LOOPBACK = "loopback"
+"""Between daemons of one machine; counted among the best kind where ways are chosen."""
 
 
 def links_document(node: "Node") -> dict[str, Any]:
@@ -21,12 +25,23 @@ def links_document(node: "Node") -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for one, other in combinations(here, 2):
         quality = known[one, other]
+        is_inside = _is_on_loopback(node, one) and _is_on_loopback(node, other)
+        kind = None if quality is None else quality.kind.name.lower()
         rows.append(
             {
                 "nodes": [one, other],
-                "kind": None if quality is None else quality.kind.name.lower(),
+                "kind": LOOPBACK if is_inside else kind,
                 "rtt_s": None if quality is None else quality.rtt_s,
                 "bits_per_s": None if quality is None else quality.bits_per_s,
             }
         )
     return {"schema": SCHEMA, "links": rows}
+
+
+def _is_on_loopback(node: "Node", member: NodeId) -> bool:
+    if member == node.identity.node_id:
+        told = node.outlook.addresses()
+    else:
+        peer = node.peers.get(member)
+        told = [] if peer is None else peer.shown_addresses()
+    return bool(told) and all(address.startswith(("127.", "[::1]")) for address in told)

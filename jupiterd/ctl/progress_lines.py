@@ -40,7 +40,9 @@ _ALARM = (
 )
 
 _PREDICTED = "predicted_tokens_per_s"
-_HIDDEN_VALUES = frozenset({"tokens", "step", _PREDICTED, "flops_per_token", "peak_flops_per_s"})
+_HIDDEN_VALUES = frozenset(
+    {"tokens", "step", _PREDICTED, "flops_per_token", "peak_flops_per_s", "rank_tokens_per_s"}
+)
 
 
 @dataclass(frozen=True)

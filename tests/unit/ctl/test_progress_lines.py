@@ -2,6 +2,7 @@ from jupiterd.ctl.progress_lines import (
     RUNNING_INTERVAL_S,
     Line,
     Shown,
+    _values,
     cycle_summary,
     final_lines,
     next_lines,
@@ -162,3 +163,8 @@ def test_a_cycle_in_one_line():
     assert cycle_summary(FINISHED) == (
         "python (c0ffee00): finished, PROMOTE at 2.4012 bits per byte"
     )
+
+
+def test_what_only_the_machines_need_to_know_is_not_in_a_line():
+    row = {"values": {"loss": 2.5, "rank_tokens_per_s": 99.0, "flops_per_token": 1e6}}
+    assert _values(row) == ["loss 2.500"]

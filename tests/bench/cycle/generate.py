@@ -6,6 +6,7 @@ beside mlx-lm's `batch_generate`.
 """
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -68,7 +69,8 @@ def _settings() -> str:
     versions = ", ".join(f"{name} {_version(name)}" for name in names)
     return (
         f"{shape}; prompts of {PROMPT_CHARS} characters, {MAX_TOKENS} tokens each, T 0.8, "
-        f"top-p 0.95, {THREADS} core, median of {TRIALS}; {versions}"
+        f"top-p 0.95, {THREADS} core{', pinned' * bool(_on_one_core())}, median of {TRIALS}; "
+        f"{versions}"
     )
 
 
@@ -84,10 +86,28 @@ def _rates(folder: str, engine: str, batch: int, prompts: int) -> dict[str, floa
     return json.loads(_run("measure", folder, told))
 
 
+def _on_one_core() -> list[str]:
+    """Return what keeps a process on one core: MLX hands its steps to a thread of its own.
+
+    That thread takes a third of another core where one prompt is written at a time, and next to
+    nothing of one where many are: without this the two sides would have unlike means.
+    """
+    taskset = shutil.which("taskset")
+    return [taskset, "--cpu-list", "0"] if taskset else []
+
+
 def _run(what: str, folder: str, told: dict[str, Any]) -> str:
     environment = worker_environment("generate", {"threads": THREADS, **told})
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.cycle.generate_side", what, folder, json.dumps(told)],
+        [
+            *_on_one_core(),
+            sys.executable,
+            "-m",
+            "tests.bench.cycle.generate_side",
+            what,
+            folder,
+            json.dumps(told),
+        ],
         env=environment,
         cwd=Path(__file__).parents[3],
         stdout=subprocess.PIPE,

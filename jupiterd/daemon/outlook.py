@@ -71,7 +71,7 @@ class Outlook:
     async def run(self) -> None:
         """Keep what needs looking at again and again."""
         async with asyncio.TaskGroup() as group:
-            for part in (self.load_watch, self.histories, self.reports, self.events):
+            for part in (self.load_watch, self.histories, self.reports):
                 group.create_task(part.run())
 
     def hardware_of(self, node: NodeId) -> Hardware | None:

@@ -1,4 +1,4 @@
-"""What is told outside of Jupiter, where people asked for it: metrics, and alerts.
+"""What is told to people: metrics and alerts where they asked for them, and what happened.
 
 Owns which sinks run, and that none of them ever ends the daemon or disturbs its work. Doesn't know
 what any of them says.
@@ -31,7 +31,8 @@ def tell_outside(node: "Node", group: asyncio.TaskGroup) -> None:
         from jupiterd.daemon.alert_sending import sender_of
 
         group.create_task(in_spite_of_all("webhook", sender_of(node, webhook).run), name="webhook")
-    group.create_task(in_spite_of_all("alerts", node.outlook.alerts.run), name="alerts")
+    for name, part in (("alerts", node.outlook.alerts), ("events", node.outlook.events)):
+        group.create_task(in_spite_of_all(name, part.run), name=name)
 
 
 async def in_spite_of_all(sink: str, run: Callable[[], Awaitable[None]]) -> None:

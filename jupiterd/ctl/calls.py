@@ -67,8 +67,9 @@ def _end_dry_run(state_dir: Path, verb: str, arguments: Mapping[str, Any]) -> No
     invocation = context.find_object(Invocation) if context else None
     if context is None or invocation is None or not invocation.is_dry_run:
         return
-    from jupiterd.ctl.console import SCHEMA, Console
+    from jupiterd.ctl.console import Console
     from jupiterd.ctl.dry_run_lines import dry_run_lines
+    from jupiterd.document_schema import SCHEMA
 
     ask(state_dir, "status")
     document = {"schema": SCHEMA, "dry_run": True, "verb": verb, "arguments": dict(arguments)}

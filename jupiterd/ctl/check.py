@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from jupiterd.ctl.commands import Group
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import ExitCode
 from jupiterd.formats import plain
 

@@ -8,9 +8,10 @@ import click
 from jupiterd.ctl.cluster_lines import branches, switch
 from jupiterd.ctl.cluster_merge import merge
 from jupiterd.ctl.commands import Group
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.door_lines import door_line, token_table
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import plain
 
 _TOLD_IN_WORDS = frozenset({"open", "door", "tokens"})

@@ -15,7 +15,6 @@ import click
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import JupiterError, UsageError
 
-SCHEMA = "jupiter/v1"
 """The version of every document that is printed."""
 
 _CLEAR_LINE = "\r\x1b[K"

@@ -8,7 +8,7 @@ import click
 
 from jupiterd.cluster.engines import WANTED
 from jupiterd.ctl.commands import Group
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.cycle_list import list_
 from jupiterd.ctl.cycle_report import report
 from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, rollback, stop
@@ -22,6 +22,7 @@ from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
 from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
 from jupiterd.ctl.writer_lines import writer_lines
 from jupiterd.cycle.generator import is_server
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UsageError
 from jupiterd.formats import plain, printable
 from jupiterd.ids import short

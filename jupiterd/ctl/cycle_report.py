@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 
 from jupiterd.ctl.commands import Command
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.whole_file import whole_file
+from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import size
 from jupiterd.ids import short
 

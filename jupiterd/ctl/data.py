@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from jupiterd.ctl.commands import Group
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.data_samples import samples
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UnhealthyError, UsageError
 from jupiterd.ids import short
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jupiterd.ctl.commands import Group
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.domain_files import DomainFile, read_domain_file, shipped_domains
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import EmptySourceError, InvalidDomainError, UsageError
 from jupiterd.formats import plain, table
 

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from jupiterd.ctl.commands import Command
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import plain
 
 LOOK_S = 1.0

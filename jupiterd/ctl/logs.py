@@ -6,9 +6,10 @@ from threading import Event
 import click
 
 from jupiterd.ctl.commands import Command
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.log_tail import LogTail
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
 from jupiterd.locations import DAEMON_LOG, LOGS
 

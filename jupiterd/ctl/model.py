@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from jupiterd.ctl.commands import Group
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import StudentOnTrialError, UsageError
 
 FORMATS = ("hf", "mlx", "gguf")

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from jupiterd.ctl.commands import Command
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.load_blocks import block_lines, node_rows
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import DaemonUnreachableError, UsageError
 
 LEAST_INTERVAL_S = 0.2

@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 from jupiterd.ctl.commands import Group
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.node_rows import contradiction_lines, node_table
+from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import plain
 
 

@@ -8,7 +8,7 @@ import click
 
 from jupiterd.cluster.engines import AUTO, WANTED
 from jupiterd.ctl.commands import Group
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.data_source import source_arguments
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation, dry_run
@@ -18,6 +18,7 @@ from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
 from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
 

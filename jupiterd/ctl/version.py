@@ -6,8 +6,9 @@ import click
 
 import jupiterd
 from jupiterd.ctl.commands import Command
-from jupiterd.ctl.console import SCHEMA, Console
+from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.document_schema import SCHEMA
 
 
 @click.command(cls=Command)

@@ -10,12 +10,11 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import RoundCommitted
 from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.progress_tree import Leaf
+from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import CycleId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-SCHEMA = "jupiter/v1"
 
 
 def branches_document(node: "Node") -> dict[str, Any]:

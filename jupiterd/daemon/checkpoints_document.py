@@ -14,12 +14,12 @@ from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cluster.state import State
 from jupiterd.daemon.shown_run import ShownRun, shown_run
+from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import ArtifactId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-SCHEMA: Final = "jupiter/v1"
 MAX_SHOWN: Final = 16
 ANSWER_TIMEOUT_S: Final = 2.0
 

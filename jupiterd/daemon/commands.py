@@ -23,6 +23,7 @@ from jupiterd.daemon import (
 from jupiterd.daemon.asked_cycle import asked_cycle, check_models
 from jupiterd.daemon.model_weights import bring_models, bring_weights
 from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import (
     ConflictError,
     NoLeaderError,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from jupiterd.daemon.leading import Leading
     from jupiterd.daemon.node import Node
 
-SCHEMA = "jupiter/v1"
 FORWARD_TIMEOUT_S = 10.0
 
 Arguments = Mapping[str, Any]

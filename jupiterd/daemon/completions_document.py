@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from jupiterd.daemon.model_documents import completions_of
 from jupiterd.daemon.models import CANDIDATE, models_of
 from jupiterd.daemon.shown_run import shown_run
+from jupiterd.document_schema import SCHEMA
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-SCHEMA: Final = "jupiter/v1"
 MAX_LOOKED_AT: Final = 3
 """The newest models are asked for what they wrote, until one is found that was tried out."""
 

@@ -17,6 +17,7 @@ from jupiterd.cycle.thinned_curve import CurvePoint
 from jupiterd.daemon.curve_wire import Curves, curves_of
 from jupiterd.daemon.shown_run import ShownRun, shown_run
 from jupiterd.daemon.whole_curve import Writer, whole_curve
+from jupiterd.document_schema import SCHEMA
 from jupiterd.failures import from_rpc
 from jupiterd.ids import CycleId, NodeId, short
 from jupiterd.rpc import peer_pb2
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SCHEMA: Final = "jupiter/v1"
 ANSWER_TIMEOUT_S: Final = 2.0
 
 OF_ISLANDS: Final = 1

@@ -7,11 +7,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.status_document import shown
+from jupiterd.document_schema import SCHEMA
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-SCHEMA = "jupiter/v1"
 
 TOLD = ("id", "domain", "state", "rounds", "round", "phase", "val_bpb", "model", "paused")
 """What a row has of a cycle's own document."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.noticed import noticed
 from jupiterd.daemon.clock import wall_iso
-from jupiterd.daemon.status_document import SCHEMA, status_document
+from jupiterd.daemon.status_document import status_document
+from jupiterd.document_schema import SCHEMA
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node

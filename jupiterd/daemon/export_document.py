@@ -7,13 +7,12 @@ the same machine, as the same user.
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.sample_places import Output, outputs_of, shards_meant
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import CycleId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-SCHEMA = "jupiter/v1"
 
 
 async def export_document(node: "Node", wanted: str) -> dict[str, Any]:

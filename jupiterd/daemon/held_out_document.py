@@ -10,13 +10,12 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cycle.run_phases import HELD_OUT
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.models import CANDIDATE, model_meant, models_of
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-SCHEMA = "jupiter/v1"
 
 
 async def held_out_document(node: "Node", wanted: str) -> dict[str, Any]:

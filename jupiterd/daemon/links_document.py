@@ -7,12 +7,11 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.daemon.gang_order import known_qualities
+from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-SCHEMA = "jupiter/v1"
 
 LOOPBACK = "loopback"
 """Between daemons of one machine; counted among the best kind where ways are chosen."""

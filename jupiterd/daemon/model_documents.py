@@ -19,13 +19,13 @@ from jupiterd.cycle.phases.view import item_id
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.models import CANDIDATE, GENERATOR, KnownModel, model_meant, models_of
 from jupiterd.daemon.training_log import training_log
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import CorruptArtifactError, JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-SCHEMA = "jupiter/v1"
 MAX_VERDICT_BYTES = 4 << 20
 
 _PACKED = ("tokens", "sequences", "documents", "synthetic_documents", "bytes", "tokens_per_byte")

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.node_names import find_node
-from jupiterd.daemon.status_document import SCHEMA, node_row
+from jupiterd.daemon.status_document import node_row
 from jupiterd.daemon.told import told_text
+from jupiterd.document_schema import SCHEMA
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from jupiterd.cluster.facts import OuterStepTaken
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.daemon.shown_run import ShownRun, shown_run
+from jupiterd.document_schema import SCHEMA
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-SCHEMA: Final = "jupiter/v1"
 MAX_STEPS: Final = 20
 
 

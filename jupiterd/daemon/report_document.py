@@ -18,13 +18,12 @@ from jupiterd.daemon.model_documents import completions_of, data_of, verdict_of
 from jupiterd.daemon.models import CANDIDATE, KnownModel, models_of
 from jupiterd.daemon.status_document import shown
 from jupiterd.daemon.training_log import training_log
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, short
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-SCHEMA = "jupiter/v1"
 
 MAX_ROUNDS = 20
 """The newest rounds, of which everything is told; of older ones there are rows."""

@@ -18,13 +18,12 @@ from jupiterd.daemon.sample_trace import MANY, SOME
 from jupiterd.daemon.status_document import shown
 from jupiterd.daemon.steering_answers import redoable
 from jupiterd.daemon.trace_everywhere import Trace
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-SCHEMA = "jupiter/v1"
 
 KEPT = ("kept", "samples", "train")
 """Names of outputs whose samples a phase let through; of several the first that there is."""

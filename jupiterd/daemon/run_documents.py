@@ -26,6 +26,7 @@ from jupiterd.daemon.islands_audit import (
 from jupiterd.daemon.purging import purge_proofs
 from jupiterd.daemon.round_data import round_rows
 from jupiterd.daemon.status_document import current_training, shown
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import JupiterError, NotFoundError
 from jupiterd.ids import ArtifactId, CycleId, short
 from jupiterd.store.artifacts import ArtifactStore
@@ -33,7 +34,6 @@ from jupiterd.store.artifacts import ArtifactStore
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-SCHEMA = "jupiter/v1"
 _Read = tuple[CheckpointCommitted, dict[str, Any] | None]
 """A checkpoint, and what it says of itself; None where it isn't here."""
 

@@ -19,12 +19,11 @@ from jupiterd.daemon.door_document import door_document, token_documents
 from jupiterd.daemon.health_document import health_lines
 from jupiterd.daemon.node_speed import speed_of
 from jupiterd.daemon.told import told_text
+from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-SCHEMA = "jupiter/v1"
 
 
 def status_document(node: "Node") -> dict[str, Any]:

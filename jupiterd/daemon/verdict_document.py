@@ -14,13 +14,13 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import VerdictReached
 from jupiterd.cycle.gate.explanation import explain
 from jupiterd.cycle.gate.record import VERDICT_FILE
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-SCHEMA = "jupiter/v1"
 MIN_DIGITS = 6
 """Of an id's beginning; fewer digits are the number of a round."""
 

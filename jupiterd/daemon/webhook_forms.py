@@ -12,8 +12,8 @@ from typing import Any, Final
 from jupiterd.cluster.alerts import Alert
 from jupiterd.cluster.health import Severity
 from jupiterd.daemon.webhook import Form
+from jupiterd.document_schema import SCHEMA
 
-SCHEMA: Final = "jupiter/v1"
 MAX_CHARACTERS: Final = 1500
 """Of a text; Discord takes 2,000."""
 

@@ -20,6 +20,7 @@ from jupiterd.daemon.purging import source_names
 from jupiterd.daemon.sample_places import Output, shards_meant
 from jupiterd.daemon.sample_trace import IS_SAMPLE, IS_WHOLE, MIN_DIGITS
 from jupiterd.daemon.trace_everywhere import Trace, Traced
+from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import ArtifactId, short
 from jupiterd.rpc import peer_pb2
@@ -27,7 +28,6 @@ from jupiterd.rpc import peer_pb2
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
-SCHEMA = "jupiter/v1"
 MAX_PARENTS = 16
 
 _POSITION = re.compile(r"(?P<shards>[^:]{1,200}):(?P<offset>\d{1,15})")

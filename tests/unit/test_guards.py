@@ -48,6 +48,11 @@ def test_no_module_has_a_name_that_says_nothing():
     assert vague == []
 
 
+def test_the_schema_of_documents_is_named_in_one_place():
+    naming = [path.name for path in MODULES if '= "jupiter/v1"' in path.read_text()]
+    assert naming == ["document_schema.py"]
+
+
 def test_every_module_says_what_it_owns():
     silent = [path for path in MODULES if not path.read_text().lstrip().startswith('"""')]
     assert silent == []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-SCHEMA = "jupiter/v1"
+from jupiterd.document_schema import SCHEMA
 
 
 class Status(StrEnum):

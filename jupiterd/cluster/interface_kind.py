@@ -4,6 +4,15 @@ Owns their order and their names. Doesn't know which interface is of which kind.
 """
 
 from enum import IntEnum
+from typing import Final
+
+LOOPBACK: Final = "loopback"
+"""What people read of a way between daemons of one machine; it counts as the best kind."""
+
+
+def is_loopback(target: str) -> bool:
+    """Say whether an address, with or without a port, leads to the machine itself."""
+    return target.startswith(("127.", "::1", "[::1]"))
 
 
 class InterfaceKind(IntEnum):

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jupiterd.cluster.interface_kind import InterfaceKind
+from jupiterd.cluster.interface_kind import LOOPBACK, InterfaceKind, is_loopback
 from jupiterd.cluster.link_quality import LinkQuality
 
 GAIN: Final = 2.0
@@ -254,7 +254,7 @@ class Links:
                 "target": target,
                 "source": seen.path.source,
                 "interface": seen.path.interface,
-                "kind": seen.path.kind.label,
+                "kind": LOOPBACK if is_loopback(target) else seen.path.kind.label,
                 "rtt_ms": None if seen.rtt_s is None else round(seen.rtt_s * 1000, 3),
                 "loss": round(seen.loss, 3),
                 "mbit_per_s": None if seen.bits_per_s is None else round(seen.bits_per_s / 1e6, 1),

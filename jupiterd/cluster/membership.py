@@ -138,10 +138,15 @@ class Membership:
         return peer.liveness if peer else Liveness.GONE
 
     def last_heard_s(self, node: NodeId, now: float) -> float | None:
-        """Return the seconds since anybody whom we hear heard it, or None where nobody ever did."""
+        """Return the seconds since anybody whom we hear heard it, or None where nobody ever did.
+
+        Who said goodbye or refuses connections was heard all the same.
+        """
         if node == self._self_id:
             return 0.0
-        heard_at = self._evidence(now, node)[0] if node in self._peers else NEVER
+        if node not in self._peers:
+            return None
+        heard_at = max(self._peers[node].heard_at, self._evidence(now, node)[0])
         return None if heard_at == NEVER else max(now - heard_at, 0.0)
 
     def ages(self, now: float) -> dict[NodeId, float]:

@@ -6,15 +6,13 @@ Owns its keys. Measures nothing: it tells what members have measured and told ea
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cluster.interface_kind import LOOPBACK, is_loopback
 from jupiterd.daemon.gang_order import known_qualities
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
-
-LOOPBACK = "loopback"
-"""Between daemons of one machine; counted among the best kind where ways are chosen."""
 
 
 def links_document(node: "Node") -> dict[str, Any]:
@@ -43,4 +41,4 @@ def _is_on_loopback(node: "Node", member: NodeId) -> bool:
     else:
         peer = node.peers.get(member)
         told = [] if peer is None else peer.shown_addresses()
-    return bool(told) and all(address.startswith(("127.", "[::1]")) for address in told)
+    return bool(told) and all(is_loopback(address) for address in told)

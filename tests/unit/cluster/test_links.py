@@ -391,3 +391,10 @@ def test_a_cable_that_was_out_for_long_is_used_again_like_one_that_was_out_for_a
         measure(links, back_s + look * LOOK_S, wire=0.5, air=0.5)
         links.choose(back_s + look * LOOK_S)
     assert links.active == "wire:1"
+
+
+def test_a_way_within_the_machine_is_called_what_it_is() -> None:
+    links = linked(path("127.0.0.1", InterfaceKind.THUNDERBOLT))
+    assert [row["kind"] for row in links.to_plain(1.0)] == ["loopback"]
+    links = linked(path("10.0.0.1", InterfaceKind.THUNDERBOLT))
+    assert [row["kind"] for row in links.to_plain(1.0)] == ["Thunderbolt"]

@@ -137,6 +137,14 @@ def test_a_message_that_waited_while_we_slept_accuses_nobody_else() -> None:
     assert membership.step(60.0, Heard(EVE)) == ()
 
 
+def test_who_went_away_was_heard_all_the_same() -> None:
+    for event in (Refused(BOB), SaidGoodbye(BOB)):
+        membership = all_heard(BOB)
+        membership.step(1.0, event)
+        assert membership.liveness(BOB) is GONE
+        assert membership.last_heard_s(BOB, 5.0) == 5.0
+
+
 def test_who_is_no_member_is_not_heard() -> None:
     membership = all_heard(BOB)
     for event in (Heard(EVE), Refused(EVE), SaidGoodbye(EVE)):

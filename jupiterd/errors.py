@@ -211,6 +211,15 @@ class StateDirError(JupiterError):
     default_hint = "choose another folder with --state-dir"
 
 
+class NewerStateError(StateDirError):
+    """A newer Jupiter wrote the state folder, in a layout that this one doesn't know."""
+
+    code = "newer-state"
+    exit_code = ExitCode.REFUSED
+    grpc_status = "PERMISSION_DENIED"
+    default_hint = "start the newer version again, or choose another folder with --state-dir"
+
+
 class CorruptArtifactError(JupiterError):
     """Bytes that don't match their hash."""
 

@@ -19,7 +19,7 @@ class Obeyed:
     term: int = 0
     epoch: int = 0
     leader: NodeId | None = None
-    """None where nothing was obeyed yet, or by a version that didn't write it down."""
+    """None where nothing was obeyed yet, or by a program that didn't write it down."""
 
     def after(self, leader: NodeId, term: int, epoch: int) -> "Obeyed":
         """Return the highest once an order is obeyed; epoch 0 is of no gang.
@@ -50,6 +50,6 @@ class Obeyed:
 
     @classmethod
     def parse(cls, text: str) -> "Obeyed":
-        """Read what `str` wrote, now or without a leader; nothing has been obeyed where empty."""
-        term, epoch, *leader = (text or "0/0").split("/")
-        return cls(int(term), int(epoch), NodeId(leader[0]) if leader and leader[0] else None)
+        """Read what `str` wrote; nothing has been obeyed where empty."""
+        term, epoch, leader = (text or "0/0/").split("/")
+        return cls(int(term), int(epoch), NodeId(leader) if leader else None)

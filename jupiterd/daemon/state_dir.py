@@ -1,6 +1,7 @@
 """The folder that belongs to one daemon.
 
-Owns its layout, its permissions and its lock. Doesn't know what is written into the parts.
+Owns its parts, its permissions and its lock. Doesn't know what is written into them, or how a
+folder of an older program is brought up to date (`store.layout`).
 """
 
 import fcntl
@@ -9,11 +10,10 @@ import shutil
 from pathlib import Path
 from typing import Self
 
+from jupiterd import __version__
 from jupiterd.errors import StateDirError
 from jupiterd.locations import CONTROL_SOCKET, CURVES, LOCK, QUESTION_SOCKET, ROUND_TABLE
-
-SCHEMA = 1
-"""The layout's number, in the file VERSION."""
+from jupiterd.store.layout import bring_up_to_date
 
 
 class StateDir:
@@ -37,18 +37,21 @@ class StateDir:
 
     @classmethod
     def open(cls, root: Path) -> Self:
-        """Make the folder where it is missing, check its version and take its lock.
+        """Make the folder where it is missing, take its lock and bring its layout up to date.
 
         Raises:
-            StateDirError: it can't be written, another daemon holds it, or a newer Jupiter made it.
+            StateDirError: it can't be written, or another daemon holds it.
+            NewerStateError: a newer Jupiter wrote it; nothing in it is touched then.
+            DiskFullError: there is no room to bring it up to date.
+            CorruptLedgerError: its ledger is damaged, and of an older layout.
         """
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            root.chmod(0o700)
             state = cls(root.resolve(), os.open(root / LOCK, os.O_RDWR | os.O_CREAT, 0o600))
             try:
                 state._take_lock()
-                state._check_version()
+                bring_up_to_date(state.root, __version__)
+                state._be_held()
                 for folder in (state.store, state.spool, state.scratch, state.runs, state.logs):
                     folder.mkdir(exist_ok=True, mode=0o700)
             except BaseException:
@@ -84,16 +87,9 @@ class StateDir:
                 f"the state folder {self.root} is held by a running jupiterd (process {holder})",
                 "stop it first, or choose another folder with --state-dir",
             ) from error
+
+    def _be_held(self) -> None:
+        """Close the folder to others, and name the process that holds it."""
+        self.root.chmod(0o700)
         os.truncate(self._lock_fd, 0)
         os.write(self._lock_fd, str(os.getpid()).encode())
-
-    def _check_version(self) -> None:
-        version = self.root / "VERSION"
-        if not version.exists():
-            version.write_text(f"{SCHEMA}\n")
-        elif version.read_text().strip() != str(SCHEMA):
-            raise StateDirError(
-                f"the state folder {self.root} has layout {version.read_text().strip()}, "
-                f"and this Jupiter knows layout {SCHEMA}",
-                "use the Jupiter that made it, or choose another folder with --state-dir",
-            )

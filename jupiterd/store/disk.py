@@ -28,8 +28,8 @@ def sync_tree(folder: Path) -> None:
         for name in files:
             path = Path(base) / name
             path.chmod(READ_ONLY)
-            _sync(path)
-        _sync(Path(base))
+            sync_file(path)
+        sync_file(Path(base))
 
 
 def put_in_place(draft: Path, place: Path) -> None:
@@ -78,10 +78,11 @@ def written() -> Generator[None, None, None]:
 
 def sync_folder(folder: Path) -> None:
     """Bring to the disk what a folder lists."""
-    _sync(folder)
+    sync_file(folder)
 
 
-def _sync(path: Path) -> None:
+def sync_file(path: Path) -> None:
+    """Bring to the disk what a file holds."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -19,16 +19,20 @@ from jupiterd.errors import CorruptLedgerError, DiskFullError, JupiterError, Sta
 CLUSTER_KEY: Final = "cluster"
 """The named value that `replace` sets: the id of the cluster whose entries these are."""
 
-_SCHEMA = (
+_SETTINGS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA fullfsync = 1",  # macOS: a plain fsync leaves the bytes in the drive's own cache
     "PRAGMA checkpoint_fullfsync = 1",
-    "CREATE TABLE IF NOT EXISTS entries (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS snapshots (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS roster (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS named (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
+_TABLES = (
+    "CREATE TABLE entries (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+    "CREATE TABLE snapshots (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+    "CREATE TABLE roster (position INTEGER PRIMARY KEY, raw BLOB NOT NULL)",
+    "CREATE TABLE named (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+"""Of a new file; one of an older layout is brought to this by `migrations`."""
+_IS_NEW = "SELECT count(*) = 0 FROM sqlite_schema"
 _INSERT = "INSERT INTO entries (raw) VALUES (?)"
 _INSERT_SNAPSHOT = "INSERT INTO snapshots (raw) VALUES (?)"
 _INSERT_ROSTER = "INSERT INTO roster (raw) VALUES (?)"
@@ -48,9 +52,7 @@ class LedgerFile:
         with self._translated():
             self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
-            with self._translated():
-                for statement in _SCHEMA:
-                    self._database.execute(statement)
+            self._set_up()
         except JupiterError:
             self._database.close()
             raise
@@ -115,6 +117,15 @@ class LedgerFile:
         """Let go of the file; idempotent."""
         with self._lock, self._translated():
             self._database.close()
+
+    def _set_up(self) -> None:
+        with self._translated():
+            for statement in _SETTINGS:
+                self._database.execute(statement)
+        with self._transaction():
+            (is_new,) = self._database.execute(_IS_NEW).fetchone()
+            for statement in _TABLES if is_new else ():
+                self._database.execute(statement)
 
     def _replace_all(
         self, snapshot: bytes | None, raws: Sequence[bytes], roster: Sequence[bytes]

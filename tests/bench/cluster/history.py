@@ -22,6 +22,7 @@ from jupiterd.cluster.state import State
 from jupiterd.daemon.journal import Journal
 from jupiterd.ids import ArtifactId, ClusterId, CycleId, NodeId
 from jupiterd.net.identity import Identity
+from jupiterd.store.layout import LAYOUT
 from jupiterd.store.ledger_file import CLUSTER_KEY, LedgerFile
 from tests.bench.figure import Figure, Goal
 from tests.e2e.cluster import Cluster, Daemon, running
@@ -83,7 +84,7 @@ async def write_history(state_dir: Path) -> None:
     assert len(journal.state.cycles[CYCLE].completed) == FACTS
     await journal.compact()
     file.close()
-    (state_dir / "VERSION").write_text("1\n")
+    (state_dir / "VERSION").write_text(f"{LAYOUT}\n")
 
 
 def _entries(identity: Identity, cluster: ClusterId) -> Iterator[bytes]:

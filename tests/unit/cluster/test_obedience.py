@@ -47,5 +47,5 @@ def test_what_is_written_is_read_again(obeyed: Obeyed) -> None:
 
 
 def test_what_was_written_without_a_leader_is_read_and_binds_to_none() -> None:
-    assert Obeyed.parse("12/34") == Obeyed(12, 34)
-    assert Obeyed.parse("12/34").after(OTHER, 12, 34) == Obeyed(12, 34, OTHER)
+    assert Obeyed.parse("12/34/") == Obeyed(12, 34)
+    assert Obeyed.parse("12/34/").after(OTHER, 12, 34) == Obeyed(12, 34, OTHER)

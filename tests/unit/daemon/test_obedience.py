@@ -95,8 +95,8 @@ async def test_a_leader_that_is_refused_is_asked_for_a_term_that_is_obeyed(
     await obedience.check(OTHER, 4, 4)
 
 
-async def test_what_the_version_before_wrote_still_counts(file: LedgerFile) -> None:
-    file.set("obeyed", "3/4")
+async def test_what_was_written_without_a_leader_still_counts(file: LedgerFile) -> None:
+    file.set("obeyed", "3/4/")
     obedience = Obedience(file)
     with pytest.raises(RefusedError):
         await obedience.check(LEADER, 2, 0)

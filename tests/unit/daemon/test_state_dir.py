@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon.state_dir import SCHEMA, StateDir
-from jupiterd.errors import StateDirError
+from jupiterd import __version__
+from jupiterd.daemon.state_dir import StateDir
+from jupiterd.errors import ExitCode, NewerStateError, StateDirError
+from jupiterd.store.layout import LAYOUT
 
 HOLD = """
 import sys
@@ -36,7 +38,7 @@ def holder(tmp_path: Path) -> Generator[subprocess.Popen[str]]:
 
 def test_a_new_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
     state = StateDir.open(tmp_path / "a" / "state")
-    assert (state.root / "VERSION").read_text().strip() == str(SCHEMA)
+    assert (state.root / "VERSION").read_text() == f"{LAYOUT} (jupiterd {__version__})\n"
     for folder in (state.root, state.store, state.spool, state.runs, state.logs):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     state.close()
@@ -81,21 +83,38 @@ def test_a_folder_without_leave_to_write_is_told_in_one_line(tmp_path: Path) -> 
         StateDir.open(tmp_path / "closed" / "state")
 
 
-def test_a_folder_of_another_layout_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path) -> None:
     StateDir.open(tmp_path / "state").close()
-    (tmp_path / "state" / "VERSION").write_text("99\n")
-    with pytest.raises(StateDirError, match="has layout 99"):
+    (tmp_path / "state" / "VERSION").write_text("99 (jupiterd 3.1.4)\n")
+    (tmp_path / "state").chmod(0o750)
+    before = _contents(tmp_path / "state")
+    with pytest.raises(NewerStateError) as error:
         StateDir.open(tmp_path / "state")
-    assert (tmp_path / "state" / "VERSION").read_text() == "99\n"
+    assert "layout 99, written by jupiterd 3.1.4" in error.value.message
+    assert "start jupiterd 3.1.4 or a later one" in error.value.hint
+    assert "\n" not in error.value.message
+    assert error.value.exit_code is ExitCode.REFUSED
+    assert _contents(tmp_path / "state") == before
 
 
 def test_a_refused_folder_can_be_opened_once_the_reason_is_gone(tmp_path: Path) -> None:
     StateDir.open(tmp_path / "state").close()
-    (tmp_path / "state" / "VERSION").write_text("99\n")
-    with pytest.raises(StateDirError):
+    version = tmp_path / "state" / "VERSION"
+    before = version.read_text()
+    version.write_text("99\n")
+    with pytest.raises(NewerStateError, match="written by a newer jupiterd"):
         StateDir.open(tmp_path / "state")
-    (tmp_path / "state" / "VERSION").write_text(f"{SCHEMA}\n")
+    version.write_text(before)
     StateDir.open(tmp_path / "state").close()
+
+
+def _contents(root: Path) -> list[tuple[str, int, float, bytes]]:
+    return [
+        (str(path), path.stat().st_mode, path.stat().st_mtime, path.read_bytes())
+        if path.is_file()
+        else (str(path), path.stat().st_mode, path.stat().st_mtime, b"")
+        for path in sorted([root, *root.rglob("*")])
+    ]
 
 
 def test_what_a_killed_daemon_left_half_done_is_thrown_away(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class Rule:
     """It is raised once it has held for so long without a break."""
     clear_s: float = 0.0
     """It is over once it hasn't held for so long."""
+    is_news: bool = False
+    """It tells of what happened, which is never over: it is only told no longer."""
 
 
 _GONE = health.TABLE["node-gone"]
@@ -47,11 +49,13 @@ TABLE: Mapping[str, Rule] = {
         Severity.ERROR,
         "{subject} stopped: {detail}",
         "lower the learning rate, and start again from the last good checkpoint",
+        is_news=True,
     ),
     "run-failed": Rule(
         Severity.ERROR,
         "{subject} can't go on: {detail}",
         "the reason and what to do are in: jupiterctl cycle status, or jupiterctl train status",
+        is_news=True,
     ),
     "stalled-step": Rule(
         Severity.ERROR,
@@ -84,6 +88,7 @@ TABLE: Mapping[str, Rule] = {
         Severity.INFO,
         "{subject}: {detail}",
         "the numbers behind it: jupiterctl cycle explain",
+        is_news=True,
     ),
 }
 """Every alert there is, by its code, the gravest first."""
@@ -117,6 +122,8 @@ class Alert:
     hint: str
     since_s: float
     """When it began to hold."""
+    about: str = ""
+    """As the finding's."""
 
 
 def strain_findings(
@@ -192,4 +199,4 @@ def _alert(finding: Finding, since_s: float) -> Alert:
     rule = TABLE[finding.code]
     told = rule.title.format(subject=finding.subject, detail=finding.detail)
     title = printable(told[:MAX_TITLE_CHARACTERS])  # others have a hand in names and reasons
-    return Alert(finding.key, finding.code, rule.severity, title, rule.hint, since_s)
+    return Alert(finding.key, finding.code, rule.severity, title, rule.hint, since_s, finding.about)

@@ -33,6 +33,13 @@ class HealthWarning:
     severity: Severity
     title: str
     hint: str
+    about: str = ""
+    """What it is about, for good: a node's id, a line of a file; empty where it's this node."""
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others, whatever its title comes to say."""
+        return f"{self.code}:{self.about}"
 
 
 @dataclass(frozen=True)
@@ -183,6 +190,7 @@ class _Finding:
     code: str
     subject: str
     command: str = ""
+    about: str = ""
 
 
 def _findings(view: ClusterView) -> Iterator[_Finding]:
@@ -192,12 +200,14 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         yield _Finding("no-engine", "")
     for node in view.nodes:
         if node.liveness in _OF_LIVENESS:
-            yield _Finding(_OF_LIVENESS[node.liveness], node.name or short(node.node))
-    yield from (_Finding("contradiction", line) for line in view.contradictions)
-    yield from (_Finding("no-effect", line) for line in view.without_effect)
+            name = node.name or short(node.node)
+            yield _Finding(_OF_LIVENESS[node.liveness], name, about=node.node)
+    yield from (_Finding("contradiction", line, about=line) for line in view.contradictions)
+    yield from (_Finding("no-effect", line, about=line) for line in view.without_effect)
     for newcomer in view.waiting:
         subject = f"{newcomer.name} ({short(newcomer.node)}) waits to be let in: {newcomer.words}"
-        yield _Finding("node-waits", subject, approve_command(newcomer.name, newcomer.node))
+        command = approve_command(newcomer.name, newcomer.node)
+        yield _Finding("node-waits", subject, command, newcomer.node)
 
 
 def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:
@@ -221,4 +231,4 @@ def _warning(finding: _Finding) -> HealthWarning:
     row = TABLE[finding.code]
     title = row.title.format(subject=finding.subject)
     hint = row.hint.format(command=finding.command)
-    return HealthWarning(finding.code, row.severity, title, hint)
+    return HealthWarning(finding.code, row.severity, title, hint, finding.about)

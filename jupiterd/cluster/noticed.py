@@ -1,13 +1,14 @@
 """What changed between two looks at a cluster, as events that people read.
 
 Pure. Owns the codes, the levels and the words. Doesn't know when it is looked, or what keeps the
-events: it is handed two status documents.
+events: it is handed two status documents, each with the `alerts` that were raised.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from jupiterd.cluster import alerts
 from jupiterd.cluster.health import Severity
 from jupiterd.cluster.membership import Liveness
 from jupiterd.formats import plain
@@ -15,6 +16,9 @@ from jupiterd.ids import short
 
 PENDING: Final = "pending"
 """The state of a machine that waits to be let in."""
+
+TOLD_OTHERWISE: Final = {"node-gone", "node-waits", "no-leader", *alerts.TABLE}
+"""Lines of health that are events of machines, leaders or alerts already."""
 
 Document = Mapping[str, Any]
 
@@ -38,6 +42,7 @@ def noticed(before: Document, after: Document) -> Iterator[Event]:
     yield from _leader(before, after)
     yield from _nodes(before, after)
     yield from _health(before, after)
+    yield from _alerts(before, after)
     for kind in ("cycle", "train"):
         yield from _run(before.get(kind) or {}, after.get(kind) or {})
 
@@ -84,11 +89,32 @@ def _node(was: Document | None, node: Document) -> Iterator[Event]:
 def _health(before: Document, after: Document) -> Iterator[Event]:
     were, are = _warnings(before), _warnings(after)
     for key in are.keys() - were.keys():
-        level = are[key].get("severity")
-        known = Severity(level) if level in set(Severity) else Severity.WARNING
-        yield Event(known, key[0], key[1])
-    for code, title in were.keys() - are.keys():
-        yield Event(Severity.INFO, code, f"over: {title}")
+        yield _told_of(are[key], _severity(are[key]), plain(are[key].get("title")))
+    for key in were.keys() - are.keys():
+        title = plain(were[key].get("title"))
+        yield _told_of(were[key], Severity.INFO, f"over: {title}")
+
+
+def _alerts(before: Document, after: Document) -> Iterator[Event]:
+    were, are = ({row["key"]: row for row in each.get("alerts") or ()} for each in (before, after))
+    for key in are.keys() - were.keys():
+        words = f"alert: {plain(are[key].get('title'))}"
+        yield _told_of(are[key], _severity(are[key]), words)
+    for key in were.keys() - are.keys():
+        rule = alerts.TABLE.get(str(were[key].get("code")))
+        if rule is not None and not rule.is_news:
+            words = f"alert over: {plain(were[key].get('title'))}"
+            yield _told_of(were[key], Severity.INFO, words)
+
+
+def _told_of(line: Document, level: Severity, words: str) -> Event:
+    node, cycle = str(line.get("node") or ""), str(line.get("cycle") or "")
+    return Event(level, plain(line.get("code")), words, node, cycle)
+
+
+def _severity(line: Document) -> Severity:
+    level = line.get("severity")
+    return Severity(level) if level in set(Severity) else Severity.WARNING
 
 
 def _run(was: Document, now: Document) -> Iterator[Event]:
@@ -143,6 +169,7 @@ def _name(document: Document, node_id: object) -> str:
 
 def _warnings(document: Document) -> dict[tuple[str, str], Document]:
     return {
-        (plain(item.get("code")), plain(item.get("title"))): item
+        (plain(item.get("code")), plain(item.get("node") or item.get("title"))): item
         for item in document.get("health") or ()
+        if item.get("code") not in TOLD_OTHERWISE
     }

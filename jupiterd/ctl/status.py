@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from jupiterd.cluster.health_words import code_and_age
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.door_lines import door_line
@@ -81,6 +82,7 @@ def health_lines(status: Mapping[str, Any]) -> list[str]:
     """Return what is wrong, each with its hint."""
     lines: list[str] = []
     for item in status.get("health", []):
-        lines.append(f"health   {plain(item.get('severity'))}: {plain(item.get('title'))}")
+        told = f"{plain(item.get('title'))} ({code_and_age(item)})"
+        lines.append(f"health   {plain(item.get('severity'))}: {told}")
         lines += [f"         hint: {plain(item['hint'])}"] if item.get("hint") else []
     return lines or ["health   good"]

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from jupiterd.cluster.alert_news import News, ledger_findings, name_of
 from jupiterd.cluster.alert_senders import HAS_WEBHOOK, SENT, SentAlerts, sender_among
 from jupiterd.cluster.alerts import (
+    TABLE,
     Alert,
     AlertBook,
     Finding,
     strain_findings,
 )
-from jupiterd.cluster.health import Severity
+from jupiterd.cluster.health import Severity, judge
+from jupiterd.cluster.health_ages import HealthAges
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.run_alerts import LiveTraining, RunAlerts
 from jupiterd.cycle.work import Phase
@@ -45,6 +47,8 @@ class AlertWatch:
         self._own = node.identity.node_id
         self._book, self._news, self._runs = AlertBook(), News(), RunAlerts()
         self._sent = SentAlerts()
+        self.ages = HealthAges()
+        """Since when everything is wrong that status tells of."""
         self._offered: set[str] = set()
         """Keys of what waits to be sent, or couldn't be."""
         self._was_sender = False
@@ -66,13 +70,15 @@ class AlertWatch:
 
     def look(self, at_s: float) -> None:
         """Look once: log what is new and what is over, and send what is due."""
+        self.ages.look(at_s, [told.key for told in judge(self._node.outlook.cluster_view())])
         fresh, over = self._book.look(at_s, list(self._findings(at_s)))
         for alert in fresh:
             level = logging.INFO if alert.severity is Severity.INFO else logging.WARNING
             told = {"code": alert.code, "title": alert.title, "hint": alert.hint}
             log.log(level, "alert", extra=told)
         for alert in over:
-            log.info("alert_over", extra={"code": alert.code, "title": alert.title})
+            if not TABLE[alert.code].is_news:
+                log.info("alert_over", extra={"code": alert.code, "title": alert.title})
         self._sent.forget(over)
         self._offered -= {alert.key for alert in over}
         self._send()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.noticed import noticed
 from jupiterd.daemon.clock import wall_iso
+from jupiterd.daemon.health_document import alert_lines
 from jupiterd.daemon.status_document import status_document
 from jupiterd.document_schema import SCHEMA
 
@@ -40,7 +41,7 @@ class EventRing:
 
     def look(self) -> None:
         """Take note of what has happened since the last look."""
-        seen = status_document(self._node)
+        seen = {**status_document(self._node), "alerts": alert_lines(self._node)}
         for event in noticed(self._seen, seen):
             self._seq += 1
             self._rows.append(

@@ -6,6 +6,7 @@ Owns turning its health entries into findings. Pure. Doesn't know why it says so
 from typing import Final
 
 from jupiterd.cluster.health import Severity
+from jupiterd.cluster.health_words import age
 from jupiterd.daemon.doctor.finding import Finding, Status, ok, warn
 from jupiterd.daemon.doctor.place import Place
 
@@ -26,7 +27,7 @@ def judge(place: Place, start_command: str) -> list[Finding]:
         Finding(
             f"health/{entry['code']}",
             _STATUSES.get(entry.get("severity", ""), Status.WARN),
-            str(entry.get("title", "")),
+            str(entry.get("title", "")) + (f" ({held})" if (held := age(entry)) else ""),
             str(entry.get("hint", "")),
         )
         for entry in place.status.get("health", [])

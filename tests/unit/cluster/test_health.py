@@ -89,6 +89,7 @@ def test_who_waits_is_shown_with_its_words_and_the_command() -> None:
         Severity.INFO,
         "new {x}; reboot (eeeeeeee) waits to be let in: radar canvas tiny plug",
         "if the new machine shows the same words: jupiterctl node approve eeeeeeee",
+        NODES[2],
     )
 
 

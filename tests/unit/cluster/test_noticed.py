@@ -70,6 +70,50 @@ def test_a_warning_is_told_when_it_comes_and_when_it_is_over():
     assert (over.level, over.text) == (Severity.INFO, "over: no room")
 
 
+def test_a_warning_whose_words_change_isnt_told_again_and_names_its_machine():
+    slow, slower = (
+        BEFORE
+        | {"health": [{"code": "slow", "severity": "info", "title": words, "node": BOB["id"]}]}
+        for words in ("bob is slow", "bob is slower")
+    )
+    (came,) = noticed(BEFORE, slow)
+    assert came.node == BOB["id"]
+    assert list(noticed(slow, slower)) == []
+
+
+ALERT = {
+    "key": f"node-gone:{BOB['id']}", "code": "node-gone", "severity": "warning",
+    "title": "bob is gone", "node": BOB["id"], "cycle": None,
+}  # fmt: skip
+
+
+def test_an_alert_is_told_once_when_it_is_raised_and_once_when_it_is_over():
+    raised = BEFORE | {"alerts": [ALERT], "health": [ALERT]}
+    later = raised | {"alerts": [ALERT | {"title": "bobby is gone"}]}
+    (came,) = noticed(BEFORE, raised)
+    assert (came.level, came.code, came.text) == (
+        Severity.WARNING,
+        "node-gone",
+        "alert: bob is gone",
+    )
+    assert came.node == BOB["id"]
+    assert list(noticed(raised, later)) == []
+    (over,) = noticed(raised, BEFORE)
+    assert (over.level, over.text) == (Severity.INFO, "alert over: bob is gone")
+
+
+def test_what_was_only_news_is_never_over():
+    verdict = {
+        "key": "verdict:c/1",
+        "code": "verdict",
+        "severity": "info",
+        "title": "round 1: HOLD",
+    }
+    raised = BEFORE | {"alerts": [verdict]}
+    assert [event.text for event in noticed(BEFORE, raised)] == ["alert: round 1: HOLD"]
+    assert list(noticed(raised, BEFORE)) == []
+
+
 @pytest.mark.parametrize(
     ("changed", "codes"),
     [

@@ -129,6 +129,9 @@ STATUS = {
             "severity": "warning",
             "title": "beta hasn't been heard for 20 s",
             "hint": "is it switched on?",
+            "age_s": 250,
+            "node": "b2" * 16,
+            "cycle": None,
         }
     ],
 }

@@ -51,6 +51,24 @@ def test_everything_but_information_counts_as_trouble():
     assert [item["severity"] for item in found] == ["warning", "error"]
 
 
+def test_each_line_of_health_has_its_severity_code_age_and_fix(daemon, ctl):
+    gone = STATUS["health"][0]
+    verdict = {
+        "code": "verdict", "severity": "info", "title": "round 1: HOLD", "hint": "look", "age_s": 9,
+    }  # fmt: skip
+    old = {"code": "alone", "severity": "info", "title": "this node is alone", "hint": ""}
+    daemon.documents["status"] = STATUS | {"health": [gone, verdict, old]}
+    assert [
+        line for line in ctl("status").out.splitlines() if line.startswith(("health", "  "))
+    ] == [
+        "health   warning: beta hasn't been heard for 20 s (node-gone for 4 min 10 s)",
+        "         hint: is it switched on?",
+        "health   info: round 1: HOLD (verdict 9 s ago)",
+        "         hint: look",
+        "health   info: this node is alone (alone)",
+    ]
+
+
 def test_a_daemon_without_cluster_cycle_or_nodes_is_shown(daemon, ctl, golden):
     empty = dict.fromkeys(STATUS["cluster"])
     daemon.documents["status"] = STATUS | {

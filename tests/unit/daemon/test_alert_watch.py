@@ -13,6 +13,7 @@ from jupiterd.cluster.alerts import GIB, TABLE
 from jupiterd.cluster.facts import CycleFailed, CycleStarted
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cycle.work import Phase
+from jupiterd.daemon import health_document
 from jupiterd.daemon.alert_sending import sender_of
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
@@ -94,6 +95,7 @@ async def test_what_is_raised_is_in_the_status_and_in_the_log_until_it_is_over(
         (line,) = [x for x in status_document(node)["health"] if x["code"] == "disk-low"]
         assert line["title"] == "the disk of one is nearly full: 1.0 GiB free"
         assert (line["severity"], bool(line["hint"])) == ("warning", True)
+        assert (line["node"], line["cycle"]) == (node.identity.node_id, None)
         node.outlook.load_watch._closer = EMPTY
         node.outlook.load_watch._due_s = 0.0
         look(node, HELD_S + 1)
@@ -116,6 +118,42 @@ async def test_a_member_that_is_gone_is_alerted_of_and_told_once_in_health(tmp_p
         assert [alert.title for alert in one.outlook.alerts.raised] == ["two is gone"]
         lines = [line["code"] for line in status_document(one)["health"]]
         assert lines.count("node-gone") == 1
+
+
+async def test_a_line_of_health_gets_older_while_it_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path, "one") as node:
+        await unite(node)
+        begun_s = now_s()
+        node.outlook.alerts.look(begun_s)
+        for after_s in (0.0, 2.0, 250.9):
+            monkeypatch.setattr(health_document, "now_s", lambda at=begun_s + after_s: at)
+            ages = {line["code"]: line["age_s"] for line in status_document(node)["health"]}
+            assert ages["alone"] == int(after_s)
+
+
+async def test_an_alert_is_an_event_when_it_is_raised_and_when_it_is_over(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as node:
+        await unite(node)
+        fill(node)
+        look(node)
+        node.outlook.events.look()
+        look(node, HELD_S)
+        node.outlook.events.look()
+        node.outlook.load_watch._closer = EMPTY
+        node.outlook.load_watch._due_s = 0.0
+        look(node, HELD_S + TABLE["disk-low"].clear_s)
+        node.outlook.events.look()
+        told = [
+            row for row in node.outlook.events.document()["events"] if row["code"] == "disk-low"
+        ]
+    title = "the disk of one is nearly full: 1.0 GiB free"
+    assert [(row["level"], row["text"]) for row in told] == [
+        ("warning", f"alert: {title}"),
+        ("info", f"alert over: {title}"),
+    ]
+    assert {row["node"] for row in told} == {node.identity.node_id}
 
 
 async def test_a_cycle_that_failed_is_news_and_one_that_had_failed_before_isnt(

@@ -249,9 +249,11 @@ def test_ways_to_a_node_that_is_gone_are_not_judged():
 def test_every_complaint_of_the_daemon_comes_with_its_fix(code: str):
     row = TABLE[code]
     told = {"code": code, "severity": str(row.severity), "title": row.title, "hint": row.hint}
+    told["age_s"] = 250
     runs, found = health.judge(place(health=(told,)), "jupiterd")
     assert runs.status is Status.OK
     assert (found.check, found.fix) == (f"health/{code}", row.hint)
+    assert found.why == f"{row.title} (for 4 min 10 s)"
     assert (found.status is Status.FAIL) == (row.severity == "error")
 
 

@@ -1,0 +1,27 @@
+"""What stands beside a line of health, wherever people read it.
+
+Pure. Owns the words; jupiterctl, the doctor and the dashboard say the same.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jupiterd.cluster import alerts
+from jupiterd.formats import duration, plain
+
+WHOLE_SECONDS_BELOW_S: Final = 10
+
+
+def code_and_age(line: Mapping[str, Any]) -> str:
+    """Return the code of a line and how long it has held, such as `node-gone for 4 min 10 s`."""
+    return f"{plain(line.get('code'))} {age(line)}".rstrip()
+
+
+def age(line: Mapping[str, Any]) -> str:
+    """Return how long a line has held, or ago it happened; empty where a daemon doesn't say."""
+    age_s = line.get("age_s")
+    if not isinstance(age_s, int | float):
+        return ""
+    told = duration(age_s) if age_s >= WHOLE_SECONDS_BELOW_S else f"{age_s:.0f} s"
+    rule = alerts.TABLE.get(str(line.get("code")))
+    return f"{told} ago" if rule is not None and rule.is_news else f"for {told}"

@@ -46,10 +46,10 @@ scrape_configs:
 ALERTS_HEAD = """
 ## Alerts
 
-What people want to hear of even where they don't look. Each is in the log, in `jupiterctl status`
-and in the dashboard's health panel. It is raised once it has *held* for so long, and over once it
-hasn't for so long, so that nothing flaps. (`node-gone` is in the status at once.) Verdicts and
-failures are shown for an hour.
+What people want to hear of even where they don't look. Each is in the log, in `jupiterctl status`,
+in the dashboard's health panel, and among the events when it is raised and when it is over. It is
+raised once it has *held* for so long, and over once it hasn't for so long, so that nothing flaps.
+(`node-gone` is in the status at once.) Verdicts and failures are shown for an hour.
 
 | code | severity | says | held | over |
 |---|---|---|---|---|

@@ -69,7 +69,12 @@ def errors_page() -> Iterator[str]:
         for code, error in sorted(BY_CODE.items())
     ]
     yield from _table(("code", "exit status", "meaning", "hint"), rows)
-    yield from ("## Warnings", "", "Of `jupiterctl status`, as `health`.", "")
+    yield from (
+        "## Warnings",
+        "",
+        "Of `jupiterctl status`, as `health`, each with the time for which it has held.",
+        "",
+    )
     warnings = [
         (f"`{code}`", row.severity, row.title, row.hint) for code, row in health.TABLE.items()
     ]

@@ -13,6 +13,7 @@ WAITING = {
     "nodes": [],
     "health": [
         {
+            "code": "pending-node",
             "severity": "warning",
             "title": "this node waits to be let in: attic is closed",
             "hint": "run on any member: jupiterctl cluster open",
@@ -27,7 +28,9 @@ def test_daemons_that_form_no_cluster_are_shown_with_what_each_says(
     DEMO["print_trouble"]({"node-1": WAITING, "node-2": None})
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "node-1:"
-    assert "  health   warning: this node waits to be let in: attic is closed" in told
+    assert (
+        "  health   warning: this node waits to be let in: attic is closed (pending-node)" in told
+    )
     assert told[-2:] == ["node-2:", "  no answer"]
 
 

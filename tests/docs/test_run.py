@@ -63,7 +63,7 @@ DONE: dict[str, Here | Elsewhere] = {
     "jupiterd service install": Elsewhere(
         "changes the system", "tests/docs/command_lines.py", '"service"'
     ),
-    "jupiterctl status": Here(shows="leader"),
+    "jupiterctl status": Here(shows="led by"),
     "jupiterctl doctor": Elsewhere(
         "looks at the machine that tests", "tests/network/test_doctor.py", '"doctor"'
     ),

@@ -120,7 +120,7 @@ class JupiterTui(App[None]):
         if noun == STATUS.noun:
             self._view = fold(self._view, message, now)
         else:
-            self._view = fold_other(self._view, noun, message)
+            self._view = fold_other(self._view, noun, message, now)
         if self._recorder is not None:
             try:
                 self._recorder.take(noun, message, now.now_s)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jupiter_tui.action import Action
 from jupiterd.errors import ExitCode
+from jupiterd.formats import duration
 
 TIMEOUT_S = 900.0
 """A model's weights may have to be copied before a cycle begins."""
@@ -16,6 +17,15 @@ TIMEOUT_S = 900.0
 
 async def carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
     """Run the command; return what it said, and whether it did what it was to do."""
+    try:
+        return await _carried_out(state_dir, action)
+    except TimeoutError:
+        return f"it didn't end within {duration(TIMEOUT_S)}: {action.typed}", False
+    except OSError as error:
+        return f"{action.typed} couldn't be run: {error.strerror}", False
+
+
+async def _carried_out(state_dir: Path, action: Action) -> tuple[str, bool]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "jupiterd.ctl.main", "--state-dir", str(state_dir)),
         *(*action.command, "--yes"),

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
 
@@ -113,7 +114,8 @@ class ListPanel(Panel, can_focus=True):
         self._choice = choice
         told = [f"filter: {choice.filter}"] if choice.filter else []
         told += [f"by {choice.sort}"] if choice.sort else []
-        self.border_subtitle = "; ".join([*told, self._legend] if self._legend else told)
+        # People type what they like; it isn't markup.
+        self.border_subtitle = Content("; ".join([*told, self._legend] if self._legend else told))
         self._draw()
 
     def _lines(self, scene: Scene, width: int, _height: int) -> Lines:

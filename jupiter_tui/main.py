@@ -79,6 +79,10 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
     if port is not None:
         from jupiter_tui.serving import serve
 
+        if chosen["record"] is not None:
+            raise UsageError(
+                "each visitor of --serve would write the same file", "leave --record out"
+            )
         return serve(port, sys.argv[1:])
     _require_terminal()
     # The dashboard owns standard error, and gRPC's core would write its own lines across it.

@@ -20,11 +20,17 @@ OPEN_WINDOW = Action(
 )
 
 
-def approve(node: Node) -> Action:
-    """Return what lets a machine in that waits."""
-    words = plain(node.get("words"))
-    told = f"It shows these words if nobody stands between: {words}. Compare them first."
-    return _action(node, "approve", "Let {} into the cluster?", (told,))
+def approve(node: Node) -> Action | None:
+    """Return what lets a machine in that waits; nothing for others.
+
+    The words go with it: whoever has other ones when the leader looks isn't let in.
+    """
+    words = str(node.get("words") or "")
+    if not words:
+        return None
+    told = f"It shows these words if nobody stands between: {plain(words)}. Compare them first."
+    compared = ("--words", words)
+    return _action(node, "approve", "Let {} into the cluster?", (told,), compared)
 
 
 def remove(node: Node) -> Action:
@@ -44,9 +50,14 @@ def resume(node: Node) -> Action:
     return _action(node, "resume", "Let {} work again?", ("The leader chooses its role.",))
 
 
-def _action(node: Node, verb: str, question: str, told: tuple[str, ...]) -> Action:
+def _action(
+    node: Node, verb: str, question: str, told: tuple[str, ...], more: tuple[str, ...] = ()
+) -> Action:
     name, node_id = plain(node.get("name")), str(node.get("id"))
     named = f"{name} ({short(node_id)})"
     return Action(
-        ("node", verb, short(node_id)), f"{verb.capitalize()} a node", question.format(named), told
+        ("node", verb, short(node_id), *more),
+        f"{verb.capitalize()} a node",
+        question.format(named),
+        told,
     )

@@ -4,12 +4,14 @@ Owns when it is drawn anew: another scene or another size. Doesn't know what the
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from textual.widgets import Static
 
-from jupiter_tui.drawings.lines import Lines
+from jupiter_tui.drawings.lines import Lines, Tone, line
 from jupiter_tui.paint import painted
 from jupiter_tui.scene import Scene
+from jupiterd.formats import printable
 
 Drawing = Callable[[Scene, int, int], Lines]
 """Takes a scene, a width and a height, both in characters."""
@@ -17,6 +19,9 @@ Drawing = Callable[[Scene, int, int], Lines]
 
 class Panel(Static):
     """Shows a drawing; repaints only what has changed, since repainting is what costs."""
+
+    FORGIVES: ClassVar[bool] = True
+    """A drawing that fails takes its own part of the screen and no more; tests want to see it."""
 
     def __init__(
         self, place: str, drawing: Drawing, *, title: str = "", legend: str = "", fades: bool = True
@@ -42,10 +47,19 @@ class Panel(Static):
     def _draw(self) -> None:
         if self._scene is None:
             return
-        lines = self._drawing(self._scene, self.content_size.width, self.content_size.height)
+        lines = self._drawn_lines(self._scene)
         is_faded = self._fades and self._scene.is_faded
         if (lines, is_faded) == self._painted:
             return
         self._painted = (lines, is_faded)
         self.set_class(not lines, "-empty")
         self.update(painted(lines, is_faded=is_faded, is_ascii=self._scene.options.is_ascii))
+
+    def _drawn_lines(self, scene: Scene) -> Lines:
+        try:
+            return self._drawing(scene, self.content_size.width, self.content_size.height)
+        except Exception as error:
+            if not self.FORGIVES:
+                raise
+            told = f"can't be drawn: unexpected {type(error).__name__}: {error}"
+            return (line(printable(told), Tone.BAD),)

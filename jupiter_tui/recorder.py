@@ -27,7 +27,8 @@ class Recorder:
             UsageError: it can't be written, or is there already.
         """
         try:
-            path.touch(exist_ok=False)
+            # Samples, addresses and log lines are nobody else's business.
+            path.touch(mode=0o600, exist_ok=False)
         except OSError as error:
             raise UsageError(f"{path} can't be written: {error.strerror}") from error
         self._path: Path | None = path

@@ -1,14 +1,17 @@
 """The dashboard in a browser: each visitor gets one of their own, in a process of its own.
 
-Owns the address and the command line of those. Doesn't know what they show. Whoever reaches the
-port can do all that the dashboard can; so it listens on this machine alone.
+Owns the address and the command line of those. Doesn't know what they show, or who may see it.
 """
 
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jupiterd.errors import ExitCode, MissingExtraError
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 HOST = "127.0.0.1"
 OPTION = "--serve"
@@ -26,8 +29,23 @@ def serve(port: int, arguments: Sequence[str]) -> int:
         raise MissingExtraError(
             "a browser needs the package textual-serve", "pip install 'jupiterd[serve]'"
         ) from error
+    from jupiter_tui.visitors import Door
+
     command = shlex.join([sys.executable, "-m", "jupiter_tui.main", *without_serve(arguments)])
-    Server(command, host=HOST, port=port, title="Jupiter").serve()
+    door = Door(f"http://{HOST}:{port}")
+
+    class Guarded(Server):
+        """Lets in whoever has the address with the key in it."""
+
+        async def _make_app(self) -> "web.Application":
+            app = await super()._make_app()
+            app.middlewares.append(door.guard)
+            return app
+
+        async def on_startup(self, app: "web.Application") -> None:  # noqa: ARG002
+            print(f"open {door.address}", flush=True)  # noqa: T201 - people are to click on it
+
+    Guarded(command, host=HOST, port=port, title="Jupiter").serve()
     return ExitCode.OK
 
 

@@ -24,6 +24,8 @@ class Told:
     """As it came last; empty before that."""
     trouble: str = ""
     """Why there is nothing newer."""
+    heard_at: Moment | None = None
+    """When that came."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class ViewModel:
         return train if train and (not cycle or _is_running(train)) else cycle
 
     @property
+    def left_behind(self) -> Told | None:
+        """Return a document beside the status of which only an old state is shown, if any is."""
+        return next((each for each in self.others.values() if each.trouble and each.document), None)
+
+    @property
     def is_old(self) -> bool:
         """Say whether what is known may no longer hold."""
         return self.link in {Link.STALE, Link.LOST}
@@ -75,13 +82,15 @@ def fold(view: ViewModel, message: WatchMessage, at: Moment) -> ViewModel:
     return replace(heard, curve=_curve(heard))
 
 
-def fold_other(view: ViewModel, noun: str, message: WatchMessage) -> ViewModel:
+def fold_other(
+    view: ViewModel, noun: str, message: WatchMessage, at: Moment | None = None
+) -> ViewModel:
     """Return the view after a message about another document; the status alone tells the link."""
     known = view.told(noun)
     if isinstance(message, LinkChanged):
         told = replace(known, trouble=message.reason)
     else:
-        told = Told(folded(known.document, message))
+        told = Told(folded(known.document, message), heard_at=at)
     return replace(view, others={**view.others, noun: told})
 
 
@@ -93,7 +102,9 @@ def forget_other(view: ViewModel, noun: str) -> ViewModel:
 def with_link_of(view: ViewModel, current: ViewModel) -> ViewModel:
     """Return a view that was held back, with the link as it is now."""
     link, reason, retry_at_s = current.link, current.reason, current.retry_at_s
-    return replace(view, link=link, reason=reason, retry_at_s=retry_at_s)
+    # What came first after the picture was held is better than nothing.
+    others = {noun: view.others.get(noun, told) for noun, told in current.others.items()}
+    return replace(view, link=link, reason=reason, retry_at_s=retry_at_s, others=others)
 
 
 def _curve(view: ViewModel) -> Curve:

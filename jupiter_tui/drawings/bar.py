@@ -8,6 +8,7 @@ import math
 from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, width_of
 from jupiter_tui.drawings.thresholds import LINK_TONES
 from jupiter_tui.scene import Scene
+from jupiter_tui.view import Told
 from jupiterd.client.reachability import start_command
 from jupiterd.client.watch import Link
 from jupiterd.formats import plain
@@ -47,7 +48,7 @@ def banner(scene: Scene, _width: int, _height: int) -> Lines:
     """Return why there is no live data and what to do; nothing while there is."""
     view = scene.view
     if view.link is Link.LIVE:
-        return ()
+        return _left_behind(view.left_behind)
     socket = scene.options.state_dir / CONTROL_SOCKET
     if view.link is Link.CONNECTING:
         return (line(f"connecting to {plain(socket)}", Tone.NOTE),)
@@ -56,6 +57,13 @@ def banner(scene: Scene, _width: int, _height: int) -> Lines:
         return (line(f"{plain(view.reason)} from {plain(socket)}", tone),)
     start = f"start it with: {plain(start_command(scene.options.state_dir))}"
     return (line(plain(view.reason), tone), line(f"hint: {start}"))
+
+
+def _left_behind(told: Told | None) -> Lines:
+    if told is None:
+        return ()
+    since = f" as of {told.heard_at.wall}" if told.heard_at is not None else " old"
+    return (line(f"part of this screen is{since}: {plain(told.trouble)}", Tone.WARN),)
 
 
 def _left(scene: Scene) -> tuple[Cell, ...]:

@@ -4,6 +4,7 @@ Pure. Owns the picture: fewer bits are better and stand further left. Doesn't kn
 decides; its rule is that the improvement, less what chance may do to it, exceeds the margin.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -53,16 +54,21 @@ def bits(scene: Scene, width: int, _height: int) -> Lines:
 
 def scored(verdict: Verdict) -> Scored | None:
     """Return the figures of a verdict; None where candidate or incumbent have none."""
-    candidate, incumbent = verdict.get("val_bpb"), verdict.get("incumbent_bpb")
+    candidate, incumbent = _finite(verdict.get("val_bpb")), _finite(verdict.get("incumbent_bpb"))
     if candidate is None or incumbent is None:
         return None
-    lower, margin = verdict.get("lower_bound_bpb"), verdict.get("margin_bpb")
+    lower, margin = _finite(verdict.get("lower_bound_bpb")), _finite(verdict.get("margin_bpb"))
     return Scored(
         candidate,
         None if lower is None else max(incumbent - lower, candidate),
         None if margin is None else incumbent - margin,
         incumbent,
     )
+
+
+def _finite(value: float | None) -> float | None:
+    """Return a number; a model whose loss is no number has no place on a scale."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _range(known: Sequence[Scored]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ ELLIPSIS = "…"
 
 PLAIN_SIGNS = str.maketrans(
     {"…": "~", "●": "*", "✓": "+", "▶": ">", "·": ".", "█": "#", "░": "-", "┤": "|",
-     "└": "+", "─": "-", "◆": "o", "┊": ":", "│": "|", "⏎": "/"}
+     "└": "+", "─": "-", "═": "=", "◆": "o", "┊": ":", "│": "|", "⏎": "/"}
 )  # fmt: skip
 """What stands for our signs on a terminal that knows ASCII alone."""
 

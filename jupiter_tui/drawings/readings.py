@@ -112,9 +112,9 @@ def _number(value: float | None, form: str, tone: Tone = Tone.NORMAL) -> Line:
 
 
 def _steps(cycle: Mapping[str, Any]) -> Line:
-    step, total = cycle.get("step") or 0, cycle.get("total_steps")
-    if not total:
-        return line(f"{step:,}")
+    step, total = cycle.get("step"), cycle.get("total_steps")
+    if step is None or not total:
+        return _number(step, "{:,}")
     share = f"  {100 * step / total:.0f} %"
     return (
         Cell(f"{step:,} of {total:,}  "),

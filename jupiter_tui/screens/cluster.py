@@ -18,6 +18,7 @@ from jupiter_tui.panel import Panel
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.node import NodeScreen
 from jupiter_tui.source import Source
+from jupiterd.formats import plain
 
 if TYPE_CHECKING:
     from jupiter_tui.app import JupiterTui
@@ -62,7 +63,13 @@ class ClusterScreen(DashboardScreen):
         document = self._present().view.document
         for node in document.get("nodes") or ():
             if panel is not None and str(node.get("id")) == panel.selected:
-                self._dashboard.ask_and_do(_ACTIONS[what](node))
+                self._ask(_ACTIONS[what](node), plain(node.get("name")))
+
+    def _ask(self, action: Action | None, name: str) -> None:
+        if action is None:
+            self.notify(f"{name} doesn't wait to be let in", markup=False)
+            return
+        self._dashboard.ask_and_do(action)
 
     def action_let_in(self) -> None:
         """Ask whether new machines may join."""
@@ -73,7 +80,7 @@ class ClusterScreen(DashboardScreen):
         return cast("JupiterTui", self.app)
 
 
-_ACTIONS: Mapping[str, Callable[[Mapping[str, Any]], Action]] = {
+_ACTIONS: Mapping[str, Callable[[Mapping[str, Any]], Action | None]] = {
     "approve": membership.approve,
     "drain": membership.drain,
     "resume": membership.resume,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.content import Content
 from textual.widgets import Input
 
 from jupiter_tui import steering
@@ -78,7 +79,8 @@ class ReviewScreen(DashboardScreen):
         line = self.query_one("#setting", Input)
         if line.display and line.value:
             self._settings = (*self._settings, line.value)
-            self.query_one("#review").border_subtitle = "with " + ", ".join(self._settings)
+            told = Content("with " + ", ".join(self._settings))
+            self.query_one("#review").border_subtitle = told
         line.value = ""
         line.display = False
         self.query_one("#body").focus()

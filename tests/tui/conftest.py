@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from jupiter_tui.panel import Panel
+
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -13,6 +15,12 @@ def plain_surroundings(monkeypatch) -> None:
     """Textual reads the environment; whoever runs the tests may like another theme."""
     for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS", "JUPITER_STATE_DIR"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_drawing_may_fail(monkeypatch) -> None:
+    """What people see as a line in the panel is a failure here."""
+    monkeypatch.setattr(Panel, "FORGIVES", False)
 
 
 @pytest.fixture

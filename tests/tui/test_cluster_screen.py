@@ -89,7 +89,6 @@ def test_before_anybody_else_came_there_is_no_link():
 @pytest.mark.parametrize(
     ("key", "command"),
     [
-        ("A", "jupiterctl node approve b06e04e2"),
         ("D", "jupiterctl node drain b06e04e2"),
         ("R", "jupiterctl node resume b06e04e2"),
         ("X", "jupiterctl node remove b06e04e2"),
@@ -100,6 +99,20 @@ async def test_a_key_asks_about_the_chosen_machine_by_name(key, command):
         await pilot.press("end", key)
         text = await until(pilot, lambda text: command in text)
         assert "node-3 (b06e04e2)" in text
+
+
+async def test_a_machine_that_waits_is_let_in_by_the_words_that_it_shows():
+    waits = RECORDED["nodes"][-1] | {"state": "pending", "words": "radar canvas tiny plug"}
+    async with opened(status(nodes=[*RECORDED["nodes"][:-1], waits])) as (_, pilot):
+        await pilot.press("end", "A")
+        command = "jupiterctl node approve b06e04e2 --words"
+        await until(pilot, lambda text: command in text)
+
+
+async def test_who_does_not_wait_is_not_asked_about():
+    async with opened() as (app, pilot):
+        await pilot.press("end", "A")
+        assert len(app.screen_stack) == 1
 
 
 async def test_machines_can_be_let_in():

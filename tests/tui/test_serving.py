@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from jupiter_tui.recorder import Recorder
 from jupiter_tui.serving import HOST, without_serve
@@ -31,7 +32,7 @@ def test_a_visitor_s_dashboard_has_the_same_options(given, left):
 
 @asynccontextmanager
 async def served(folder):
-    """Serve a recording; yield the port."""
+    """Serve a recording; yield the address that it prints."""
     recorder = Recorder(folder / "run.jsonl")
     for message in messages(3):
         recorder.take("status", message, 0.0)
@@ -40,14 +41,16 @@ async def served(folder):
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "jupiter_tui.main", "--serve", str(port)),
         *("--replay", str(folder / "run.jsonl")),
-        stdout=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
         async with asyncio.timeout(WAIT_S):
-            while not await _answers(port):  # noqa: ASYNC110 - it tells nobody when it is ready
+            printed = (await process.stdout.readline()).decode().split()
+            while not await _answers(port):  # noqa: ASYNC110 - it is printed just before
                 await asyncio.sleep(0.1)
-        yield port
+        assert printed[0] == "open"
+        yield URL(printed[1])
     finally:
         process.terminate()
         await process.wait()
@@ -63,10 +66,12 @@ async def _answers(port: int) -> bool:
 
 
 async def test_a_visitor_gets_a_page_and_a_dashboard_of_its_own(tmp_path):
-    async with served(tmp_path) as port, aiohttp.ClientSession() as session:
-        async with session.get(f"http://{HOST}:{port}/") as page:
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with served(tmp_path) as address, aiohttp.ClientSession(cookie_jar=jar) as session:
+        async with session.get(address) as page:
             assert "textual" in await page.text()
-        url = f"ws://{HOST}:{port}/ws?width=120&height=40"
+            assert "key" not in page.url.query
+        url = address.with_path("/ws").with_query(width=120, height=40)
         async with asyncio.timeout(WAIT_S), session.ws_connect(url) as talk:
             heard = b""
             while b"node-3" not in heard:
@@ -75,9 +80,23 @@ async def test_a_visitor_gets_a_page_and_a_dashboard_of_its_own(tmp_path):
                 heard += message.data if isinstance(message.data, bytes) else b""
 
 
+async def test_who_has_not_the_printed_address_gets_nothing(tmp_path):
+    async with served(tmp_path) as address, aiohttp.ClientSession() as session:
+        for path in ("/", "/ws", "/static/js/textual.js", "/?key=guess"):
+            async with session.get(address.origin().join(URL(path))) as answer:
+                assert answer.status == 403, path
+
+
+async def test_a_page_of_another_origin_gets_nothing_even_with_the_key(tmp_path):
+    async with served(tmp_path) as address, aiohttp.ClientSession() as session:
+        for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
+            async with session.get(address, headers=headers) as answer:
+                assert answer.status == 403, headers
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 async def test_chromium_shows_it(tmp_path):
-    async with served(tmp_path) as port, browsing(tmp_path, port) as page:
+    async with served(tmp_path) as address, browsing(tmp_path, address) as page:
         async with asyncio.timeout(WAIT_S):
             while not await asked(page, HAS_BEGUN):  # noqa: ASYNC110 - the page tells nobody
                 await asyncio.sleep(0.1)
@@ -88,12 +107,12 @@ HAS_BEGUN = "document.body.classList.contains('-first-byte')"
 
 
 @asynccontextmanager
-async def browsing(folder, port):
+async def browsing(folder, address):
     """Open the page in a browser without a window; yield a connection to its developer tools."""
     browser = await asyncio.create_subprocess_exec(
         *(str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu"),
         *(f"--user-data-dir={folder / 'profile'}", "--remote-debugging-port=0"),
-        *("--window-size=1200,800", f"http://{HOST}:{port}/"),
+        *("--window-size=1200,800", str(address)),
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
     )

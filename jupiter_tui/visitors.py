@@ -1,0 +1,62 @@
+"""Who may see the dashboard in a browser: whoever has the address that was printed.
+
+Owns the key and where it is looked for. Doesn't know what is shown. Whoever gets in can do all that
+the dashboard can, and a port of this machine is open to all of its users and, by way of their
+browsers, to every page that they visit: so an address without the key, and a page of another
+origin, are refused.
+"""
+
+import secrets
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+KEY: Final = "key"
+"""The name of the key in the address."""
+
+
+class Door:
+    """One server's key, made anew each time it starts."""
+
+    def __init__(self, origin: str) -> None:
+        """Take the address of the server, such as `http://127.0.0.1:8000`."""
+        self._origin = origin
+        self._host = urlsplit(origin).netloc
+        self._cookie = f"jupiter-{urlsplit(origin).port}"
+        self._key = secrets.token_urlsafe(24)
+
+    @property
+    def address(self) -> str:
+        """Return what to open; the browser keeps the key from then on."""
+        return f"{self._origin}/?{KEY}={self._key}"
+
+    @property
+    def guard(self) -> Middleware:
+        """Return what looks at each request before it is answered."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self._require_own_page(request)
+            if self._is_key(request.query.get(KEY)):
+                # The key leaves the address, so that it isn't shown or kept with the page.
+                found = web.HTTPFound("/")
+                found.set_cookie(self._cookie, self._key, httponly=True, samesite="Strict")
+                raise found
+            if not self._is_key(request.cookies.get(self._cookie)):
+                raise web.HTTPForbidden(text="open the address that jupiter-tui has printed")
+            return await handler(request)
+
+        return guard
+
+    def _require_own_page(self, request: web.Request) -> None:
+        """Refuse names that somebody points at this machine, and pages of others."""
+        if (
+            request.host != self._host
+            or request.headers.get("Origin", self._origin) != self._origin
+        ):
+            raise web.HTTPForbidden(text=f"only {self._origin} is served here")
+
+    def _is_key(self, told: str | None) -> bool:
+        return told is not None and secrets.compare_digest(told.encode(), self._key.encode())

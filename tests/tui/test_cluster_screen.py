@@ -102,8 +102,9 @@ async def test_a_key_asks_about_the_chosen_machine_by_name(key, command):
 
 
 async def test_a_machine_that_waits_is_let_in_by_the_words_that_it_shows():
-    waits = RECORDED["nodes"][-1] | {"state": "pending", "words": "radar canvas tiny plug"}
-    async with opened(status(nodes=[*RECORDED["nodes"][:-1], waits])) as (_, pilot):
+    told = {"state": "pending", "words": "radar canvas tiny plug"}
+    nodes = [node | (told if node["name"] == "node-3" else {}) for node in RECORDED["nodes"]]
+    async with opened(status(nodes=nodes)) as (_, pilot):
         await pilot.press("end", "A")
         command = "jupiterctl node approve b06e04e2 --words"
         await until(pilot, lambda text: command in text)

@@ -16,7 +16,19 @@ from jupiter_tui import steering
 from jupiter_tui.action import Action
 from jupiterd.locations import config_folder
 
-FIRST_SIZE, FIRST_ROUNDS = "1m", "2"
+FIRST_DOMAIN, FIRST_SIZE, FIRST_ROUNDS = "python", "1m", "2"
+"""What every machine can do, even without a network: Python's own library is on each."""
+
+
+class Tick(Checkbox):
+    """A box that is empty until it is chosen, on terminals without colours too."""
+
+    BUTTON_INNER = " "
+
+    def watch_value(self) -> None:
+        """Show the mark, or none."""
+        self.BUTTON_INNER = "X" if self.value else " "  # pyright: ignore[reportConstantRedefinition]
+        super().watch_value()
 
 
 class StartScreen(ModalScreen[Action | None]):
@@ -33,14 +45,14 @@ class StartScreen(ModalScreen[Action | None]):
     def _fields(self) -> Iterator[Label | Input | Checkbox | Button]:
         domains, sizes = _names("domains"), _names("models")
         yield Label(f"domain, or a file of your own: {', '.join(domains)}", markup=False)
-        yield Input(value=next(iter(domains), ""), id="domain", compact=True)
+        yield Input(value=FIRST_DOMAIN, id="domain", compact=True)
         yield Label(f"size: {', '.join(sizes)}", markup=False)
         yield Input(value=FIRST_SIZE, id="size", compact=True)
         yield Label("rounds")
         yield Input(value=FIRST_ROUNDS, id="rounds", type="integer", compact=True)
         yield Label("generator: a folder, or URL#MODEL; nothing: our own student")
         yield Input(id="generator", compact=True)
-        yield Checkbox("wait for an answer after each phase", id="interactive", compact=True)
+        yield Tick("wait for an answer after each phase", id="interactive", compact=True)
         yield Button("Start", id="go", compact=True)
 
     def on_input_submitted(self) -> None:

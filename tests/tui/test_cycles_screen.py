@@ -144,9 +144,13 @@ async def test_a_cycle_that_waits_is_answered_with_a_changed_setting():
 async def test_a_cycle_is_started_from_a_form():
     async with opened() as (_, pilot):
         await pilot.press("N")
-        await until(pilot, lambda text: "chemistry" in text and "rounds" in text)
-        await pilot.press("enter")
-        await until(pilot, lambda text: "cycle start --domain chemistry --size 1m" in text)
+        text = await until(pilot, lambda text: "chemistry" in text and "rounds" in text)
+        assert "unreal_engine" in text, "all domains are named"
+        assert "▐ ▌ wait for an answer" in text
+        await pilot.press("shift+tab", "shift+tab", "space")
+        await until(pilot, lambda text: "▐X▌ wait for an answer" in text)
+        await pilot.press("space", "tab", "tab", "enter")
+        await until(pilot, lambda text: "cycle start --domain python --size 1m" in text)
 
 
 async def test_a_dashboard_that_only_reads_offers_and_does_none_of_it():

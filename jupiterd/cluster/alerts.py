@@ -38,8 +38,6 @@ class Rule:
     """It is raised once it has held for so long without a break."""
     clear_s: float = 0.0
     """It is over once it hasn't held for so long."""
-    is_news: bool = False
-    """It tells of what happened, which is never over: it is only told no longer."""
 
 
 _GONE = health.TABLE["node-gone"]
@@ -49,18 +47,16 @@ TABLE: Mapping[str, Rule] = {
         Severity.ERROR,
         "{subject} stopped: {detail}",
         "lower the learning rate, and start again from the last good checkpoint",
-        is_news=True,
     ),
     "run-failed": Rule(
         Severity.ERROR,
         "{subject} can't go on: {detail}",
         "the reason and what to do are in: jupiterctl cycle status, or jupiterctl train status",
-        is_news=True,
     ),
     "stalled-step": Rule(
         Severity.ERROR,
         "{subject} stands still: no step for {detail}",
-        "look into the log of the gang's machines: jupiterctl logs",
+        "look into the log of the gang's machines: jupiterctl logs --node NODE",
         clear_s=10.0,
     ),
     "loss-spike": Rule(
@@ -88,7 +84,6 @@ TABLE: Mapping[str, Rule] = {
         Severity.INFO,
         "{subject}: {detail}",
         "the numbers behind it: jupiterctl cycle explain",
-        is_news=True,
     ),
 }
 """Every alert there is, by its code, the gravest first."""

@@ -1,13 +1,16 @@
 """What stands beside a line of health, wherever people read it.
 
-Pure. Owns the words; jupiterctl, the doctor and the dashboard say the same.
+Pure. Owns the words; jupiterctl, the doctor and the dashboard say the same. Imports little: short
+commands wait for it.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from jupiterd.cluster import alerts
 from jupiterd.formats import duration, plain
+
+NEWS: Final = frozenset({"loss-nan", "run-failed", "verdict"})
+"""Codes of what happened, which is never over: it is only told no longer."""
 
 WHOLE_SECONDS_BELOW_S: Final = 10
 
@@ -23,5 +26,4 @@ def age(line: Mapping[str, Any]) -> str:
     if not isinstance(age_s, int | float):
         return ""
     told = duration(age_s) if age_s >= WHOLE_SECONDS_BELOW_S else f"{age_s:.0f} s"
-    rule = alerts.TABLE.get(str(line.get("code")))
-    return f"{told} ago" if rule is not None and rule.is_news else f"for {told}"
+    return f"{told} ago" if line.get("code") in NEWS else f"for {told}"

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from jupiterd.cluster import alerts
 from jupiterd.cluster.health import Severity
+from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.membership import Liveness
 from jupiterd.formats import plain
 from jupiterd.ids import short
@@ -101,8 +102,7 @@ def _alerts(before: Document, after: Document) -> Iterator[Event]:
         words = f"alert: {plain(are[key].get('title'))}"
         yield _told_of(are[key], _severity(are[key]), words)
     for key in were.keys() - are.keys():
-        rule = alerts.TABLE.get(str(were[key].get("code")))
-        if rule is not None and not rule.is_news:
+        if were[key].get("code") not in NEWS:
             words = f"alert over: {plain(were[key].get('title'))}"
             yield _told_of(were[key], Severity.INFO, words)
 

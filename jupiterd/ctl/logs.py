@@ -1,4 +1,7 @@
-"""`jupiterctl logs`: what the daemon and its workers say, read from the state folder."""
+"""`jupiterctl logs`: what the daemon and its workers say, read from the state folder.
+
+With --node what another machine's daemon says, as the daemon here is told.
+"""
 
 from pathlib import Path
 from threading import Event
@@ -9,12 +12,16 @@ from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.log_tail import LogTail
+from jupiterd.ctl.node_log import NodeLog
 from jupiterd.document_schema import SCHEMA
-from jupiterd.errors import NotFoundError
+from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.locations import DAEMON_LOG, LOGS
 
 SUFFIX = ".log"
+DAEMON_NAME = Path(DAEMON_LOG).stem
 LOOK_S = 0.5
+NODE_LOOK_S = 2.0
+"""The daemon here asks the other one again every four seconds while it is looked at."""
 SHOWN_NAMES = 5
 
 
@@ -24,22 +31,34 @@ SHOWN_NAMES = 5
 @click.option(
     "-n", "--lines", type=click.IntRange(0), default=50, show_default=True, help="How many."
 )
+@click.option("--node", help="The daemon's log of that machine, as the daemon here is told it.")
 @click.option("--list", "lists", is_flag=True, help="Only name the logs that there are.")
 @click.pass_obj
 def command(
-    invocation: Invocation, worker: str | None, *, follow: bool, lines: int, lists: bool
+    invocation: Invocation,
+    worker: str | None,
+    *,
+    follow: bool,
+    lines: int,
+    node: str | None,
+    lists: bool,
 ) -> None:
     """Show the daemon's log on this machine, or that of WORKER; asks no daemon.
 
-    WORKER is a name that --list shows, or a part of it: the newest that fits is taken.
+    WORKER is a name that --list shows, or a part of it: the newest that fits is taken. With --node
+    it is the log of that machine's daemon, its latest 200 lines: its workers' stay there.
 
     \b
     Examples:
       jupiterctl logs -f
       jupiterctl logs --list
       jupiterctl logs r1-train -n 200
+      jupiterctl logs --node mac-mini -f
     """  # noqa: D301 - click's mark for lines that keep their ends
     console, folder = Console.of(invocation), invocation.state_dir / LOGS
+    if node is not None:
+        _show_node(invocation, node, lines, worker=worker, follow=follow, lists=lists)
+        return
     if lists:
         names = [path.stem for path in _newest_first(folder)]
         console.show({"schema": SCHEMA, "logs": names}, lambda: names)
@@ -53,14 +72,35 @@ def command(
             _show(console, path.stem, came)
 
 
+def _show_node(
+    invocation: Invocation, node: str, count: int, *, worker: str | None, follow: bool, lists: bool
+) -> None:
+    if worker is not None or lists:
+        raise UsageError(
+            "the logs of workers are read on their own machine",
+            f"without them: jupiterctl logs --node {node}",
+        )
+    console, log = Console.of(invocation), NodeLog(invocation.state_dir, node)
+    _show(console, DAEMON_NAME, log.last(count), log.name)
+    told = ""
+    while follow:
+        if log.note and log.note != told:
+            console.notice(f"{log.note}; what comes is shown once it answers")
+        told = log.note
+        pause(NODE_LOOK_S)
+        if came := log.new():
+            _show(console, DAEMON_NAME, came, log.name)
+
+
 def pause(seconds: float) -> None:
     """Let so long pass; Ctrl-C ends it."""
     Event().wait(seconds)
 
 
-def _show(console: Console, name: str, lines: list[str]) -> None:
+def _show(console: Console, name: str, lines: list[str], node: str | None = None) -> None:
     if console.is_table or lines:
-        console.show({"schema": SCHEMA, "log": name, "lines": lines}, lambda: lines)
+        document = {"schema": SCHEMA, "node": node, "log": name, "lines": lines}
+        console.show(document, lambda: lines)
 
 
 def _newest_first(folder: Path) -> list[Path]:
@@ -85,7 +125,7 @@ def _meant(folder: Path, worker: str | None) -> Path:
             f"there is no log in {folder}", "start jupiterd, or name its folder with --state-dir"
         )
     names = ", ".join(path.stem for path in found[:SHOWN_NAMES])
-    wanted = worker if worker is not None else Path(DAEMON_LOG).stem
+    wanted = worker if worker is not None else DAEMON_NAME
     raise NotFoundError(
         f"no log here is called {wanted}", f"jupiterctl logs --list; such as {names}"
     )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from jupiterd.cluster.alert_news import News, ledger_findings, name_of
 from jupiterd.cluster.alert_senders import HAS_WEBHOOK, SENT, SentAlerts, sender_among
 from jupiterd.cluster.alerts import (
-    TABLE,
     Alert,
     AlertBook,
     Finding,
@@ -21,6 +20,7 @@ from jupiterd.cluster.alerts import (
 )
 from jupiterd.cluster.health import Severity, judge
 from jupiterd.cluster.health_ages import HealthAges
+from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.run_alerts import LiveTraining, RunAlerts
 from jupiterd.cycle.work import Phase
@@ -77,7 +77,7 @@ class AlertWatch:
             told = {"code": alert.code, "title": alert.title, "hint": alert.hint}
             log.log(level, "alert", extra=told)
         for alert in over:
-            if not TABLE[alert.code].is_news:
+            if alert.code not in NEWS:
                 log.info("alert_over", extra={"code": alert.code, "title": alert.title})
         self._sent.forget(over)
         self._offered -= {alert.key for alert in over}

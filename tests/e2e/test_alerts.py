@@ -68,6 +68,10 @@ async def test_a_machine_that_goes_is_alerted_of_once_and_over_when_it_is_back(
             assert times_logged(daemon, "alert") == 1
             said = cluster.ctl("events", "--level", "warning", daemon=daemon).stdout
             assert f"alert: {lost.name} is gone" in said
+        for daemon, other in (left, left[::-1]):
+            log = cluster.ctl("logs", "--node", other.name, daemon=daemon)
+            assert (log.returncode, log.stderr) == (0, "")
+            assert f"title='{lost.name} is gone'" in log.stdout, "its log is read anywhere"
         await until(lambda: bool(server.bodies))
         (body,) = server.bodies
         told = json.loads(body)

@@ -12,6 +12,7 @@ from jupiterd.cluster.alerts import (
     strain_findings,
 )
 from jupiterd.cluster.health import Severity
+from jupiterd.cluster.health_words import NEWS
 from jupiterd.ids import NodeId
 
 NODE = NodeId("a1" * 16)
@@ -109,3 +110,7 @@ def test_every_alert_has_words_and_a_hint_that_health_doesnt_say_otherwise() -> 
             row = health.TABLE[code]
             assert (rule.severity, rule.title, rule.hint) == (row.severity, row.title, row.hint)
     assert [*Severity] == sorted(Severity, key=rank)
+
+
+def test_what_is_only_news_is_an_alert_that_there_is() -> None:
+    assert TABLE.keys() > NEWS

@@ -8,6 +8,7 @@ import pytest
 
 from jupiterd.ctl import logs
 from jupiterd.ctl.log_tail import LogTail
+from jupiterd.ctl.node_log import overlap
 
 
 @pytest.fixture
@@ -42,7 +43,9 @@ def test_logs_are_listed_the_newest_first(folder, ctl):
 
 def test_scripts_get_lines(folder, ctl):
     document = json.loads(ctl("logs", "-n", "1", "-o", "json").out)
-    assert document == {"schema": "jupiter/v1", "log": "jupiterd", "lines": ["line 99"]}
+    assert document == {
+        "schema": "jupiter/v1", "node": None, "log": "jupiterd", "lines": ["line 99"]
+    }  # fmt: skip
 
 
 def test_where_there_is_no_log_it_is_said_what_there_is(folder, ctl, state_dir):
@@ -79,3 +82,69 @@ def test_a_file_that_is_exchanged_is_read_on_and_no_line_is_cut(tmp_path: Path):
     path.write_text("c\n")
     assert tail.new() == ["c"]
     assert LogTail(path).last(3) == ["b", "half done", "c"]
+
+
+def told(*lines: str, note: str = "") -> dict[str, object]:
+    """Return the document of a machine that says these lines."""
+    return {"node": {"name": "beta\x1b[2J"}, "log": list(lines) if lines else None, "note": note}
+
+
+def test_another_machine_s_daemon_is_shown_as_the_one_here_is_told(daemon, ctl):
+    daemon.documents["node"] = told("one", "two\x1b[2J", "three")
+    assert ctl("logs", "--node", "beta", "-n", "2").out == "two?[2J\nthree\n"
+    assert json.loads(ctl("logs", "--node", "beta", "-n", "1", "-o", "json").out) == {
+        "schema": "jupiter/v1", "node": "beta?[2J", "log": "jupiterd", "lines": ["three"]
+    }  # fmt: skip
+
+
+def test_a_machine_that_tells_nothing_is_named_with_the_reason(daemon, ctl):
+    daemon.documents["node"] = told(note="beta didn't answer in time")
+    ran = ctl("logs", "--node", "beta")
+    assert (ran.exit_code, ran.out) == (3, "")
+    assert "beta?[2J doesn't tell its log: beta didn't answer in time" in ran.err
+    assert "hint: what is known of it: jupiterctl node show beta" in ran.err
+
+
+def test_a_worker_s_log_is_not_read_from_another_machine(daemon, ctl):
+    for more in (["r1-train"], ["--list"]):
+        ran = ctl("logs", "--node", "beta", *more)
+        assert (ran.exit_code, ran.out) == (2, "")
+
+
+def test_following_another_machine_shows_each_line_once_and_says_when_it_is_silent(
+    daemon, ctl, monkeypatch
+):
+    looks = iter(
+        [
+            told("a", "b", "b"),
+            told("a", "b", "b", note="beta doesn't answer"),
+            told("b", "b", "c", note="beta doesn't answer"),
+            told("x"),
+        ]
+    )
+
+    def pause(_: float) -> None:
+        if (document := next(looks, None)) is None:
+            raise KeyboardInterrupt
+        daemon.documents["node"] = document
+
+    daemon.documents["node"] = told("a", "b")
+    monkeypatch.setattr(logs, "pause", pause)
+    ran = ctl("logs", "--node", "beta", "-f")
+    assert (ran.exit_code, ran.out.split()) == (130, ["a", "b", "b", "c", "x"])
+    assert ran.err.count("beta doesn't answer") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ([], ["a"], 0),
+        (["a"], ["a"], 1),
+        (["a", "b"], ["b", "c"], 1),
+        (["a", "a"], ["a", "a", "a"], 2),
+        (["a", "b"], ["c"], 0),
+        (["a", "b"], [], 0),
+    ],
+)
+def test_what_was_seen_before_is_found_where_the_window_moved_on(before, after, same):
+    assert overlap(before, after) == same

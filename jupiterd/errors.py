@@ -458,6 +458,14 @@ class WorkStoppedError(WorkFailedError):
     default_hint = "the cycle goes on from the last checkpoint"
 
 
+class ServiceError(JupiterError):
+    """Nobody keeps services on this machine, or whoever does couldn't do what it was told."""
+
+    code = "service"
+    is_of_one_machine = True
+    default_hint = "jupiterd service logs shows what the daemon said"
+
+
 class UnhealthyError(JupiterError):
     """`status --check` found something wrong."""
 

@@ -20,6 +20,12 @@ def wall_iso() -> str:
     return dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")  # noqa: TID251
 
 
+def wall_iso_before(seconds: float) -> str:
+    """Return the wall time so long ago, in the same form."""
+    then = dt.datetime.now(tz=dt.UTC) - dt.timedelta(seconds=seconds)  # noqa: TID251
+    return then.isoformat(timespec="seconds")
+
+
 def wall_s() -> float:
     """Return the wall time in seconds since 1970; for the ages of files, never for decisions."""
     return time.time()  # noqa: TID251

@@ -44,9 +44,13 @@ class KeyValueFormatter(logging.Formatter):
         return line
 
 
-def start_logging(level: int = logging.INFO) -> None:
-    """Send everything of Jupiter's at `level` or above to stderr, and warnings of libraries."""
+def start_logging(level: int = logging.INFO, *, is_quiet: bool = False) -> None:
+    """Send everything of Jupiter's at `level` or above to stderr, and warnings of libraries.
+
+    Quietly, only errors: for whoever keeps that in a file without bounds.
+    """
     handler = logging.StreamHandler(sys.stderr)
+    handler.setLevel(logging.ERROR if is_quiet else logging.NOTSET)
     handler.setFormatter(KeyValueFormatter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("jupiterd").setLevel(level)

@@ -6,38 +6,21 @@ Owns the flags, the signals and the exit status. Everything else is the node's.
 import asyncio
 import signal
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from jupiterd import __version__
+from jupiterd.daemon.options import Given, daemon_options
+from jupiterd.daemon.service.group import ServiceGroup
 from jupiterd.errors import ExitCode, JupiterError, all_of
 
 
 @click.group(invoke_without_command=True)
 @click.version_option(__version__, prog_name="jupiterd")
-@click.option("--config", type=click.Path(path_type=Path), help="A jupiter.yaml with settings.")
-@click.option("--name", help="This node's name in tables; default: the host name.")
-@click.option(
-    "--state-dir", type=click.Path(path_type=Path), help="Where key, ledger and models lie."
-)
-@click.option("--interface", multiple=True, help="Network interface to use; may be repeated.")
-@click.option("--peer", multiple=True, help="HOST[:PORT] of another node; may be repeated.")
-@click.option("--cluster", metavar="FILE", help="A cluster.yaml that describes the machines.")
-@click.option("--scope", metavar="NAME", help="Find by multicast only daemons of this scope.")
-@click.option("--join", metavar="TOKEN", help="Join that cluster: jupiterctl cluster token.")
-@click.option("--closed", is_flag=True, default=None, help="Found a cluster that lets nobody in.")
-@click.option("--trust-lan", is_flag=True, default=None, help="As leader, let everybody in.")
-@click.option("--port", type=int, help="TCP port for other nodes; 0 lets the system choose.")
-@click.option("--threads", type=int, help="Threads of each worker process; default: all cores.")
-@click.option("--devices", metavar="cpu|0,1", help="Where to train; default: all GPUs, or CPU.")
-@click.option("--allow-scripts", is_flag=True, default=None, help="Members may run scripts here.")
-@click.option("--metrics", metavar="[HOST:]PORT", help="Serve metrics for Prometheus there.")
-@click.option("--local", is_flag=True, default=None, help="Use the loopback interface only.")
-@click.option("--debug", is_flag=True, help="Log more, and show tracebacks.")
+@daemon_options
 @click.pass_context
-def cli(context: click.Context, config: Path | None, debug: bool, **flags: Any) -> None:  # noqa: FBT001
+def cli(context: click.Context, **options: Any) -> None:
     """Run Jupiter on this machine.
 
     Start it on each machine, and they find each other.
@@ -48,20 +31,16 @@ def cli(context: click.Context, config: Path | None, debug: bool, **flags: Any) 
       jupiterd --peer 192.168.1.20              where multicast doesn't reach
       jupiterd --local --port 0 --state-dir d1  several on one machine
     """  # noqa: D301 - click's mark for lines that keep their ends
-    context.obj = (
-        config,
-        debug,
-        {key: value for key, value in flags.items() if value not in (None, ())},
-    )
+    context.obj = Given.of(options)
     if context.invoked_subcommand is None:
-        run_daemon(*context.obj)
+        run_daemon(context.obj)
 
 
 @cli.command()
 @click.pass_context
 def run(context: click.Context) -> None:
     """Run the daemon in the foreground (the same as no command)."""
-    run_daemon(*context.obj)
+    run_daemon(context.obj)
 
 
 @cli.command()
@@ -81,12 +60,24 @@ def doctor(context: click.Context, output: str) -> None:
     from jupiterd.daemon.doctor_command import look
     from jupiterd.daemon.settings import environment, load_settings
 
-    config, _, flags = context.obj
-    settings, _ = load_settings(flags, environment(), config)
+    asked: Given = context.obj
+    settings, _ = load_settings(asked.settings, environment(), asked.config)
     sys.exit(look(settings, output))
 
 
-def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:  # noqa: FBT001
+@cli.group("service", cls=ServiceGroup)
+def service() -> None:
+    """Have this machine start jupiterd by itself, and again when it fails.
+
+    \b
+    Examples:
+      jupiterd service install                     from now on, and at every start
+      jupiterd service install --peer 192.168.1.20
+      jupiterd service status
+    """  # noqa: D301 - click's mark for lines that keep their ends
+
+
+def run_daemon(asked: Given) -> None:
     """Load the settings, take the state folder and serve until a signal comes."""
     import logging
     import os
@@ -106,9 +97,9 @@ def run_daemon(config: Path | None, debug: bool, flags: dict[str, Any]) -> None:
 
     share_one_arena()
     keep_what_is_loaded()
-    start_logging(logging.DEBUG if debug else logging.INFO)
+    start_logging(logging.DEBUG if asked.debug else logging.INFO, is_quiet=asked.quiet)
     allow_many_open_files()
-    settings, _ = load_settings(flags, environment(), config)
+    settings, _ = load_settings(asked.settings, environment(), asked.config)
     state_dir = StateDir.open(settings.state_dir)
     log_to_file(state_dir.logs / DAEMON_LOG)
     reap(state_dir.logs)

@@ -46,10 +46,10 @@ from jupiterd.daemon.script_service import add_scripts
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.daemon.steadiness import has_wire, watch_steadiness
+from jupiterd.daemon.stopping import Stopping
 from jupiterd.daemon.upkeep import Upkeep
 from jupiterd.daemon.work_runner import WorkRunner
 from jupiterd.daemon.written_word import WrittenWord
-from jupiterd.errors import PeerUnreachableError
 from jupiterd.hardware.probe import probe
 from jupiterd.ids import ClusterId, NodeId, short
 from jupiterd.net.artifact_wire import add_artifacts
@@ -73,7 +73,7 @@ class Node:
         self.settings = settings
         self.state_dir = state_dir
         self._group = group
-        self._stop = asyncio.Event()
+        self.stopping, self.ready = Stopping(), asyncio.Event()
         self.identity = Identity.load_or_create(state_dir.key)
         self.hardware = probe(settings.devices)
         self.file = LedgerFile(state_dir.ledger)
@@ -126,11 +126,11 @@ class Node:
     @property
     def is_closing(self) -> bool:
         """Say whether this daemon has been told to stop."""
-        return self._stop.is_set()
+        return self.stopping.is_asked
 
     def stop(self) -> None:
         """Ask for a graceful end."""
-        self._stop.set()
+        self.stopping.ask()
 
     async def run(self) -> None:
         """Serve until told to stop.
@@ -168,9 +168,9 @@ class Node:
         ):
             self._group.create_task(task, name=name)
         log.info("ready", extra={"node": short(self.identity.node_id), "port": self.outlook.port})
-        await self._stop.wait()
-        await self.pulse.say_goodbye()
-        await self.holder.end_all(PeerUnreachableError(f"{self.settings.name} was stopped"))
+        self.ready.set()
+        await self.stopping.wait()
+        await self.stopping.leave(self)
         await discovery.close()
 
     async def close(self) -> None:

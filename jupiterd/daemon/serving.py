@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from jupiterd.daemon.giving_back import give_back_again_and_again
 from jupiterd.daemon.node import Node
+from jupiterd.daemon.service.notices import tell_service_manager
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.sinks import tell_outside
 from jupiterd.daemon.state_dir import StateDir
@@ -38,6 +39,7 @@ async def serve(
             logging.getLogger().addHandler(node.outlook.own_report.log)
             group.create_task(give_back_again_and_again(), name="memory")
             tell_outside(node, group)
+            tell_service_manager(node, group)
             await node.run()
             raise _Stopped  # noqa: TRY301 - ends every task of the group
     except* _Stopped:

@@ -93,3 +93,18 @@ class StateDir:
         self.root.chmod(0o700)
         os.truncate(self._lock_fd, 0)
         os.write(self._lock_fd, str(os.getpid()).encode())
+
+
+def holder_of(root: Path) -> str:
+    """Return the process whose daemon has a state folder now; empty where none has it."""
+    try:
+        lock = os.open(root / LOCK, os.O_RDONLY)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return (root / LOCK).read_text() or "unknown"
+    finally:
+        os.close(lock)
+    return ""

@@ -1,0 +1,132 @@
+"""What installing and uninstalling consist of: files that are written or removed, programs run.
+
+Owns carrying them out, and telling of them instead. Doesn't know what they are for.
+"""
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jupiterd.errors import ServiceError
+
+TIMEOUT_S = 180.0
+"""Longer than a service may take to start."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """A file is to have this content."""
+
+    path: Path
+    content: bytes
+
+    def told(self) -> str:
+        """Say it for people."""
+        return f"write {self.path}"
+
+    def carry_out(self) -> None:
+        """Write it whole, or not at all."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        beside = self.path.with_name(f".{self.path.name}.new")
+        beside.write_bytes(self.content)
+        beside.chmod(0o644)
+        beside.replace(self.path)
+
+
+@dataclass(frozen=True)
+class MakeFolder:
+    """A folder is to be there, of somebody."""
+
+    path: Path
+    owner: str
+
+    def told(self) -> str:
+        """Say it for people."""
+        return f"make the folder {self.path} of {self.owner}"
+
+    def carry_out(self) -> None:
+        """Make it; one that is there stays as it is."""
+        if not self.path.is_dir():
+            self.path.mkdir(parents=True, mode=0o700)
+            shutil.chown(self.path, self.owner)
+
+
+@dataclass(frozen=True)
+class Remove:
+    """A file is to go."""
+
+    path: Path
+
+    def told(self) -> str:
+        """Say it for people."""
+        return f"remove {self.path}"
+
+    def carry_out(self) -> None:
+        """Remove it."""
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program is to be run."""
+
+    command: tuple[str, ...]
+    may_fail: bool = False
+
+    def told(self) -> str:
+        """Say it for people."""
+        return f"run {shlex.join(self.command)}"
+
+    def carry_out(self) -> None:
+        """Run it.
+
+        Raises:
+            ServiceError: it failed, with what it said last.
+        """
+        ran = output_of(self.command)
+        if ran is None or (ran.returncode and not self.may_fail):
+            said = [] if ran is None else [line for line in ran.stderr.splitlines() if line.strip()]
+            why = said[0].strip() if said else "it couldn't be run"
+            raise ServiceError(f"{shlex.join(self.command)}: {why}")
+
+
+Step = Write | MakeFolder | Remove | Run
+
+
+def carry_out(steps: Sequence[Step]) -> None:
+    """Do one after the other; the first that fails is the last.
+
+    Raises:
+        ServiceError: one of them failed.
+    """
+    for step in steps:
+        try:
+            step.carry_out()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ServiceError(f"couldn't {step.told()}: {reason}") from error
+
+
+def output_of(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
+    """Return what a program says, in plain words whatever the language; None: it isn't there."""
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            env={**os.environ, "LC_ALL": "C", "SYSTEMD_COLORS": "0"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+
+
+Ask = Callable[[Sequence[str]], subprocess.CompletedProcess[str] | None]
+"""Runs a program and returns what it says; `output_of`, unless a test answers."""

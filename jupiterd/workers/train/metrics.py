@@ -97,7 +97,7 @@ class RunMetrics:
             self._write_board(self._board, step, known)
 
     def _write_board(self, board: EventBoard, step: int, known: Mapping[str, float]) -> None:
-        """Write a step's curves; none any more once that failed: behind half a record none is read."""
+        """Write curves; none any more once that failed: behind half a record nobody reads."""
         with self._in_spite_of_all(BOARD):
             board.write(step, {TAGS.get(name, name): value for name, value in known.items()})
             return

@@ -17,9 +17,6 @@ from jupiterd.daemon.main import cli as daemon
 
 PROGRAMS: dict[str, click.Command] = {"jupiterctl": ctl, "jupiterd": daemon, "jupiter-tui": tui}
 
-COMING = ({"jupiterd", "service"},)
-"""Commands that the pages tell of already and that aren't there yet."""
-
 _ENDS = {"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"}
 _WANTS_A_FILE = re.compile(r"does not exist|No such file|is not a file")
 
@@ -57,8 +54,6 @@ def trouble(words: list[str], *, whole: bool = True) -> str:
 
     whole: nothing may be missing, as where it is to be typed and not only spoken of
     """
-    if any(words_of <= set(words) for words_of in COMING):
-        return ""
     try:
         with redirect_stdout(StringIO()), suppress(click.exceptions.Exit):  # as after --help
             _parse(PROGRAMS[words[0]], words[0], words[1:])

@@ -108,4 +108,5 @@ def links(page: Path) -> list[str]:
 
 def inline_code(page: Path) -> list[str]:
     """Return what stands between single backticks, a line's end within it made a space."""
-    return [text.replace("\n", " ").replace("\\|", "|") for text in _INLINE.findall(prose(page))]
+    found = _INLINE.findall(prose(page))
+    return [re.sub(r"\s+", " ", text).replace("\\|", "|").strip() for text in found]

@@ -60,9 +60,7 @@ DONE: dict[str, Here | Elsewhere] = {
     "jupiterd --peer 192.168.1.20": Elsewhere(
         "speaks to another machine", "tests/network/test_no_multicast.py", "--peer"
     ),
-    "jupiterd service install": Elsewhere(
-        "changes the system", "tests/docs/command_lines.py", '"service"'
-    ),
+    "jupiterd service install": Here("--print", "jupiterd"),
     "jupiterctl status": Here(shows="led by"),
     "jupiterctl doctor": Elsewhere(
         "looks at the machine that tests", "tests/network/test_doctor.py", '"doctor"'

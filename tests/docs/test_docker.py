@@ -1,0 +1,271 @@
+"""The images, as far as can be told without an engine; the entry point runs for real."""
+
+import json
+import os
+import re
+import runpy
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from jupiterd.ctl.main import COMMANDS
+from jupiterd.daemon.settings import Settings
+from tests.docs.command_lines import trouble
+from tests.docs.pages import ROOT, blocks
+from tests.docs.test_commands import parses
+from tests.e2e.surroundings import own_network
+
+FOLDER = ROOT / "installers" / "docker"
+DOCKERFILE = FOLDER / "Dockerfile"
+ENTRYPOINT = FOLDER / "entrypoint.py"
+BIN = Path(sys.executable).parent
+COMPOSE = YAML(typ="safe").load((FOLDER / "compose.yaml").read_text())
+SERVICES = COMPOSE["services"]
+RULES = runpy.run_path(str(ENTRYPOINT))
+TIMEOUT_S = 60
+
+KEYS = {
+    "network_mode", "restart", "stop_grace_period", "environment", "volumes", "shm_size",
+    "cap_drop", "security_opt", "profiles", "image", "build", "deploy",
+}  # fmt: skip
+"""Of a service, as Compose's specification names them; another one is a slip of the pen."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One instruction of the Dockerfile."""
+
+    stage: str
+    word: str
+    rest: str
+
+
+def steps() -> list[Step]:
+    """Return the instructions, continued lines joined."""
+    text = re.sub(r"^#.*\n", "", DOCKERFILE.read_text(), flags=re.MULTILINE)
+    found: list[Step] = []
+    stage = ""
+    for line in text.replace("\\\n", " ").splitlines():
+        if not line.strip():
+            continue
+        word, rest = line.split(maxsplit=1)
+        stage = rest.rpartition(" AS ")[2] if word == "FROM" else stage
+        found.append(Step(stage, word, rest))
+    return found
+
+
+STEPS = steps()
+
+
+def of(word: str) -> list[Step]:
+    return [step for step in STEPS if step.word == word]
+
+
+def line_of_stages(target: str) -> list[str]:
+    """Return the stages that a target is built upon, itself the last."""
+    bases = {step.stage: step.rest.split()[0] for step in of("FROM")}
+    line = [target]
+    while bases.get(line[0]) in bases:
+        line.insert(0, bases[line[0]])
+    return line
+
+
+@pytest.mark.parametrize("step", of("COPY"), ids=lambda step: step.rest)
+def test_everything_that_is_copied_is_there_and_not_left_out(step):
+    words = [word for word in step.rest.split() if not word.startswith("--")]
+    if "--from=" in step.rest:
+        assert re.search(r"--from=(\S+)", step.rest)[1] in {other.stage for other in STEPS}
+        return
+    for source in words[:-1]:
+        if source == "installers/install.sh":
+            continue
+        assert (ROOT / source).exists()
+        assert source in let_in(), f"{source} is left out by Dockerfile.dockerignore"
+
+
+def let_in() -> list[str]:
+    lines = (FOLDER / "Dockerfile.dockerignore").read_text().splitlines()
+    assert "*" in lines
+    return [line[1:] for line in lines if line.startswith("!")]
+
+
+def test_nothing_is_let_in_that_nobody_copies():
+    copied = " ".join(step.rest for step in of("COPY"))
+    assert [path for path in let_in() if path not in copied] == []
+
+
+@pytest.mark.parametrize("step", of("RUN"), ids=lambda step: step.rest[:40])
+def test_every_step_is_shell(step):
+    assert parses(re.sub(r"--mount=\S+", "", step.rest))
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda"])
+def test_an_image_runs_as_a_user_without_rights_and_looks_after_its_health(target):
+    line = line_of_stages(target)
+    mine = [step for step in STEPS if step.stage in line]
+    users = [step.rest for step in mine if step.word == "USER"]
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", users[-1])
+    [health] = [step.rest for step in mine if step.word == "HEALTHCHECK"]
+    command = json.loads(health[health.index("[") :])
+    assert command == ["jupiterctl", "status", "--check"]
+    assert trouble(command) == ""
+    assert "libopenblas0-pthread" in " ".join(step.rest for step in mine)
+
+
+@pytest.mark.skipif(
+    not (ROOT / "installers" / "install.sh").exists(), reason="there is no installer yet"
+)
+def test_the_installer_of_an_image_takes_the_options_that_it_is_given():
+    given = [words for step in of("RUN") for words in installs(step.rest)]
+    assert len(given) == 2
+    known = (ROOT / "installers" / "install.sh").read_text()
+    for words in given:
+        assert [word for word in words if word.startswith("--") and word not in known] == []
+
+
+def installs(shell: str) -> Iterator[list[str]]:
+    for part in shell.split("&&"):
+        if "install.sh" in part:
+            words = shlex.split(part)
+            yield words[words.index("installers/install.sh") + 1 :]
+
+
+def test_variables_of_image_and_services_are_settings():
+    known = {f"JUPITER_{name.upper()}" for name in Settings.__dataclass_fields__}
+    image = re.findall(r"\b(JUPITER_[A-Z_]+)=", " ".join(step.rest for step in of("ENV")))
+    assert image == ["JUPITER_STATE_DIR"]
+    for service in SERVICES.values():
+        ours = {name for name in service["environment"] if name.startswith("JUPITER_")}
+        assert ours <= known
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_on_the_hosts_network_with_its_state_on_a_volume(name):
+    service = SERVICES[name]
+    assert set(service) <= KEYS
+    assert service["network_mode"] == "host"
+    assert service["build"]["target"] in {step.stage for step in STEPS}
+    build = (FOLDER / service["build"]["context"]).resolve()
+    assert build / service["build"]["dockerfile"] == DOCKERFILE
+    volumes = dict(volume.rsplit(":", 1) for volume in service["volumes"][:2])
+    assert set(volumes) == set(COMPOSE["volumes"])
+    kept = json.loads(of("VOLUME")[0].rest)
+    assert list(volumes.values()) == kept
+    state = next(s.rest for s in of("ENV")).split("JUPITER_STATE_DIR=")[1].split()[0]
+    assert state == volumes["jupiter-state"]
+
+
+def test_gpus_are_asked_for_by_their_profile_alone():
+    asking = {name for name, service in SERVICES.items() if "deploy" in service}
+    assert asking == {name for name, each in SERVICES.items() if each["profiles"] == ["gpu"]}
+    [device] = SERVICES["jupiter"]["deploy"]["resources"]["reservations"]["devices"]
+    assert device == {"driver": "nvidia", "count": "all", "capabilities": ["gpu"]}
+
+
+@pytest.mark.parametrize("page", ["docs/guides/docker.md", "docs/es/guides/docker.md"])
+def test_the_guide_names_services_and_profiles_that_there_are(page):
+    shell = "\n".join(block.text for block in blocks(ROOT / page))
+    profiles = {name for service in SERVICES.values() for name in service["profiles"]}
+    run = re.findall(r"compose (?:run --rm|exec) (\S+)", shell)
+    assert {"jupiter"} <= set(run) <= set(SERVICES)
+    assert set(re.findall(r"--profile (\S+)", shell)) == profiles
+
+
+def test_the_entry_point_knows_real_commands():
+    assert set(COMMANDS) >= RULES["ALONE"]
+    for words in RULES["ORDERING"]:
+        assert trouble(["jupiterctl", *words, "--wait"], whole=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "needs"),
+    [
+        ("jupiterd --peer 10.0.0.1", False),
+        ("nvidia-smi", False),
+        ("jupiterctl monitor", False),
+        ("jupiterctl train start --help", False),
+        ("jupiterctl", False),
+        ("jupiterctl status", True),
+        ("jupiterctl -o json cycle status", True),
+        ("jupiter-tui", True),
+    ],
+)
+def test_a_daemon_is_started_for_what_asks_one(line, needs):
+    assert RULES["needs_daemon"](line.split()) is needs
+
+
+def test_a_container_stays_until_the_work_that_it_ordered_is_done():
+    def waiting(line: str) -> str:
+        return " ".join(RULES["waiting"](line.split()))
+
+    assert (
+        waiting("jupiterctl train start --data /data")
+        == "jupiterctl train start --data /data --wait"
+    )
+    for line in (
+        "jupiterctl cycle start --wait",
+        "jupiterctl cycle start --dry-run",
+        "jupiterctl status",
+    ):
+        assert waiting(line) == line
+
+
+@pytest.fixture
+def container(tmp_path: Path) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """Return (what a command begins with, its environment) for a container's volume and network."""
+    environment = os.environ | {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "JUPITER_STATE_DIR": str(tmp_path / "state"),
+        "JUPITER_LOCAL": "true",
+        "JUPITER_PORT": "0",
+    }
+    with own_network() as prefix:
+        yield [*prefix, sys.executable, str(ENTRYPOINT)], environment
+
+
+def test_a_command_alone_gets_a_daemon_that_a_second_one_shares_and_that_ends_with_it(
+    container, tmp_path
+):
+    begin, environment = container
+    with subprocess.Popen(
+        [*begin, "jupiterctl", "events", "-f"], stdout=subprocess.PIPE, env=environment
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline()  # the daemon leads by now
+        pid = int((tmp_path / "state" / "lock").read_text())
+        second = subprocess.run(
+            [*begin, "jupiterctl", "status"],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        assert second.returncode == 0, second.stderr
+        assert "led by" in second.stdout
+        assert int((tmp_path / "state" / "lock").read_text()) == pid
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(TIMEOUT_S) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_what_is_no_command_of_ours_is_run_as_it_is(container):
+    begin, environment = container
+    ran = subprocess.run(
+        [*begin, "sh", "-c", "echo as it is; exit 3"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (3, "as it is\n")

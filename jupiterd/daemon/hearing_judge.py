@@ -8,17 +8,16 @@ import logging
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.work import WorkItem
-from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.doing_without import done_without
 from jupiterd.daemon.item_runner import ItemRunner
 from jupiterd.daemon.leading import Leading
-from jupiterd.errors import GeneratorUnreachableError, JupiterError
+from jupiterd.errors import JupiterError
 
 log = logging.getLogger(__name__)
 
 LONGEST_S = 600.0
-"""So long a machine or a model that has gone is waited for. A server that doesn't answer is given
-up sooner, by the runner."""
+"""So long a machine or a model that has gone is waited for, since it went. A server that doesn't
+answer is given up sooner, by the runner."""
 
 
 async def hear_judge(
@@ -26,14 +25,10 @@ async def hear_judge(
 ) -> WorkCompleted:
     """Return what came of asking a judge, or that it couldn't be had; not recorded yet."""
     only_on = "" if view.judge is None else view.judge.node
-    began_s = now_s()
-
-    def check() -> None:
-        if now_s() - began_s > LONGEST_S:
-            raise GeneratorUnreachableError("nobody in reach could ask the judge")
-
     try:
-        return await runner.run(view.round, item, only_on, check, is_needed=lambda: False)
+        return await runner.run(
+            view.round, item, only_on, is_needed=lambda: False, longest_s=LONGEST_S
+        )
     except JupiterError as error:
         log.warning("judge_lost", extra={"reason": error.message})
         return done_without(leading, view, item, error)

@@ -6,6 +6,7 @@ from a result: whoever asked records it.
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ from jupiterd.cycle.work import WorkItem, WorkResult
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.trying import Trying
 from jupiterd.daemon.work_events import Advanced, Finished, Started
 from jupiterd.errors import (
     DeviceBusyError,
@@ -48,7 +50,8 @@ class Patience:
 
     tries: int
     elapsed_s: float
-    """Since the first of them ended: one of a server that is silent takes minutes."""
+    """Since the first of them ended, of those since it last got on: one of a server that is silent
+    takes minutes."""
 
     def is_over(self, tries: int, elapsed_s: float) -> bool:
         """Say whether it isn't tried again."""
@@ -104,6 +107,7 @@ class ItemRunner:
         only_on: str = "",
         check: Callable[[], None] = lambda: None,
         is_needed: Callable[[], bool] = lambda: True,
+        longest_s: float = math.inf,
     ) -> WorkCompleted:
         """Return what came of it, not recorded yet.
 
@@ -113,27 +117,29 @@ class ItemRunner:
             only_on: the one node that can; empty for any.
             check: called before another try; raises where the item is wanted no more.
             is_needed: says whether nothing goes on without it, where it can't be reached.
+            longest_s: so long it is tried since it last got on, whatever is in the way.
 
         Raises:
             JupiterError: trying again can't help.
         """
-        failures, unreachable, unreachable_since_s = 0, 0, 0.0
+        failures, trying = 0, Trying()
         without: frozenset[NodeId] = frozenset()
         while True:
             node: NodeId | None = None
+            trying.begin(now_s())
             try:
                 node = self._named(only_on) if only_on else self._place(item, without)
-                return await self._try(round_number, item, node)
+                return await self._try(round_number, item, node, trying)
             except EmptySourceError:
                 # A folder lies on one machine only: it is looked for on each.
                 without |= {node} if node is not None else frozenset()
                 if only_on or without.issuperset(self._leading.fit_nodes()):
                     raise
             except SourceUnreachableError as error:
-                unreachable += 1
-                unreachable_since_s = unreachable_since_s or now_s()
+                elapsed_s = trying.fail(now_s())
+                trying.unreachable += 1
                 patience = NEEDED if is_needed() else SPARED
-                if patience.is_over(unreachable, now_s() - unreachable_since_s):
+                if patience.is_over(trying.unreachable, elapsed_s):
                     raise
                 without = self._one_more(without, node)
                 await wait_out(self._board, self._cycle, error.message, SOURCE_RETRY_S)
@@ -144,7 +150,8 @@ class ItemRunner:
                 check()
             except JupiterError as error:
                 failures += not error.may_mend
-                if error.is_permanent or failures >= MAX_FAILURES:
+                is_over = trying.fail(now_s()) >= longest_s
+                if error.is_permanent or failures >= MAX_FAILURES or is_over:
                     raise
                 if isinstance(error, WorkFailedError) and node is not None:
                     without |= {node}
@@ -178,7 +185,9 @@ class ItemRunner:
         except PeerUnreachableError:
             return self._leading.place(needs_engine=needs_engine)
 
-    async def _try(self, round_number: int, item: WorkItem, node: NodeId) -> WorkCompleted:
+    async def _try(
+        self, round_number: int, item: WorkItem, node: NodeId, trying: Trying
+    ) -> WorkCompleted:
         began_s, phase = now_s(), str(item.phase)
         steering = self._leading.cycle(self._cycle).steering
         recorded = steering.recorded_id(round_number, phase, item.id)
@@ -188,6 +197,7 @@ class ItemRunner:
             if isinstance(event, Started):
                 self._board.explain(self._cycle, "")
             elif isinstance(event, Advanced):
+                trying.advance(event.done)
                 self._board.advance(self._cycle, item.id, event, now_s(), node)
             elif isinstance(event, Finished):
                 result = event.result

@@ -4,10 +4,9 @@ Owns the picture that status shows and heartbeats carry. Changes nothing.
 """
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 
@@ -29,8 +28,7 @@ from jupiterd.daemon.histories import Histories
 from jupiterd.daemon.load_watch import LoadWatch
 from jupiterd.daemon.node_reports import NodeReports
 from jupiterd.daemon.own_report import OwnReport
-from jupiterd.daemon.progress import RANKS_PROGRESS
-from jupiterd.daemon.telemetry import MAX_TOLD_BYTES
+from jupiterd.daemon.short_telemetry import short_telemetry
 from jupiterd.ids import NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import interface_of, local_addresses, recent_addresses
@@ -41,6 +39,7 @@ from jupiterd.rpc import peer_pb2
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
+log = logging.getLogger(__name__)
 
 LOOK_AT_ADDRESSES_S = 2.0
 """Asking the system for them takes a millisecond; a change must be told, but not at once."""
@@ -59,6 +58,8 @@ class Outlook:
         self._about_due_s = 0.0
         self._about_of: object = None
         """The port, the addresses and the links that it tells of."""
+        self._left_out: frozenset[str] = frozenset()
+        """What telemetry was ever too large for."""
         self.load_watch = LoadWatch(
             node.hardware.gpus, node.settings.state_dir, lambda: node.pulse.worst_lag_s
         )
@@ -181,7 +182,15 @@ class Outlook:
             told["live"] = leading.board.to_plain(now_s())
             told["door"] = leaders_word(self._node, leading)
             runs_gang = any(live["gang"] for live in told["live"])
-        return Description(self._about(), _packed(told), runs_gang)
+        return Description(self._about(), self._packed(told), runs_gang)
+
+    def _packed(self, told: dict[str, Any]) -> bytes:
+        """Return telemetry as it is sent; what had to be left out is said once."""
+        short = short_telemetry(told)
+        if news := frozenset(short.left_out) - self._left_out:
+            self._left_out |= news
+            log.warning("telemetry_shortened", extra={"left_out": ", ".join(short.left_out)})
+        return short.raw
 
     def _about(self) -> peer_pb2.About:
         """Return what seldom changes: the same object as before, unless it has."""
@@ -203,32 +212,3 @@ class Outlook:
             hardware=msgpack.packb(self._node.hardware.to_plain()),
             links=msgpack.packb(links),
         )
-
-
-def _packed(told: dict[str, Any]) -> bytes:
-    """Return telemetry for a heartbeat; what could be missed most easily gives way to the rest."""
-    less: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
-        lambda all_of_it: _without(all_of_it, {"waiting"}),
-        lambda all_of_it: _without(all_of_it, {"gpus"}),
-        _without_steps,
-    )
-    raw = cast("bytes", msgpack.packb(told))
-    for shorten in less:
-        if len(raw) <= MAX_TOLD_BYTES:
-            break
-        told = shorten(told)
-        raw = cast("bytes", msgpack.packb(told))
-    return raw
-
-
-def _without(plain: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
-    return {name: value for name, value in plain.items() if name not in names}
-
-
-def _without_steps(told: dict[str, Any]) -> dict[str, Any]:
-    """Return it without how far and how fast each rank is: a large gang has many."""
-    live = [
-        row | {"gang": [_without(seat, RANKS_PROGRESS) for seat in row["gang"]]}
-        for row in told.get("live", [])
-    ]
-    return told | {"live": live}

@@ -12,8 +12,8 @@ import msgpack
 
 from jupiterd.cycle.work import Phase
 
-MAX_TOLD_BYTES = 4096
-"""Of what a peer says of itself at once."""
+MAX_TOLD_BYTES = 20 << 10
+"""Of what a peer says of itself at once: 16 nodes' 128 ranks, each with its step and speed."""
 MAX_LEVELS = 8
 
 
@@ -66,7 +66,7 @@ def _is_live(row: object) -> bool:
         return False
     told = cast("Mapping[str, object]", row)
     fitting = all(name in told and fits(told[name]) for name, fits in _LIVE.items())
-    return fitting and ("outer" not in told or _is_outer(told["outer"]))
+    return fitting and all(name not in told or fits(told[name]) for name, fits in _BESIDE.items())
 
 
 def _is_number(value: object) -> bool:
@@ -90,9 +90,16 @@ def _is_phase(value: object) -> bool:
 
 
 def _is_gang(value: object) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(seat, Mapping) for seat in cast("list[object]", value)
-    )
+    return isinstance(value, list) and all(map(_is_seat, cast("list[object]", value)))
+
+
+def _is_seat(row: object) -> bool:
+    """Say whether it is a rank's or a generator's row: single values, numbers where we count."""
+    if not isinstance(row, Mapping):
+        return False
+    told = cast("Mapping[str, object]", row)
+    fitting = all(_is_number_or_none(told.get(name)) for name in _COUNTED)
+    return fitting and all(_is_text(value) or _is_number_or_none(value) for value in told.values())
 
 
 def _is_outer(value: object) -> bool:
@@ -129,3 +136,9 @@ _LIVE: Mapping[str, Callable[[object], bool]] = {
     "detail": _is_text,
 }
 """What `progress` tells of a running phase."""
+
+_BESIDE: Mapping[str, Callable[[object], bool]] = {"outer": _is_outer, "ahead": _is_gang}
+"""What it tells of some."""
+
+_COUNTED = ("rank", "island", "step", "step_lag", "tokens_per_s", "accepted_per_min")
+"""Of a gang's rows, what is added up or compared."""

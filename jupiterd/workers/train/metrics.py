@@ -14,8 +14,11 @@ from typing import Any, TextIO
 
 import psutil
 
+from jupiterd.workers.train.event_board import EventBoard
+
 JSONL_FILE = "metrics.jsonl"
 BOARD = "TensorBoard's files"
+MACHINE = "readings of this machine"
 
 MAX_BYTES = 64 << 20
 """Of one file of lines; some hundred thousand steps."""
@@ -61,7 +64,7 @@ class RunMetrics:
         self._round = of or Round()
         self._told: set[str] = set()
         self._lines: TextIO | None = None
-        self._board: Any = None
+        self._board: EventBoard | None = None
         self._system_read_s = float("-inf")
         with self._in_spite_of_all(JSONL_FILE):
             folder.mkdir(parents=True, exist_ok=True)
@@ -69,9 +72,7 @@ class RunMetrics:
                 _take_back(path, from_step)
             self._lines = self._path.open("a", encoding="utf-8")
         with self._in_spite_of_all(BOARD):
-            from tensorboardX import SummaryWriter
-
-            self._board = SummaryWriter(str(folder), purge_step=from_step + 1, flush_secs=10)
+            self._board = EventBoard(folder, from_step + 1)
 
     def close(self) -> None:
         """Write what is left, as far as there is room for it."""
@@ -85,16 +86,24 @@ class RunMetrics:
     def write(self, step: int, readings: Mapping[str, float | None], vram_bytes: int = 0) -> None:
         """Write the readings that there are at the end of a step, where there is room for them."""
         known = {name: value for name, value in readings.items() if value is not None}
-        known |= self._system(vram_bytes)
+        with self._in_spite_of_all(MACHINE):
+            known |= self._system(vram_bytes)
         if self._lines is not None:
             with self._in_spite_of_all(JSONL_FILE):
                 self._lines.write(json.dumps({**self._when(step), **known}) + "\n")
                 self._lines.flush()
                 self._turn_over(self._lines)
         if self._board is not None:
-            with self._in_spite_of_all(BOARD):
-                for name, value in known.items():
-                    self._board.add_scalar(TAGS.get(name, name), value, step)
+            self._write_board(self._board, step, known)
+
+    def _write_board(self, board: EventBoard, step: int, known: Mapping[str, float]) -> None:
+        """Write curves; none any more once that failed: behind half a record nobody reads."""
+        with self._in_spite_of_all(BOARD):
+            board.write(step, {TAGS.get(name, name): value for name, value in known.items()})
+            return
+        self._board = None
+        with suppress(OSError):
+            board.close()
 
     def _turn_over(self, lines: TextIO) -> None:
         """Begin a new file where this one is large; the part before it stays beside it."""
@@ -106,10 +115,10 @@ class RunMetrics:
 
     @contextmanager
     def _in_spite_of_all(self, what: str) -> Generator[None]:
-        """Go on where a file can't be written, and say so once."""
+        """Go on where a file can't be written or the machine not read, and say so once."""
         try:
             yield
-        except (OSError, ImportError) as error:
+        except (OSError, ImportError, ValueError, psutil.Error) as error:
             if what not in self._told:
                 self._told.add(what)
                 print(f"no {what}: {error}", flush=True)  # noqa: T201 - the worker's log

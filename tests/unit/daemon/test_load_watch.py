@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgpack
 import pytest
 
 from jupiterd.cluster.gpu_load import GpuLoad
@@ -13,8 +12,8 @@ from jupiterd.cluster.hardware import Gpu
 from jupiterd.cluster.machine_load import LOAD_KEYS, shown_load
 from jupiterd.daemon import load_watch
 from jupiterd.daemon.load_watch import LoadWatch
-from jupiterd.daemon.outlook import _packed
-from jupiterd.daemon.telemetry import MAX_TOLD_BYTES, read_telemetry
+from jupiterd.daemon.short_telemetry import short_telemetry
+from jupiterd.daemon.telemetry import read_telemetry
 from jupiterd.hardware.machine_load import GpuLoads
 
 CARD = Gpu("RTX 4090", "GPU-1", 24 << 30, "cuda")
@@ -112,24 +111,7 @@ def test_what_a_machine_with_eight_gpus_tells_is_short_and_read_by_an_older_vers
     watch.look_closer()
     clock.now_s += load_watch.LOOK_S
     told = {"load": watch.load() | {"cpu_temperature_celsius": 61.0}, "gpus": [BUSY.to_row()] * 8}
-    raw = _packed(told)
+    raw = short_telemetry(told).raw
     assert len(raw) <= 1024
     assert read_telemetry(raw) == told
     assert all(isinstance(value, int | float) for value in told["load"].values())
-
-
-def test_gpus_and_strangers_give_way_to_what_runs() -> None:
-    live = {"load": {"cpu_percent": 7.0}, "live": [{"detail": "x" * (MAX_TOLD_BYTES - 200)}]}
-    packed = _packed(live | {"waiting": ["w" * 200], "gpus": [[1.0] * 4] * 8})
-    assert msgpack.unpackb(packed) == live
-
-
-def test_a_gang_of_many_ranks_is_told_without_the_steps_of_each() -> None:
-    seat = {"node": "a" * 40, "rank": 0, "engine": "torch/gloo", "device": "cpu", "pid": 12345}
-    progress = {"step": 12345, "step_lag": 0, "tokens_per_s": 12345.6}
-    few = {"load": {}, "live": [{"gang": [seat | progress] * 16}]}
-    assert msgpack.unpackb(_packed(few)) == few
-    many = {"load": {}, "live": [{"gang": [seat | progress] * 40}]}
-    packed = _packed(many)
-    assert len(packed) <= MAX_TOLD_BYTES
-    assert msgpack.unpackb(packed) == {"load": {}, "live": [{"gang": [seat] * 40}]}

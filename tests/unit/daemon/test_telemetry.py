@@ -8,6 +8,7 @@ import pytest
 
 from jupiterd.cluster.registers import canonical_bytes
 from jupiterd.cycle.work import Phase
+from jupiterd.daemon.cycles_document import cycles_document
 from jupiterd.daemon.progress import PhaseProgress
 from jupiterd.daemon.status_document import status_document
 from jupiterd.daemon.telemetry import read_telemetry
@@ -15,6 +16,8 @@ from tests.unit.cluster.building import CYCLE, started
 from tests.unit.daemon.two_nodes import found, link, serving, whole_ledger
 
 LIVE = PhaseProgress(CYCLE, 1, Phase.TRAIN, 0.0).to_plain(7.0)
+SEAT = {"node": "a" * 32, "rank": 0, "engine": "torch/gloo", "device": "cpu", "pid": None}
+SPEED = {"node": "a" * 32, "tokens_per_s": 70.0, "accepted_per_min": 2.5}
 NO_NUMBER = float("nan")
 
 deep: list[object] = []
@@ -23,7 +26,9 @@ for _ in range(500):
 
 
 def test_what_a_leader_tells_of_a_running_phase_is_read_as_it_is() -> None:
-    told = {"load": {"cpu_percent": 7.0}, "live": [LIVE], "door": {"trusts_lan": False}}
+    seat = SEAT | {"step": 7, "step_lag": 0, "tokens_per_s": 90.5, "island": 2}
+    live = LIVE | {"gang": [seat, SEAT | {"tokens_per_s": None}], "ahead": [SPEED]}
+    told = {"load": {"cpu_percent": 7.0}, "live": [live], "door": {"trusts_lan": False}}
     assert read_telemetry(canonical_bytes(told)) == told
 
 
@@ -43,6 +48,11 @@ def test_what_a_leader_tells_of_a_running_phase_is_read_as_it_is() -> None:
         {"live": [LIVE | {"gang": [5]}]},
         {"live": [LIVE | {"gang": [{"pid": deep}]}]},
         {"live": [LIVE | {"elapsed_s": "long"}]},
+        {"live": [LIVE | {"gang": [SEAT | {"tokens_per_s": "fast"}] * 2}]},
+        {"live": [LIVE | {"gang": [SEAT | {"island": [1]}]}]},
+        {"live": [LIVE | {"gang": [SEAT | {"device": {}}]}]},
+        {"live": [LIVE | {"ahead": 5}]},
+        {"live": [LIVE | {"ahead": [SPEED | {"accepted_per_min": "many"}]}]},
     ],
 )
 async def test_status_is_told_whatever_the_leader_says(
@@ -60,3 +70,4 @@ async def test_status_is_told_whatever_the_leader_says(
         document = status_document(one)
         assert document["cluster"]["leader"] == leader
         json.dumps(document, allow_nan=False)
+        json.dumps(cycles_document(one), allow_nan=False)

@@ -2,18 +2,16 @@
 
 import errno
 import json
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tensorboardX.proto import event_pb2
 
 from jupiterd.workers.train.metrics import BOARD, JSONL_FILE, RunMetrics, older_part
-
-FULL = Path("/dev/full")
 
 
 def steps_in(folder: Path) -> list[int]:
@@ -27,8 +25,7 @@ def events_in(folder: Path) -> list[Any]:
     events: list[Any] = []
     for path in sorted(folder.glob("events.out.tfevents.*")):
         data = path.read_bytes()
-        while data:
-            size = int.from_bytes(data[:8], "little")
+        while len(data) >= 16 + (size := int.from_bytes(data[:8], "little")):
             events.append(event.FromString(data[12 : 12 + size]))
             data = data[12 + size + 4 :]
     return events
@@ -76,20 +73,37 @@ def test_a_line_torn_by_a_crash_is_dropped(tmp_path: Path) -> None:
     assert steps_in(tmp_path) == [1, 3]
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-def test_a_full_disk_costs_curves_and_one_line_and_no_step(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+WRITES_BEYOND_THE_ROOM = """
+import resource, sys
+from pathlib import Path
+from jupiterd.workers.train.metrics import RunMetrics
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+metrics = RunMetrics(Path(sys.argv[1]), 0)
+for step in range(1, 401):
+    metrics.write(step, {"loss": 1.0, "lr": 0.1})
+metrics.close()
+print("all steps were made")
+"""
+
+
+def test_a_full_disk_costs_curves_and_one_line_each_and_no_step(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WRITES_BEYOND_THE_ROOM, str(tmp_path)]
+    child = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    *told, end = child.stdout.splitlines()
+    assert end == "all steps were made"
+    assert {line.partition(":")[0] for line in told} == {f"no {JSONL_FILE}", f"no {BOARD}"}
+    assert len(told) == 2
+    assert "Loss/train_step" in tags_in(tmp_path), "what was written before can be read"
+
+
+def test_what_cant_be_read_of_the_machine_costs_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    metrics: Any = RunMetrics(tmp_path, 0)
-    metrics.close()
-    metrics._lines = FULL.open("w")
-    metrics._board = SimpleNamespace(add_scalar=no_room, close=no_room)
-    for step in (1, 2, 3):
-        metrics.write(step, {"loss": 1.0})
-    metrics.close()
-    assert steps_in(tmp_path) == []
-    told = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in told] == [f"no {JSONL_FILE}", f"no {BOARD}"]
+    monkeypatch.setattr("psutil.virtual_memory", no_room)
+    with closing(RunMetrics(tmp_path, 0)) as metrics:
+        metrics.write(1, {"loss": 1.0})
+    assert steps_in(tmp_path) == [1]
 
 
 def test_where_there_is_no_room_at_all_there_are_no_curves(

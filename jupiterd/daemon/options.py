@@ -64,7 +64,7 @@ class Given:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Given":
         """Sort what click has read; what wasn't given is left out."""
-        said = {name: value for name, value in options.items() if value not in (None, (), False)}
+        said = {name: value for name, value in options.items() if not _is_missing(value)}
         config, debug, quiet = (said.pop(name, None) for name in ("config", "debug", "quiet"))
         return cls(config, bool(debug), bool(quiet), said)
 
@@ -82,6 +82,10 @@ class Given:
         beside = {"config": self.config, "debug": self.debug, "quiet": self.quiet}
         said = {name: value for name, value in beside.items() if value}
         return tuple(_words({**said, **self.settings}))
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value is False or value == ()
 
 
 def _words(options: Mapping[str, Any]) -> Iterator[str]:

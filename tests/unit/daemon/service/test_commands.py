@@ -49,6 +49,10 @@ def test_options_may_stand_before_the_word_service(machine: Machine) -> None:
     assert "--name ada" in after.output
 
 
+def test_no_port_is_an_option_too(machine: Machine) -> None:
+    assert " --port 0\n" in machine.service("install", "--user", "--print", "--port", "0").output
+
+
 def test_installing_again_changes_nothing_and_another_option_starts_it_anew(
     machine: Machine,
 ) -> None:

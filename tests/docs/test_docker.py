@@ -242,7 +242,7 @@ def test_a_command_alone_gets_a_daemon_that_a_second_one_shares_and_that_ends_wi
         assert first.stdout.readline()  # the daemon leads by now
         pid = int((tmp_path / "state" / "lock").read_text())
         second = subprocess.run(
-            [*begin, "jupiterctl", "status"],
+            [*begin, "jupiterctl", "status", "--check"],
             capture_output=True,
             text=True,
             env=environment,

@@ -92,3 +92,12 @@ def test_what_the_looks_may_spend_is_what_they_spend():
     assert [float(word) for word in told.groups()] == [
         round(100 * spent_alpha(0.05, look), 0 if look == 1 else 1) for look in (1, 2, 3)
     ]
+
+
+@pytest.mark.parametrize(("readme", "point"), [("README.md", "."), ("README.es.md", ",")])
+def test_the_readmes_figures_stand_in_the_benchmarks(readme, point):
+    [line] = [part for part in prose(ROOT / readme).split("\n- ") if "(docs/benchmarks.md)" in part]
+    figures = re.findall(rf"\d+{re.escape(point)}\d+ s\b", line)
+    assert len(figures) == 5
+    measured = prose(DOCS / "benchmarks.md")
+    assert [figure for figure in figures if figure.replace(",", ".") not in measured] == []

@@ -108,22 +108,31 @@ def admit(
     is_open: bool,  # noqa: FBT001
     node: NodeId,
     token: str = "",
+    apart: str = "",
 ) -> tuple[Admission, str]:
     """Decide, as the leader, whether `node` may become a member.
 
-    `token` is the id of a join token that counts and whose secret the node has proved to know.
+    `token` is the id of a join token that counts and whose secret the node has proved to know;
+    `apart` says why its version can't be in this cluster, and is empty where it can.
     """
     if node in state.members:
         return Admission.ADMITTED, "it is a member already"
-    if state.roster.known(node) is not None or node in state.barred:
-        return Admission.REFUSED, "it was removed from the cluster"
-    if len(state.members) >= MAX_MEMBERS:
-        return Admission.REFUSED, f"the cluster has {MAX_MEMBERS} members, and that is the limit"
+    if obstacle := _obstacle(state, node, apart):
+        return Admission.REFUSED, obstacle
     if token:
         return Admission.ADMITTED, f"it has the join token {short(token)}"
     if is_open:
         return Admission.ADMITTED, "the pairing window is open"
     return Admission.PENDING, f"the cluster is closed; run on any member: {OPEN_COMMAND}"
+
+
+def _obstacle(state: State, node: NodeId, apart: str) -> str:
+    """Return why a node that is no member can't become one, whatever it has; or nothing."""
+    if state.roster.known(node) is not None or node in state.barred:
+        return "it was removed from the cluster"
+    if len(state.members) >= MAX_MEMBERS:
+        return f"the cluster has {MAX_MEMBERS} members, and that is the limit"
+    return apart
 
 
 def _stays(ours: Summary, theirs: Summary) -> bool:

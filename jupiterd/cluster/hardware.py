@@ -44,6 +44,11 @@ class Hardware:
     versions: tuple[tuple[str, str], ...] = ()
     """(program or framework, its version), such as (`torch`, `2.13.0`); empty: it wasn't told."""
 
+    @property
+    def program(self) -> str:
+        """Return the version of Jupiter that runs there; empty where it wasn't told."""
+        return dict(self.versions).get("jupiterd", "")
+
     def to_plain(self) -> dict[str, Any]:
         """Return nested dicts and lists, for JSON and msgpack."""
         return asdict(self) | {

@@ -3,7 +3,7 @@
 Owns the table of warnings and when each holds. Doesn't know where they are shown.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from jupiterd.cluster.admission import OPEN_COMMAND
 from jupiterd.cluster.approval import approve_command
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.roles import MISSING_ENGINE
+from jupiterd.cluster.version_groups import difference
 from jupiterd.ids import NodeId, short
 
 
@@ -51,6 +52,8 @@ class NodeView:
     liveness: Liveness
     engines: tuple[str, ...] = ()
     """What is installed there, as far as it is known."""
+    program: str = ""
+    """The version of Jupiter there; empty where it isn't known."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,11 @@ TABLE: Mapping[str, _Row] = {
         "{subject} doesn't answer",
         "it gets no new work until it does; check its network and whether it sleeps",
     ),
+    "version-differs": _Row(
+        Severity.WARNING,
+        "{subject}",
+        "{command}",
+    ),
     "node-waits": _Row(
         Severity.INFO,  # a stranger doesn't make a cluster ill
         "{subject}",
@@ -202,12 +210,22 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
         if node.liveness in _OF_LIVENESS:
             name = node.name or short(node.node)
             yield _Finding(_OF_LIVENESS[node.liveness], name, about=node.node)
+    yield from _of_versions(view, alive)
     yield from (_Finding("contradiction", line, about=line) for line in view.contradictions)
     yield from (_Finding("no-effect", line, about=line) for line in view.without_effect)
     for newcomer in view.waiting:
         subject = f"{newcomer.name} ({short(newcomer.node)}) waits to be let in: {newcomer.words}"
         command = approve_command(newcomer.name, newcomer.node)
         yield _Finding("node-waits", subject, command, newcomer.node)
+
+
+def _of_versions(view: ClusterView, alive: Iterable[NodeView]) -> Iterator[_Finding]:
+    """Return what is to be said of members that run another version than the leader."""
+    leaders = next((node.program for node in view.nodes if node.node == view.leader), "")
+    for node in alive:
+        title, hint = difference(node.name or short(node.node), node.program, leaders)
+        if title:
+            yield _Finding("version-differs", title, hint, node.node)
 
 
 def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:

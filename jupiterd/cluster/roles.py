@@ -8,12 +8,14 @@ of an accelerator's memory CUDA_CORES_PER_GIB or METAL_CORES_PER_GIB, where an e
 it is installed. It ranks machines; it promises no throughput.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from jupiterd.cluster.hardware import Gpu, Hardware
+from jupiterd.cluster.version_groups import why_idle
 from jupiterd.ids import NodeId
+from jupiterd.versions import Kinship, kinship
 
 GIB = 1 << 30
 CUDA_CORES_PER_GIB = 16.0
@@ -69,18 +71,25 @@ def estimated_speed(hardware: Hardware) -> float:
 
 
 def assign(
-    candidates: Iterable[Candidate],
+    candidates: Collection[Candidate],
     pins: Mapping[NodeId, str] | None = None,
     written: Mapping[NodeId, str] | None = None,
+    program: str = "",
 ) -> dict[NodeId, tuple[Role, str]]:
     """Return each node's role and the reason for it, the same for the same nodes in any order.
 
     `pins` are the roles that people want, empty where they left one to the leader by command;
     `written` those in a file, for nodes about which nobody gave a command. The others take on what
-    those leave undone.
+    those leave undone. `program` is the leader's version: whoever isn't alike has no role.
     """
     commanded = pins or {}
-    found = sorted(candidates, key=lambda candidate: candidate.node)
+    apart = {
+        c.node: (Role.IDLE, why_idle(c.hardware.program, program))
+        for c in candidates
+        if kinship(c.hardware.program, program) is not Kinship.ALIKE
+    }
+    alike = (candidate for candidate in candidates if candidate.node not in apart)
+    found = sorted(alike, key=lambda candidate: candidate.node)
     here = {candidate.node for candidate in found}
     wanted = {
         node: Role(role)
@@ -90,7 +99,7 @@ def assign(
     told = {node: (role, PINNED if node in commanded else WRITTEN) for node, role in wanted.items()}
     free = [candidate for candidate in found if candidate.node not in wanted]
     idle = {c.node: (Role.IDLE, MISSING_ENGINE) for c in free if not c.hardware.engines}
-    return told | idle | _assign_freely([c for c in found if c.hardware.engines], wanted)
+    return apart | told | idle | _assign_freely([c for c in found if c.hardware.engines], wanted)
 
 
 def _assign_freely(

@@ -11,11 +11,14 @@ SETTLED_S = 600.0
 """Who has been up for so long is likely to stay."""
 
 
-def stability(*, on_mains: bool, is_wired: bool, lag_s: float, uptime_s: float) -> int:
+def stability(
+    *, on_mains: bool, is_wired: bool, lag_s: float, uptime_s: float, is_of_most: bool = True
+) -> int:
     """Return a number that is greater for a steadier machine.
 
-    Mains power counts before a wire, that before a loop in time, and that before time since the
+    That no other version of Jupiter runs on more machines (`is_of_most`) counts first, for work
+    goes to nodes of the leader's own; then mains power, a wire, a loop in time, and time since the
     start: each outweighs all that come after it.
     """
-    marks = (on_mains, is_wired, lag_s <= STEADY_LAG_S, uptime_s >= SETTLED_S)
+    marks = (is_of_most, on_mains, is_wired, lag_s <= STEADY_LAG_S, uptime_s >= SETTLED_S)
     return sum(mark << place for place, mark in enumerate(reversed(marks)))

@@ -34,10 +34,13 @@ async def adopted(
     """Follow these pieces of work, each on its node, until the context is left; they go on then.
 
     Raises:
-        JupiterError: some of it doesn't run, or its node is gone or obeys another leader.
+        JupiterError: some of it doesn't run, or its node is gone, obeys another leader or runs
+            another version.
     """
     if not {node for node, _ in orders} <= leading.answering():
         raise PeerUnreachableError("a member of the gang has gone")
+    if not all(leading.is_alike(node) for node, _ in orders):
+        raise PeerUnreachableError("a member of the gang runs another version of Jupiter")
     async with AsyncExitStack() as stack:
         streams = [
             await stack.enter_async_context(

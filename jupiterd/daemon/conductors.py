@@ -155,7 +155,8 @@ async def _assign_roles(leading: Leading) -> None:
     ]
     changes: list[RoleAssigned] = []
     pins = {node: pin.role for node, pin in state.pins.items()}
-    for node, (role, reason) in assign(candidates, pins, leading.written_roles()).items():
+    roles = assign(candidates, pins, leading.written_roles(), leading.program_of(leading.self_id))
+    for node, (role, reason) in roles.items():
         known = state.roles.get(node)
         if known is None or (known.role, known.reason) != (str(role), reason):
             edit = 1 if known is None else known.edit + 1

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from jupiterd import __version__
 from jupiterd.cluster.admission import Summary, choose
 from jupiterd.cluster.sought import still_sought
 from jupiterd.cluster.tokens import Side, Token, is_proved, prove
@@ -126,7 +127,10 @@ class Joining:
     def _join_request(self, node: NodeId, theirs: Summary) -> peer_pb2.JoinRequest | None:
         """Return what to ask a member; None where its leader has answered just now."""
         request = peer_pb2.JoinRequest(
-            name=self._name, port=self.port, certificate_pem=self._identity.certificate_pem
+            name=self._name,
+            port=self.port,
+            certificate_pem=self._identity.certificate_pem,
+            version=__version__,
         )
         if self.token is not None:
             request.token_id = self.token.id

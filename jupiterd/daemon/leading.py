@@ -37,6 +37,7 @@ from jupiterd.errors import (
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId, short
 from jupiterd.net.interfaces import source_address_toward
+from jupiterd.versions import Kinship, kinship
 
 log = logging.getLogger(__name__)
 
@@ -130,9 +131,22 @@ class Leading:
             for node, fact in self.journal.state.members.items()
         }
 
-    def fit_nodes(self) -> list[NodeId]:
+    def program_of(self, node: NodeId) -> str:
+        """Return a member's version of Jupiter; empty where it hasn't told."""
+        hardware = self.hardware_of(node)
+        return "" if hardware is None else hardware.program
+
+    def is_alike(self, node: NodeId) -> bool:
+        """Say whether a member's version is so much like ours that it may be given work."""
+        return kinship(self.program_of(node), self.program_of(self.self_id)) is Kinship.ALIKE
+
+    def well_nodes(self) -> list[NodeId]:
         """Return members that answer and aren't in trouble, in the order of their ids."""
         return sorted(node for node in self.answering() if not self._is_troubled(node))
+
+    def fit_nodes(self) -> list[NodeId]:
+        """Return those of them that may be given work: no work crosses versions."""
+        return [node for node in self.well_nodes() if self.is_alike(node)]
 
     def seats(self) -> Sequence[Seat]:
         """Return who may be given work just now; whoever lacks room only where nobody has any."""

@@ -45,9 +45,10 @@ from jupiterd.daemon.round_table_keeper import RoundTableKeeper
 from jupiterd.daemon.script_service import add_scripts
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.state_dir import StateDir
-from jupiterd.daemon.steadiness import has_wire, watch_steadiness
+from jupiterd.daemon.steadiness import watch_steadiness
 from jupiterd.daemon.stopping import Stopping
 from jupiterd.daemon.upkeep import Upkeep
+from jupiterd.daemon.version_watch import watch_versions
 from jupiterd.daemon.work_runner import WorkRunner
 from jupiterd.daemon.written_word import WrittenWord
 from jupiterd.hardware.probe import probe
@@ -155,7 +156,8 @@ class Node:
             ("greeter", self.greeter.run()),
             ("pulse", self.pulse.run()),
             ("paths", self.path_watch.run()),
-            ("steadiness", watch_steadiness(self.pulse, self._is_wired)),
+            ("steadiness", watch_steadiness(self)),
+            ("versions", watch_versions(self)),
             ("addresses", keep_addresses(self.state_dir.peers, self.peers.ways)),
             ("ledger", follow_ledger(self)),
             ("compaction", self.journal.keep_compact()),
@@ -235,9 +237,6 @@ class Node:
             check_awake=self.pulse.check_awake,
             written_roles=self.written.roles,
         )
-
-    def _is_wired(self) -> bool:
-        return self.settings.local or has_wire(self.settings.interface)
 
     def _is_member(self, node: NodeId) -> bool:
         return node in self.journal.state.members

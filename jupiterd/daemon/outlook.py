@@ -148,6 +148,7 @@ class Outlook:
                 admitted.name,
                 self.liveness(node),
                 hardware.engines if (hardware := self.hardware_of(node)) is not None else (),
+                hardware.program if hardware is not None else "",
             )
             for node, admitted in self._node.journal.state.members.items()
         )

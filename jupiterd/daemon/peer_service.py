@@ -18,6 +18,7 @@ import grpc.aio
 from jupiterd.cluster.admission import Admission, admit
 from jupiterd.cluster.facts import NodeAdmitted, TokenIssued
 from jupiterd.cluster.tokens import Side, is_proved, prove
+from jupiterd.cluster.version_groups import why_refused
 from jupiterd.daemon.clusters_seen import to_message
 from jupiterd.daemon.curve_wire import curves_reply
 from jupiterd.daemon.greeter import PROTOCOL
@@ -124,7 +125,8 @@ class PeerService(peer_pb2_grpc.PeerServicer):
     ) -> tuple[Admission, str]:
         state = self._node.journal.state
         letting_in = token.token if token is not None and token.token in state.tokens else ""
-        decision, reason = admit(state, self._node.is_open, who, letting_in)
+        apart = why_refused(told_text(request.version), self._node.hardware.program)
+        decision, reason = admit(state, self._node.is_open, who, letting_in, apart)
         if decision is Admission.ADMITTED and who not in state.members:
             name = told_text(request.name)
             admission = NodeAdmitted(who, name, request.certificate_pem, reason, letting_in)

@@ -56,6 +56,8 @@ log = logging.getLogger(__name__)
 
 PRE_VOTE_TIMEOUT_S = 1.0
 LEAVE_TIMEOUT_S = 0.5
+ASIDE_S = 10.0
+"""How long a leader that has stepped aside waits for another one."""
 PROVE_LINK_S = 2.0
 """A node that is beaten to proves its own way to the other so often."""
 TURN_S = 2 * LAN.beat_s - LAN.beat_s / 4
@@ -234,6 +236,18 @@ class Pulse:
         """Take back a resignation, unless the node fell silent for good."""
         if not self._is_silent:
             self._tell(Reinstated())
+
+    async def step_aside(self, may_stand: Callable[[], bool]) -> None:
+        """Let another node lead; stand again once one does, or nobody has for a while."""
+        self.resign()
+        try:
+            async with asyncio.timeout(ASIDE_S):
+                while self.election.leader is None:  # noqa: ASYNC110 - an election tells nobody
+                    await asyncio.sleep(HASTEN_S)
+        except TimeoutError:
+            log.warning("nobody_took_over")
+        if may_stand():
+            self.reinstate()
 
     async def say_goodbye(self) -> None:
         """Resign, and tell everybody that we leave, so that nobody waits for a time-out.

@@ -34,7 +34,7 @@ async def keep_two_copies(leading: "Leading", artifact: ArtifactId, holder: Node
     if is_elsewhere and has_room(await asyncio.to_thread(leading.library.store.free_bytes)):
         await leading.fetch(artifact)
         return
-    others = {*leading.fit_nodes()} - {holder, leading.self_id}
+    others = {*leading.well_nodes()} - {holder, leading.self_id}
     told = await holders_among(leading, sorted(others), [artifact], ANSWER_S)
     chosen = takers(told, only_with_room=is_elsewhere)
     if not is_elsewhere:

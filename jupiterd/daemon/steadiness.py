@@ -5,33 +5,43 @@ Owns the readings. Doesn't know what they weigh (`cluster.stability`), or what a
 
 import asyncio
 import logging
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.stability import stability
 from jupiterd.daemon.clock import now_s
-from jupiterd.daemon.pulse import Pulse
+from jupiterd.daemon.version_watch import is_of_most
 from jupiterd.hardware.host import is_on_mains
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import addresses_by_interface
+
+if TYPE_CHECKING:
+    from jupiterd.daemon.node import Node
 
 log = logging.getLogger(__name__)
 
 LOOK_S = 10.0
 
 
-async def watch_steadiness(pulse: Pulse, is_wired: Callable[[], bool]) -> None:
+async def watch_steadiness(node: "Node") -> None:
     """Tell the pulse how steady this machine is, again and again."""
     began_s = now_s()
     while True:
         try:
-            mains, wired = is_on_mains(), is_wired()
+            mains = is_on_mains()
+            wired = node.settings.local or has_wire(node.settings.interface)
         except OSError as error:  # the system can't say just now: what was told stands
             log.debug("steadiness_unknown", extra={"reason": str(error)})
         else:
-            uptime_s, lag_s = now_s() - began_s, pulse.worst_lag_s
-            pulse.set_stability(
-                stability(on_mains=mains, is_wired=wired, lag_s=lag_s, uptime_s=uptime_s)
+            uptime_s, lag_s = now_s() - began_s, node.pulse.worst_lag_s
+            node.pulse.set_stability(
+                stability(
+                    on_mains=mains,
+                    is_wired=wired,
+                    lag_s=lag_s,
+                    uptime_s=uptime_s,
+                    is_of_most=is_of_most(node),
+                )
             )
         await asyncio.sleep(LOOK_S)
 

@@ -60,7 +60,7 @@ class HelloReply(_message.Message):
     def __init__(self, protocol: _Optional[int] = ..., summary: _Optional[_Union[ClusterSummary, _Mapping]] = ..., name: _Optional[str] = ..., run_nonce: _Optional[str] = ..., member: _Optional[bool] = ..., member_addresses: _Optional[_Iterable[str]] = ..., is_caller: _Optional[bool] = ...) -> None: ...
 
 class JoinRequest(_message.Message):
-    __slots__ = ("name", "port", "certificate_pem", "token_id", "proof", "commitment", "nonce")
+    __slots__ = ("name", "port", "certificate_pem", "token_id", "proof", "commitment", "nonce", "version")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
     CERTIFICATE_PEM_FIELD_NUMBER: _ClassVar[int]
@@ -68,6 +68,7 @@ class JoinRequest(_message.Message):
     PROOF_FIELD_NUMBER: _ClassVar[int]
     COMMITMENT_FIELD_NUMBER: _ClassVar[int]
     NONCE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     name: str
     port: int
     certificate_pem: bytes
@@ -75,7 +76,8 @@ class JoinRequest(_message.Message):
     proof: bytes
     commitment: bytes
     nonce: bytes
-    def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., certificate_pem: _Optional[bytes] = ..., token_id: _Optional[str] = ..., proof: _Optional[bytes] = ..., commitment: _Optional[bytes] = ..., nonce: _Optional[bytes] = ...) -> None: ...
+    version: str
+    def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., certificate_pem: _Optional[bytes] = ..., token_id: _Optional[str] = ..., proof: _Optional[bytes] = ..., commitment: _Optional[bytes] = ..., nonce: _Optional[bytes] = ..., version: _Optional[str] = ...) -> None: ...
 
 class JoinReply(_message.Message):
     __slots__ = ("decision", "reason", "cluster", "leader", "leader_addresses", "proof", "nonce", "revealed")

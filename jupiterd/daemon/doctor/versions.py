@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jupiterd.daemon.doctor.finding import Finding, fail, not_here, ok, warn
 from jupiterd.daemon.doctor.place import Place, name_of
+from jupiterd.versions import UPGRADE, Kinship, kinship
 
 CHECK: Final = "versions"
 PROGRAM: Final = "jupiterd"
@@ -33,8 +34,7 @@ def _compared(own: dict[str, str], node: Any) -> list[Finding]:  # noqa: ANN401 
             continue
         why = f"{name} has {program} {theirs[program]}, and this machine {version}"
         if program == PROGRAM:
-            fix = f"upgrade the older one: git pull && make setup, then start jupiterd on {name}"
-            found.append(fail(CHECK, why, fix))
+            found.append(_of_jupiter(why, kinship(theirs[program], version)))
         else:
             newest = max(theirs[program], version, key=_numbers)
             fix = f"pip install '{program}=={_release(newest)}' where it is older"
@@ -42,9 +42,19 @@ def _compared(own: dict[str, str], node: Any) -> list[Finding]:  # noqa: ANN401 
     return found
 
 
+def _of_jupiter(why: str, found: Kinship) -> Finding:
+    fix = f"upgrade the older one: {UPGRADE}, then start jupiterd again"
+    if found is Kinship.ALIKE:
+        return ok(CHECK, f"{why}; they work together")
+    apart = (
+        "more than one minor version apart" if found is Kinship.APART else "no work crosses that"
+    )
+    return fail(CHECK, f"{why}: {apart}", fix)
+
+
 def _untold(node: Any) -> Finding:  # noqa: ANN401 - a row
     why = f"{name_of(node)} doesn't tell its versions: its jupiterd is older than this one"
-    return warn(CHECK, why, f"upgrade it: git pull && make setup, on {name_of(node)}")
+    return warn(CHECK, why, f"upgrade {name_of(node)}: {UPGRADE}, then start jupiterd again")
 
 
 def _told(node: Any) -> dict[str, str]:  # noqa: ANN401 - a row

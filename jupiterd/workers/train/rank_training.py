@@ -26,6 +26,7 @@ from jupiterd.errors import (
     StateNotFetchedError,
 )
 from jupiterd.frames import StateKept, TaskFinished
+from jupiterd.versions import first_of_series
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.saved_island import SavedIsland, load_island
 from jupiterd.workers.link import Task
@@ -230,7 +231,7 @@ class RankTraining:
         """Return what must be the same on all ranks."""
         weights = self._engine.weights()
         return {
-            "versions": {"jupiter": __version__, **self._engine.versions},
+            "versions": {"jupiter": first_of_series(__version__), **self._engine.versions},
             "model": self._job.shape.model_dump(mode="json", exclude={"recipe"}),
             "plan": self._plan.what_counts(),
             "round": self._job.round,

@@ -122,3 +122,8 @@ def test_who_was_removed_is_not_let_in_by_an_open_window() -> None:
     decision, reason = admit(state, True, NODES[1])
     assert (decision, reason) == (Admission.REFUSED, "it was removed from the cluster")
     assert admit(state, True, NODES[1], "a token")[0] is Admission.REFUSED
+
+
+def test_a_newcomer_whose_version_is_too_far_away_is_refused_even_with_a_token() -> None:
+    apart = "more than one minor version apart"
+    assert admit(State(), True, NODES[0], "t0ken", apart) == (Admission.REFUSED, apart)

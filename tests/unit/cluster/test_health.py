@@ -97,3 +97,32 @@ def test_who_waits_itself_is_told_what_lets_it_in() -> None:
     command = "jupiterctl node approve desk"
     (warning,) = judge(replace(WELL, pending_reason="closed", pending_command=command))
     assert warning.hint == f"run on any member: {command}"
+
+
+@pytest.mark.parametrize(
+    ("program", "title", "hint"),
+    [
+        ("0.2.0", "lap runs jupiterd 0.2.0 and the leader 0.1.3: no work", "upgrade the leader"),
+        ("0.3.0", "0.1.3, more than one minor version apart", "upgrade the leader"),
+        ("0.0.9", "lap runs jupiterd 0.0.9", "upgrade lap: "),
+    ],
+)
+def test_a_member_of_another_version_than_the_leader_is_named_with_what_to_do(
+    program: str, title: str, hint: str
+) -> None:
+    mine, theirs = replace(ME, program="0.1.3"), replace(OTHER, program=program)
+    (found,) = judge(replace(WELL, nodes=(mine, theirs)))
+    assert (found.code, found.severity) == ("version-differs", Severity.WARNING)
+    assert title in found.title
+    assert hint in found.hint
+
+
+@pytest.mark.parametrize("program", ["0.1.0", "0.1.99", "", "unheard of"])
+def test_a_patch_version_or_an_untold_one_is_no_trouble(program: str) -> None:
+    mine, theirs = replace(ME, program="0.1.3"), replace(OTHER, program=program)
+    assert judge(replace(WELL, nodes=(mine, theirs))) == []
+
+
+def test_the_version_of_a_node_that_is_gone_troubles_nobody() -> None:
+    gone = replace(OTHER, program="0.9.0", liveness=Liveness.GONE)
+    assert codes(replace(WELL, nodes=(replace(ME, program="0.1.0"), gone))) == ["node-gone"]

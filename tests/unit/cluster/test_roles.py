@@ -17,9 +17,16 @@ from jupiterd.ids import NodeId
 
 
 def machine(
-    name: str, cores: int = 8, gpus: tuple[Gpu, ...] = (), engines: tuple[str, ...] = ("torch",)
+    name: str,
+    cores: int = 8,
+    gpus: tuple[Gpu, ...] = (),
+    engines: tuple[str, ...] = ("torch",),
+    program: str = "",
 ) -> Candidate:
-    hardware = Hardware("Linux", "x86_64", "a CPU", cores, 16 * GIB, gpus, engines)
+    versions = (("jupiterd", program),) if program else ()
+    hardware = Hardware(
+        "Linux", "x86_64", "a CPU", cores, 16 * GIB, gpus, engines, versions=versions
+    )
     return Candidate(NodeId(name), hardware)
 
 
@@ -183,3 +190,24 @@ def test_a_written_role_counts_where_nobody_gave_a_command() -> None:
 def test_leaving_it_to_the_leader_is_a_command_that_a_written_role_does_not_undo() -> None:
     me = NodeId("a")
     assert assign([machine("a")], {me: ""}, {me: "generator"}) == {me: ALONE}
+
+
+def test_a_node_of_another_version_than_the_leader_is_idle_and_the_others_share_the_work() -> None:
+    nodes = [machine("a", program="0.1.0"), machine("b", program="0.1.9")]
+    found = assign([*nodes, machine("c", program="0.2.0")], program="0.1.0")
+    assert {node: role for node, (role, _) in found.items()} == {
+        "a": Role.HYBRID,
+        "b": Role.HYBRID,
+        "c": Role.IDLE,
+    }
+    assert "runs jupiterd 0.2.0 and the leader 0.1.0" in found[NodeId("c")][1]
+
+
+def test_a_pin_does_not_let_work_cross_versions() -> None:
+    pins = {NodeId("b"): "trainer"}
+    nodes = [machine("a", program="0.1.0"), machine("b", program="0.2.0")]
+    found = assign(nodes, pins, program="0.1.0")
+    assert found[NodeId("b")][0] is Role.IDLE
+    assert found[NodeId("a")] == ALONE
+    alike = assign([machine("a", program="0.2.0"), nodes[1]], pins, program="0.2.0")
+    assert alike[NodeId("b")] == (Role.TRAINER, PINNED)

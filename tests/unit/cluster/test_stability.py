@@ -5,13 +5,26 @@ import itertools
 from jupiterd.cluster.stability import SETTLED_S, STEADY_LAG_S, stability
 
 
-def of(*, mains: bool = True, wire: bool = True, lag_s: float = 0.0, uptime_s: float = 0.0) -> int:
-    return stability(on_mains=mains, is_wired=wire, lag_s=lag_s, uptime_s=uptime_s)
+def of(
+    *,
+    most: bool = True,
+    mains: bool = True,
+    wire: bool = True,
+    lag_s: float = 0.0,
+    uptime_s: float = 0.0,
+) -> int:
+    return stability(on_mains=mains, is_wired=wire, lag_s=lag_s, uptime_s=uptime_s, is_of_most=most)
 
 
 def test_each_mark_outweighs_all_that_come_after_it() -> None:
-    steady = {"mains": True, "wire": True, "lag_s": 0.0, "uptime_s": SETTLED_S}
-    shaky = {"mains": False, "wire": False, "lag_s": 2 * STEADY_LAG_S, "uptime_s": 0.0}
+    steady = {"most": True, "mains": True, "wire": True, "lag_s": 0.0, "uptime_s": SETTLED_S}
+    shaky = {
+        "most": False,
+        "mains": False,
+        "wire": False,
+        "lag_s": 2 * STEADY_LAG_S,
+        "uptime_s": 0.0,
+    }
     names = list(steady)
     for first in range(len(names)):
         better = shaky | {names[first]: steady[names[first]]}
@@ -21,8 +34,8 @@ def test_each_mark_outweighs_all_that_come_after_it() -> None:
 
 def test_every_difference_counts() -> None:
     found = {
-        of(mains=mains, wire=wire, lag_s=lag_s, uptime_s=uptime_s)
-        for mains, wire in itertools.product((True, False), repeat=2)
+        of(most=most, mains=mains, wire=wire, lag_s=lag_s, uptime_s=uptime_s)
+        for most, mains, wire in itertools.product((True, False), repeat=3)
         for lag_s, uptime_s in itertools.product((0.0, 1.0), (0.0, SETTLED_S))
     }
-    assert found == set(range(16))
+    assert found == set(range(32))

@@ -162,7 +162,7 @@ def test_machines_that_run_the_same_are_well():
 @pytest.mark.parametrize(
     ("told", "status", "fix"),
     [
-        ({"jupiterd": "0.2.0"}, Status.FAIL, "git pull"),
+        ({"jupiterd": "0.2.0"}, Status.FAIL, "installers/install.sh"),
         ({"torch": "2.12.0"}, Status.WARN, "torch==2.13.0"),
         ({"mlx": "0.33.10"}, Status.WARN, "mlx==0.33.10"),
     ],
@@ -178,6 +178,13 @@ def test_a_node_that_runs_something_else_is_named(told: dict, status: Status, fi
 def test_another_build_of_the_same_torch_is_no_difference():
     other = node(BETA, "beta", hardware={"versions": VERSIONS | {"torch": "2.13.0+cu130"}})
     assert [found.status for found in versions.judge(place(other))] == [Status.OK]
+
+
+def test_a_patch_version_apart_is_told_and_nothing_needs_doing():
+    other = node(BETA, "beta", hardware={"versions": VERSIONS | {"jupiterd": "0.1.4"}})
+    (found,) = versions.judge(place(other))
+    assert (found.status, found.fix) == (Status.OK, "")
+    assert "they work together" in found.why
 
 
 def test_a_node_that_tells_no_versions_is_older():

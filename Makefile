@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table metrics-table reference check proto constraints clean
+.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table metrics-table reference licences check proto constraints install-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed.
 setup: $(STAMP)
@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV); the first time this takes a few minutes"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRA),dev]'
-	@$(BIN)/python scripts/install_openblas.py
+	@$(BIN)/python -m jupiterd.gang.openblas
 	@touch $@
 
 # Three daemons on this machine, one cluster, two rounds of a real cycle: make demo [TUI=1] [ENGINE=mlx]; with
@@ -103,6 +103,14 @@ metrics-table: setup
 # Every command, setting, error and key of the code, into docs/reference.
 reference: setup
 	@$(BIN)/python scripts/reference.py
+
+# The licence of everything that is installed with Jupiter, into docs/licences.md.
+licences: setup
+	@$(BIN)/python scripts/licences.py
+
+# The installer from end to end, with every package installed anew, and how long each stage took: make install-check [EXTRA=cpu]
+install-check: setup
+	@$(BIN)/python -m tests.install.full $(EXTRA)
 
 # Everything that must hold before a change is handed in.
 check: setup

@@ -59,18 +59,17 @@ def default_state_dir_of(system: str, home: Path, environment: Mapping[str, str]
 
 
 def config_folder() -> Path:
-    """Return the folder with jupiter.yaml, domains/ and models/.
+    """Return the folder with jupiter.yaml, domains/ and models/: inside the package.
 
-    Beside the package in a checkout, else where an installed package put it.
+    In a checkout it is a link to the one beside the package.
 
     Raises:
-        NotFoundError: neither is there.
+        NotFoundError: it isn't there.
     """
-    candidates = (_PACKAGE.parent / "config", Path(sys.prefix) / "share" / "jupiter" / "config")
-    for folder in candidates:
-        if (folder / "domains").is_dir():
-            return folder
+    folder = _PACKAGE / "config"
+    if (folder / "domains").is_dir():
+        return folder
     raise NotFoundError(
-        f"Jupiter's config folder is missing: {candidates[0]} and {candidates[1]} don't exist",
+        f"Jupiter's config folder is missing: {folder} has no domains",
         "install Jupiter again, or name the file itself",
     )

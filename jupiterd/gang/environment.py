@@ -9,12 +9,12 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from jupiterd.cluster.backends import NCCL
 from jupiterd.cycle.generator import API_KEY_NAME, is_loopback
 from jupiterd.gang.nccl_environment import finds_infiniband, nccl_environment
+from jupiterd.gang.openblas import openblas
 
 PASSED_ON = (
     "PATH",
@@ -56,9 +56,6 @@ ASKING_SERVERS = frozenset({"generate", "ask_judge"})
 
 MEETING_TASKS = frozenset({"train", "check_sync"})
 """Tasks whose ranks meet over torch's process groups."""
-
-_BLAS_NAMES = ("openblas-pthread/libopenblas.so.0", "libopenblas.so.0")
-_LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64")
 
 
 def worker_environment(
@@ -111,14 +108,6 @@ def threads(params: Mapping[str, Any], cores: int) -> int:
     is_shared = str(params.get("interface", "")).startswith("lo")
     sharing = params.get("world_size" if is_shared else "local_world_size", 1)
     return max(1, cores // int(sharing))
-
-
-def openblas() -> str | None:
-    """Return the path of OpenBLAS, where there is one: MLX's Linux wheel is slow without it."""
-    if sys.platform != "linux":
-        return None
-    candidates = (Path(folder) / name for folder in _LIBRARY_FOLDERS for name in _BLAS_NAMES)
-    return next((str(path) for path in candidates if path.exists()), None)
 
 
 def _mlx_environment(threads: str) -> dict[str, str]:

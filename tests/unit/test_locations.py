@@ -40,16 +40,7 @@ def test_the_config_folder_has_the_domains():
     assert (config_folder() / "domains" / "python.yaml").is_file()
 
 
-def test_an_installed_package_finds_its_config_below_the_prefix(monkeypatch, tmp_path):
-    installed = tmp_path / "share" / "jupiter" / "config"
-    (installed / "domains").mkdir(parents=True)
-    monkeypatch.setattr(locations, "_PACKAGE", tmp_path / "site" / "jupiterd")
-    monkeypatch.setattr(locations.sys, "prefix", str(tmp_path))
-    assert config_folder() == installed
-
-
 def test_a_lost_config_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(locations, "_PACKAGE", tmp_path / "site" / "jupiterd")
-    monkeypatch.setattr(locations.sys, "prefix", str(tmp_path))
     with pytest.raises(NotFoundError, match="config folder is missing"):
         config_folder()

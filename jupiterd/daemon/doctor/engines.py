@@ -12,7 +12,7 @@ from jupiterd.daemon.doctor.finding import Finding, fail, not_here, ok, warn
 from jupiterd.daemon.doctor.nvidia_driver import Reading as Driver
 from jupiterd.daemon.doctor.nvidia_driver import read as read_driver
 from jupiterd.daemon.doctor.place import Place
-from jupiterd.gang.environment import openblas
+from jupiterd.gang.openblas import openblas
 
 TORCH: Final = "torch"
 NCCL: Final = "nccl"

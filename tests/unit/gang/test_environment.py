@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from jupiterd.gang import environment as module
+from jupiterd.gang import openblas
 from jupiterd.gang.environment import threads, worker_environment
 
 SHELL = {
@@ -110,7 +111,8 @@ def test_ranks_on_one_machine_share_its_cores(params: dict[str, Any], cores: int
 
 
 def test_mlx_gets_openblas_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_LIBRARY_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr(openblas, "_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "environment"))
     monkeypatch.setattr(sys, "platform", "linux")
     assert "LD_PRELOAD" not in worker_environment("generate", {"engine": "mlx"}, SHELL)
     library = tmp_path / "libopenblas.so.0"
@@ -120,7 +122,7 @@ def test_mlx_gets_openblas_where_it_is_installed(tmp_path: Path, monkeypatch: py
     assert found["OPENBLAS_NUM_THREADS"] == "2"
     assert "LD_PRELOAD" not in worker_environment("generate", {}, SHELL)
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert module.openblas() is None
+    assert openblas.openblas() is None
     assert worker_environment("train_mlx", {"engine": "mlx"}, {})["MLX_METAL_FAST_SYNCH"] == "0"
 
 

@@ -103,3 +103,17 @@ def test_every_setting_that_is_named_as_a_variable_is_one():
     for page in WRITTEN:
         text = prose(page) + "".join(block.text for block in blocks(page))
         assert set(re.findall(r"\bJUPITER_[A-Z_]+\b", text)) <= known | others, page
+
+
+def test_every_option_of_the_installer_that_is_named_is_one():
+    told = subprocess.run(
+        ["sh", ROOT / "installers" / "install.sh", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    known = set(re.findall(r"^  (--[a-z0-9-]+)", told, re.MULTILINE))
+    for page in WRITTEN:
+        code = "\n".join([*(block.text for block in blocks(page)), *inline_code(page)])
+        for line in re.findall(r"install\.sh(.*)$", code, re.MULTILINE):
+            assert set(re.findall(r" (--[a-z0-9-]+)", line)) <= known, page

@@ -84,8 +84,6 @@ def test_everything_that_is_copied_is_there_and_not_left_out(step):
         assert re.search(r"--from=(\S+)", step.rest)[1] in {other.stage for other in STEPS}
         return
     for source in words[:-1]:
-        if source == "installers/install.sh":
-            continue
         assert (ROOT / source).exists()
         assert source in let_in(), f"{source} is left out by Dockerfile.dockerignore"
 
@@ -119,15 +117,29 @@ def test_an_image_runs_as_a_user_without_rights_and_looks_after_its_health(targe
     assert "libopenblas0-pthread" in " ".join(step.rest for step in mine)
 
 
-@pytest.mark.skipif(
-    not (ROOT / "installers" / "install.sh").exists(), reason="there is no installer yet"
-)
-def test_the_installer_of_an_image_takes_the_options_that_it_is_given():
-    given = [words for step in of("RUN") for words in installs(step.rest)]
-    assert len(given) == 2
-    known = (ROOT / "installers" / "install.sh").read_text()
-    for words in given:
-        assert [word for word in words if word.startswith("--") and word not in known] == []
+def test_the_installer_understands_what_an_image_asks_of_it(tmp_path):
+    asked = [words for step in of("RUN") for words in installs(step.rest)]
+    assert [words[words.index("--extra") + 1] for words in asked] == ["cpu", "nvidia"]
+    for words in asked:
+        here = [word.replace("/source", str(ROOT)).replace("/opt", str(tmp_path)) for word in words]
+        done = subprocess.run(
+            ["sh", ROOT / "installers" / "install.sh", "--dry-run", *here],
+            capture_output=True,
+            text=True,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert f"programs     {tmp_path}/bin" in done.stdout
+        assert f"environment  {tmp_path}/share/jupiter/environment" in done.stdout
+
+
+def test_the_programs_of_an_image_lie_where_its_path_and_its_entry_point_look():
+    environment = "/opt/share/jupiter/environment/bin/python"
+    assert ENTRYPOINT.read_text().startswith(f"#!{environment}\n")
+    assert sum(f"{environment} -m pip" in step.rest for step in of("RUN")) == 2
+    assert of("ENV")[0].rest.startswith("PATH=/opt/bin:$PATH")
 
 
 def installs(shell: str) -> Iterator[list[str]]:

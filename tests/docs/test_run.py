@@ -48,14 +48,15 @@ class Elsewhere:
 
 DEMO = Elsewhere("takes minutes", "Makefile", "scripts/demo.py")
 TERMINAL = Elsewhere("needs a terminal", "tests/tui/terminal.py", "jupiter-tui")
-INSTALLER = Elsewhere("installs", "tests/docs/test_run.py", "installers/install.sh")
+INSTALLER = Elsewhere("installs", "tests/install/test_script.py", "test_a_checkout_is_installed")
+REMOVAL = Elsewhere("removes", "tests/install/test_script.py", '"--uninstall"')
 CYCLE = Elsewhere("needs a cycle that has ended", "tests/e2e/test_cycle.py", '"explain"')
 
 DONE: dict[str, Here | Elsewhere] = {
     "make demo": DEMO,
     "make test": Elsewhere("is what runs this", ".ci/run", "make test"),
     "installers/install.sh": INSTALLER,
-    "installers/install.sh --uninstall": INSTALLER,
+    "installers/install.sh --uninstall": REMOVAL,
     "jupiterd": Here(),
     "jupiterd --peer 192.168.1.20": Elsewhere(
         "speaks to another machine", "tests/network/test_no_multicast.py", "--peer"

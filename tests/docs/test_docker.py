@@ -185,7 +185,7 @@ def test_gpus_are_asked_for_by_their_profile_alone():
 def test_the_guide_names_services_and_profiles_that_there_are(page):
     shell = "\n".join(block.text for block in blocks(ROOT / page))
     profiles = {name for service in SERVICES.values() for name in service["profiles"]}
-    run = re.findall(r"compose (?:run --rm|exec) (\S+)", shell)
+    run = re.findall(r"(?:run --rm|exec) (\S+)", shell)
     assert {"jupiter"} <= set(run) <= set(SERVICES)
     assert set(re.findall(r"--profile (\S+)", shell)) == profiles
 

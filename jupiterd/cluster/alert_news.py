@@ -33,8 +33,9 @@ class News:
         is_first, self._ledger = ledger != self._ledger, ledger
         seen_s = float("-inf") if is_first else now_s
         told = {finding.key: finding for finding in found}
-        self._seen_s = {key: self._seen_s.get(key, seen_s) for key in told}
-        return [told[key] for key, at_s in self._seen_s.items() if now_s - at_s < SHOWN_S]
+        kept = {} if is_first else self._seen_s  # what a rollback brings back is no news either
+        self._seen_s = {**dict.fromkeys(told, seen_s), **kept}
+        return [told[key] for key in told if now_s - self._seen_s[key] < SHOWN_S]
 
 
 def ledger_findings(state: State) -> tuple[Finding, ...]:
@@ -57,7 +58,8 @@ def _of_cycle(cycle: CycleState) -> Iterator[Finding]:
         number = max(cycle.verdicts)
         verdict = cycle.verdicts[number]
         detail = f"{verdict.verdict} at {verdict.val_bpb:.4f} bits a byte, {verdict.reason}"
-        yield Finding("verdict", f"{own}/{number}", f"round {number} of {name_of(cycle)}", detail)
+        about = f"{own}/{number}/{verdict.artifact[:12]}"  # it may be judged again
+        yield Finding("verdict", about, f"round {number} of {name_of(cycle)}", detail)
 
 
 def _code(failed: CycleFailed) -> str:

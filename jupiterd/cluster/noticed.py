@@ -1,7 +1,11 @@
 """What changed between two looks at a cluster, as events that people read.
 
 Pure. Owns the codes, the levels and the words. Doesn't know when it is looked, or what keeps the
-events: it is handed two status documents, each with the `alerts` that were raised.
+events: it is handed two status documents, each with
+
+    alerts       that were raised
+    runs         the documents of cycles and runs that go on, or did at the look before; by id
+    known_runs   the ids of all that the ledger tells of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,17 +13,27 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from jupiterd.cluster import alerts
+from jupiterd.cluster.approval import approve_command
 from jupiterd.cluster.health import Severity
 from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.membership import Liveness
 from jupiterd.formats import plain
-from jupiterd.ids import short
+from jupiterd.ids import NodeId, short
 
 PENDING: Final = "pending"
 """The state of a machine that waits to be let in."""
 
 TOLD_OTHERWISE: Final = {"node-gone", "node-waits", "no-leader", *alerts.TABLE}
 """Lines of health that are events of machines, leaders or alerts already."""
+
+TOLD_LINE_BY_LINE: Final = {"contradiction", "no-effect"}
+"""Lines of health of which there are several: each is a line of somebody's file."""
+
+OVER: Final = {"finished", "failed", "stopped"}
+"""States of a run that does nothing more."""
+
+OF_A_VERDICT: Final = ("round", "candidate", "verdict", "val_bpb", "reason")
+"""What tells it from others: a round may be judged again."""
 
 Document = Mapping[str, Any]
 
@@ -44,8 +58,7 @@ def noticed(before: Document, after: Document) -> Iterator[Event]:
     yield from _nodes(before, after)
     yield from _health(before, after)
     yield from _alerts(before, after)
-    for kind in ("cycle", "train"):
-        yield from _run(before.get(kind) or {}, after.get(kind) or {})
+    yield from _runs(before, after)
 
 
 def _leader(before: Document, after: Document) -> Iterator[Event]:
@@ -73,7 +86,7 @@ def _node(was: Document | None, node: Document) -> Iterator[Event]:
     had = None if was is None else was.get("state")
     if state == PENDING:
         if had != PENDING:
-            words = f"{name} waits to be let in: jupiterctl node approve {name}"
+            words = f"{name} waits to be let in: {approve_command(name, NodeId(node_id))}"
             yield Event(Severity.WARNING, "node-waits", words, node_id)
         return
     if had in {None, PENDING}:
@@ -117,15 +130,37 @@ def _severity(line: Document) -> Severity:
     return Severity(level) if level in set(Severity) else Severity.WARNING
 
 
-def _run(was: Document, now: Document) -> Iterator[Event]:
-    if not now:
+def _runs(before: Document, after: Document) -> Iterator[Event]:
+    """Yield what runs did; another cluster's did it before this node was there."""
+    were: Mapping[str, Document] = before.get("runs") or {}
+    if _cluster(before) != _cluster(after):
         return
-    cycle, named = str(now.get("id")), f"{plain(now.get('domain'))} {short(str(now.get('id')))}"
-    if was.get("id") != now.get("id"):
-        yield Event(Severity.INFO, "run-started", f"{named} began", cycle=cycle)
-        was = {}
-    elif was.get("state") != now.get("state"):
-        yield _changed(now, named, cycle)
+    for run, now in (after.get("runs") or {}).items():
+        if run in were:
+            yield from _run(were[run], now)
+        elif run not in (before.get("known_runs") or ()):
+            yield from _began(now)
+        elif now.get("state") not in OVER:  # nobody looked at it: it was over, and goes on again
+            yield _changed(now)
+
+
+def _began(now: Document) -> Iterator[Event]:
+    """Yield that a run began; what is over already happened while nobody looked."""
+    yield Event(Severity.INFO, "run-started", f"{_named(now)} began", cycle=str(now.get("id")))
+    if now.get("state") in OVER:
+        yield _changed(now)
+    else:
+        yield from _went_on({}, now)
+
+
+def _run(was: Document, now: Document) -> Iterator[Event]:
+    if was.get("state") != now.get("state"):
+        yield _changed(now)
+    yield from _went_on(was, now)
+
+
+def _went_on(was: Document, now: Document) -> Iterator[Event]:
+    cycle, named = str(now.get("id")), _named(now)
     if now.get("phase") and (now["phase"], now.get("round")) != (
         was.get("phase"),
         was.get("round"),
@@ -134,14 +169,14 @@ def _run(was: Document, now: Document) -> Iterator[Event]:
         yield Event(Severity.INFO, "phase-began", words, cycle=cycle)
     for told in _new(was, now, "events", "seq"):
         yield Event(Severity.INFO, "run-told", f"{named}: {plain(told.get('text'))}", cycle=cycle)
-    for verdict in _new(was, now, "verdicts", "round"):
+    for verdict in _new(was, now, "verdicts", *OF_A_VERDICT):
         words = f"{named}: round {plain(verdict.get('round'))} {plain(verdict.get('verdict'))}, "
         words += plain(verdict.get("reason"))
         yield Event(Severity.INFO, "verdict-reached", words, cycle=cycle)
 
 
-def _changed(now: Document, named: str, cycle: str) -> Event:
-    state = plain(now.get("state"))
+def _changed(now: Document) -> Event:
+    cycle, named, state = str(now.get("id")), _named(now), plain(now.get("state"))
     failure: Document = now.get("failure") or {}
     if failure:
         words = f"{named} failed: {plain(failure.get('message'))}"
@@ -149,9 +184,17 @@ def _changed(now: Document, named: str, cycle: str) -> Event:
     return Event(Severity.INFO, "run-changed", f"{named} is {state}", cycle=cycle)
 
 
-def _new(was: Document, now: Document, rows: str, key: str) -> Iterator[Document]:
-    known = {row.get(key) for row in was.get(rows) or ()}
-    yield from (row for row in now.get(rows) or () if row.get(key) not in known)
+def _named(run: Document) -> str:
+    return f"{plain(run.get('domain'))} {short(str(run.get('id')))}"
+
+
+def _cluster(document: Document) -> object:
+    return (document.get("cluster") or {}).get("id")
+
+
+def _new(was: Document, now: Document, rows: str, *keys: str) -> Iterator[Document]:
+    known = {tuple(map(row.get, keys)) for row in was.get(rows) or ()}
+    yield from (row for row in now.get(rows) or () if tuple(map(row.get, keys)) not in known)
 
 
 def _by_id(document: Document) -> dict[str, Document]:
@@ -169,7 +212,12 @@ def _name(document: Document, node_id: object) -> str:
 
 def _warnings(document: Document) -> dict[tuple[str, str], Document]:
     return {
-        (plain(item.get("code")), plain(item.get("node") or item.get("title"))): item
+        (plain(item.get("code")), _about(item)): item
         for item in document.get("health") or ()
         if item.get("code") not in TOLD_OTHERWISE
     }
+
+
+def _about(line: Document) -> str:
+    """Return what tells a line of health from others with its code, whatever its figures are."""
+    return plain(line.get("title") if line.get("code") in TOLD_LINE_BY_LINE else line.get("node"))

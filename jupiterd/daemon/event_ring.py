@@ -7,13 +7,18 @@ ledger has no times: what happened while this daemon was away, others have seen.
 import asyncio
 from collections import deque
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.island_runs import is_whole
 from jupiterd.cluster.noticed import noticed
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.health_document import alert_lines
+from jupiterd.daemon.status_document import shown as run_document
 from jupiterd.daemon.status_document import status_document
 from jupiterd.document_schema import SCHEMA
+from jupiterd.ids import CycleId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -32,6 +37,8 @@ class EventRing:
         self._seen: Mapping[str, Any] = {}
         self._rows: deque[dict[str, Any]] = deque(maxlen=MAX_EVENTS)
         self._seq = 0
+        self._went_on: AbstractSet[CycleId] = frozenset()
+        """The runs that went on at the last look."""
 
     async def run(self) -> None:
         """Look for ever."""
@@ -41,7 +48,8 @@ class EventRing:
 
     def look(self) -> None:
         """Take note of what has happened since the last look."""
-        seen = {**status_document(self._node), "alerts": alert_lines(self._node)}
+        status = status_document(self._node)
+        seen = {**status, "alerts": alert_lines(self._node), **self._runs(status)}
         for event in noticed(self._seen, seen):
             self._seq += 1
             self._rows.append(
@@ -57,6 +65,22 @@ class EventRing:
             )
         self._seen = seen
 
+    def _runs(self, status: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the runs that are shown, that go on, or went on when they were looked at last."""
+        cycles = self._node.journal.state.cycles
+        known = {run: each for run, each in cycles.items() if _is_of_people(each)}
+        goes_on = {run for run, each in known.items() if each.goes_on}
+        shown = {told["id"]: told for told in (status["cycle"], status["train"]) if told}
+        more = {run for run in goes_on | self._went_on if run in known and run not in shown}
+        self._went_on = goes_on
+        runs = {**shown, **{run: run_document(self._node, known[run]) for run in sorted(more)}}
+        return {"runs": runs, "known_runs": frozenset(known)}
+
     def document(self) -> dict[str, Any]:
         """Return the events, the oldest first; `since` says when this daemon began to look."""
         return {"schema": SCHEMA, "since": self._since, "events": list(self._rows)}
+
+
+def _is_of_people(run: CycleState) -> bool:
+    """Say whether somebody asked for it: a cycle, or a training run that is no island."""
+    return run.started is not None or (run.training is not None and is_whole(run))

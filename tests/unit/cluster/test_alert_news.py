@@ -5,7 +5,7 @@ import pytest
 from jupiterd.cluster.alert_news import SHOWN_S, News, ledger_findings
 from jupiterd.cluster.alerts import Finding
 from jupiterd.cluster.entry import Writer
-from jupiterd.cluster.facts import CycleFailed, VerdictReached
+from jupiterd.cluster.facts import CycleFailed, Fact, VerdictReached
 from jupiterd.ids import ArtifactId
 from tests.unit.cluster.building import (
     CYCLE,
@@ -42,6 +42,33 @@ def test_what_another_clusters_ledger_brings_is_old() -> None:
     assert news.look(2.0, "home", [ONE, TWO]) == []
 
 
+def test_what_is_told_again_after_another_was_taken_back_is_no_news() -> None:
+    news = News()
+    news.look(0.0, "home", [ONE])
+    assert news.look(1.0, "home", [TWO]) == [TWO]
+    assert news.look(2.0, "home", [ONE]) == []
+
+
+def test_a_round_that_is_judged_again_is_news() -> None:
+    first, second = (
+        VerdictReached(CYCLE, 1, "HOLD", "so", 2.5, ArtifactId(folder), ArtifactId("m1"), "")
+        for folder in ("v1", "v2")
+    )
+    told = [
+        _verdicts_of(started(), checkpoint("m1", is_final=True), each, round_over("m1"))
+        for each in (first, second)
+    ]
+    assert [len(each) for each in told] == [1, 1]
+    assert told[0].keys() != told[1].keys()
+
+
+def _verdicts_of(*facts: Fact) -> dict[str, Finding]:
+    writer = Writer(NODES[0], "e" * 32)
+    ledger = founded_ledger(writer)
+    ledger.add(make_entry(ledger, 1, writer, facts))
+    return {found.key: found for found in ledger_findings(ledger.state)}
+
+
 def test_the_ledger_tells_of_the_latest_verdict_and_of_what_failed() -> None:
     writer = Writer(NODES[0], "e" * 32)
     ledger = founded_ledger(writer)
@@ -55,7 +82,7 @@ def test_the_ledger_tells_of_the_latest_verdict_and_of_what_failed() -> None:
     ]
     ledger.add(make_entry(ledger, 1, writer, facts))
     (verdict,) = ledger_findings(ledger.state)
-    assert verdict.key == f"verdict:{CYCLE}/1"
+    assert verdict.key == f"verdict:{CYCLE}/1/v"
     assert verdict.subject == "round 1 of the cycle python"
     assert verdict.detail == "PROMOTE at 2.2500 bits a byte, it is better"
 

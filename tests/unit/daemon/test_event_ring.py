@@ -1,11 +1,14 @@
 """What a daemon has seen happen."""
 
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from jupiterd.cluster.facts import CycleFailed
 from jupiterd.daemon.documents import document_of
 from jupiterd.daemon.event_ring import MAX_EVENTS
-from tests.unit.cluster.building import started
+from jupiterd.ids import CycleId
+from tests.unit.cluster.building import commanded, started
 from tests.unit.daemon.two_nodes import found, serving
 
 
@@ -20,6 +23,22 @@ async def test_what_happened_since_the_daemon_looks_is_kept_with_its_time(tmp_pa
         assert "run-started" in [event["code"] for event in events]
         assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
         assert datetime.fromisoformat(events[0]["at"]).tzinfo is not None
+
+
+async def test_the_end_of_a_run_is_told_though_another_one_is_shown(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        own, other = started(), replace(started(), cycle=CycleId("e" * 16))
+        await found(one, facts=(own, commanded("paused", 1)))
+        one.outlook.events.look()
+        await one.journal.append(2, [other])
+        one.outlook.events.look()
+        last = max(each["seq"] for each in one.outlook.events.document()["events"])
+        await one.journal.append(3, [CycleFailed(own.cycle, "empty-source", "no text", "look")])
+        one.outlook.events.look()
+        told = [each for each in one.outlook.events.document()["events"] if each["seq"] > last]
+        assert [(each["code"], each["cycle"]) for each in told if each["cycle"]] == [
+            ("run-failed", own.cycle)
+        ]
 
 
 async def test_only_the_latest_are_kept(tmp_path: Path) -> None:

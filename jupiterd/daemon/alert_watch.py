@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 
 LOOK_S: Final = 2.0
 
+LEARN_S: Final = 15.0
+"""Who begins to send waits so long for what others know of: after a start nobody is linked yet."""
+
 ALERTS = "alerts"
 """What a heartbeat tells for this, by its name in telemetry."""
 
@@ -51,7 +54,9 @@ class AlertWatch:
         """Since when everything is wrong that status tells of."""
         self._offered: set[str] = set()
         """Keys of what waits to be sent, or couldn't be."""
-        self._was_sender = False
+        self._sends_since_s: float | None = None
+        self._heard_of: set[NodeId] = set()
+        """Whose marks were learned since then."""
         self.offer: Callable[[Alert], None] | None = None
         """Sends an alert; None where this node has no address to send to."""
         self.least = Severity.INFO
@@ -81,7 +86,7 @@ class AlertWatch:
                 log.info("alert_over", extra={"code": alert.code, "title": alert.title})
         self._sent.forget(over)
         self._offered -= {alert.key for alert in over}
-        self._send()
+        self._send(at_s)
 
     def note_sent(self, alert: Alert) -> None:
         """Take note that somebody has got it."""
@@ -97,21 +102,31 @@ class AlertWatch:
             alerts[SENT] = marks
         return {ALERTS: alerts} if alerts else {}
 
-    def _send(self) -> None:
+    def _send(self, at_s: float) -> None:
         sender = self._sender()
-        is_sender, had_been = sender == self._own, self._was_sender
-        self._was_sender = is_sender
-        if not is_sender:
+        if sender != self._own:
+            self._sends_since_s = None
             if sender is not None and SENT in (told := self._told_by(sender)):
                 self._sent.follow(told[SENT])
             return
-        if not had_been:
-            for peer in self._node.peers:
-                self._sent.learn(self._told_by(peer.node).get(SENT))
+        if self._sends_since_s is None:
+            self._sends_since_s, self._heard_of = at_s, set()
+        if not self._knows_what_was_sent(at_s - self._sends_since_s):
+            return
         for alert in self._sent.due(self.raised, self.least):
             if self.offer is not None and alert.key not in self._offered:
                 self._offered.add(alert.key)
                 self.offer(alert)
+
+    def _knows_what_was_sent(self, elapsed_s: float) -> bool:
+        """Learn once from each who is heard soon; say whether somebody was, or nobody will be."""
+        if elapsed_s <= LEARN_S:
+            for peer in self._node.peers:
+                if peer.telemetry and peer.node not in self._heard_of:
+                    self._heard_of.add(peer.node)
+                    self._sent.learn(self._told_by(peer.node).get(SENT))
+        is_alone = self._node.journal.state.members.keys() <= {self._own}
+        return is_alone or bool(self._heard_of) or elapsed_s > LEARN_S
 
     def _sender(self) -> NodeId | None:
         others = self._node.alive() - {self._own}

@@ -9,6 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
+from jupiterd.daemon.clock import now_s
+
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
@@ -16,6 +18,7 @@ log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S: Final = 5.0
 LONGEST_PAUSE_S: Final = 600.0
+WELL_S: Final = 600.0
 
 
 def tell_outside(node: "Node", group: asyncio.TaskGroup) -> None:
@@ -36,12 +39,18 @@ def tell_outside(node: "Node", group: asyncio.TaskGroup) -> None:
 
 
 async def in_spite_of_all(sink: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run a sink for ever: one that fails says so once, and begins again after ever longer."""
+    """Run a sink for ever: one that fails says so once, and begins again after ever longer.
+
+    One that has run well for a while fails for the first time again.
+    """
     pause_s = FIRST_PAUSE_S
     while True:
+        began_s = now_s()
         try:
             await run()
         except Exception as error:  # noqa: BLE001 - no sink is worth anybody's work
+            if now_s() - began_s >= WELL_S:
+                pause_s = FIRST_PAUSE_S
             if pause_s == FIRST_PAUSE_S:
                 log.warning("sink_failed", extra={"sink": sink, "reason": repr(error)})
         await asyncio.sleep(pause_s)

@@ -5,6 +5,7 @@ be taken for a command of the receiver's (a mention of everybody, a link).
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,7 +16,13 @@ from jupiterd.daemon.webhook import Form
 from jupiterd.document_schema import SCHEMA
 
 MAX_CHARACTERS: Final = 1500
-"""Of a text; Discord takes 2,000."""
+"""Of a text."""
+
+MAX_DISCORD_CHARACTERS: Final = 2000
+DISCORDS_SIGNS: Final = r"[\\*_~`|>#\[\]()<@-]|:(?=//)"
+"""What Discord takes for a form or a link, unless a backslash stands before it."""
+DISCORD_WITHOUT_PREVIEWS: Final = 4
+"""Its flag SUPPRESS_EMBEDS."""
 
 NTFY_PRIORITY: Final = {Severity.INFO: "3", Severity.WARNING: "4", Severity.ERROR: "5"}
 NTFY_TAG: Final = {
@@ -81,11 +88,16 @@ def _slack(alert: Alert, sender: Sender, _at: str) -> Message:
     text = _text(alert, sender)
     for sign, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(sign, written)
-    return _posted({"text": text})
+    quiet = {"parse": "none", "mrkdwn": False, "unfurl_links": False, "unfurl_media": False}
+    return _posted({"text": text, **quiet})
 
 
 def _discord(alert: Alert, sender: Sender, _at: str) -> Message:
-    return _posted({"content": _text(alert, sender), "allowed_mentions": {"parse": []}})
+    text = re.sub(DISCORDS_SIGNS, r"\\\g<0>", _text(alert, sender))
+    short = re.sub(r"\\+$", "", text[:MAX_DISCORD_CHARACTERS])
+    return _posted(
+        {"content": short, "allowed_mentions": {"parse": []}, "flags": DISCORD_WITHOUT_PREVIEWS}
+    )
 
 
 def _text(alert: Alert, sender: Sender) -> str:

@@ -49,6 +49,7 @@ class WebhookSender:
         self._write = write
         self._on_sent = on_sent
         self._waiting: asyncio.Queue[Alert] = asyncio.Queue(MAX_WAITING)
+        self._in_hand: Alert | None = None
         self._is_failing = False
 
     def offer(self, alert: Alert) -> None:
@@ -58,10 +59,19 @@ class WebhookSender:
         self._waiting.put_nowait(alert)
 
     async def run(self) -> None:
-        """Send one after another, for ever."""
+        """Send one after another, for ever; begun again, with what was in hand when it failed."""
         async with httpx.AsyncClient(timeout=TIMEOUT_S, follow_redirects=False) as client:
             while True:
-                await self._deliver(client, await self._waiting.get())
+                alert, had_failed = self._in_hand, self._in_hand is not None
+                alert = self._in_hand = alert or await self._waiting.get()
+                try:
+                    await self._deliver(client, alert)
+                except Exception:
+                    if had_failed:
+                        self._in_hand = None
+                        self._give_up(alert, "it can't be sent")
+                    raise
+                self._in_hand = None
 
     async def _deliver(self, client: httpx.AsyncClient, alert: Alert) -> None:
         message = self._write(alert)

@@ -238,6 +238,42 @@ async def test_the_leader_sends_an_alert_once_and_its_follower_never(tmp_path: P
     assert [title.split()[3] for title in told] == ["two", "one"]
 
 
+async def test_who_was_started_anew_learns_what_it_had_sent_before_it_sends(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "two") as two,
+        hook(lambda _: 200) as server,
+        with_webhook(one, server),
+    ):
+        await unite(one, two)
+        follow(one, one)
+        fill(one)
+        look(one)  # nobody was heard yet
+        one.pulse.roster_changed()
+        take_for_alive(one, two)
+        two.outlook.alerts._sent.note([f"disk-low:{one.identity.node_id}"])
+        tell(two, one)
+        look(one, 2.0)
+        look(one, HELD_S)
+        assert [alert.code for alert in one.outlook.alerts.raised] == ["disk-low"]
+        assert not one.outlook.alerts._offered
+
+
+async def test_where_nobody_is_heard_alerts_are_sent_after_a_while(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "two") as two,
+        hook(lambda _: 200) as server,
+        with_webhook(one, server),
+    ):
+        await unite(one, two)
+        follow(one, one)
+        fill(one)
+        look(one)
+        look(one, HELD_S)
+        await until(lambda: codes(server) == ["disk-low"])
+
+
 async def test_where_the_leader_has_no_webhook_another_node_sends(tmp_path: Path) -> None:
     async with (
         serving(tmp_path, "one") as one,

@@ -131,6 +131,23 @@ def test_no_name_of_a_machine_calls_everybody() -> None:
     assert discord["allowed_mentions"] == {"parse": []}
 
 
+def test_no_name_of_a_machine_is_a_link_or_has_a_form() -> None:
+    alert = dataclasses.replace(GONE, title="[safe](https://evil.sh) **attic** is gone")
+    discord = json.loads(message_of(Form.DISCORD, alert, HOME, AT).body)
+    assert r"\[safe\]\(https\://evil.sh\) \*\*attic\*\* is gone" in discord["content"]
+    assert discord["flags"] == 4
+    slack = json.loads(message_of(Form.SLACK, alert, HOME, AT).body)
+    assert (slack["parse"], slack["mrkdwn"]) == ("none", False)
+    assert (slack["unfurl_links"], slack["unfurl_media"]) == (False, False)
+
+
+def test_what_had_to_be_marked_for_discord_is_short_enough_and_whole() -> None:
+    alert = dataclasses.replace(GONE, title="*" * 5000)
+    content = json.loads(message_of(Form.DISCORD, alert, HOME, AT).body)["content"]
+    assert len(content) <= 2000
+    assert content.endswith(r"\*")
+
+
 @pytest.mark.parametrize("form", [Form.NTFY, Form.SLACK, Form.DISCORD])
 def test_a_text_isnt_longer_than_receivers_take(form: Form) -> None:
     alert = dataclasses.replace(GONE, title="x" * 5000)

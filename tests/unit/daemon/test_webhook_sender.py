@@ -125,6 +125,30 @@ async def test_a_refusal_that_wont_mend_isnt_repeated_nor_a_redirection_followed
     assert on.sent == []
 
 
+async def test_what_was_in_hand_when_sending_failed_is_sent_after_all_or_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def write(told: Alert) -> Message:
+        if told.key in troubles:
+            troubles.remove(told.key)
+            raise ValueError("it can't be written")
+        return Message(told.title.encode())
+
+    troubles, sent = ["verdict:1", "verdict:2", "verdict:2"], list[str]()
+    async with hook(lambda _: 200) as server:
+        sender = WebhookSender(WebhookUrl(server.url), write, lambda told: sent.append(told.key))
+        for number in (1, 2, 3):
+            sender.offer(alert(number))
+        for _ in range(3):
+            with pytest.raises(ValueError, match="be written"):
+                await sender.run()
+        task = asyncio.ensure_future(sender.run())
+        await until(lambda: sent == ["verdict:1", "verdict:3"])
+        task.cancel()
+        await asyncio.wait([task])
+    assert events(caplog) == ["alert_not_sent"]
+
+
 async def test_too_many_that_wait_cost_the_oldest(caplog: pytest.LogCaptureFixture) -> None:
     async with hook(lambda _: 200) as server:
         found = Sending(server.url)

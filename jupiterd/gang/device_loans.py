@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import Final
 
 from jupiterd.errors import DeviceBusyError
-from jupiterd.gang.device_locks import FOLDER, LENT, TAKE_S, holder_now, opened, sign, signed
+from jupiterd.gang.device_locks import (
+    FOLDER,
+    LENT,
+    TAKE_S,
+    holder_now,
+    is_in_place,
+    opened,
+    sign,
+    signed,
+)
 
 LOOK_S: Final = 0.2
 """So often a borrower looks whether a gang wants its GPU."""
@@ -77,14 +86,17 @@ class DeviceLoans:
                 os.close(shared.descriptor)
 
     async def _take(self, uuid: str, borrower: str) -> _Shared | None:
-        descriptor = opened(uuid, self._folder, LENT)
+        while (descriptor := opened(uuid, self._folder, LENT)) is not None:
+            try:
+                await self._wait_for(uuid, descriptor)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            if is_in_place(descriptor, uuid, self._folder, LENT):
+                break
+            os.close(descriptor)
         if descriptor is None:
             return None
-        try:
-            await self._wait_for(uuid, descriptor)
-        except BaseException:
-            os.close(descriptor)
-            raise
         sign(uuid, self._folder, borrower, LENT)
         self._shared[uuid] = _Shared(descriptor, 0)
         return self._shared[uuid]

@@ -15,8 +15,8 @@ import logging
 import os
 import re
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,9 @@ TAKE_S: Final = 1.0
 
 RETURN_S: Final = 3.0
 """How long a loan is waited for: a borrower looks five times a second, and ends its worker then."""
+
+TOUCH_S: Final = 12 * 3600.0
+"""So often a file that is held is touched: many systems sweep /tmp of what is ten days old."""
 
 LENT: Final = ".lent"
 """Ends the name of a GPU's second file."""
@@ -85,17 +88,50 @@ async def held(uuid: str, holder: str, folder: Path = FOLDER) -> AsyncGenerator[
     Raises:
         DeviceBusyError: somebody else holds it, or a borrower doesn't give it back.
     """
-    descriptor = opened(uuid, folder)
+    descriptor = await _taken(uuid, folder)
     if descriptor is None:
         yield None
         return
     try:
-        await _take(descriptor)
         sign(uuid, folder, holder)
         await _returned(uuid, folder)
-        yield descriptor
+        with _touched(descriptor):
+            yield descriptor
     finally:
         os.close(descriptor)
+
+
+async def _taken(uuid: str, folder: Path) -> int | None:
+    """Return the locked file; None where there can't be any."""
+    while (descriptor := opened(uuid, folder)) is not None:
+        try:
+            await _take(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        if is_in_place(descriptor, uuid, folder):
+            return descriptor
+        os.close(descriptor)
+    return None
+
+
+@contextmanager
+def _touched(descriptor: int) -> Generator[None]:
+    """Have a file look new for as long as it is held: old ones are swept away."""
+    loop = asyncio.get_running_loop()
+
+    def touch() -> None:
+        nonlocal timer
+        with contextlib.suppress(OSError):  # another user's is read alone, which counts as well
+            os.pread(descriptor, 1, 0)
+            os.utime(descriptor)
+        timer = loop.call_later(TOUCH_S, touch)
+
+    timer = loop.call_later(TOUCH_S, touch)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 async def _take(descriptor: int) -> None:
@@ -131,6 +167,15 @@ def opened(uuid: str, folder: Path, suffix: str = _LOCK) -> int | None:
     except OSError as error:
         log.warning("device_not_locked", extra={"uuid": uuid, "reason": str(error)})
         return None
+
+
+def is_in_place(descriptor: int, uuid: str, folder: Path, suffix: str = _LOCK) -> bool:
+    """Say whether a lock holds for others: one on a file that was swept away meanwhile doesn't."""
+    try:
+        there = _path(uuid, folder, suffix).stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return os.path.samestat(os.fstat(descriptor), there)
 
 
 def _open(path: Path) -> int:

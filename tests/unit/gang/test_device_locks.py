@@ -1,5 +1,6 @@
 """One live gang for each GPU, across the daemons of a machine."""
 
+import asyncio
 import os
 import signal
 import stat
@@ -75,6 +76,38 @@ async def test_a_gpu_of_another_daemon_is_busy_until_its_worker_is_gone(
     monkeypatch.setattr(device_locks, "TAKE_S", 5.0)
     async with held(GPU, "a gang of alpha", tmp_path) as lock:
         assert lock is not None
+
+
+async def test_a_lock_on_a_file_that_was_swept_away_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, swept = device_locks._take, list[str]()
+
+    async def taken_too_late(descriptor: int) -> None:
+        if not swept:
+            lock = tmp_path / f"{GPU}.lock"
+            lock.unlink()
+            swept.append(lock.name)
+        await take(descriptor)
+
+    monkeypatch.setattr(device_locks, "_take", taken_too_late)
+    async with held(GPU, "a gang of alpha", tmp_path):
+        assert swept
+        with pytest.raises(DeviceBusyError):
+            async with held(GPU, "another", tmp_path):
+                pass
+
+
+async def test_what_is_held_is_touched_so_that_nobody_sweeps_it_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_locks, "TOUCH_S", 0.0)
+    async with held(GPU, "a gang of alpha", tmp_path):
+        file = tmp_path / f"{GPU}.lock"
+        os.utime(file, (1.0, 1.0))
+        async with asyncio.timeout(5):
+            while file.stat().st_mtime == 1.0:  # noqa: ASYNC110 - files don't tell
+                await asyncio.sleep(0)
 
 
 async def test_whoever_looks_does_not_stand_in_anybodys_way(tmp_path: Path) -> None:

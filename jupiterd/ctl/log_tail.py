@@ -3,7 +3,9 @@
 Owns reading it. Doesn't know who writes it, or when it is looked at again.
 """
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from jupiterd.formats import printable
@@ -14,16 +16,17 @@ class LogTail:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._before = path.with_name(f"{path.name}.1")
         self._inode = 0
         self._read_bytes = 0
         self._begun = b""
 
     def last(self, count: int) -> list[str]:
         """Return the last so many lines, those of the part before it included; then look on."""
-        before = self._path.with_name(f"{self._path.name}.1")
         lines = [*self._lines(self._new_bytes())]
-        if len(lines) < count and before.exists():
-            lines = [*self._decoded(before.read_bytes().splitlines()), *lines]
+        if len(lines) < count:
+            with suppress(OSError):  # mostly there is none
+                lines = [*self._decoded(self._before.read_bytes().splitlines()), *lines]
         return lines[-count:] if count else []
 
     def new(self) -> list[str]:
@@ -31,17 +34,31 @@ class LogTail:
         return list(self._lines(self._new_bytes()))
 
     def _new_bytes(self) -> bytes:
+        """Return what was written since: first what stands in the part that is the one before now.
+
+        What is opened is asked which file it is: a name may mean another one a moment later.
+        """
         try:
             with self._path.open("rb") as file:
-                found = self._path.stat()
+                found = os.fstat(file.fileno())
+                rest = b"" if found.st_ino == self._inode else self._rest_of_the_part_before()
                 if found.st_ino != self._inode or found.st_size < self._read_bytes:
-                    self._inode, self._read_bytes, self._begun = found.st_ino, 0, b""
+                    self._inode, self._read_bytes = found.st_ino, 0
                 file.seek(self._read_bytes)
                 data = file.read()
         except FileNotFoundError:  # just being exchanged
             return b""
         self._read_bytes += len(data)
-        return data
+        return rest + data
+
+    def _rest_of_the_part_before(self) -> bytes:
+        """Return the end of the file that was read so far; a line that it had begun goes on."""
+        with suppress(OSError), self._before.open("rb") as file:
+            if os.fstat(file.fileno()).st_ino == self._inode:
+                file.seek(self._read_bytes)
+                return file.read()
+        self._begun = b""
+        return b""
 
     def _lines(self, data: bytes) -> Iterator[str]:
         """Yield whole lines; what isn't one yet waits for the rest."""
@@ -50,4 +67,4 @@ class LogTail:
 
     @staticmethod
     def _decoded(lines: list[bytes]) -> Iterator[str]:
-        return (printable(line.decode("utf-8", "replace")) for line in lines)
+        return (printable(line.decode("utf-8", "replace").expandtabs()) for line in lines)

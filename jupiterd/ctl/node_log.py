@@ -7,7 +7,7 @@ it keeps no more than its latest 200 lines for others, each 300 characters at mo
 from collections.abc import Sequence
 from pathlib import Path
 
-from jupiterd.errors import PeerUnreachableError
+from jupiterd.errors import DaemonUnreachableError, PeerUnreachableError, TimedOutError
 from jupiterd.formats import plain
 
 
@@ -37,8 +37,12 @@ class NodeLog:
         return lines[-count:] if count else []
 
     def new(self) -> list[str]:
-        """Return what has come since; nothing while the node doesn't answer."""
-        lines = self._read()
+        """Return what has come since; nothing while nobody answers."""
+        try:
+            lines = self._read()
+        except (DaemonUnreachableError, TimedOutError) as error:
+            self.note = error.message
+            return []
         if lines is None:
             return []
         came, self._seen = lines[overlap(self._seen, lines) :], lines

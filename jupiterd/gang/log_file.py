@@ -4,6 +4,7 @@ Owns the file and its predecessor. Doesn't know where the text comes from. Block
 thread.
 """
 
+from contextlib import suppress
 from pathlib import Path
 
 MAX_BYTES = 2 << 20
@@ -29,7 +30,8 @@ class LogFile:
         """Add to the end, and make room first where there is none."""
         self._last = (self._last + data)[-4096:]  # what was said counts, even if the disk is full
         if self._size_bytes and self._size_bytes + len(data) > self._max_bytes:
-            self._path.replace(self._path.with_name(self._path.name + ".1"))
+            with suppress(FileNotFoundError):  # somebody has made room himself
+                self._path.replace(self._path.with_name(self._path.name + ".1"))
             self._size_bytes = 0
         with self._path.open("ab") as file:
             file.write(data)

@@ -9,6 +9,7 @@ import pytest
 from jupiterd.ctl import logs
 from jupiterd.ctl.log_tail import LogTail
 from jupiterd.ctl.node_log import overlap
+from jupiterd.errors import DaemonUnreachableError
 
 
 @pytest.fixture
@@ -82,6 +83,64 @@ def test_a_file_that_is_exchanged_is_read_on_and_no_line_is_cut(tmp_path: Path):
     path.write_text("c\n")
     assert tail.new() == ["c"]
     assert LogTail(path).last(3) == ["b", "half done", "c"]
+
+
+def test_what_was_written_last_before_a_file_was_exchanged_is_read_too(tmp_path: Path):
+    path = tmp_path / "jupiterd.log"
+    path.write_text("a\nb\nbeg")
+    tail = LogTail(path)
+    assert tail.last(5) == ["a", "b"]
+    with path.open("a") as file:
+        file.write("un\nlast of the old\n")
+    path.replace(tmp_path / "jupiterd.log.1")
+    path.write_text("first of the new\n")
+    assert tail.new() == ["begun", "last of the old", "first of the new"]
+    assert tail.new() == []
+
+
+def test_a_file_exchanged_while_it_is_opened_shows_no_line_twice(tmp_path: Path, monkeypatch):
+    path = tmp_path / "jupiterd.log"
+    path.write_text("a\n")
+    tail, opened = LogTail(path), Path.open
+
+    def exchanged(self, *arguments, **more):
+        file = opened(self, *arguments, **more)
+        if self == path:
+            monkeypatch.undo()
+            path.replace(tmp_path / "jupiterd.log.1")
+            path.write_text("b\n")
+        return file
+
+    monkeypatch.setattr(Path, "open", exchanged)
+    assert tail.new() == ["a"]
+    assert tail.new() == ["b"]
+
+
+def test_tabs_are_shown_as_room(tmp_path: Path):
+    path = tmp_path / "w.log"
+    path.write_text("a\tb\n")
+    assert LogTail(path).last(1) == ["a       b"]
+
+
+def test_a_daemon_that_is_begun_anew_does_not_end_the_following_of_a_machine(
+    daemon, ctl, monkeypatch
+):
+    from jupiterd.ctl import calls
+
+    answers = iter([told("a"), DaemonUnreachableError("no jupiterd answers"), told("a", "b"), None])
+
+    def ask(*_: object) -> object:
+        if isinstance(answer := next(answers), Exception):
+            raise answer
+        if answer is None:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr(calls, "ask", ask)
+    monkeypatch.setattr(logs, "pause", lambda _: None)
+    ran = ctl("logs", "--node", "beta", "-f")
+    assert (ran.exit_code, ran.out.split()) == (130, ["a", "b"])
+    assert ran.err.count("no jupiterd answers") == 1
 
 
 def told(*lines: str, note: str = "") -> dict[str, object]:

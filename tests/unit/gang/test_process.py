@@ -182,6 +182,16 @@ def test_a_log_is_bounded_and_keeps_the_newest(tmp_path: Path):
     assert "line 00099" in (tmp_path / "w.log").read_text()
 
 
+def test_a_log_that_somebody_deletes_is_written_anew(tmp_path: Path):
+    log = LogFile(tmp_path / "w.log", max_bytes=100)
+    log.append(b"x" * 90)
+    (tmp_path / "w.log").unlink()
+    log.append(b"y" * 90)
+    log.append(b"z" * 90)
+    assert (tmp_path / "w.log.1").read_bytes() == b"y" * 90
+    assert (tmp_path / "w.log").read_bytes() == b"z" * 90
+
+
 def test_a_log_without_words_has_no_last_line(tmp_path: Path):
     log = LogFile(tmp_path / "w.log")
     log.append(b"\n  \n")

@@ -11,6 +11,7 @@ from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import DaemonUnreachableError, TimedOutError
 from jupiterd.formats import plain
 
 LOOK_S = 1.0
@@ -50,13 +51,26 @@ def command(invocation: Invocation, *, follow: bool, lines: int, level: str) -> 
     last = _last(document)
     known = [row for row in document["events"] if _matters(row, level)]
     _show(console, document, known[-lines:] if lines else [])
+    is_away = False
     while follow:
-        Event().wait(LOOK_S)
-        document = ask(invocation.state_dir, "events")
+        pause(LOOK_S)
+        try:
+            document = ask(invocation.state_dir, "events")
+        except (DaemonUnreachableError, TimedOutError) as error:
+            if not is_away:
+                console.notice(f"{error.message}; what comes is shown once it answers")
+            is_away = True
+            continue
+        is_away = False
         came = [row for row in new_rows(document, last) if _matters(row, level)]
         last = _last(document)
         if came:
             _show(console, document, came)
+
+
+def pause(seconds: float) -> None:
+    """Let so long pass; Ctrl-C ends it."""
+    Event().wait(seconds)
 
 
 def new_rows(document: Row, last: tuple[str, int]) -> list[Row]:

@@ -13,7 +13,7 @@ from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.load_blocks import block_lines, node_rows
 from jupiterd.document_schema import SCHEMA
-from jupiterd.errors import DaemonUnreachableError, UsageError
+from jupiterd.errors import DaemonUnreachableError, TimedOutError, UsageError
 
 LEAST_INTERVAL_S = 0.2
 
@@ -78,7 +78,7 @@ class _Machines:
         """Return a row for each machine; say so where another one is asked than before."""
         try:
             found = node_rows(self._status())
-        except DaemonUnreachableError as error:
+        except (DaemonUnreachableError, TimedOutError) as error:
             self._change("this machine", f"{error.message}; showing this machine alone", console)
             return [self._own_row()]
         self._change("daemon", "jupiterd answers again" if self.source else "", console)

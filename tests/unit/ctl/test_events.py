@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from jupiterd.ctl import calls, events
 from jupiterd.ctl.events import new_rows
+from jupiterd.errors import DaemonUnreachableError, TimedOutError
 
 EVENTS = {
     "schema": "jupiter/v1",
@@ -37,6 +39,26 @@ def test_what_matters_less_can_be_left_out(daemon, ctl):
     assert len(ctl("events", "--level", "warning").out.splitlines()) == 1
     assert len(ctl("events", "-n", "1").out.splitlines()) == 1
     assert json.loads(ctl("events", "-o", "json").out)["events"] == EVENTS["events"]
+
+
+def test_a_daemon_that_is_begun_anew_is_followed_on(daemon, ctl, monkeypatch):
+    fresh = EVENTS | {"since": "2026-01-02T00:00:00+00:00", "events": EVENTS["events"][:1]}
+    silent = DaemonUnreachableError("no jupiterd answers"), TimedOutError("no answer in time")
+    answers = iter([EVENTS, *silent, fresh, fresh])
+
+    def ask(*_: object) -> object:
+        if isinstance(answer := next(answers, None), Exception):
+            raise answer
+        if answer is None:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr(calls, "ask", ask)
+    monkeypatch.setattr(events, "pause", lambda _: None)
+    shown = ctl("events", "-f", "-n", "0")
+    assert shown.exit_code == 130
+    assert [line.endswith("ada is a member") for line in shown.out.splitlines()] == [True]
+    assert shown.err.count("once it answers") == 1
 
 
 def test_following_shows_only_what_came_and_all_of_a_daemon_that_began_anew():

@@ -102,13 +102,13 @@ def test_jsonl_goes_on_until_somebody_interrupts(daemon, ctl, monkeypatch):
 
 def test_a_daemon_that_goes_and_comes_back_is_told_of_once(daemon, ctl, monkeypatch):
     from jupiterd.ctl import calls
-    from jupiterd.errors import DaemonUnreachableError
+    from jupiterd.errors import DaemonUnreachableError, TimedOutError
 
-    answers = iter([STATUS, None, None, STATUS])
+    answers = iter([STATUS, DaemonUnreachableError, TimedOutError, STATUS])
 
     def ask(*_: object) -> object:
-        if (answer := next(answers)) is None:
-            raise DaemonUnreachableError("no jupiterd answers")
+        if isinstance(answer := next(answers), type):
+            raise answer("no jupiterd answers")
         return answer
 
     looks = iter([False, False, False, True])

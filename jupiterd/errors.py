@@ -84,6 +84,13 @@ class PeerUnreachableError(JupiterError):
     default_hint = "jupiterctl node list shows who is alive"
 
 
+class DrainedError(PeerUnreachableError):
+    """Whoever could do it is drained, by a command or the cluster file: it waits for them."""
+
+    code = "drained"
+    default_hint = "jupiterctl node list shows who is idle; jupiterctl node resume NODE"
+
+
 class ConnectionRefusedByPeerError(PeerUnreachableError):
     """The machine answers and nothing listens on that port: its daemon has ended."""
 

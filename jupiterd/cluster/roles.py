@@ -102,6 +102,15 @@ def assign(
     return apart | told | idle | _assign_freely([c for c in found if c.hardware.engines], wanted)
 
 
+def drained(pins: Mapping[NodeId, str], written: Mapping[NodeId, str]) -> frozenset[NodeId]:
+    """Return who is to do nothing because people said so; `assign` says what the two are.
+
+    Not who is idle because nothing is installed there: such a node may still fetch and filter text.
+    """
+    wanted = {**written, **pins}
+    return frozenset(node for node, role in wanted.items() if role == Role.IDLE)
+
+
 def _assign_freely(
     able: Sequence[Candidate], pins: Mapping[NodeId, Role]
 ) -> dict[NodeId, tuple[Role, str]]:

@@ -138,9 +138,11 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
 @dry_run
 @click.pass_obj
 def drain_node(invocation: Invocation, node: str) -> None:
-    """Give NODE no new work; what it does now it finishes. It stays a member.
+    """Give NODE no new work; it stays a member.
 
-    The same as `jupiterctl node role NODE idle`; `jupiterctl node resume NODE` ends it.
+    A training goes on without it after the running step; what else it does it finishes. Where
+    nobody else can go on, that waits until it is resumed: `jupiterctl node resume NODE`. The same
+    as `jupiterctl node role NODE idle`.
 
     \b
     Examples:
@@ -149,10 +151,7 @@ def drain_node(invocation: Invocation, node: str) -> None:
     from jupiterd.ctl.calls import order
 
     done = order(invocation.state_dir, "node.role", {"node": node, "role": "idle"})
-    told = f"{plain(done['name'])} gets no new work from the next phase on"
-    Console.of(invocation).show(
-        done, lambda: [told, f"end that with: jupiterctl node resume {plain(done['name'])}"]
-    )
+    Console.of(invocation).show(done, lambda: _drained(done))
 
 
 @command.command("resume")
@@ -181,6 +180,16 @@ def _seen_waiting(status: Mapping[str, Any], wanted: str) -> tuple[str, str, str
     waiting = {NodeId(str(seen["id"])): seen for seen in nodes if seen.get("state") == "pending"}
     found = find_waiting({node: str(seen["name"]) for node, seen in waiting.items()}, wanted)
     return found, str(waiting[found]["name"]), plain(waiting[found]["words"])
+
+
+def _drained(done: Mapping[str, Any]) -> list[str]:
+    name = plain(done["name"])
+    alone = ["nobody else can work just now: what runs waits until then"]
+    return [
+        f"{name} gets no new work, and leaves what trains after the running step",
+        f"end that with: jupiterctl node resume {name}",
+        *(alone if done.get("workers_left") == 0 else []),
+    ]
 
 
 def _pinned(name: str, role: str) -> str:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 
 from jupiterd.cluster.backends import NCCL
-from jupiterd.cluster.engines import MLX, EngineChoice
+from jupiterd.cluster.engines import MLX
 from jupiterd.cluster.facts import EpochAdopted
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
@@ -36,13 +36,14 @@ from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.epoch_end import FINISHED, LEFT_OPEN, EpochEnd
 from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.epoch_orders import EpochOrders
+from jupiterd.daemon.gang_changes import Changes, changing
 from jupiterd.daemon.gang_clock import Verdict, as_error, watching
-from jupiterd.daemon.gang_joining import Joining, growing
+from jupiterd.daemon.gang_members import GangMembers
 from jupiterd.daemon.gang_preparation import GangPreparation
 from jupiterd.daemon.gang_reach import GangReach
 from jupiterd.daemon.kept_states import wish_for
 from jupiterd.daemon.late_joiners import LateJoiners
-from jupiterd.daemon.launch import Launch, choose, plan_launch
+from jupiterd.daemon.launch import Launch, plan_launch
 from jupiterd.daemon.leading import Leading, name_of
 from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring, watched
@@ -112,7 +113,7 @@ class GangConductor:
         self._shown = ShownGang(leading, cycle, self._orders)
         self._commits = CommitQueue()
         self._memory = MicroBatches(plan.micro_batch_sequences)
-        self._preparation = GangPreparation(leading, shape, plan, self._memory)
+        self._preparation = GangPreparation(leading, cycle, shape, plan, self._memory)
         self._change = EpochChange(now_s)
         self._ending = EpochEnd(leading, cycle, self._line, self._change, shape, plan)
         self._reason = FINISHED
@@ -209,7 +210,7 @@ class GangConductor:
 
     async def _run_epoch(self, step: TrainRound) -> None:
         self._memory.take_up(self._leading.cycle(self._cycle).epochs_opened, self._round)
-        launch = await self._preparation.prepared(self._planned)
+        launch = await self._preparation.prepared_once_resumed(self._planned, self._line.is_over)
         if self._line.is_over():  # meanwhile
             return
         choice = launch.choice
@@ -269,7 +270,7 @@ class GangConductor:
         async with (
             self._committing(launch),
             self._meeting(launch) as meeting,
-            self._growing(launch, late_inputs.at_once(inputs)),
+            self._changing(launch, late_inputs.at_once(inputs)),
             asyncio.TaskGroup() as group,
         ):
             self._change.mark("meeting")
@@ -303,47 +304,32 @@ class GangConductor:
         """Say whether a checkpoint may follow: it's due, or this is the last step before a stop."""
         return self._plan.saves_after(step) or self._reason != FINISHED
 
-    def _growing(
+    def _changing(
         self, launch: Launch, inputs: Iterable[ArtifactId]
     ) -> AbstractAsyncContextManager[None]:
-        """Let whoever may join end the epoch after a step, so that the next is formed with it."""
+        """Let who joins or leaves end the epoch after a step, so that the next is formed anew."""
 
-        def best() -> EngineChoice:
-            ranks, without = self._plan.batch_sequences, self._preparation.left_out
-            try:
-                found = choose(self._leading, self._cycle, max_ranks=ranks, without=without)
-            except JupiterError:
-                return launch.choice
-            is_known = found.engine == launch.choice.engine or self._have_trained(found)
-            return found if is_known else launch.choice
-
-        def stops(newcomers: AbstractSet[NodeId]) -> None:
-            self._reason = f"{', '.join(sorted(map(self._name, newcomers)))} joins"
-            log.info("gang_grows", extra={"epoch": launch.epoch, "reason": self._reason})
+        def stops(reason: str) -> None:
+            self._reason = reason
+            log.info("gang_changes", extra={"epoch": launch.epoch, "reason": reason})
             self._change.begin(launch.epoch)
 
+        def goes_on() -> None:
+            self._reason = FINISHED
+
+        members = GangMembers(self._leading, self._cycle, self._plan, self._preparation, launch)
         self._growth.begin(frozenset(launch.gang), now_s())
-
-        async def bring(newcomers: frozenset[NodeId]) -> frozenset[NodeId]:
-            ready = await self._preparation.ready(best().engine, newcomers)
-            await self._leading.library.spread(inputs, ready)
-            return ready
-
-        joining = Joining(
-            self._cycle, lambda: frozenset(best().gang), bring, stops, self._commits.hold
+        plan = Changes(
+            self._cycle,
+            members.eligible,
+            members.drained,
+            partial(members.bring, inputs=inputs),
+            self._name,
+            stops,
+            goes_on,
+            self._commits.hold,
         )
-        return growing(self._leading, launch, self._reach, joining)
-
-    def _have_trained(self, choice: EngineChoice) -> bool:
-        """Say whether all of a gang have trained together before, on its engine.
-
-        Else a gang on another one might end for a newcomer, and then its members not be fit for it.
-        """
-        opened = self._leading.cycle(self._cycle).epochs_opened.values()
-        return any(
-            epoch.engine.partition("/")[0] == choice.engine and {*choice.gang} <= {*epoch.gang}
-            for epoch in opened
-        )
+        return changing(self._leading, launch, self._reach, plan)
 
     def _lost(self, verdict: Verdict, launch: Launch) -> JupiterError:
         if isinstance(verdict, Silent):
@@ -381,7 +367,7 @@ class GangConductor:
             self._committing(launch),
             meeting,
             self._watching(launch),
-            self._growing(launch, ()),
+            self._changing(launch, ()),
             asyncio.TaskGroup() as group,
         ):
             for rank, node in enumerate(launch.gang):

@@ -16,14 +16,16 @@ from jupiterd.cycle.memory import needs_on
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.estimate import device_of
+from jupiterd.daemon.item_runner import wait_out
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.errors import (
+    DrainedError,
     JupiterError,
     PeerUnreachableError,
 )
-from jupiterd.ids import NodeId
+from jupiterd.ids import CycleId, NodeId
 from jupiterd.rpc import peer_pb2
 
 log = logging.getLogger(__name__)
@@ -45,9 +47,15 @@ class GangPreparation:
     """The preparation of one round's gangs."""
 
     def __init__(
-        self, leading: Leading, shape: ModelShape, plan: TrainPlan, memory: MicroBatches
+        self,
+        leading: Leading,
+        cycle: CycleId,
+        shape: ModelShape,
+        plan: TrainPlan,
+        memory: MicroBatches,
     ) -> None:
         self._leading = leading
+        self._cycle = cycle
         self._shape = shape
         self._plan = plan
         self._memory = memory
@@ -57,6 +65,23 @@ class GangPreparation:
     def left_out(self) -> frozenset[NodeId]:
         """Return who has refused a moment ago."""
         return frozenset(n for n, refusal in self._refusals.items() if now_s() < refusal.until_s)
+
+    async def prepared_once_resumed(self, plan: PlanLaunch, is_over: Callable[[], bool]) -> Launch:
+        """Return the same; where all who could train are drained, wait until one is resumed.
+
+        Raises:
+            JupiterError: nobody who could train has room, or meanwhile it is over.
+        """
+        told = ""
+        while True:
+            try:
+                return await self.prepared(plan)
+            except DrainedError as error:
+                if self._leading.is_over or is_over():
+                    raise
+                if error.message != told:
+                    log.info("training_waits", extra={"reason": (told := error.message)})
+                await wait_out(self._leading.board, self._cycle, error.message)
 
     async def prepared(self, plan: PlanLaunch) -> Launch:
         """Return a launch whose members all have room for their ranks, with their micro batches.

@@ -84,7 +84,7 @@ def is_asked_elsewhere(item: WorkItem) -> bool:
 
 def slow_nodes(leading: Leading) -> frozenset[NodeId]:
     """Return the nodes without a GPU, where others have one: none of them trains by itself."""
-    fit = leading.fit_nodes()
+    fit = leading.fit_workers()
     fast = {node for node in fit if (found := leading.hardware_of(node)) and found.gpus}
     return frozenset(fit) - fast if fast else frozenset()
 
@@ -133,7 +133,7 @@ class ItemRunner:
             except EmptySourceError:
                 # A folder lies on one machine only: it is looked for on each.
                 without |= {node} if node is not None else frozenset()
-                if only_on or without.issuperset(self._leading.fit_nodes()):
+                if only_on or without.issuperset(self._leading.fit_workers()):
                     raise
             except SourceUnreachableError as error:
                 elapsed_s = trying.fail(now_s())
@@ -163,7 +163,7 @@ class ItemRunner:
         """Return who couldn't just now; once that is everybody, each gets another turn."""
         last = frozenset() if node is None else frozenset({node})
         found = without | last
-        return last if found.issuperset(self._leading.fit_nodes()) else found
+        return last if found.issuperset(self._leading.fit_workers()) else found
 
     def _named(self, node: str) -> NodeId:
         """Return the node that was named, as soon as it is here."""
@@ -173,6 +173,7 @@ class ItemRunner:
             raise PeerUnreachableError(
                 f"only {name} can do that, and it isn't here", "start jupiterd on that machine"
             )
+        self._leading.check_not_drained("can do it", {NodeId(node)}, needs_engine=False)
         return NodeId(node)
 
     def _place(self, item: WorkItem, without: frozenset[NodeId]) -> NodeId:

@@ -133,6 +133,7 @@ def choose(
     machines = trainers(leading, () if training is None else training.nodes, without)
     machines = {node: machines[node] for node in machines if node not in shunned} or machines
     if not machines:
+        leading.check_not_drained("can train", () if training is None else training.nodes)
         raise PeerUnreachableError("no node that is alive can train")
     if training is not None:
         max_ranks = min(max_ranks, int(training.settings.get("max_ranks") or max_ranks))

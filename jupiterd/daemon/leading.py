@@ -5,7 +5,7 @@ Owns the view of who can be given work. Doesn't know cycles or phases.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from jupiterd.cluster.facts import CycleStarted, Fact
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.placement import Seat, choose
+from jupiterd.cluster.roles import drained
 from jupiterd.cluster.state import CycleState
 from jupiterd.cluster.tokens import TokenTimer
 from jupiterd.cluster.waiting import WaitingList
@@ -30,6 +31,7 @@ from jupiterd.daemon.ways import Ways
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish, WorkEvent, WorkOrder
 from jupiterd.errors import (
     DiskFullError,
+    DrainedError,
     JupiterError,
     NoLeaderError,
     PeerUnreachableError,
@@ -148,26 +150,54 @@ class Leading:
         """Return those of them that may be given work: no work crosses versions."""
         return [node for node in self.well_nodes() if self.is_alike(node)]
 
+    def drained(self) -> frozenset[NodeId]:
+        """Return who is to do nothing because people said so."""
+        pins = {node: pin.role for node, pin in self.journal.state.pins.items()}
+        return drained(pins, self.written_roles())
+
+    def fit_workers(self) -> list[NodeId]:
+        """Return the fit nodes that nobody has drained."""
+        without = self.drained()
+        return [node for node in self.fit_nodes() if node not in without]
+
+    def check_not_drained(
+        self, what: str, among: Collection[NodeId] = (), *, needs_engine: bool = True
+    ) -> None:
+        """Raise DrainedError where somebody who could do it (of these, or of all) is drained."""
+        drained = self.drained()
+        able = [node for node in self.fit_nodes() if not among or node in among]
+        idle = [n for n in able if n in drained and (self._has_engine(n) or not needs_engine)]
+        if idle:
+            names = sorted(name_of(self, node) for node in idle)
+            are = f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} drained"
+            told, resume = f"{are}, and nobody else {what}", f"jupiterctl node resume {names[0]}"
+            raise DrainedError(f"{told}; to let it go on: {resume}", resume)
+
     def seats(self) -> Sequence[Seat]:
         """Return who may be given work just now; whoever lacks room only where nobody has any."""
         roles = self.journal.state.roles
-        fit = self.fit_nodes()
+        fit = self.fit_workers()
         roomy = [node for node in fit if now_s() >= self._no_room_until_s.get(node, 0.0)]
         return [
             Seat(
                 node,
                 roles[node].role if node in roles else "idle",
-                bool((hardware := self.hardware_of(node)) and hardware.engines),
+                self._has_engine(node),
                 self._running.get(node, 0),
             )
             for node in roomy or fit
         ]
+
+    def _has_engine(self, node: NodeId) -> bool:
+        hardware = self.hardware_of(node)
+        return hardware is not None and bool(hardware.engines)
 
     def place(self, *, needs_engine: bool, without: frozenset[NodeId] = frozenset()) -> NodeId:
         """Return who does one more piece of work; raises PeerUnreachableError where nobody can."""
         seats = [seat for seat in self.seats() if seat.node not in without]
         node, reason = choose(seats, needs_engine=needs_engine)
         if node is None:
+            self.check_not_drained("can do it", needs_engine=needs_engine)
             raise PeerUnreachableError(reason, "pip install 'jupiterd[cpu]' on one of the machines")
         return node
 

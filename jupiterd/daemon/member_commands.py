@@ -123,7 +123,10 @@ async def approve_node(leading: "Leading", arguments: Arguments) -> dict[str, An
 
 
 async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-    """Fix what a node does, or leave it to the leader again."""
+    """Fix what a node does, or leave it to the leader again.
+
+    `workers_left` says how many nodes with an engine may still be given work.
+    """
     wanted = str(arguments["role"])
     if wanted != NO_PIN and wanted not in list(Role):
         choices = ", ".join((*Role, NO_PIN))
@@ -134,7 +137,8 @@ async def pin_role(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     known = state.pins.get(node)
     role = "" if wanted == NO_PIN else wanted
     await leading.record(RolePinned(node, role, 1 if known is None else known.edit + 1))
-    return {"node": node, "name": names[node], "role": wanted}
+    left = sum(seat.has_engine for seat in leading.seats())
+    return {"node": node, "name": names[node], "role": wanted, "workers_left": left}
 
 
 async def issue_token(leading: "Leading", arguments: Arguments) -> dict[str, Any]:

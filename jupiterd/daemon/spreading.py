@@ -41,4 +41,4 @@ def engine_places(leading: Leading) -> int:
 def training_places(leading: Leading) -> int:
     """Return how many nodes train by themselves at the same time: those with GPUs, if any."""
     slow = slow_nodes(leading)
-    return max(1, engine_places(leading) if not slow else len(leading.fit_nodes()) - len(slow))
+    return max(1, engine_places(leading) if not slow else len(leading.fit_workers()) - len(slow))

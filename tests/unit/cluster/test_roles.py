@@ -11,6 +11,7 @@ from jupiterd.cluster.roles import (
     Candidate,
     Role,
     assign,
+    drained,
     estimated_speed,
 )
 from jupiterd.ids import NodeId
@@ -118,6 +119,12 @@ def test_a_pin_that_was_taken_back_or_is_of_nobody_here_changes_nothing() -> Non
     candidates = [machine("a"), machine("b")]
     strange = {NodeId("a"): "", NodeId("x"): "idle", NodeId("b"): "a role of a newer version"}
     assert assign(candidates, strange) == assign(candidates)
+
+
+def test_a_command_to_do_nothing_counts_more_than_a_file_and_one_taken_back_too() -> None:
+    a, b, c, d = map(NodeId, "abcd")
+    pins, written = {a: "idle", b: "", c: "trainer"}, {b: "idle", c: "idle", d: "idle"}
+    assert drained(pins, written) == {a, d}
 
 
 @pytest.mark.parametrize(

@@ -128,11 +128,21 @@ def test_the_list_ends_with_what_a_cluster_file_says_that_is_not_so(daemon, ctl)
     ]  # fmt: skip
 
 
+def test_draining_the_last_machine_that_works_says_that_what_runs_waits(daemon, ctl):
+    daemon.results["node.role"] = {"node": "aa", "name": "desk", "role": "idle", "workers_left": 0}
+    assert ctl("node", "drain", "desk").out.splitlines() == [
+        "desk gets no new work, and leaves what trains after the running step",
+        "end that with: jupiterctl node resume desk",
+        "nobody else can work just now: what runs waits until then",
+    ]
+
+
 def test_a_node_is_drained_and_resumed(daemon, ctl):
     daemon.results["node.role"] = {"node": "aa", "name": "old-laptop", "role": "idle"}
     drained = ctl("node", "drain", "old-laptop")
     assert "no new work" in drained.out
     assert "jupiterctl node resume old-laptop" in drained.out
+    assert "waits" not in drained.out
     ctl("node", "resume", "old-laptop")
     told = [arguments["role"] for _, arguments in daemon.executed]
     assert told == ["idle", "auto"]

@@ -14,17 +14,20 @@ from jupiterd.daemon.gang_preparation import LEFT_OUT_S, GangPreparation
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.micro_batches import MicroBatches
+from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.errors import (
     DeviceBusyError,
     DeviceFullError,
+    DrainedError,
     JupiterError,
     ModelTooLargeError,
     PeerUnreachableError,
     TimedOutError,
 )
-from jupiterd.ids import NodeId
+from jupiterd.ids import CycleId, NodeId
 from jupiterd.rpc import peer_pb2
 from tests.unit.cycle.test_memory import PRESETS, plan
+from tests.unit.daemon.one_rank import CYCLE
 
 A, B = NodeId("a" * 32), NodeId("b" * 32)
 MACHINE = Hardware("Linux", "x86_64", "a CPU", 8, 16 << 30, devices=("cpu",))
@@ -41,6 +44,8 @@ class Term:
     answers: Mapping[NodeId, Answer]
     asked: list[tuple[NodeId, peer_pb2.PrepareRanksRequest]] = field(default_factory=list)
     passed_over: set[NodeId] = field(default_factory=set)
+    board: ProgressBoard = field(default_factory=ProgressBoard)
+    is_over = False
 
     def pass_over(self, node: NodeId) -> None:
         self.passed_over.add(node)
@@ -69,7 +74,7 @@ class Term:
 
 def preparing(term: Term) -> GangPreparation:
     shape = PRESETS["1m"]
-    return GangPreparation(cast("Leading", term), shape, plan(shape), MicroBatches(USUAL))
+    return GangPreparation(cast("Leading", term), CYCLE, shape, plan(shape), MicroBatches(USUAL))
 
 
 def launch_of(*gang: NodeId) -> Launch:
@@ -93,6 +98,30 @@ async def test_each_node_is_asked_once_with_what_each_micro_batch_needs():
     needs = [(need.micro_batch, need.size_bytes) for need in request.needs]
     assert [size for size, _ in needs] == [8, 4, 2, 1]
     assert [needed for _, needed in needs] == sorted((n for _, n in needs), reverse=True)
+
+
+async def test_where_all_are_drained_a_gang_is_planned_once_one_is_resumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[str] = []
+    is_over = False
+
+    async def wait_out(_board: ProgressBoard, _cycle: CycleId, trouble: str) -> None:
+        shown.append(trouble)
+
+    def drained_twice(_without: object) -> Launch:
+        if len(shown) < 2:
+            raise DrainedError("alpha is drained")
+        return launch_of(A)
+
+    monkeypatch.setattr(gang_preparation, "wait_out", wait_out)
+    preparation = preparing(Term({A: (USUAL, "")}))
+    launch = await preparation.prepared_once_resumed(drained_twice, lambda: is_over)
+    assert (launch.gang, shown) == ((A,), ["alpha is drained"] * 2)
+    shown.clear()
+    is_over = True
+    with pytest.raises(DrainedError):
+        await preparation.prepared_once_resumed(drained_twice, lambda: is_over)
 
 
 async def test_a_node_with_less_room_takes_fewer_at_a_time():

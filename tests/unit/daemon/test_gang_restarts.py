@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from typing import cast
 
 import pytest
 
@@ -16,13 +15,11 @@ from jupiterd.cluster.facts import (
 from jupiterd.cluster.gang_watch import GangWatch
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.phases.steps import TrainRound
-from jupiterd.daemon import gang_conductor
+from jupiterd.daemon import gang_conductor, gang_members
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_clock import watching
-from jupiterd.daemon.gang_joining import Joining
-from jupiterd.daemon.gang_reach import GangReach
+from jupiterd.daemon.gang_members import GangMembers
 from jupiterd.daemon.launch import Launch, nccl_failure
-from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.micro_batches import MicroBatches
 from jupiterd.errors import (
     BadRouteError,
@@ -167,13 +164,11 @@ async def test_who_was_left_out_joins_again_where_all_trained_on_another_engine_
         asked.append((engine, newcomers))
         return newcomers
 
-    def take_in(_leading: Leading, _launch: Launch, _reach: GangReach, joining: Joining) -> Joining:
-        return joining
-
-    monkeypatch.setattr(gang_conductor, "choose", lambda *_, **__: all_three)
-    monkeypatch.setattr(gang_conductor, "growing", take_in)
+    monkeypatch.setattr(gang_members, "choose", lambda *_, **__: all_three)
     monkeypatch.setattr(conductor._preparation, "ready", ready)
-    joining = cast("Joining", conductor._growing(LAUNCH, ()))
-    assert joining.eligible() == ({A, B, C} if has_trained else {A, B})
-    await joining.bring(frozenset({C}))
+    members = GangMembers(
+        conductor._leading, CYCLE, conductor._plan, conductor._preparation, LAUNCH
+    )
+    assert members.eligible() == ({A, B, C} if has_trained else {A, B})
+    await members.bring(frozenset({C}), ())
     assert asked == [(TORCH if has_trained else MLX, {C})]

@@ -67,7 +67,7 @@ def leading(**gpus_of: int) -> Leading:
     nodes = [NodeId(name) for name in gpus_of]
     gpu = cast("Gpu", object())
     found = SimpleNamespace(
-        fit_nodes=lambda: nodes,
+        fit_workers=lambda: nodes,
         hardware_of=lambda node: cast(
             "Hardware", SimpleNamespace(gpus=(gpu,) * gpus_of[node], engines={"torch": "2"})
         ),

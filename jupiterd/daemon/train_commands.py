@@ -216,6 +216,7 @@ def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int)
     """Return who would train just now: the batch is theirs together, ever after."""
     machines = trainers(leading, nodes)
     if not machines:
+        leading.check_not_drained("can train", nodes)
         found = [leading.hardware_of(node) for node in nodes or leading.alive()]
         if all(hardware is not None and not hardware.engines for hardware in found):
             raise MissingExtraError("no node that could train has a machine learning library")

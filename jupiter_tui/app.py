@@ -121,6 +121,8 @@ class JupiterTui(App[None]):
             self._view = fold(self._view, message, now)
         else:
             self._view = fold_other(self._view, noun, message, now)
+        if noun == STATUS.noun and isinstance(message, LinkChanged):
+            self.call_later(self.flush)  # rare, and what people wait for
         if self._recorder is not None:
             try:
                 self._recorder.take(noun, message, now.now_s)

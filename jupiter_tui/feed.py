@@ -24,7 +24,7 @@ from jupiterd.errors import JupiterError
 STATUS = Source("status")
 """The document that holds the cluster, its nodes, its health and its cycle."""
 
-RETRY_S = 2.0
+RETRY_S = 1.0
 """After an answer that is an error: a daemon of another version, or a mistake in one."""
 
 Tell = Callable[[WatchMessage], None]

@@ -66,7 +66,7 @@ class ViewModel:
     @property
     def is_old(self) -> bool:
         """Say whether what is known may no longer hold."""
-        return self.link in {Link.STALE, Link.LOST}
+        return self.link is not Link.LIVE
 
 
 def _is_running(document: Mapping[str, Any]) -> bool:

@@ -31,7 +31,7 @@ _OPTIONS = (
     # The usual back-off grows to two minutes: far too long for a daemon on the same machine.
     ("grpc.initial_reconnect_backoff_ms", 200),
     ("grpc.min_reconnect_backoff_ms", 200),
-    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.max_reconnect_backoff_ms", 400),
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.enable_http_proxy", 0),
     ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),

@@ -21,7 +21,8 @@ After twice as long the stream is given up and opened anew.
 """
 
 FIRST_RETRY_S = 0.2
-LAST_RETRY_S = 2.0
+LAST_RETRY_S = 1.0
+"""A daemon that is back is noticed within two seconds, whatever else the way to it takes."""
 
 
 class Link(StrEnum):

@@ -14,8 +14,10 @@ import termios
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.tui.screen import Screen
 
 WAIT_S = 30.0
 LINES, COLUMNS = 40, 120
@@ -32,6 +34,15 @@ class Terminal:
     theirs: int
     modes_before: list
     seen: bytes = b""
+    screen: Screen = field(default_factory=lambda: Screen(COLUMNS, LINES))
+
+    def until(self, is_so: Callable[[str], bool]) -> str:
+        """Return what stands on the screen as soon as it is as it should be."""
+        end_s = time.monotonic() + WAIT_S
+        while not is_so(self.screen.text):
+            assert time.monotonic() < end_s, f"the terminal stays at:\n{self.screen.text}"
+            self._read(0.05)
+        return self.screen.text
 
     def read_until(self, is_so: Callable[[bytes], bool]) -> None:
         """Read until what was written is as it should be."""
@@ -40,7 +51,7 @@ class Terminal:
             left_s = end_s - time.monotonic()
             ready, _, _ = select.select([self.ours], [], [], max(left_s, 0))
             assert ready, f"the terminal stays at: {self.seen!r}"
-            self.seen += os.read(self.ours, 65536)
+            self._take()
 
     def ended(self) -> int:
         """Read what comes until the program has ended; return its exit status."""
@@ -53,7 +64,12 @@ class Terminal:
 
     def _read(self, timeout_s: float) -> None:
         if select.select([self.ours], [], [], timeout_s)[0]:
-            self.seen += os.read(self.ours, 65536)
+            self._take()
+
+    def _take(self) -> None:
+        data = os.read(self.ours, 65536)
+        self.seen += data
+        self.screen.feed(data)
 
     def press(self, key: bytes) -> None:
         """Type a key, and forget what was seen before."""

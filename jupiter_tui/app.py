@@ -4,19 +4,21 @@ Owns the view model, the workers that fold into it, and how often the screens ar
 date. Doesn't know what the screens show.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import work
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.worker import Worker
 
 from jupiter_tui.action import Action
 from jupiter_tui.carrying_out import carried_out
 from jupiter_tui.clock import Moment, moment
+from jupiter_tui.commands import REPLACED, commands
 from jupiter_tui.drawings.too_small import MIN_COLUMNS, MIN_LINES
 from jupiter_tui.feed import STATUS, feed
 from jupiter_tui.key_bindings import bindings
@@ -40,10 +42,10 @@ WIDE_COLUMNS = 100
 """From here on panels stand side by side."""
 
 WIDTH_CLASSES = [(0, "-slim"), (MIN_COLUMNS, "-narrow"), (WIDE_COLUMNS, "-wide")]
-HIGH_LINES = 50
+TALL_LINES, HIGH_LINES = 30, 50
 """From here on charts are larger."""
 
-HEIGHT_CLASSES = [(0, "-flat"), (MIN_LINES, "-tall"), (HIGH_LINES, "-high")]
+HEIGHT_CLASSES = [(0, "-flat"), (MIN_LINES, "-low"), (TALL_LINES, "-tall"), (HIGH_LINES, "-high")]
 """What the style sheet knows of the terminal: the class of the highest number that it reaches."""
 
 
@@ -82,7 +84,6 @@ class JupiterTui(App[None]):
         self._listening: dict[Source, Worker[None]] = {}
         self._held: ViewModel | None = None
         """What was shown when the picture was paused."""
-        self.use_command_palette = not options.is_ascii
 
     def on_mount(self) -> None:
         """Open the screens and begin to listen."""
@@ -161,6 +162,14 @@ class JupiterTui(App[None]):
             return
         words, is_done = await carried_out(self.options.state_dir, action)
         self.notify(words, markup=False, severity="information" if is_done else "error")
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Yield what the palette offers: what the keys of the view do, and Textual's own."""
+        if isinstance(screen, DashboardScreen):
+            reads = self.options.is_readonly
+            yield from commands(self, screen, screen.KEYS, screen.list_panel, reads=reads)
+        own = super().get_system_commands(screen)
+        yield from (command for command in own if command.title not in REPLACED)
 
     def action_show_screen(self, name: str) -> None:
         """Bring a screen to the front."""

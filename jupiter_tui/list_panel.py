@@ -48,6 +48,9 @@ class ListPanel(Panel, can_focus=True):
             self.panel = panel
             self.key = key
 
+    class Chosen(Message):
+        """Another row may be the chosen one."""
+
     def __init__(
         self,
         place: str,
@@ -117,6 +120,7 @@ class ListPanel(Panel, can_focus=True):
         # People type what they like; it isn't markup.
         self.border_subtitle = Content("; ".join([*told, self._legend] if self._legend else told))
         self._draw()
+        self.post_message(self.Chosen())
 
     def _lines(self, scene: Scene, width: int, _height: int) -> Lines:
         whole = self._list_drawing(scene, self._choice, width - len(NO_MARK))

@@ -12,12 +12,27 @@ from jupiterd.ids import short
 
 Node = Mapping[str, Any]
 
+PENDING = "pending"
+"""The state of a machine that waits to be let in."""
+
 OPEN_WINDOW = Action(
     ("cluster", "open"),
     "Let machines in",
     "Let new machines into the cluster for ten minutes?",
     ("Whoever is in the same network can join meanwhile; jupiterctl cluster close ends it.",),
 )
+
+
+def objection(what: str, node: Node) -> str:
+    """Return why something can't be done about a machine, and what can; empty where it can."""
+    name, waits = plain(node.get("name")), node.get("state") == PENDING
+    if what == "approve" and waits and not node.get("words"):
+        return f"{name} shows no words yet by which it can be told; wait a moment"
+    if what == "approve" and not waits:
+        return f"{name} is a member already; A is for machines that wait: pending"
+    if what != "approve" and waits:
+        return f"{name} isn't a member yet; A lets it in, and whoever isn't let in does no harm"
+    return ""
 
 
 def approve(node: Node) -> Action | None:

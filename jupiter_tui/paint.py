@@ -12,7 +12,7 @@ from jupiter_tui.drawings.lines import Lines, Tone, in_ascii
 STYLES: Mapping[Tone, str] = {
     Tone.NORMAL: "",
     Tone.STRONG: "bold",
-    Tone.FAINT: "$text-muted",
+    Tone.FAINT: "$foreground-muted",
     Tone.GOOD: "$text-success",
     Tone.NOTE: "$text-accent",
     Tone.WARN: "$text-warning",

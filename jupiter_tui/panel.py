@@ -34,6 +34,8 @@ class Panel(Static):
         self._fades = fades
         self._scene: Scene | None = None
         self._painted: tuple[Lines, bool] | None = None
+        self._width = 0
+        """The last one that it had; a panel that is hidden has none."""
 
     def show(self, scene: Scene) -> None:
         """Show another scene."""
@@ -45,7 +47,8 @@ class Panel(Static):
         self._draw()
 
     def _draw(self) -> None:
-        if self._scene is None:
+        self._width = self.content_size.width or self._width
+        if self._scene is None or not self._width:
             return
         lines = self._drawn_lines(self._scene)
         is_faded = self._fades and self._scene.is_faded
@@ -53,11 +56,12 @@ class Panel(Static):
             return
         self._painted = (lines, is_faded)
         self.set_class(not lines, "-empty")
+        self.set_class(len(lines) == 1, "-brief")
         self.update(painted(lines, is_faded=is_faded, is_ascii=self._scene.options.is_ascii))
 
     def _drawn_lines(self, scene: Scene) -> Lines:
         try:
-            return self._drawing(scene, self.content_size.width, self.content_size.height)
+            return self._drawing(scene, self._width, self.content_size.height)
         except Exception as error:
             if not self.FORGIVES:
                 raise

@@ -66,7 +66,8 @@ class ViewModel:
     @property
     def is_old(self) -> bool:
         """Say whether what is known may no longer hold."""
-        return self.link is not Link.LIVE
+        is_news = self.link is Link.LIVE or (self.link is Link.CONNECTING and not self.document)
+        return not is_news
 
 
 def _is_running(document: Mapping[str, Any]) -> bool:

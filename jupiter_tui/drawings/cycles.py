@@ -26,7 +26,15 @@ COLUMNS = (
     Column("why", "WHY", 30, 3, grows=True),
 )
 
-NONE_YET = "no cycle has been started; N starts one"
+NONE_YET = "no cycle has been started; "
+
+WAYS_ON = {
+    "running": "goes on; P pauses it, X stops it",
+    "waiting": "waits for machines or a leader; health on 1 says which",
+    "stopped": "stopped by somebody; R lets it go on",
+    "failed": "R tries again; 2 and 5 say what went wrong",
+}
+"""What a state means, and what to press."""
 
 CYCLE_KEY, VERDICT_KEY = "cycle:", "verdict:"
 
@@ -38,9 +46,12 @@ def cycles(scene: Scene, _choice: Choice, width: int) -> Listing:
     told = scene.view.told(CYCLES.noun)
     found = told.document.get("cycles") or ()
     if not found:
-        words = told.trouble or (NONE_YET if told.document else "nothing heard yet")
+        words = told.trouble or (_none_yet(scene) if told.document else "asking for them")
         return Listing((), (), (line(plain(words), Tone.FAINT),))
-    return listed(COLUMNS, {key: row for each in found for key, row in _rows(each)}, width)
+    failure: Document = (scene.view.document.get("cycle") or {}).get("failure") or {}
+    failed = {scene.view.cycle.get("id"): failure.get("message")} if failure else {}
+    rows = {key: row for each in found for key, row in _rows(each, failed.get(each.get("id")))}
+    return listed(COLUMNS, rows, width)
 
 
 def cycle_of(documents: Document, key: str) -> Document | None:
@@ -51,7 +62,13 @@ def cycle_of(documents: Document, key: str) -> Document | None:
     return None
 
 
-def _rows(cycle: Document) -> Iterator[tuple[str, Row]]:
+def _none_yet(scene: Scene) -> str:
+    return NONE_YET + (
+        "jupiterctl cycle start does" if scene.options.is_readonly else "N starts one"
+    )
+
+
+def _rows(cycle: Document, failure: str | None = None) -> Iterator[tuple[str, Row]]:
     state, share = plain(cycle.get("state")), cycle.get("self_hosting")
     name = f"{plain(cycle.get('domain'))} {short(str(cycle.get('id')))}"
     yield (
@@ -62,7 +79,7 @@ def _rows(cycle: Document) -> Iterator[tuple[str, Row]]:
             "rounds": Cell(f"{plain(cycle.get('rounds_done'))} of {plain(cycle.get('rounds'))}"),
             "bits": _bits(cycle.get("val_bpb")),
             "own": NOTHING if share is None else Cell(f"{share:.0%}"),
-            "why": Cell(plain(_pause(cycle)) if cycle.get("paused") else ""),
+            "why": Cell(_meaning(cycle, state, failure)),
         },
     )
     for verdict in reversed(cycle.get("verdicts") or ()):
@@ -80,11 +97,14 @@ def _rows(cycle: Document) -> Iterator[tuple[str, Row]]:
         )
 
 
-def _pause(cycle: Document) -> str:
+def _meaning(cycle: Document, state: str, failure: str | None) -> str:
+    """Return why a cycle is in its state, and what to press."""
     paused: Document = cycle.get("paused") or {}
     if paused.get("asks"):
-        return f"{paused.get('reason')}: A answers"
-    return f"paused by {paused.get('name')} at {paused.get('at')}"
+        return plain(f"{paused.get('reason')}: A answers")
+    if paused:
+        return plain(f"paused by {paused.get('name')} at {paused.get('at')}: R lets it go on")
+    return plain(failure) if failure else WAYS_ON.get(state, "")
 
 
 def _bits(value: float | None) -> Cell:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from jupiter_tui.drawings.columns import Column, Row, table
-from jupiter_tui.drawings.lines import Cell, Lines, Tone, line
+from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, wrapped
+from jupiter_tui.drawings.phases import START, how_to_start
 from jupiter_tui.drawings.thresholds import NOTHING, PHASE_SIGNS
 from jupiter_tui.scene import Scene
 from jupiterd.formats import plain
+from jupiterd.ids import short
 
 COLUMNS = (
     Column("round", "ROUND", 5, 3, is_right=True),
@@ -32,10 +34,12 @@ def flow(scene: Scene, width: int, _height: int) -> Lines:
     cycle: Document = scene.view.document.get("cycle") or {}
     rows = [row for row in cycle.get("phases") or () if row.get("phase") in OF_TEXT]
     if not rows:
-        return (line("no cycle has collected anything yet", Tone.FAINT),)
+        told = "no cycle has collected anything yet", f"{how_to_start(scene)}: {START}"
+        return tuple(line(part, Tone.FAINT) for each in told for part in wrapped(each, width, "  "))
     newest = max(row.get("round") or 0 for row in rows)
     shown = [_row(row) for row in rows if (row.get("round") or 0) >= newest - 1]
-    return (*table(COLUMNS, shown, width), *map(_generator, cycle.get("generators") or ()))
+    generators = [_generator(row, scene) for row in cycle.get("generators") or ()]
+    return (*table(COLUMNS, shown, width), *generators)
 
 
 def share_of(dropped: Mapping[str, int], most: int = 4) -> str:
@@ -56,11 +60,12 @@ def _row(row: Document) -> Row:
     }
 
 
-def _generator(row: Document) -> tuple[Cell, ...]:
+def _generator(row: Document, scene: Scene) -> Line:
+    names = {node.get("id"): node.get("name") for node in scene.view.document.get("nodes", ())}
+    name = plain(names.get(row.get("node")) or short(str(row.get("node") or "")))
     rates = f"{row.get('tokens_per_s') or 0:,.0f} tokens/s, "
     accepted = f"{row.get('accepted_per_min') or 0:,.0f} samples/min accepted"
-    return (Cell(f"{plain(str(row.get('node', ''))[:8])} generates ", Tone.FAINT),
-            Cell(rates + accepted))  # fmt: skip
+    return Cell(f"{name} generates ", Tone.FAINT), Cell(rates + accepted)
 
 
 def _count(value: int | None) -> Cell:

@@ -8,12 +8,13 @@ from datetime import datetime
 from typing import Any
 
 from jupiter_tui.drawings.columns import Column, Row, listed
-from jupiter_tui.drawings.lines import Cell, Tone, line
+from jupiter_tui.drawings.lines import Cell, Lines, Tone, line, wrapped
 from jupiter_tui.drawings.listing import Choice, Listing
 from jupiter_tui.drawings.thresholds import SEVERITY_TONES
 from jupiter_tui.scene import Scene
 from jupiter_tui.source import Source
 from jupiterd.formats import plain
+from jupiterd.ids import short
 
 EVENTS = Source("events")
 
@@ -29,20 +30,46 @@ LEVELS = ("info", "warning", "error")
 Document = Mapping[str, Any]
 
 
+NOTHING_HEARD = "asking the daemon what happened"
+
+
 def happened(scene: Scene, _choice: Choice, width: int, least: str) -> Listing:
     """Return a row for each event that is at least so grave."""
     told = scene.view.told(EVENTS.noun)
     found = [row for row in told.document.get("events") or () if _rank(row) >= LEVELS.index(least)]
     if not found:
-        words = told.trouble or ("nothing happened yet" if told.document else "nothing heard yet")
+        words = told.trouble or (_nothing(told.document, least) if told.document else NOTHING_HEARD)
         return Listing((), (), (line(plain(words), Tone.FAINT),))
     return listed(COLUMNS, {str(row.get("seq")): _row(row) for row in reversed(found)}, width)
+
+
+def whole_event(scene: Scene, width: int, key: str | None) -> Lines:
+    """Return the chosen event's whole text, and where Enter leads from it."""
+    found = event_of(scene.view.told(EVENTS.noun).document, key or "")
+    if not found:
+        return ()
+    text = tuple(line(part) for part in wrapped(plain(found.get("text")), width, "  "))
+    return (*text, line(_way(scene, found), Tone.FAINT))
 
 
 def event_of(document: Document, key: str) -> Document:
     """Return the event of a row; an empty one where it has gone."""
     found = (row for row in document.get("events") or () if str(row.get("seq")) == key)
     return next(found, {})
+
+
+def _way(scene: Scene, event: Document) -> str:
+    if node := event.get("node"):
+        names = {each.get("id"): each.get("name") for each in scene.view.document.get("nodes", ())}
+        return f"enter shows {plain(names.get(node) or short(str(node)))}"
+    return "enter shows the cycles" if event.get("cycle") else "of the whole cluster"
+
+
+def _nothing(document: Document, least: str) -> str:
+    graver = "" if least == LEVELS[0] else f" from {least} on"
+    return (
+        f"nothing happened yet{graver} since this daemon began at {_clock(document.get('since'))}"
+    )
 
 
 def _rank(row: Document) -> int:

@@ -3,12 +3,15 @@
 Pure. Owns tones and fitting text into a width. Doesn't know colours, or any widget.
 """
 
+import textwrap
 from enum import StrEnum
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
 ELLIPSIS = "…"
+LEAST_ROOM = 10
+"""Columns that a wrapped text has at least, however narrow the place."""
 
 PLAIN_SIGNS = str.maketrans(
     {"…": "~", "●": "*", "✓": "+", "▶": ">", "·": ".", "█": "#", "░": "-", "┤": "|",
@@ -52,6 +55,13 @@ def fitted(text: str, width: int, *, is_right: bool = False) -> str:
         return set_cell_size(text, width - 1) + ELLIPSIS if width > 0 else ""
     blanks = " " * (width - length)
     return blanks + text if is_right else text + blanks
+
+
+def wrapped(text: str, width: int, further: str = "") -> list[str]:
+    """Return a text in lines of at most `width`; `further` stands before all but the first."""
+    indent = text[: len(text) - len(text.lstrip())]
+    room = max(width, len(indent + further) + LEAST_ROOM)
+    return textwrap.wrap(text, room, subsequent_indent=indent + further) or [""]
 
 
 def width_of(cells: Line) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jupiter_tui.drawings.columns import Column, Row, listed
-from jupiter_tui.drawings.lines import Cell, Tone, line
+from jupiter_tui.drawings.lines import Cell, Lines, Tone, line, wrapped
 from jupiter_tui.drawings.listing import Choice, Listing
 from jupiter_tui.drawings.thresholds import (
     NODE_TONES,
@@ -24,24 +24,24 @@ from jupiterd.cluster.membership import Liveness
 from jupiterd.formats import plain
 
 COLUMNS = (
-    Column("name", "NAME", 16, 0, grows=True),
+    Column("name", "  NAME", 16, 0, grows=True),
     Column("state", "STATE", 7, 1),
     Column("role", "ROLE", 9, 2),
     Column("cpu", "CPU", 5, 5, is_right=True),
     Column("ram", "RAM", 5, 6, is_right=True),
-    Column("device", "DEVICE", 12, 7),
+    Column("device", "DEVICE", 12, 10),
     Column("gpu", "GPU", 5, 4, is_right=True),
-    Column("vram", "VRAM", 5, 8, is_right=True),
-    Column("heat", "TEMP", 5, 9, is_right=True),
-    Column("watts", "WATTS", 5, 10, is_right=True),
-    Column("tokens", "TOKENS/S", 8, 11, is_right=True),
-    Column("lag", "LAG", 4, 12, is_right=True),
-    Column("rtt", "RTT", 6, 13, is_right=True),
-    Column("seen", "LAST SEEN", 9, 3),
+    Column("vram", "VRAM", 5, 11, is_right=True),
+    Column("heat", "TEMP", 4, 12, is_right=True),
+    Column("watts", "W", 4, 13, is_right=True),
+    Column("tokens", "TOK/S", 6, 9, is_right=True),
+    Column("lag", "LAG", 4, 7, is_right=True),
+    Column("rtt", "RTT", 7, 8, is_right=True),
+    Column("seen", "SEEN", 6, 3),
     Column("reason", "WHY THIS ROLE", 24, 14, grows=True),
 )
 
-LEGEND = "* leads the cluster; LAG: steps behind the gang"
+LEGEND = "* leads the cluster; LAG: steps behind the gang; enter shows a node"
 
 ALONE = (
     "no other node found yet; what to check:",
@@ -67,8 +67,12 @@ def nodes(scene: Scene, choice: Choice, width: int) -> Listing:
     leader = (document.get("cluster") or {}).get("leader")
     own = (document.get("node") or {}).get("id")
     rows = {str(node.get("id")): _row(node, leader, own) for node in members}
-    others = () if len(members) > 1 else (line(""), *map(line, ALONE))
+    others = () if len(members) > 1 else (line(""), *_alone(width))
     return listed(COLUMNS, rows, width, foot=others)
+
+
+def _alone(width: int) -> Lines:
+    return tuple(line(part) for each in ALONE for part in wrapped(each, width, "    "))
 
 
 def _order(node: Mapping[str, Any], sort: str) -> tuple[Any, ...]:
@@ -104,13 +108,13 @@ def _model(gpu: Mapping[str, Any]) -> str:
 def _row(node: Mapping[str, Any], leader: str | None, own: str | None) -> Row:
     state = plain(node.get("state"))
     is_here = node.get("id") == own
-    here, leads = " (here)" * is_here, " *" * (node.get("id") == leader)
+    here, leads = " (here)" * is_here, "* " if node.get("id") == leader else "  "
     # What somebody who is gone said last is no longer true.
     told: Mapping[str, Any] = node if state != Liveness.GONE else {}
     load: Mapping[str, Any] = told.get("load") or {}
     lag = told.get("step_lag")
     return {
-        "name": Cell(plain(node.get("name")) + here + leads, Tone.STRONG),
+        "name": Cell(leads + plain(node.get("name")) + here, Tone.STRONG),
         "state": Cell(state, NODE_TONES.get(state, Tone.NOTE)),
         "role": _word(node.get("role")),
         "cpu": percent(load.get("cpu_percent")),

@@ -22,10 +22,8 @@ COLUMNS = (
     Column("detail", "", 16, 6, grows=True),
 )
 
-NO_CYCLE = (
-    "no cycle has been started; start one with:",
-    "  jupiterctl cycle start --domain python --size 1m",
-)
+START = "jupiterctl cycle start --domain python --size 1m"
+"""An example that every cluster can do."""
 
 _EMPTY = Cell("")
 
@@ -36,8 +34,15 @@ def phases(scene: Scene, width: int, _height: int) -> Lines:
     if not scene.view.document:
         return (line("nothing heard yet", Tone.FAINT),)
     if not cycle:
-        return tuple(map(line, NO_CYCLE))
+        told = "no cycle has been started", f"{how_to_start(scene)}:", f"  {START}"
+        return tuple(map(line, told))
     return table(COLUMNS, [_row(row) for row in of_round(cycle)], width)
+
+
+def how_to_start(scene: Scene) -> str:
+    """Return what somebody can do who sees no cycle; the command is START."""
+    shell = "type in a shell"
+    return shell if scene.options.is_readonly else f"press 4 and then N, or {shell}"
 
 
 def of_round(cycle: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -30,12 +30,11 @@ def readings(look: Look, scene: Scene, width: int, _height: int) -> Lines:
     """Return the readings, a line each; short ones stand side by side where there is room."""
     cycle = scene.view.cycle
     if not cycle:
-        return (line("no cycle", Tone.FAINT),)
+        return (line("no cycle yet", Tone.FAINT),)
     long = [_labelled(label, cells) for label, cells in _readings(cycle)]
     short_ones = [_labelled(label, cells) for label, cells in _figures(scene, look)]
     folded = _side_by_side(short_ones, 2 if width >= 2 * COLUMN + GAP else 1)
-    has_peak = cycle.get("mfu") is not None
-    return (*long, *folded, *((line(HOW_MFU, Tone.FAINT),) if has_peak else ()))
+    return (*long, *folded)
 
 
 def meter(done: int, total: int, width: int) -> str:
@@ -53,10 +52,9 @@ def _readings(cycle: Mapping[str, Any]) -> Iterator[tuple[str, Line]]:
         by = paused.get("reason") if paused.get("asks") else f"by {paused.get('name')}"
         yield "paused", line(f"{plain(by)} at {plain(paused.get('at'))}", Tone.WARN)
         yield "go on", line(f"jupiterctl cycle resume {short(str(cycle.get('id', '')))}")
-    yield "round", line(f"{plain(cycle.get('round'))} of {plain(cycle.get('rounds'))}")
+    yield "round", _round(cycle)
     yield "step", _steps(cycle)
     yield "time left", _time_left(cycle)
-    yield "epoch", _epoch(cycle)
     if cycle.get("model"):
         yield "model", line(plain(cycle["model"]))
     failure: Mapping[str, Any] = cycle.get("failure") or {}
@@ -131,8 +129,11 @@ def _time_left(cycle: Mapping[str, Any]) -> Line:
     return (NOTHING,)
 
 
-def _epoch(cycle: Mapping[str, Any]) -> Line:
+def _round(cycle: Mapping[str, Any]) -> Line:
+    """Return which round it is, and how often its gang has begun anew."""
+    words = f"{plain(cycle.get('round'))} of {plain(cycle.get('rounds'))}"
     if not cycle.get("epoch"):
-        return (NOTHING,)
+        return line(words)
     resumed = cycle.get("resumed_from_step")
-    return line(f"{cycle['epoch']}, from step {resumed:,}" if resumed else f"{cycle['epoch']}")
+    since = f", from step {resumed:,}" if resumed else ""
+    return line(f"{words}, epoch {cycle['epoch']}{since}")

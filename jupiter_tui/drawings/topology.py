@@ -24,6 +24,8 @@ SIGNS: Mapping[str, tuple[str, Tone]] = {
 UNKNOWN_SIGN = ("·", Tone.FAINT)
 
 NAME_WIDTH, PICTURE_WIDTH, GAP = 14, 68, 2
+SHORT_MS = 10.0
+"""Shorter times are told to a tenth: nothing takes 0 ms."""
 
 ALONE = "no link yet: this machine is alone"
 MEASURE = "N/A is what nobody has measured; jupiterctl check links does"
@@ -70,7 +72,10 @@ def _speed(link: Document) -> str:
 
 
 def _time(link: Document) -> str:
-    return f"{1000 * link['rtt_s']:.0f} ms" if link.get("rtt_s") else "N/A"
+    if not link.get("rtt_s"):
+        return "N/A"
+    rtt_ms = 1000 * link["rtt_s"]
+    return f"{rtt_ms:.1f} ms" if rtt_ms < SHORT_MS else f"{rtt_ms:.0f} ms"
 
 
 def _side_by_side(pictures: list[Line]) -> Line:

@@ -6,12 +6,14 @@ Pure. Owns the words. Doesn't know how a verdict comes about.
 from collections.abc import Mapping
 from typing import Any
 
-from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line
+from jupiter_tui.drawings.lines import Cell, Lines, Tone, line, width_of, wrapped
 from jupiter_tui.drawings.thresholds import VERDICT_TONES
 from jupiter_tui.scene import Scene
 from jupiterd.formats import plain
 
 EVENTS_SHOWN = 8
+INDENT = " " * 9
+"""Before what stands below a verdict."""
 
 COMPARED = {
     "incumbent_bpb": "incumbent",
@@ -21,10 +23,10 @@ COMPARED = {
 """What a candidate is compared with, by the key of its bits per byte."""
 
 
-def verdicts(scene: Scene, _width: int, _height: int) -> Lines:
-    """Return two lines for each verdict, the latest first."""
+def verdicts(scene: Scene, width: int, _height: int) -> Lines:
+    """Return two lines or more for each verdict, the latest first."""
     found = scene.view.cycle.get("verdicts") or ()
-    return tuple(made for item in reversed(found) for made in _verdict(item)) or (
+    return tuple(made for item in reversed(found) for made in _verdict(item, width)) or (
         line("none yet: the gate decides at the end of each round", Tone.FAINT),
     )
 
@@ -38,7 +40,7 @@ def events(scene: Scene, _width: int, _height: int) -> Lines:
     )
 
 
-def _verdict(item: Mapping[str, Any]) -> tuple[Line, ...]:
+def _verdict(item: Mapping[str, Any], width: int) -> Lines:
     word = plain(item.get("verdict"))
     others = [
         f"{label} {item[key]:.4f}" for key, label in COMPARED.items() if item.get(key) is not None
@@ -46,9 +48,16 @@ def _verdict(item: Mapping[str, Any]) -> tuple[Line, ...]:
     head = (
         Cell(f"round {plain(item.get('round'))}  ", Tone.FAINT),
         Cell(word, VERDICT_TONES.get(word, Tone.NORMAL)),
-        Cell(f"  {_bits(item.get('val_bpb'))}" + (f" ({', '.join(others)})" if others else "")),
+        Cell(f"  {_bits(item.get('val_bpb'))}"),
     )
-    return (head, line(f"         {plain(item['reason'])}")) if item.get("reason") else (head,)
+    compared = f" ({', '.join(others)})" if others else ""
+    below = [plain(item.get("reason"))] * bool(item.get("reason"))
+    if width_of((*head, Cell(compared))) <= width:
+        head = (*head, Cell(compared))
+    elif others:
+        below.insert(0, ", ".join(others))
+    parts = [part for each in below for part in wrapped(INDENT + each, width, "  ")]
+    return (head, *map(line, parts))
 
 
 def _bits(value: float | None) -> str:

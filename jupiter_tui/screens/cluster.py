@@ -18,7 +18,6 @@ from jupiter_tui.panel import Panel
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.node import NodeScreen
 from jupiter_tui.source import Source
-from jupiterd.formats import plain
 
 if TYPE_CHECKING:
     from jupiter_tui.app import JupiterTui
@@ -63,13 +62,14 @@ class ClusterScreen(DashboardScreen):
         document = self._present().view.document
         for node in document.get("nodes") or ():
             if panel is not None and str(node.get("id")) == panel.selected:
-                self._ask(_ACTIONS[what](node), plain(node.get("name")))
+                self._ask(what, node)
 
-    def _ask(self, action: Action | None, name: str) -> None:
-        if action is None:
-            self.notify(f"{name} doesn't wait to be let in", markup=False)
-            return
-        self._dashboard.ask_and_do(action)
+    def _ask(self, what: str, node: Mapping[str, Any]) -> None:
+        objection, action = membership.objection(what, node), _ACTIONS[what](node)
+        if objection or action is None:
+            self.notify(objection, severity="warning", markup=False)
+        else:
+            self._dashboard.ask_and_do(action)
 
     def action_let_in(self) -> None:
         """Ask whether new machines may join."""

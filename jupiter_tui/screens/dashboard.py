@@ -51,7 +51,7 @@ class DashboardScreen(Screen[None]):
             yield from self.body()
         yield Panel("too-small", too_small, fades=False)
         yield Input(id="filter", placeholder="filter; Enter keeps it, Esc drops it", compact=True)
-        yield Footer(show_command_palette=False)
+        yield Footer(show_command_palette=False, compact=True)
 
     def _tabs(self, _scene: Scene, _width: int, _height: int) -> Lines:
         return (tabs(self.PLACE),)

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from jupiter_tui.drawings.flow import OF_TEXT, flow
+from jupiter_tui.drawings.lines import Tone, line
 from jupiter_tui.drawings.listing import Choice, Listing
 from jupiter_tui.drawings.samples import SORTS, samples
 from jupiter_tui.key_bindings import bindings
@@ -19,6 +20,7 @@ from jupiter_tui.screens.sample import SampleScreen
 from jupiter_tui.source import Source
 
 AGAIN_S = 15.0
+NO_SAMPLES = "samples are listed as soon as a phase of a cycle has made some"
 
 Place = tuple[str, int, str]
 """A cycle, a round and a phase."""
@@ -69,7 +71,7 @@ class DataScreen(DashboardScreen):
     def _samples(self, scene: Scene, choice: Choice, width: int) -> Listing:
         place = self._place()
         if place is None:
-            return Listing((), ())
+            return Listing((), (), (line(NO_SAMPLES, Tone.FAINT),))
         self.query_one("#samples").border_title = f"Samples of round {place[1]}, {place[2]}"
         return samples(scene, choice, width, _noun(place))
 

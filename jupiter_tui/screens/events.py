@@ -6,11 +6,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui.drawings.happened import EVENTS, LEVELS, event_of, happened
+from jupiter_tui.drawings.happened import EVENTS, LEVELS, event_of, happened, whole_event
+from jupiter_tui.drawings.lines import Lines
 from jupiter_tui.drawings.listing import Choice, Listing
 from jupiter_tui.key_bindings import bindings
 from jupiter_tui.keys import FILTER, OPEN, Key
 from jupiter_tui.list_panel import ListPanel
+from jupiter_tui.panel import Panel
 from jupiter_tui.scene import Scene
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.node import NodeScreen
@@ -41,7 +43,12 @@ class EventsScreen(DashboardScreen):
 
     def body(self) -> ComposeResult:
         """Return the list."""
-        yield ListPanel("happened", self._drawn, title="Events", legend="enter shows the machine")
+        yield ListPanel("happened", self._drawn, title="Events")
+        yield Panel("event", self._whole, title="Chosen")
+
+    def on_list_panel_chosen(self) -> None:
+        """Show the whole text of another event."""
+        self.query_one("#event", Panel).show(self._present())
 
     def on_list_panel_opened(self, event: ListPanel.Opened) -> None:
         """Show the machine, or the cycles, that an event is about."""
@@ -56,6 +63,10 @@ class EventsScreen(DashboardScreen):
         self._least = LEVELS[(LEVELS.index(self._least) + 1) % len(LEVELS)]
         self.query_one("#happened").border_title = f"Events from {self._least} on"
         self.show(self._present())
+
+    def _whole(self, scene: Scene, width: int, _height: int) -> Lines:
+        panel = self.list_panel
+        return whole_event(scene, width, None if panel is None else panel.selected)
 
     def _drawn(self, scene: Scene, choice: Choice, width: int) -> Listing:
         return happened(scene, choice, width, self._least)

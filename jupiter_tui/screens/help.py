@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -24,7 +25,7 @@ class HelpScreen(ModalScreen[None]):
         self._keys = keys
 
     def compose(self) -> ComposeResult:
-        """Put the list in a box."""
-        box = Static("\n".join(help_lines(self._keys)), id="help", markup=False)
+        """Put the list in a box; it scrolls where there are more keys than lines."""
+        box = VerticalScroll(Static("\n".join(help_lines(self._keys)), markup=False), id="help")
         box.border_title = "Keys"
         yield box

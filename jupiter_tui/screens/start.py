@@ -23,7 +23,7 @@ FIRST_DOMAIN, FIRST_SIZE, FIRST_ROUNDS = "python", "1m", "2"
 class Tick(Checkbox):
     """A box that is empty until it is chosen, on terminals without colours too."""
 
-    BUTTON_INNER = " "
+    BUTTON_LEFT, BUTTON_INNER, BUTTON_RIGHT = "[", " ", "]"
 
     def watch_value(self) -> None:
         """Show the mark, or none."""

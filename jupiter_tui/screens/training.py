@@ -15,7 +15,7 @@ from jupiter_tui.drawings.lines import Lines
 from jupiter_tui.drawings.loss import curve_noun, loss
 from jupiter_tui.drawings.outer_rounds import outer_rounds, outer_rounds_noun
 from jupiter_tui.drawings.phases import phases
-from jupiter_tui.drawings.readings import readings
+from jupiter_tui.drawings.readings import HOW_MFU, readings
 from jupiter_tui.drawings.verdicts import events, verdicts
 from jupiter_tui.key_bindings import bindings
 from jupiter_tui.keys import Key
@@ -69,10 +69,11 @@ class TrainingScreen(DashboardScreen):
         """Return two columns twice: what happens now, and below it what came of it."""
         with Horizontal(id="upper"):
             with Vertical(id="left"):
-                yield Panel("readings", self._readings, title="Cycle")
+                yield Panel("readings", self._readings, title="Cycle", legend=HOW_MFU)
+                yield self._chart("loss-above")
                 yield Panel("phases", phases, title="Phases")
             with Vertical(id="right"):
-                yield Panel("loss", self._loss, title="Loss", legend="x l + -")
+                yield self._chart("loss")
                 yield Panel("gang", gang, title="Gang")
         yield Panel("outer", outer_rounds, title="Islands")
         with Horizontal(id="lower"):
@@ -83,6 +84,10 @@ class TrainingScreen(DashboardScreen):
                 yield Panel("checkpoints", checkpoints, title="Checkpoints")
                 yield Panel("completions", completions, title="What the model writes")
         yield Panel("events", events, title="Events")
+
+    def _chart(self, place: str) -> Panel:
+        """Return the loss; where panels stand below each other it comes before the phases."""
+        return Panel(place, self._loss, title="Loss", legend="x axis  l log  + - smoother")
 
     def action_axis(self) -> None:
         """Show the loss along the next axis."""

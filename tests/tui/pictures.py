@@ -33,6 +33,16 @@ def shown(app: JupiterTui) -> str:
     return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
 
+async def settled(pilot: "Pilot") -> str:
+    """Return the text on the screen once nothing moves any more: panels draw for their new size."""
+    before, text = "", shown(pilot.app)
+    while text != before:
+        await pilot.pause()
+        await pilot.pause()
+        before, text = text, shown(pilot.app)
+    return text
+
+
 async def until(pilot: "Pilot", is_so: Callable[[str], bool]) -> str:
     """Return the text on the screen as soon as it is as it should be."""
     text = shown(pilot.app)

@@ -32,7 +32,7 @@ BUSY = {"utilization_percent": 89.0, "memory_used_bytes": 23.5 * (1 << 30),
 async def opened(document=None, **options):
     """Open the screen on a cluster."""
     app = StillTui(**options)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         app.tell(LinkChanged(Link.LIVE))
         app.tell(Snapshot(document or RECORDED))
         app.tell_of("links", Snapshot(LINKS))
@@ -73,7 +73,7 @@ def test_links_are_drawn_between_their_ends_the_slowest_first():
     lines = topology(shown, 74, 9)
     unknown, wifi, thunderbolt, hint = _text(lines)
     assert "node-2" in thunderbolt
-    assert "═ thunderbolt 18.2 Gbit/s 1 ms ═" in thunderbolt
+    assert "═ thunderbolt 18.2 Gbit/s 1.0 ms ═" in thunderbolt
     assert "~ wifi 140 Mbit/s 12 ms ~" in wifi
     assert "N/A" in unknown
     assert "check links" in hint
@@ -110,10 +110,16 @@ async def test_a_machine_that_waits_is_let_in_by_the_words_that_it_shows():
         await until(pilot, lambda text: command in text)
 
 
-async def test_who_does_not_wait_is_not_asked_about():
-    async with opened() as (app, pilot):
-        await pilot.press("end", "A")
+async def test_what_can_not_be_done_about_a_machine_is_said_and_not_asked():
+    waiting = {"id": "ee" * 16, "name": "zulu", "state": "pending", "words": "apple river"}
+    async with opened(status(nodes=[*NODES, waiting])) as (app, pilot):
+        await pilot.press("A")
+        await until(pilot, lambda text: "is a member already" in text)
+        await pilot.press("end", "X")
+        await until(pilot, lambda text: "zulu isn't a member yet" in text)
         assert len(app.screen_stack) == 1
+        await pilot.press("A")
+        await until(pilot, lambda text: "jupiterctl node approve eeeeeeee" in text)
 
 
 async def test_machines_can_be_let_in():
@@ -140,4 +146,4 @@ async def test_enter_shows_a_machine_with_its_last_minutes_and_its_log():
         await pilot.press("end")
         await until(pilot, lambda text: "the cable was pulled" in text)
         await pilot.press("escape")
-        await until(pilot, lambda text: "> node-3" in text)
+        await until(pilot, lambda text: ">   node-3" in text)

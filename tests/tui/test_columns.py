@@ -1,4 +1,4 @@
-from jupiter_tui.drawings.columns import Column, table, visible
+from jupiter_tui.drawings.columns import Column, listed, table, visible
 from jupiter_tui.drawings.lines import Cell, fitted, in_ascii, width_of
 
 COLUMNS = (
@@ -14,10 +14,20 @@ def _texts(width: int) -> list[str]:
 
 
 def test_the_least_important_column_gives_way_first():
-    assert [column.key for column in visible(COLUMNS, 19)] == ["a", "b", "c"]
-    assert [column.key for column in visible(COLUMNS, 18)] == ["a", "c"]
-    assert [column.key for column in visible(COLUMNS, 10)] == ["a"]
+    assert [column.key for column in visible(COLUMNS, 17)] == ["a", "b", "c"]
+    assert [column.key for column in visible(COLUMNS, 16)] == ["a", "c"]
+    assert [column.key for column in visible(COLUMNS, 9)] == ["a"]
     assert [column.key for column in visible(COLUMNS, 1)] == ["a"]
+
+
+def test_what_says_nothing_gives_way_before_what_matters_less():
+    assert [column.key for column in visible(COLUMNS, 16, silent=["c"])] == ["a", "b"]
+    listing = listed(COLUMNS, {"key": ROW | {"c": Cell("N/A")}}, 16)
+    assert "".join(cell.text for cell in listing.rows[0].line) == "one       a lon…"
+
+
+def test_columns_move_together_before_one_gives_way():
+    assert _texts(18) == ["A     B          C", "one   a lon…     7"]
 
 
 def test_cells_are_cut_aligned_and_filled_up():

@@ -146,9 +146,9 @@ async def test_a_cycle_is_started_from_a_form():
         await pilot.press("N")
         text = await until(pilot, lambda text: "chemistry" in text and "rounds" in text)
         assert "unreal_engine" in text, "all domains are named"
-        assert "▐ ▌ wait for an answer" in text
+        assert "[ ] wait for an answer" in text
         await pilot.press("shift+tab", "shift+tab", "space")
-        await until(pilot, lambda text: "▐X▌ wait for an answer" in text)
+        await until(pilot, lambda text: "[X] wait for an answer" in text)
         await pilot.press("space", "tab", "tab", "enter")
         await until(pilot, lambda text: "cycle start --domain python --size 1m" in text)
 

@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 from jupiter_tui.drawings.flow import flow
 from jupiter_tui.drawings.listing import Choice
+from jupiter_tui.drawings.phases import START
 from jupiter_tui.drawings.provenance import provenance
 from jupiter_tui.drawings.samples import samples
 from jupiterd.client.watch import Link, LinkChanged, Snapshot
@@ -49,7 +50,10 @@ def test_each_phase_says_what_went_in_what_came_out_and_why_some_did_not():
 
 
 def test_without_a_cycle_there_is_nothing_to_count():
-    assert _text(flow(of(status(cycle=None)), 100, 9)) == ["no cycle has collected anything yet"]
+    told, how = _text(flow(of(status(cycle=None)), 120, 9))
+    assert told == "no cycle has collected anything yet"
+    assert "4 and then N" in how
+    assert START in how
 
 
 def test_kept_samples_stand_before_dropped_ones_with_their_reason():

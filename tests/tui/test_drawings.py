@@ -11,7 +11,7 @@ from jupiter_tui.drawings.loss import loss as loss_at
 from jupiter_tui.drawings.nodes import ALONE, gpu_words
 from jupiter_tui.drawings.nodes import nodes as node_list
 from jupiter_tui.drawings.outer_rounds import outer_rounds
-from jupiter_tui.drawings.phases import NO_CYCLE, phases
+from jupiter_tui.drawings.phases import START, phases
 from jupiter_tui.drawings.readings import meter
 from jupiter_tui.drawings.readings import readings as readings_at
 from jupiter_tui.drawings.too_small import too_small
@@ -119,7 +119,7 @@ def test_the_header_is_exactly_one_line_and_never_loses_the_link():
 @pytest.mark.parametrize(
     ("message", "words", "tone"),
     [
-        (LinkChanged(Link.CONNECTING), "● connecting", Tone.NOTE),
+        (LinkChanged(Link.CONNECTING), "● connecting, as of 12:03:41", Tone.NOTE),
         (LIVE, "● live", Tone.GOOD),
         (LinkChanged(Link.STALE, "silent"), "● stale, as of 12:03:41", Tone.WARN),
         (LinkChanged(Link.LOST, "x", 1.6), "● lost, retry in 2 s, as of 12:03:41", Tone.BAD),
@@ -174,7 +174,7 @@ def test_a_node_is_told_in_one_row():
     )
     shown = of(status(nodes=[node, _node(id="x", name="beta")]))
     assert _text(nodes, shown, 230)[1].split() == [
-        "alpha", "(here)", "*", "alive", "trainer", "42", "%", "93", "%", "H200",
+        "*", "alpha", "(here)", "alive", "trainer", "42", "%", "93", "%", "H200",
         *["N/A"] * 7, "now", "it", "is", "the", "fastest",
     ]  # fmt: skip
     assert _tone(nodes, shown, "alive") is Tone.GOOD
@@ -197,14 +197,15 @@ def test_the_load_of_a_node_that_is_gone_is_not_shown_any_more():
 
 def test_a_narrow_table_keeps_name_state_and_role():
     assert _text(nodes, of(RECORDED), 40)[0].split() == ["NAME", "STATE", "ROLE"]
-    assert "GPU" in _text(nodes, of(RECORDED), 76)[0]
+    assert "CPU" in _text(nodes, of(RECORDED), 76)[0]
     assert "ADDRESS" not in _text(nodes, of(RECORDED), 76)[0]
 
 
 def test_a_node_without_company_says_what_to_check():
-    lines = _text(nodes, of(status(nodes=[_node()])))
-    assert lines[-len(ALONE) :] == list(ALONE)
+    shown = of(status(nodes=[_node()]))
+    assert _text(nodes, shown)[-len(ALONE) :] == list(ALONE)
     assert not set(ALONE) & set(_text(nodes, of(RECORDED)))
+    assert max(map(len, _text(nodes, shown, 60))) <= 60, "what to check is wrapped, not cut"
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,11 @@ def test_a_phase_that_has_no_numbers_yet_is_preparing():
 
 
 def test_without_a_cycle_the_way_to_start_one_is_shown():
-    assert _text(phases, of(status(cycle=None))) == list(NO_CYCLE)
+    told, how, command = _text(phases, of(status(cycle=None)))
+    assert (told, command) == ("no cycle has been started", f"  {START}")
+    assert "4 and then N" in how
+    only_reads = scene(LinkChanged(Link.LIVE), Snapshot(status(cycle=None)), is_readonly=True)
+    assert "N" not in _text(phases, only_reads)[1]
 
 
 def _readings(**changed) -> dict[str, str]:
@@ -278,13 +283,12 @@ def test_the_readings_of_a_running_training():
         round=1, rounds=2, step=120, total_steps=600, loss=4.12345, tokens_per_s=10240.4,
         tokens=1_234_567, epoch=2, resumed_from_step=100, val_bpb=2.5, phases=rows,
     )  # fmt: skip
-    assert shown["round"] == "1 of 2"
+    assert shown["round"] == "1 of 2, epoch 2, from step 100"
     assert shown["step"] == "120 of 600  " + "█" * 4 + "░" * 16 + "  20 %"
     assert shown["loss"] == "4.1235"
     assert shown["tokens/s"] == "10,240"
     assert shown["tokens"] == "1,234,567"
     assert shown["time left"] == "1 min 20 s of train"
-    assert shown["epoch"] == "2, from step 100"
     assert shown["bits/byte"] == "2.5000"
 
 

@@ -21,11 +21,11 @@ async def test_the_arrow_keys_choose_a_node_and_the_choice_stays_on_it():
     async with app.run_test(size=(120, 40)) as pilot:
         _told(app)
         await pilot.press("down")
-        text = await until(pilot, lambda text: "> node-2" in text)
+        text = await until(pilot, lambda text: ">   node-2" in text)
         _told(app, [node for node in RECORDED["nodes"] if node["name"] != "node-1"])
-        await until(pilot, lambda text: "> node-2" in text and "node-1 " not in _marked(text))
+        await until(pilot, lambda text: ">   node-2" in text and "node-1 " not in _marked(text))
         await pilot.press("end")
-        text = await until(pilot, lambda text: "> node-3" in text)
+        text = await until(pilot, lambda text: ">   node-3" in text)
         assert "node-3" in _marked(text)
 
 
@@ -37,7 +37,7 @@ async def test_a_click_chooses_a_row():
         rows = shown(app).splitlines()
         line = next(at for at, row in enumerate(rows) if "node-3" in row)
         await pilot.click(offset=(10, line))
-        await until(pilot, lambda text: "> node-3" in text)
+        await until(pilot, lambda text: ">   node-3" in text)
 
 
 async def test_a_filter_is_written_kept_and_dropped():

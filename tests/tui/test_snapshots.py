@@ -1,72 +1,99 @@
-"""Pictures of the dashboard, as SVG, compared with those that somebody has looked at.
+"""Pictures of the dashboard, compared with those that somebody has looked at.
 
+Screens are pictures as SVG, with their colours: in three sizes, and each with what isn't known,
+with a stale and with a lost link. Dialogs, and screens on which there is nothing yet, are text.
 JUPITER_UPDATE_GOLDEN=1 writes them anew; open the files in a browser before committing them.
 """
 
+import re
+
 import pytest
 
-from jupiterd.client.watch import Link, LinkChanged
-from tests.tui import training_documents as training
-from tests.tui.documents import messages
-from tests.tui.pictures import StillTui
+from jupiter_tui.app import JupiterTui
+from tests.tui.gallery import DIALOGS, EMPTY, LOST, SCREENS, SIZES, STALE, UNKNOWNS, shot
+from tests.tui.pictures import StillTui, settled, shown
 
-LOST = LinkChanged(
-    Link.LOST,
-    "no jupiterd answers on /state/control.sock: the folder is there, but jupiterd isn't running",
-    1.6,
-)
+LINKS = {"stale": STALE, "lost": LOST}
+MIDDLE, SMALL = SIZES["120x40"], SIZES["80x24"]
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "key", "more", "options"),
-    [
-        ("cluster", (120, 40), "1", (), {}),
-        ("cluster_narrow", (80, 24), "1", (), {}),
-        ("cluster_lost", (120, 40), "1", (LOST,), {}),
-    ],
-)
-async def test_the_picture_is_as_it_was(golden, name, size, key, more, options):
-    app = StillTui(**options)
-    async with app.run_test(size=size) as pilot:
-        for message in (*messages(), *more):
-            app.tell(message)
-        await pilot.press(key)
-        app.flush()
-        await pilot.pause()
-        picture = app.export_screenshot()
-    golden(f"{name}.svg", picture)
+@pytest.fixture(autouse=True)
+def utc(monkeypatch) -> None:
+    """Times of day are those of the machine's zone."""
+    monkeypatch.setenv("TZ", "UTC")
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "change", "options"),
-    [
-        ("training", (120, 40), training.with_shares(), {}),
-        ("training_narrow", (80, 24), training.with_shares(), {}),
-        ("training_large", (200, 60), training.with_shares(), {}),
-        ("training_islands", (200, 60), training.of_islands(), {}),
-        ("training_lost", (120, 40), LOST, {}),
-        ("training_ascii", (120, 40), training.with_shares(), {"is_ascii": True}),
-    ],
-)
-async def test_the_picture_of_a_training_is_as_it_was(golden, name, size, change, options):
-    app = StillTui(**options)
-    async with app.run_test(size=size) as pilot:
-        for message in (*messages(), change):
-            app.tell(message)
-        for noun, message in training.told():
-            app.tell_of(noun, message)
-        await pilot.press("2")
-        app.flush()
-        await pilot.pause()
-        picture = app.export_screenshot()
-    golden(f"{name}.svg", picture)
+@pytest.mark.parametrize("name", SCREENS)
+async def test_a_screen_is_as_it_was_in_every_size_and_with_every_link(golden, name):
+    async with shot(SCREENS[name], MIDDLE) as pilot:
+        for size, (columns, lines) in SIZES.items():
+            await pilot.resize_terminal(columns, lines)
+            await settled(pilot)
+            golden(f"{name}_{size}.svg", svg_of(pilot.app))
+        await pilot.resize_terminal(*MIDDLE)
+        for link, message in LINKS.items():
+            pilot.app.tell(message)
+            pilot.app.flush()
+            await settled(pilot)
+            golden(f"{name}_{link}.svg", svg_of(pilot.app))
+
+
+@pytest.mark.parametrize("name", UNKNOWNS)
+async def test_a_screen_of_which_nothing_is_known_is_as_it_was(golden, name):
+    async with shot(UNKNOWNS[name], MIDDLE) as pilot:
+        golden(f"{name}_unknown.svg", svg_of(pilot.app))
+
+
+@pytest.mark.parametrize("name", ["cluster", "training"])
+async def test_a_screen_in_ascii_is_as_it_was(golden, name):
+    async with shot(SCREENS[name], MIDDLE, is_ascii=True) as pilot:
+        golden(f"{name}_ascii.svg", svg_of(pilot.app))
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+async def test_a_dialog_is_as_it_was_in_every_size(golden, name):
+    async with shot(DIALOGS[name], MIDDLE) as pilot:
+        for size, (columns, lines) in SIZES.items():
+            await pilot.resize_terminal(columns, lines)
+            await settled(pilot)
+            golden(f"{name}_{size}.txt", text_of(pilot.app))
+        await pilot.resize_terminal(*SMALL)
+        pilot.app.tell(LOST)
+        pilot.app.flush()
+        await settled(pilot)
+        golden(f"{name}_lost.txt", text_of(pilot.app))
+
+
+@pytest.mark.parametrize("name", EMPTY)
+async def test_an_empty_screen_says_what_to_do(golden, name):
+    async with shot(EMPTY[name], SMALL) as pilot:
+        golden(f"{name}_empty.txt", text_of(pilot.app))
+
+
+@pytest.mark.parametrize("name", ["training", "node"])
+async def test_a_terminal_that_changes_its_size_looks_as_if_it_had_always_had_it(name):
+    async with shot(SCREENS[name], SMALL) as pilot:
+        always = text_of(pilot.app)
+        await pilot.resize_terminal(*MIDDLE)
+        await settled(pilot)
+        await pilot.resize_terminal(*SMALL)
+        await settled(pilot)
+        assert text_of(pilot.app) == always
 
 
 async def test_the_picture_before_the_first_word(golden):
     app = StillTui()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=SMALL) as pilot:
         app.tell(LOST)
         app.flush()
         await pilot.pause()
-        picture = app.export_screenshot()
-    golden("nothing_heard.svg", picture)
+        golden("nothing_heard.svg", svg_of(app))
+
+
+def svg_of(app: JupiterTui) -> str:
+    """Return a picture without the long names that keep several on one page apart."""
+    return re.sub(r"terminal-\d+", "t", app.export_screenshot())
+
+
+def text_of(app: JupiterTui) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in shown(app).splitlines())

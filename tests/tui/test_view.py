@@ -36,6 +36,10 @@ def test_a_lost_link_keeps_the_last_data_and_its_time():
     assert view.is_old
 
 
+def test_while_the_link_is_made_anew_what_was_known_is_old():
+    assert fold(_folded(LIVE, Snapshot(RECORDED)), LinkChanged(Link.CONNECTING), LATER).is_old
+
+
 def test_a_heartbeat_is_a_word_too():
     assert fold(_folded(LIVE, Snapshot(RECORDED)), Heartbeat(1), LATER).heard_at == LATER
 

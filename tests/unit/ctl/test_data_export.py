@@ -82,3 +82,6 @@ def test_the_command_asks_the_daemon_where_they_lie(daemon, ctl, exported, tmp_p
     assert (ran.exit_code, ran.err) == (0, "")
     assert ran.out == f"{tmp_path}/o.jsonl: {len(MANY)} samples of python, round 1\n"
     assert ctl("data", "export", "python/1", "--to", str(tmp_path / "o.jsonl")).exit_code == 7
+    told = ctl("data", "export", "python/1", "--to", str(tmp_path / "p.jsonl"), "-o", "json").out
+    said = {"file": str(tmp_path / "p.jsonl"), "format": "jsonl", "samples": len(MANY)}
+    assert json.loads(told) == {"schema": "jupiter/v1", **said}

@@ -22,6 +22,9 @@ from jupiterd.ids import CycleId, NodeId
 log = logging.getLogger(__name__)
 
 FINISHED = "finished"
+STOPPED = "one of its machines was stopped"
+"""All steps that were begun are finished, and the round isn't."""
+
 LEFT_OPEN = "its leader ended without a word, and it couldn't be taken over"
 
 
@@ -60,7 +63,7 @@ class EpochEnd:
         they have made and nobody has recorded yet; for a word of the silent ones nobody waits.
         """
         elapsed_s = round(now_s() - launch.began_s, 3)
-        closed = EpochClosed(self._cycle, launch.epoch, reason, elapsed_s, code)
+        closed = EpochClosed(self._cycle, launch.epoch, self._told(reason), elapsed_s, code)
         try:
             wish = await self._wish(launch) if keeps else None
             kept = await self._leading.end_gang(launch.gang, launch.epoch, wish, silent)
@@ -76,6 +79,9 @@ class EpochEnd:
         except JupiterError as error:
             extra = {"epoch": launch.epoch, "reason": error.message}
             log.warning("epoch_left_open", extra=extra)
+
+    def _told(self, reason: str) -> str:
+        return STOPPED if reason == FINISHED and not self._line.is_over() else reason
 
     async def _wish(self, launch: Launch) -> KeepWish:
         """Return what is wanted of the survivors: a step that no line in reach has got to yet."""

@@ -64,6 +64,10 @@ class Told:
         """Return the kept events after that number, each with its own."""
         return [told for told in self._events if told[0] > number]
 
+    def has(self, kind: type[WorkEvent]) -> bool:
+        """Say whether an event of that kind was told of."""
+        return any(isinstance(event, kind) for _, event in self._events)
+
     def newest_checkpoint(self) -> CheckpointMade | None:
         """Return the last checkpoint that was told of, or None."""
         made = [event for _, event in self._events if isinstance(event, CheckpointMade)]
@@ -107,6 +111,11 @@ class HeldWork:
     def is_followed(self) -> bool:
         """Say whether a leader follows it just now, as far as this node has noticed."""
         return self._waiting is None
+
+    @property
+    def has_stepped(self) -> bool:
+        """Say whether it is a rank that has done a step, so that there is something to save."""
+        return self._told.has(Advanced)
 
     def is_outdated_by(self, order: WorkOrder) -> bool:
         """Say whether a gang that is obeyed takes its place; one leader may train two cycles."""

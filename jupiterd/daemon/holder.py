@@ -23,7 +23,13 @@ from jupiterd.daemon.work_events import (
     WorkEvent,
     WorkOrder,
 )
-from jupiterd.errors import ConflictError, JupiterError, NotFoundError, RefusedError
+from jupiterd.errors import (
+    ConflictError,
+    JupiterError,
+    NotFoundError,
+    PeerUnreachableError,
+    RefusedError,
+)
 from jupiterd.ids import NodeId
 from jupiterd.rpc import peer_pb2
 
@@ -37,6 +43,8 @@ roles 1 s and attaching 3 s; the rest is for machines that are busy training.
 """
 
 STORE_TASK = "store"
+
+LEAVING = "it is being stopped"
 
 
 class Workers(Protocol):
@@ -79,6 +87,8 @@ class Holder:
         """The last (term, epoch) that a leader ended: its orders may arrive after that."""
         self._last_kept: tuple[int, CheckpointMade] | None = None
         """The last epoch of which something was kept, and what."""
+        self._is_leaving = False
+        """Nothing begins here any more."""
 
     @property
     def has_gang(self) -> bool:
@@ -91,6 +101,8 @@ class Holder:
         Raises:
             JupiterError: whatever the worker said, or the order is outdated.
         """
+        if self._is_leaving and not order.is_attach:
+            raise PeerUnreachableError(LEAVING)
         if order.epoch:
             work = (await self._held_for(leader, order)).follow()
         else:
@@ -121,6 +133,9 @@ class Holder:
 
     async def prepare(self, request: peer_pb2.PrepareRanksRequest) -> peer_pb2.PrepareRanksReply:
         """Say whether a gang's ranks may run here just now; nothing is held for them."""
+        if self._is_leaving:
+            failure = peer_pb2.Failure(code=PeerUnreachableError.code, message=LEAVING)
+            return peer_pb2.PrepareRanksReply(failure=failure)
         return await self._workers.prepare(request)
 
     async def stop_after_step(self, leader: NodeId, term: int, epoch: int) -> None:
@@ -136,6 +151,16 @@ class Holder:
         asked = [self._workers.ask_to_stop(rank, "the gang is formed anew") for rank in ranks]
         if not any(asked):
             raise NotFoundError(f"no rank of epoch {epoch} runs here just now")
+
+    def finish_steps(self) -> list[HeldWork]:
+        """Begin nothing more, and have the ranks here stop after their running step and save it.
+
+        Their gangs stop with them, wherever they run. Returned are those of which there is
+        something to save; they end when their leader has recorded it.
+        """
+        self._is_leaving = True
+        training = [held for held in self._held.values() if held.has_stepped]
+        return [h for h in training if self._workers.ask_to_stop(h.order.id, LEAVING)]
 
     async def end_closed(self, closed: AbstractSet[tuple[str, int]]) -> None:
         """End what is held of epochs (cycle, number) that are over: others have gone on without.

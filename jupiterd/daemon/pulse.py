@@ -253,13 +253,15 @@ class Pulse:
         """Resign, and tell everybody that we leave, so that nobody waits for a time-out.
 
         A leader names who is to lead in its place, and tells that one last: it asks the others at
-        once. From then on every answer says that we leave: a sign of life would take it back.
+        once. From then on every answer says that we leave: a sign of life would take it back. What
+        we have recorded last they are to have, too, even what was still on its way.
         """
         self._is_leaving = True
-        successor = self._successor()
+        successor, others = self._successor(), self.answering() - {self._self_id}
         self.fall_silent()
-        others = [peer for peer in self._peers if peer.node != successor]
-        await asyncio.gather(*(self._tell_leaving(peer, successor) for peer in others))
+        await self._exchange.unite(others)
+        first = [peer for peer in self._peers if peer.node != successor]
+        await asyncio.gather(*(self._tell_leaving(peer, successor) for peer in first))
         named = None if successor is None else self._peers.get(successor)
         if named is not None:
             await self._tell_leaving(named, successor)

@@ -33,6 +33,7 @@ from jupiterd.errors import (
     WorkFailedError,
 )
 from jupiterd.ids import ArtifactId, NodeId
+from jupiterd.rpc import peer_pb2
 from jupiterd.store.ledger_file import LedgerFile
 from tests.unit.daemon.by_hand import PID, Workers
 
@@ -230,6 +231,31 @@ async def test_ranks_are_asked_to_stop_together_and_the_store_is_not(tmp_path: P
             await holder.stop_after_step(LEADER, TERM, EPOCH + 1)
         assert workers.stopped == [RANK.id]
         assert workers.running == {RANK.id, STORE.id}
+
+
+async def test_who_leaves_lets_ranks_that_have_trained_finish_their_step(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, workers):
+        (events, _) = await begin(holder, RANK, STORE)
+        assert holder.finish_steps() == [], "there is nothing to save before the first step"
+        assert workers.stopped == []
+        workers.say(RANK.id, step(1))
+        await anext(events)
+        assert [held.order for held in holder.finish_steps()] == [RANK]
+        assert workers.stopped == [RANK.id]
+        assert workers.running == {RANK.id, STORE.id}
+
+
+async def test_who_leaves_begins_nothing_and_whoever_leads_next_is_told_all(tmp_path: Path) -> None:
+    async with holding(tmp_path) as (holder, _):
+        (events,) = await begin(holder, RANK)
+        holder.finish_steps()
+        for order in (ALONE, replace(RANK, epoch=EPOCH + 1)):
+            with pytest.raises(PeerUnreachableError, match="is being stopped"):
+                await anext(holder.run(LEADER, order))
+        reply = await holder.prepare(peer_pb2.PrepareRanksRequest())
+        assert reply.failure.code == PeerUnreachableError.code
+        await events.aclose()
+        assert is_start(await anext(holder.run(LEADER, NEXT_LEADER)))
 
 
 async def test_what_is_left_of_a_closed_epoch_is_ended(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.daemon.epoch_end import STOPPED
-from tests.e2e.cluster import Cluster, Daemon, Document, all_gone, running, three_daemons
+from tests.e2e.cluster import NAMES, Cluster, Daemon, Document, all_gone, running, three_daemons
 from tests.e2e.surroundings import own_network
 from tests.e2e.tiny_domain import write_domain
 
@@ -56,6 +56,19 @@ async def begin_training(cluster: Cluster, folder: Path, ranks: int, watcher: Da
     )
 
 
+async def trains_again(cluster: Cluster, before: Document, ranks: int, watcher: Daemon) -> Document:
+    return await cluster.until(
+        lambda cycle: (
+            len(cycle["gang"]) == ranks
+            and cycle["epoch"] > before["epoch"]
+            and cycle["step"] > cycle["resumed_from_step"]
+        ),
+        "a gang that trains again",
+        TRAIN_TIMEOUT_S,
+        watcher,
+    )
+
+
 async def stopped(daemon: Daemon) -> float:
     """Tell a daemon to stop; return how many seconds that took it."""
     assert daemon.process is not None
@@ -75,35 +88,51 @@ async def test_a_leader_that_trains_hands_over_and_training_goes_on_from_its_las
     tmp_path: Path,
 ) -> None:
     async with three_daemons(tmp_path) as cluster:
-        (view, *_) = await cluster.meet()
-        leader = cluster.by_id(view["cluster"]["leader"], view)
-        survivor = next(daemon for daemon in cluster.daemons if daemon is not leader)
+        await cluster.meet()
         for daemon in cluster.daemons:
             assert cluster.ctl("node", "role", daemon.name, "trainer").returncode == 0
-        before = await begin_training(cluster, tmp_path, 3, survivor)
-        workers = leader.workers()
-        begun_s = time.monotonic()
+        before = await begin_training(cluster, tmp_path, 3, cluster[0])
+        view = await cluster[0].ask()
+        assert view is not None
+        leader = cluster.by_id(view["cluster"]["leader"], view)
+        others = [daemon for daemon in cluster.daemons if daemon is not leader]
+        workers, begun_s = leader.workers(), time.monotonic()
         took_s, leads_s = await asyncio.gather(
-            stopped(leader), another_leads(survivor, view["cluster"]["leader"])
+            stopped(leader), another_leads(others[0], view["cluster"]["leader"])
         )
         print(f"another leads after {leads_s:.2f} s, the old one ended after {took_s:.2f} s")
-        assert leads_s - took_s < LEADER_S
+        assert leads_s < LEADER_S
         assert await all_gone(workers, 5.0)
-        after = await cluster.until(
-            lambda cycle: (
-                len(cycle["gang"]) == 2
-                and cycle["epoch"] > before["epoch"]
-                and cycle["step"] > cycle["resumed_from_step"]
-            ),
-            "a gang of two under another leader",
-            TRAIN_TIMEOUT_S,
-            survivor,
-        )
+        after = await trains_again(cluster, before, 2, others[0])
         print(f"training again after {time.monotonic() - begun_s:.2f} s")
-        (cycle,) = survivor.state().cycles.values()
+        (cycle,) = others[0].state().cycles.values()
         assert cycle.epochs_closed[before["epoch"]].reason == STOPPED
         assert after["resumed_from_step"] == last_of_epoch(cycle, before["epoch"])
         assert after["resumed_from_step"] >= before["step"]
+
+        print("both at once", await asyncio.gather(*map(stopped, others)))
+        (cycle,) = others[0].state().cycles.values()
+        assert last_of_epoch(cycle, after["epoch"]) >= after["step"]
+
+
+async def test_the_only_machine_that_trains_leaves_its_last_step_with_the_leader(
+    tmp_path: Path,
+) -> None:
+    with own_network() as prefix:
+        daemons = [Daemon(tmp_path, name, prefix) for name in NAMES[:2]]
+        async with running(daemons) as cluster:
+            (view, *_) = await cluster.meet()
+            leader = cluster.by_id(view["cluster"]["leader"], view)
+            (trainer,) = (daemon for daemon in daemons if daemon is not leader)
+            for daemon, role in ((leader, "generator"), (trainer, "trainer")):
+                assert cluster.ctl("node", "role", daemon.name, role).returncode == 0
+            before = await begin_training(cluster, tmp_path, 1, leader)
+            print(f"ended after {await stopped(trainer):.2f} s")
+            (cycle,) = leader.state().cycles.values()
+            last = cycle.last_of_epoch(before["epoch"])
+            assert last is not None
+            assert last.step >= before["step"]
+            assert leader.holds(last.artifact)
 
 
 async def test_a_machine_that_trains_alone_goes_on_from_its_last_step_when_it_is_started_again(
@@ -118,9 +147,5 @@ async def test_a_machine_that_trains_alone_goes_on_from_its_last_step_when_it_is
             last = last_of_epoch(cycle, before["epoch"])
             assert last >= before["step"]
             cluster[0].start()
-            after = await cluster.until(
-                lambda cycle: cycle["epoch"] not in (None, before["epoch"]) and bool(cycle["gang"]),
-                "training again",
-                TRAIN_TIMEOUT_S,
-            )
+            after = await trains_again(cluster, before, 1, cluster[0])
             assert after["resumed_from_step"] == last

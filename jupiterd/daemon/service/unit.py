@@ -46,7 +46,7 @@ _SYSTEM_SANDBOX = (
     "ProtectControlGroups=yes",
     "ProtectHostname=yes",
     "RestrictNamespaces=yes",
-    "SystemCallFilter=~@mount @swap @reboot @module @raw-io @obsolete @cpu-emulation @clock",
+    "SystemCallFilter=~@mount @swap @reboot @module @raw-io @obsolete @cpu-emulation",
     "SystemCallErrorNumber=EPERM",
 )
 

@@ -51,6 +51,12 @@ def test_nothing_takes_the_gpus_away(asked: Asked, key: str) -> None:
     assert values(unit_text(asked), key) == []
 
 
+def test_the_doctor_may_still_look_at_the_clock() -> None:
+    (refused,) = values(unit_text(OF_THE_MACHINE), "SystemCallFilter")
+    assert refused.startswith("~")
+    assert "@clock" not in refused  # adjtimex, which only reads; setting it takes a capability
+
+
 def test_the_machine_s_service_has_folders_and_a_user_of_its_own() -> None:
     text = unit_text(OF_THE_MACHINE)
     assert values(text, "User") == ["jupiter"]

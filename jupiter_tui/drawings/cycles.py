@@ -15,7 +15,7 @@ from jupiter_tui.source import Source
 from jupiterd.formats import plain
 from jupiterd.ids import short
 
-CYCLES = Source("cycles")
+CYCLES = Source("cycles", every_s=2.0)
 
 COLUMNS = (
     Column("what", "CYCLE", 20, 0),

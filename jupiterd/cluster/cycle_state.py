@@ -86,6 +86,8 @@ class CycleState:
         self.steering = Steering()
         self._counting: Mapping[tuple[int, str], WorkCompleted] | None = None
         """What `completed` returns, as long as nothing has changed."""
+        self._in_phases: Mapping[tuple[int, str], Mapping[str, WorkCompleted]] | None = None
+        """The same for `completed_in`."""
 
     def apply(self, fact: CycleFact, order: Order) -> None:
         """Take in one fact of this cycle."""
@@ -97,7 +99,7 @@ class CycleState:
             self._apply_parking(fact, order)
         elif isinstance(fact, SteeringFact):
             self.steering.apply(fact, order)
-            self._counting = None
+            self._counting = self._in_phases = None
         else:
             self._apply_set_fact(fact, order)
 
@@ -123,7 +125,7 @@ class CycleState:
                 self._failed.offer(ONLY, fact, order)
             case WorkCompleted():
                 self._completed.offer((fact.round, fact.item), fact, order)
-                self._counting = None
+                self._counting = self._in_phases = None
             case ManifestFrozen():
                 self._manifests.offer((fact.round, fact.attempt), fact, order)
             case EpochOpened():
@@ -242,6 +244,15 @@ class CycleState:
         if self._counting is None:
             self._counting = self.steering.counting(self._completed.facts)
         return self._counting
+
+    def completed_in(self, round_number: int, phase: str) -> Mapping[str, WorkCompleted]:
+        """Return item id -> what came of it, of one phase of a round; in the order of all."""
+        if self._in_phases is None:
+            found: dict[tuple[int, str], dict[str, WorkCompleted]] = {}
+            for (number, item), fact in self.completed.items():
+                found.setdefault((number, str(fact.phase)), {})[item] = fact
+            self._in_phases = found
+        return self._in_phases.get((round_number, str(phase)), {})
 
     @property
     def recorded(self) -> Mapping[tuple[int, str], WorkCompleted]:

@@ -17,8 +17,8 @@ from jupiterd.ids import short
 
 def judged(cycle: CycleState, round_number: int, candidate: str) -> WorkCompleted | None:
     """Return the gate's work on a round's candidate; None where it hasn't judged it."""
-    items = {item for number, item in cycle.completed if number == round_number}
-    return cycle.completed.get((round_number, verdict_item(round_number, candidate, items)))
+    gated = cycle.completed_in(round_number, Phase.GATE)
+    return gated.get(verdict_item(round_number, candidate, gated))
 
 
 def last_student(cycle: CycleState) -> str:

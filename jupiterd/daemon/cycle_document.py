@@ -19,7 +19,7 @@ from jupiterd.daemon.gang_rows import gang_rows
 from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
 from jupiterd.daemon.pausing import WAITING
-from jupiterd.daemon.phase_rows import Live, counted, phase_rows
+from jupiterd.daemon.phase_rows import Live, Settled, counted, phase_rows
 from jupiterd.errors import Bug
 from jupiterd.ids import NodeId, short
 
@@ -43,7 +43,7 @@ VERDICT_NUMBERS = (
 )
 
 
-def cycle_document(
+def cycle_document(  # noqa: PLR0913 - all that it is made of
     cycle: CycleState,
     live: Live | None,
     *,
@@ -51,6 +51,7 @@ def cycle_document(
     has_leader: bool,
     islands: Islands = (),
     names: Mapping[NodeId, str] = _NOBODY,
+    settled: Settled | None = None,
 ) -> dict[str, Any]:
     """Return the document of one cycle.
 
@@ -61,6 +62,7 @@ def cycle_document(
         has_leader: whether anybody conducts it.
         islands: the runs that train its islands, in the order of their rounds and numbers.
         names: of the members.
+        settled: the rows of rounds that are over, found before of the same facts.
     """
     begun = _begun(cycle)
     current = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
@@ -103,7 +105,7 @@ def cycle_document(
         "failure": _failure(cycle),
         "paused": _paused(cycle, names),
         "lost_sources": _lost_sources(cycle),
-        "phases": phase_rows(cycle, live, islands),
+        "phases": phase_rows(cycle, live, islands, settled),
         "events": _events(cycle, islands),
     }
 
@@ -114,11 +116,8 @@ def _generators(cycle: CycleState, live: Live | None, current: int) -> list[dict
         return list(live["gang"])
     if live is not None and live.get("ahead"):
         return list(live["ahead"])
-    done = [
-        fact
-        for fact in cycle.completed.values()
-        if (fact.round, fact.phase) == (current, Phase.GENERATE) and fact.elapsed_s
-    ]
+    generated = cycle.completed_in(current, Phase.GENERATE).values()
+    done = [fact for fact in generated if fact.elapsed_s]
     return [
         {
             "node": node,

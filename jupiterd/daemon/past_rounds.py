@@ -41,8 +41,8 @@ def standing_of(
 def harvests_in(cycle: CycleState, round_number: int) -> Harvests:
     """Return what came of a round's prompts."""
     found: dict[str, dict[str, Harvest]] = {}
-    for (number, _), done in cycle.completed.items():
-        if number == round_number and done.phase == Phase.GENERATE and "template" in done.summary:
+    for done in cycle.completed_in(round_number, Phase.GENERATE).values():
+        if "template" in done.summary:
             _add(found.setdefault(str(done.summary["template"]), {}), done)
     return found
 
@@ -50,10 +50,8 @@ def harvests_in(cycle: CycleState, round_number: int) -> Harvests:
 def _recorded_harvests(cycle: CycleState, round_number: int) -> Harvests | None:
     """Return what came of a round's prompts; None where there is text, and nobody knows whose."""
     found = harvests_in(cycle, round_number)
-    has_text = any(
-        number == round_number and done.phase == Phase.GENERATE and "samples" in done.outputs
-        for (number, _), done in cycle.completed.items()
-    )
+    generated = cycle.completed_in(round_number, Phase.GENERATE).values()
+    has_text = any("samples" in done.outputs for done in generated)
     return None if has_text and not found else found
 
 

@@ -5,6 +5,8 @@ does, or how a row is shown.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -25,14 +27,48 @@ from jupiterd.daemon.phase_work import elapsed_s_of, own_work, share_told, stude
 Live = Mapping[str, Any]
 
 
-def phase_rows(cycle: CycleState, live: Live | None, islands: Islands) -> list[dict[str, Any]]:
-    """Return a row for each phase of each round up to the one that runs."""
-    shown = min(cycle.rounds_committed + 1, cycle.rounds_wanted)
-    return [
-        _phase(cycle, number, phase, live, islands)
-        for number in range(1, shown + 1)
-        for phase in _phases_of(cycle)
-    ]
+Rows = list[dict[str, Any]]
+
+Settled = dict[int, Rows]
+"""Round -> the rows of one that is over: facts alone make them. Nobody changes them."""
+
+
+def phase_rows(
+    cycle: CycleState, live: Live | None, islands: Islands, settled: Settled | None = None
+) -> Rows:
+    """Return a row for each phase of each round up to the one that runs.
+
+    settled: what was found before of the same facts; it is filled here.
+    """
+    over, kept = cycle.rounds_committed, {} if settled is None else settled
+    rows: Rows = []
+    for number in range(1, min(over + 1, cycle.rounds_wanted) + 1):
+        if number > over:
+            rows += _rows_of(_Round(cycle, number, live, islands, is_over=False))
+        elif number not in kept:
+            kept[number] = _rows_of(_Round(cycle, number, live, islands, is_over=True))
+        rows += kept.get(number, [])
+    return rows
+
+
+@dataclass(frozen=True)
+class _Round:
+    """A round, and what its rows are made of."""
+
+    cycle: CycleState
+    number: int
+    live: Live | None
+    islands: Islands
+    is_over: bool
+
+    @cached_property
+    def generator(self) -> str:
+        """The generator in force when it began."""
+        return _generator_before(self.cycle, self.number)
+
+
+def _rows_of(of: _Round) -> Rows:
+    return [_phase(of, phase) for phase in _phases_of(of.cycle)]
 
 
 def _phases_of(cycle: CycleState) -> Sequence[Phase]:
@@ -43,9 +79,8 @@ def _phases_of(cycle: CycleState) -> Sequence[Phase]:
     return [*preparing, Phase.TRAIN, Phase.EVALUATE] if cycle.training else preparing
 
 
-def _phase(
-    cycle: CycleState, number: int, phase: Phase, live: Live | None, islands: Islands
-) -> dict[str, Any]:
+def _phase(of: _Round, phase: Phase) -> dict[str, Any]:
+    cycle, number, live = of.cycle, of.number, of.live
     document: dict[str, Any] = {
         "round": number,
         "phase": str(phase),
@@ -60,10 +95,8 @@ def _phase(
         "values": {},
         **Flow().to_plain(),
     }
-    has_passed = number <= cycle.rounds_committed or _has_passed(cycle, number, phase)
-    done = work_that_counts(
-        f for f in cycle.completed.values() if f.round == number and f.phase == phase
-    )
+    has_passed = of.is_over or _has_passed(cycle, number, phase)
+    done = work_that_counts(cycle.completed_in(number, phase).values())
     counts = total_counts([fact.counts for fact in own_work(phase, done)])
     document |= flow_of(phase, counts).to_plain()
     # Facts outrun telemetry: a phase whose successors have results isn't running any more.
@@ -71,12 +104,12 @@ def _phase(
         keys = ("done", "total", "unit", "rate", "eta_s", "elapsed_s", "values", "detail")
         return document | {"state": "running"} | {key: live[key] for key in keys}
     if phase is Phase.TRAIN:
-        return document | _trained(cycle, number, islands)
+        return document | _trained(cycle, number, of.islands)
     if done:
         return document | _finished(phase, done)
-    if cycle.training is not None and phase is Phase.EVALUATE and cycle.rounds_committed:
+    if cycle.training is not None and phase is Phase.EVALUATE and of.is_over:
         return document | {"state": "skipped", "detail": f"there is no {HELD_OUT} text"}
-    reason = skip_reason(number, _generator_before(cycle, number), phase)
+    reason = skip_reason(number, of.generator, phase)
     if reason and (has_passed or _is_beyond(live, number, phase)):
         return document | {"state": "skipped", "detail": reason}
     return document
@@ -171,5 +204,4 @@ def _generator_before(cycle: CycleState, number: int) -> str:
 
 def _has_passed(cycle: CycleState, number: int, phase: Phase) -> bool:
     order = list(Phase)
-    later = {str(other) for other in order[order.index(phase) + 1 :]}
-    return any(fact.round == number and fact.phase in later for fact in cycle.completed.values())
+    return any(cycle.completed_in(number, later) for later in order[order.index(phase) + 1 :])

@@ -3,6 +3,7 @@
 Owns its keys (DESIGN, section 10). Reads the node's parts; changes nothing.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.island_runs import counting_islands, is_whole
 from jupiterd.cluster.machine_load import shown_load
 from jupiterd.cluster.membership import Liveness
-from jupiterd.cluster.state import CycleState
+from jupiterd.cluster.state import CycleState, State
 from jupiterd.cluster.waiting import Waiting
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
@@ -18,6 +19,7 @@ from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.door_document import door_document, token_documents
 from jupiterd.daemon.health_document import health_lines
 from jupiterd.daemon.node_speed import speed_of
+from jupiterd.daemon.phase_rows import Settled
 from jupiterd.daemon.told import told_text
 from jupiterd.document_schema import SCHEMA
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -96,8 +98,19 @@ def shown(node: "Node", cycle: CycleState) -> dict[str, Any]:
     model = _model_path(node, cycle)
     names = {member: fact.name for member, fact in node.journal.state.members.items()}
     return cycle_document(
-        cycle, live, model=model, has_leader=has_leader, islands=islands, names=names
+        cycle,
+        live,
+        model=model,
+        has_leader=has_leader,
+        islands=islands,
+        names=names,
+        settled=node.journal.derived(_settled)[own],
     )
+
+
+def _settled(_: State) -> defaultdict[CycleId, Settled]:
+    """Return where rows of rounds that are over are kept, until the ledger changes."""
+    return defaultdict(dict)
 
 
 def _model_path(node: "Node", cycle: CycleState) -> str | None:

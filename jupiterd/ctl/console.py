@@ -13,9 +13,8 @@ from typing import Any, TextIO
 import click
 
 from jupiterd.ctl.invocation import Invocation
+from jupiterd.document_schema import with_finite_numbers
 from jupiterd.errors import JupiterError, UsageError
-
-"""The version of every document that is printed."""
 
 _CLEAR_LINE = "\r\x1b[K"
 
@@ -54,9 +53,9 @@ class Console:
             for line in as_lines():
                 self.line(line)
         elif self.output == "json":
-            self.line(json.dumps(document, indent=2, ensure_ascii=False))
+            self.line(_json(document, indent=2))
         else:
-            self.line(json.dumps(document, ensure_ascii=False, separators=(",", ":")))
+            self.line(_json(document, separators=(",", ":")))
 
     def line(self, text: str) -> None:
         """Print a line that stays."""
@@ -108,6 +107,14 @@ class Console:
             hint = 'without a terminal, say which with --words "...", or compare none with --yes'
             raise UsageError(question, hint)
         click.confirm(question, abort=True, err=True)
+
+
+def _json(document: Mapping[str, Any], **form: Any) -> str:
+    """Return JSON that every reader takes: a daemon of another version may tell of infinity."""
+    try:
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, **form)
+    except ValueError:
+        return json.dumps(with_finite_numbers({**document}), ensure_ascii=False, **form)
 
 
 def write_error(error: JupiterError) -> None:

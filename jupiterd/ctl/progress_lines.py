@@ -130,7 +130,7 @@ def verdict_lines(verdict: Row) -> list[str]:
     lines = [f"{head}  {verdict['verdict']}: {_bpb(verdict.get('val_bpb'))} bits per byte{others}"]
     if reason := verdict.get("reason"):
         lines.append(f"{head}  {plain(reason)}")
-    if verdict.get("vault_alarm"):
+    if verdict.get("vault_alarm") and verdict.get("vault_gap_bpb") is not None:
         lines.append(f"{head}  {_ALARM.format(verdict['vault_gap_bpb'])}")
     return lines
 

@@ -20,6 +20,7 @@ from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
 from jupiterd.daemon.pausing import WAITING
 from jupiterd.daemon.phase_rows import Live, Settled, counted, phase_rows
+from jupiterd.document_schema import finite
 from jupiterd.errors import Bug
 from jupiterd.ids import NodeId, short
 
@@ -70,6 +71,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
     last = next(
         (fact for fact in reversed(cycle.line()) if isinstance(fact, CheckpointCommitted)), None
     )
+    live = None if live is None else _with_finite_values(live)
     values = dict((live or {}).get("values", {}))
     training = live if live and live["phase"] == Phase.TRAIN else None
     verdicts = _verdicts(cycle)
@@ -86,7 +88,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "step": training["done"] if training else _step(cycle, last, current),
         "total_steps": training["total"] if training else None,
         "tokens": int(values["tokens"]) if "tokens" in values else (last.tokens if last else 0),
-        "loss": values.get("loss", last.loss if last else None),
+        "loss": values.get("loss", finite(last.loss) if last else None),
         "val_bpb": verdicts[-1]["val_bpb"] if verdicts else _scored_bpb(cycle),
         "tokens_per_s": rate,
         "lr": values.get("lr"),
@@ -108,6 +110,11 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "phases": phase_rows(cycle, live, islands, settled),
         "events": _events(cycle, islands),
     }
+
+
+def _with_finite_values(live: Live) -> Live:
+    """Return what the leader tells; a loss that is no number has no place in a document."""
+    return {**live, "values": {name: finite(value) for name, value in live["values"].items()}}
 
 
 def _generators(cycle: CycleState, live: Live | None, current: int) -> list[dict[str, Any]]:
@@ -177,7 +184,7 @@ def _scored_bpb(cycle: CycleState) -> float | None:
     scored = cycle.completed.get((1, evaluation_id("" if last is None else last.artifact)))
     if cycle.training is None or scored is None:
         return None
-    return float(scored.summary["val_bpb"] or 0.0)
+    return finite(float(scored.summary["val_bpb"] or 0.0))
 
 
 def _failure(cycle: CycleState) -> dict[str, str] | None:
@@ -218,9 +225,9 @@ def _verdicts(cycle: CycleState) -> list[dict[str, Any]]:
                 "round": number,
                 "verdict": verdict.verdict,
                 "candidate": verdict.candidate,
-                "val_bpb": verdict.val_bpb,
+                "val_bpb": finite(verdict.val_bpb),
                 "reason": verdict.reason,
-                **{name: numbers.get(name) for name in VERDICT_NUMBERS},
+                **{name: finite(numbers.get(name)) for name in VERDICT_NUMBERS},
             }
         )
     return documents

@@ -22,6 +22,7 @@ from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cluster.state import State
 from jupiterd.cycle.run_phases import evaluation_id
 from jupiterd.daemon.generator_document import generation_document
+from jupiterd.document_schema import finite
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, CycleId
 
@@ -66,13 +67,13 @@ class KnownModel:
             "run": self.run,
             "round": self.round or None,
             "verdict": self.verdict or None,
-            "val_bpb": self.val_bpb,
+            "val_bpb": finite(self.val_bpb),
             "reason": self.reason or None,
             "writes": self.share > 0,
             "writing_share": self.share,
             "step": self.step,
             "tokens": self.tokens,
-            "loss": self.loss,
+            "loss": finite(self.loss),
         }
 
 

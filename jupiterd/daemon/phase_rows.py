@@ -23,6 +23,7 @@ from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.daemon.generator_document import standing_before
 from jupiterd.daemon.islands_document import Islands, outer_steps
 from jupiterd.daemon.phase_work import elapsed_s_of, own_work, share_told, students_told
+from jupiterd.document_schema import finite
 
 Live = Mapping[str, Any]
 
@@ -173,7 +174,7 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
         "rate": last.step / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
         "detail": ", ".join(told),
-        "values": {"loss": last.loss},
+        "values": {"loss": finite(last.loss)},
         "in": manifest.sequences if (manifest := cycle.manifests.get(number)) else None,
         "out": last.step,
     }

@@ -4,6 +4,7 @@ Owns what gives way first. What is too large is refused whole, and then others w
 what they heard last. Doesn't know where the readings come from, or how they are read (`telemetry`).
 """
 
+import math
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ class ShortTelemetry:
 
 def short_telemetry(told: Plain) -> ShortTelemetry:
     """Return telemetry for a heartbeat; what could be missed most easily gives way to the rest."""
+    told = _with_numbers(told)
     raw = cast("bytes", msgpack.packb(told))
     left_out: list[str] = []
     for name, shorten in _LESS.items():
@@ -36,6 +38,21 @@ def short_telemetry(told: Plain) -> ShortTelemetry:
         raw = cast("bytes", msgpack.packb(told))
         left_out.append(name)
     return ShortTelemetry(raw, tuple(left_out))
+
+
+def _with_numbers(told: Plain) -> Plain:
+    """Return it without readings that are no numbers: others refuse the whole for one of them."""
+    if "live" not in told:
+        return told
+    live = [
+        row | {"values": _numbers(row["values"])} if "values" in row else row
+        for row in told["live"]
+    ]
+    return told | {"live": live}
+
+
+def _numbers(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
 def _without(plain: Mapping[str, Any], names: AbstractSet[str]) -> Plain:

@@ -338,3 +338,13 @@ def test_a_plan_looks_at_the_model_that_the_domain_begins_with_and_fetches_none(
     assert told[0]["init"]["weights_folder"] == str(base)
     assert ["init" in each for each in told[1:]] == [False, False]
     assert [each["begins_with"] for each in told[1:]] == ["scratch", "some/model-1b"]
+
+
+def test_what_an_older_daemon_tells_of_infinity_is_null_for_scripts(daemon, ctl):
+    odd = FINISHED | {"val_bpb": float("inf"), "verdicts": [{"round": 1, "val_bpb": float("nan")}]}
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": odd}
+    for form in ("json", "jsonl"):
+        shown = ctl("cycle", "status", "-o", form).out
+        assert "Infinity" not in shown
+        assert json.loads(shown)["cycle"]["val_bpb"] is None
+        assert json.loads(shown)["cycle"]["verdicts"][0]["val_bpb"] is None

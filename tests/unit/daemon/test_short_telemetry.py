@@ -59,6 +59,13 @@ def test_larger_ones_are_told_with_less_and_always_read(
     assert (read["live"][0]["done"], len(read["live"][0]["gang"])) == (12345, ranks_told)
 
 
+def test_a_loss_that_is_no_number_costs_others_that_reading_alone() -> None:
+    told = gang(1, 1)
+    told["live"][0]["values"] = {"loss": float("nan"), "lr": 0.1}
+    read = read_telemetry(short_telemetry(told).raw)
+    assert read["live"][0]["values"] == {"lr": 0.1}
+
+
 @pytest.mark.parametrize(
     "told", [{"live": [{"detail": "x" * MAX_TOLD_BYTES}]}, {"door": "x" * MAX_TOLD_BYTES}]
 )

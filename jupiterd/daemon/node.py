@@ -227,7 +227,7 @@ class Node:
             dispatcher=Dispatcher(self.identity.node_id, self.holder, self.peers),
             library=self.library,
             peers=self.peers,
-            board=ProgressBoard(),
+            board=ProgressBoard(self.outlook.phases_before()),
             probes=self.probes,
             alive=self.alive,
             answering=self.pulse.answering,

@@ -6,6 +6,7 @@ Owns the picture that status shows and heartbeats carry. Changes nothing.
 import asyncio
 import logging
 import secrets
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgpack
@@ -17,6 +18,7 @@ from jupiterd.cluster.health import ClusterView, NodeView, WaitingView
 from jupiterd.cluster.machine_load import Load
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.waiting import Waiting, from_telemetry, to_plain
+from jupiterd.cycle.work import Phase
 from jupiterd.daemon.alert_watch import AlertWatch
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.comparison_words import spelled
@@ -28,8 +30,9 @@ from jupiterd.daemon.histories import Histories
 from jupiterd.daemon.load_watch import LoadWatch
 from jupiterd.daemon.node_reports import NodeReports
 from jupiterd.daemon.own_report import OwnReport
+from jupiterd.daemon.progress import PhaseKey
 from jupiterd.daemon.short_telemetry import short_telemetry
-from jupiterd.ids import NodeId
+from jupiterd.ids import CycleId, NodeId
 from jupiterd.net.interface_kinds import kind_of
 from jupiterd.net.interfaces import interface_of, local_addresses, recent_addresses
 from jupiterd.net.scopes import host_in, without_scope_in
@@ -107,6 +110,16 @@ class Outlook:
         leader = self._node.pulse.election.leader
         peer = None if leader is None else self._node.peers.get(leader)
         return [] if peer is None else peer.telemetry.get("live", [])
+
+    def phases_before(self) -> dict[PhaseKey, float]:
+        """Return when each phase began that others told of as leaders, who may be gone by now."""
+        return {
+            (CycleId(live["cycle"]), live["round"], Phase(live["phase"])): (
+                peer.heard_s - live["elapsed_s"]
+            )
+            for peer in sorted(self._node.peers, key=attrgetter("heard_s"))
+            for live in peer.telemetry.get("live", [])
+        }
 
     def waiting(self) -> list[Waiting]:
         """Return who waits to be let in: the leader's own list, or what it told us of it."""

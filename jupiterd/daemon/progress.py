@@ -6,7 +6,7 @@ leader.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.island_progress import united
@@ -114,10 +114,18 @@ class PhaseProgress:
         return values | {name: self.extra[name] for name in OF_THE_GANG if self.extra.get(name)}
 
 
+PhaseKey: TypeAlias = "tuple[CycleId, int, Phase]"
+"""A phase of a round of a cycle."""
+
+_NONE: Mapping[PhaseKey, float] = {}
+
+
 class ProgressBoard:
     """The running phases of this leader's cycles."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun_before: Mapping[PhaseKey, float] = _NONE) -> None:
+        """Take when phases began that another leader told of last: they go on under this one."""
+        self._begun_before = begun_before
         self._running: dict[CycleId, PhaseProgress] = {}
 
     def begin(
@@ -129,8 +137,10 @@ class ProgressBoard:
         """
         running = self._running.get(cycle)
         if running is None or (running.round, running.phase) != (round_number, phase):
-            new = PhaseProgress(cycle, round_number, phase, now_s, part_of=part_of)
-            self._running[cycle] = new
+            began_s = self._begun_before.get((cycle, round_number, phase), now_s)
+            self._running[cycle] = PhaseProgress(
+                cycle, round_number, phase, min(began_s, now_s), part_of=part_of
+            )
 
     def advance(
         self, cycle: CycleId, item: str, event: Advanced, now_s: float, node: NodeId | None = None

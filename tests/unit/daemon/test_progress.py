@@ -33,6 +33,15 @@ def test_items_of_a_phase_add_up(board: ProgressBoard) -> None:
     assert plain["elapsed_s"] == pytest.approx(10.0)
 
 
+def test_a_phase_that_another_leader_had_begun_goes_on_as_long_as_it_has_taken() -> None:
+    board = ProgressBoard({(CYCLE, 1, Phase.TRAIN): 60.0})
+    board.begin(CYCLE, 1, Phase.TRAIN, 100.0)
+    board.begin(OTHER, 1, Phase.TRAIN, 100.0)
+    assert [plain["elapsed_s"] for plain in board.to_plain(122.0)] == [62.0, 22.0]
+    board.begin(CYCLE, 1, Phase.EVALUATE, 122.0)
+    assert [plain["elapsed_s"] for plain in board.to_plain(130.0)] == [8.0, 30.0]
+
+
 def test_starting_up_has_no_part_in_the_rate(board: ProgressBoard) -> None:
     board.advance(CYCLE, "a", Advanced(1, 41, "documents", {}), 190.0)  # 90 s to load the model
     board.advance(CYCLE, "a", Advanced(21, 41, "documents", {}), 200.0)

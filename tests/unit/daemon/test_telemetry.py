@@ -8,6 +8,7 @@ import pytest
 
 from jupiterd.cluster.registers import canonical_bytes
 from jupiterd.cycle.work import Phase
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.cycles_document import cycles_document
 from jupiterd.daemon.progress import PhaseProgress
 from jupiterd.daemon.status_document import status_document
@@ -71,3 +72,15 @@ async def test_status_is_told_whatever_the_leader_says(
         assert document["cluster"]["leader"] == leader
         json.dumps(document, allow_nan=False)
         json.dumps(cycles_document(one), allow_nan=False)
+
+
+async def test_a_new_leader_goes_on_with_the_time_that_a_phase_has_taken(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        await found(one, other, facts=(started(),))
+        await link(one, other)
+        peer = one.peers.require(other.identity.node_id)
+        peer.telemetry, peer.heard_s = {"live": [LIVE | {"elapsed_s": 46.0}]}, now_s() - 5.0
+        board = one._begin_reign(1).board
+        board.begin(CYCLE, 1, Phase.TRAIN, now_s())
+        (live,) = board.to_plain(now_s())
+        assert live["elapsed_s"] == pytest.approx(51.0, abs=1.0)

@@ -100,7 +100,10 @@ class PeerServer:
         except RuntimeError:
             port = 0
         if not port:
-            raise PortInUseError(f"port {self._port} on {self._host} is taken by another program")
+            from jupiterd.net.port_holder import holder_of
+
+            holder = holder_of(self._port)
+            raise PortInUseError(f"port {self._port} on {self._host} is taken by {holder}")
         return port
 
 

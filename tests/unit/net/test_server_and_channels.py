@@ -25,7 +25,7 @@ async def started(identity: Identity, host: str, port: int = 0) -> tuple[PeerSer
 
 async def test_a_taken_port_is_named(identity: Identity, other: Identity) -> None:
     server, port = await started(identity, "127.0.0.1")
-    with pytest.raises(PortInUseError, match=f"port {port} on 127.0.0.1"):
+    with pytest.raises(PortInUseError, match=f"port {port} on 127.0.0.1 is taken by another pro"):
         await started(other, "127.0.0.1", port)
     await server.stop(0)
 

@@ -1,0 +1,41 @@
+"""Who listens on a port of this machine, where that is another jupiterd.
+
+Owns finding it, for an error's words alone. Best effort: of other users' processes a system tells
+nothing. Imported only where a port is taken.
+"""
+
+from pathlib import Path
+
+import psutil
+
+PROGRAM = "jupiterd"
+
+
+def holder_of(port: int) -> str:
+    """Return who has a port: another jupiterd with its process id, where it is one."""
+    own = psutil.Process().pid
+    for process in psutil.process_iter():
+        if process.pid != own and _is_jupiterd(process) and _listens(process, port):
+            return f"{PROGRAM} (process {process.pid})"
+    return "another program"
+
+
+def _is_jupiterd(process: psutil.Process) -> bool:
+    try:
+        begins = process.cmdline()[:3]
+    except (psutil.Error, OSError):
+        return False
+    return any(
+        Path(each).name == PROGRAM or each.startswith(f"{PROGRAM}.daemon") for each in begins
+    )
+
+
+def _listens(process: psutil.Process, port: int) -> bool:
+    try:
+        found = process.net_connections("tcp")
+    except (psutil.Error, OSError):
+        return False
+    return any(
+        each.status == psutil.CONN_LISTEN and each.laddr and each.laddr.port == port
+        for each in found
+    )

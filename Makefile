@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table metrics-table reference licences check proto constraints install-check clean
+.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
 
-# Installs everything into .venv; again only when what is to be installed has changed.
+# Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
+# another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
@@ -17,6 +18,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) scripts/check_python.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV); the first time this takes a few minutes"
+	@$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --index-url '$(TORCH_INDEX)' "$$(grep '^torch==' constraints.txt)")
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRA),dev]'
 	@$(BIN)/python -m jupiterd.gang.openblas
 	@touch $@
@@ -110,7 +112,20 @@ licences: setup
 
 # The installer from end to end, with every package installed anew, and how long each stage took: make install-check [EXTRA=cpu]
 install-check: setup
-	@$(BIN)/python -m tests.install.full $(EXTRA)
+	@$(BIN)/python -m tests.install.full --extra $(EXTRA)
+
+# What must hold before a release: builds wheel and sdist into dist/, installs the wheel into an empty environment and
+# trains a model with it; licences, reference, known vulnerabilities.
+release-check: setup
+	@$(BIN)/python scripts/release_version.py
+	@$(BIN)/python scripts/licences.py --check
+	@$(BIN)/python scripts/reference.py --check
+	@$(BIN)/python -m tests.install.full --extra $(EXTRA) --dist dist --model
+	@$(BIN)/python scripts/audit.py
+
+# Which of the pinned packages have known vulnerabilities; asks the index.
+audit: setup
+	@$(BIN)/python scripts/audit.py
 
 # Everything that must hold before a change is handed in.
 check: setup

@@ -399,16 +399,17 @@ link_programs() {
 
 # On a Mac it is the machine's service, which jupiterd says how to install with sudo.
 offer_service() {
-  if [ "$service" = ask ] && [ ! "$(recorded service)" ]; then
-    ask 'Shall jupiterd start with the machine, as a service?' || return 0
-  elif [ "$service" = no ]; then
-    return 0
-  fi
+  if [ "$service" = no ] || has_service; then return 0; fi
+  [ "$service" = yes ] || ask 'Shall jupiterd start with the machine, as a service?' || return 0
   say 'installing the service'
-  record service jupiterd
-  show "$venv/bin/jupiterd" service install && return 0
-  unrecord service
-  [ "$service" != yes ] || exit 1
+  show "$venv/bin/jupiterd" service install || [ "$service" != yes ] || exit 1
+}
+
+# Says whether a service starts the jupiterd that was installed here, whoever has installed it.
+has_service() {
+  [ -x "$venv/bin/jupiterd" ] || return 1
+  unit=$("$venv/bin/jupiterd" service status -o json 2>/dev/null </dev/null | sed -n 's/^ *"file": "\(.*\)".*/\1/p')
+  [ "$unit" ] && grep -qsF -e "$venv/bin/" -e "$bin/jupiterd" "$unit"
 }
 
 show_next_step() {
@@ -418,11 +419,13 @@ show_next_step() {
   fi
   say ''
   say "$("$venv/bin/jupiterd" --version) is installed."
+  user=$(user_of_environment)
+  if [ "$user" ]; then say "note: process $user still runs what was here before; end it and start it again"; fi
   case :$PATH: in
     *":$bin:"*) ;;
     *) show_path_line ;;
   esac
-  [ "$(recorded service)" ] || say '  jupiterd             starts it; do the same on each of your machines'
+  has_service || say '  jupiterd             starts it; do the same on each of your machines'
   say '  jupiterctl status    shows who is here, in another shell'
   say '  jupiter-tui          is the dashboard'
 }
@@ -441,10 +444,11 @@ show_path_line() {
 uninstall() {
   [ -d "$root" ] || log=/dev/null
   if [ -f "$manifest" ]; then
-    refuse_while_running
-    if [ "$(recorded service)" ] && [ -x "$venv/bin/jupiterd" ]; then
+    if has_service; then
       say 'removing the service'
       show "$venv/bin/jupiterd" service uninstall || exit 1
+    elif user=$(user_of_environment) && [ "$user" ]; then
+      fail 7 "Jupiter is running here (process $user)" "kill $user, and run this again"
     fi
     remove link
     remove folder
@@ -460,11 +464,9 @@ uninstall() {
   [ ! "$dry" ] || say 'nothing was changed'
 }
 
-# The service's daemon is ended with the service; one that somebody runs by hand is theirs to end.
-refuse_while_running() {
-  [ ! "$(recorded service)" ] || return 0
-  running=$(ps -A -ww -o pid= -o args= 2>/dev/null | path=$venv/bin/ awk 'index($0, ENVIRON["path"]) { print $1; exit }')
-  [ ! "$running" ] || fail 7 "Jupiter is running here (process $running)" "kill $running, and run this again"
+# Prints a process that runs what was installed here.
+user_of_environment() {
+  ps -A -ww -o pid= -o args= 2>/dev/null | path=$venv/bin/ awk 'index($0, ENVIRON["path"]) { print $1; exit }'
 }
 
 remove() {
@@ -509,7 +511,7 @@ fail() {
 
 # For a command that failed: its last words are in the log.
 broken() {
-  last=$(grep -i error "$log" 2>/dev/null | tail -n 1)
+  last=$(grep -i 'error:' "$log" 2>/dev/null | tail -n 1)
   fail 1 "$1${last:+: $last}" "$log has everything that was said; run this again to go on"
 }
 

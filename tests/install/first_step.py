@@ -47,8 +47,15 @@ class Stages:
         return [f"{name:<28}{elapsed_s:7.1f} s" for name, elapsed_s in rows]
 
 
-def walk(machine: Machine, install: Callable[[], subprocess.CompletedProcess[str]]) -> Stages:
+def walk(
+    machine: Machine,
+    install: Callable[[], subprocess.CompletedProcess[str]],
+    *,
+    wants_model: bool = False,
+) -> Stages:
     """Install, start, look, train one step, stop and remove everything; return the times.
+
+    wants_model: a short training is carried to its end as well.
 
     Raises:
         AssertionError: a stage failed, or left something behind.
@@ -67,6 +74,9 @@ def walk(machine: Machine, install: Callable[[], subprocess.CompletedProcess[str
             _train(machine)
             status = _wait(machine, "train status", _has_stepped)
         assert status["train"]["failure"] is None
+        if wants_model:
+            with stages.stage("a short training"):
+                _finish_one(machine)
         refused = machine.install("--uninstall")
         assert "Jupiter is running here" in refused.stderr, refused.stdout
     finally:
@@ -120,6 +130,18 @@ def _train(machine: Machine) -> None:
         "jupiterctl", "train", "start", "--data", texts, *TRAINING, "--max-steps", STEPS
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _finish_one(machine: Machine) -> None:
+    """Train to the end, and see that there is a model in the usual form."""
+    texts = machine.work.parent / "texts"
+    wanted = ("--data", texts, *TRAINING, "--max-steps", "20", "--wait")
+    for command in (("stop",), ("start", *wanted)):
+        done = machine.run("jupiterctl", "train", *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    answer = json.loads(machine.run("jupiterctl", "train", "status", "-o", "json").stdout)
+    model = Path(answer["train"]["model"])
+    assert {"config.json", "model.safetensors"} <= {file.name for file in model.iterdir()}
 
 
 def _wait(machine: Machine, command: str, is_there: Callable[[Any], bool]) -> Any:

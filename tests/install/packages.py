@@ -34,14 +34,15 @@ class Built:
     sdist: Path
 
 
-def build(folder: Path) -> Built:
-    """Build the sdist from a copy of the checkout, and the wheel from the sdist."""
+def build(folder: Path, target: Path | None = None) -> Built:
+    """Build the sdist from a copy of the checkout, and the wheel from the sdist, into `target`."""
     source = checkout(folder / "source")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", source]
+    target = target or folder / "dist"
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", target, source]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = (folder / "dist").glob("*.whl")
-    (sdist,) = (folder / "dist").glob("*.tar.gz")
+    (wheel,) = target.glob("*.whl")
+    (sdist,) = target.glob("*.tar.gz")
     return Built(wheel, sdist)
 
 

@@ -360,9 +360,17 @@ install_packages() {
   install_torch
   wanted=$wheel
   [ "$extra" = none ] || wanted="${wheel}[$extra]"
-  pip install -c "$pins" "$wanted" || broken 'the packages could not be installed'
+  pip install --no-compile -c "$pins" "$wanted" || broken 'the packages could not be installed'
   # pip takes a wheel of a version that is there for the same, even if it isn't.
-  [ "$is_new" ] || pip install --no-deps --force-reinstall "$wheel" || broken 'jupiterd could not be installed'
+  [ "$is_new" ] || pip install --no-compile --no-deps --force-reinstall "$wheel" || \
+    broken 'jupiterd could not be installed'
+  compile_for_others
+}
+
+# Python compiles what it first imports, which takes less time than pip needs for all of it; but where others run what
+# one user has installed, they may not write there.
+compile_for_others() {
+  [ ! "$prefix" ] || run "$venv/bin/python" -m compileall -q -j 0 "$venv/lib" || :
 }
 
 # The usual index's torch for Linux brings CUDA's libraries, of several GB. Only torch is asked for at the other index, so
@@ -371,7 +379,7 @@ install_torch() {
   [ "$extra" = cpu ] && [ "$system" = Linux ] || return 0
   version=''
   if [ ! "$dry" ]; then version=$(sed -n 's/^torch==//p' "$pins"); fi
-  pip install --no-deps --retries 1 --index-url "${JUPITER_TORCH_INDEX:-https://download.pytorch.org/whl/cpu}" \
+  pip install --no-compile --no-deps --retries 1 --index-url "${JUPITER_TORCH_INDEX:-https://download.pytorch.org/whl/cpu}" \
     "torch${version:+==$version}" || say 'note: no torch for CPUs was found there; the usual one is taken, which is larger'
 }
 

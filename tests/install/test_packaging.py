@@ -48,29 +48,34 @@ def test_the_version_stands_in_one_place() -> None:
     assert project["dynamic"] == ["version"]
 
 
-@pytest.mark.parametrize("kind", ["wheel", "sdist"])
-def test_it_runs_from_an_empty_environment_in_an_empty_folder(
-    kind: str, built: Built, linked: Path, tmp_path: Path
+def test_both_run_from_an_empty_environment_in_an_empty_folder(
+    built: Built, linked: Path, tmp_path: Path
 ) -> None:
     environment = bare_surroundings(tmp_path / "home")
-    venv = tmp_path / "environment"
     python = python_with(linked, tmp_path / "python3")
-    _run([python, "-m", "venv", venv], tmp_path, environment)
-    package = getattr(built, kind)
-    _run([venv / "bin" / "pip", "install", "--no-deps", package], tmp_path, environment)
-    (empty := tmp_path / "empty").mkdir()
-    told = _run([venv / "bin" / "jupiterd", "--version"], empty, environment)
+    _run([python, "-m", "venv", tmp_path / "environment"], tmp_path, environment)
+    programs = tmp_path / "environment" / "bin"
+    again = ("--force-reinstall", "--no-deps", "--no-compile")
+    for package in (built.wheel, built.sdist):
+        _run([programs / "pip", "install", *again, package], tmp_path, environment)
+        (empty := tmp_path / f"empty-{package.suffix}").mkdir()
+        _try(programs, empty, environment)
+
+
+def _try(programs: Path, empty: Path, environment: dict[str, str]) -> None:
+    """Run each program, and read from the configuration that came with them."""
+    told = _run([programs / "jupiterd", "--version"], empty, environment)
     assert told == f"jupiterd, version {__version__}\n"
     for program in PROGRAMS:
-        assert "Usage" in _run([venv / "bin" / program, "--help"], empty, environment)
+        assert "Usage" in _run([programs / program, "--help"], empty, environment)
     listed = json.loads(
-        _run([venv / "bin" / "jupiterctl", "domain", "list", "-o", "json"], empty, environment)
+        _run([programs / "jupiterctl", "domain", "list", "-o", "json"], empty, environment)
     )
     assert {"python", "chemistry"} <= {domain["domain"] for domain in listed["domains"]}
-    _run([venv / "bin" / "jupiterctl", "domain", "new", "mine"], empty, environment)
+    _run([programs / "jupiterctl", "domain", "new", "mine"], empty, environment)
     assert [file.name for file in empty.iterdir()] == ["mine.yaml"]
     where = "import jupiterd; print(jupiterd.__file__)"
-    assert str(venv) in _run([venv / "bin" / "python", "-c", where], empty, environment)
+    assert str(programs.parent) in _run([programs / "python", "-c", where], empty, environment)
 
 
 def test_what_the_installer_copies_is_what_a_wheel_is_built_from() -> None:

@@ -73,6 +73,8 @@ def test_a_checkout_is_installed_by_the_script_that_lies_in_it_and_stays_as_it_w
     assert done.returncode == 0, done.stdout + done.stderr + _log(machine, target / "share/jupiter")
     assert f"source       {source}" in done.stdout
     assert sorted(source.rglob("*")) == before
+    environment = target / "share" / "jupiter" / "environment"
+    assert list((site_packages(environment) / "jupiterd" / "__pycache__").glob("locations.*.pyc"))
     machine.bin = target / "bin"
     assert machine.run("jupiterctl", "domain", "list").returncode == 0
     assert machine.install("--uninstall", "--prefix", target).returncode == 0
@@ -99,9 +101,10 @@ def test_a_dry_run_shows_every_step_and_changes_nothing(machine: Machine, built:
     done = machine.install_from(built.wheel, "--dry-run", "--service")
     assert done.returncode == 0, done.stderr
     environment = machine.root / "environment"
+    pip = f"{environment}/bin/python -m pip install --no-compile"
     for step in (
         f"{machine.python} -m venv {environment}",
-        f"{environment}/bin/python -m pip install -c jupiterd/constraints.txt jupiterd.whl[cpu]",
+        f"{pip} -c jupiterd/constraints.txt jupiterd.whl[cpu]",
         f"ln -sf {environment}/bin/jupiterctl {machine.bin}/jupiterctl",
         f"{environment}/bin/jupiterd service install",
     ):

@@ -9,6 +9,7 @@ import click
 from jupiterd.cluster.engines import WANTED
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import Console
+from jupiterd.ctl.cycle_following import follow_to_the_end
 from jupiterd.ctl.cycle_list import list_
 from jupiterd.ctl.cycle_report import report
 from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, rollback, stop
@@ -16,14 +17,14 @@ from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
-from jupiterd.ctl.pause_lines import pause_line, waits
+from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.phase_lines import phase_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
 from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
+from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.ctl.writer_lines import writer_lines
 from jupiterd.cycle.generator import is_server
 from jupiterd.document_schema import SCHEMA
-from jupiterd.errors import UsageError
 from jupiterd.formats import plain, printable
 from jupiterd.ids import short
 
@@ -81,8 +82,7 @@ def command() -> None:
     default=True,
     help="Run through, or wait after each phase until you have answered; auto unless told.",
 )
-@click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
-@click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@wait_options(UNTIL_ITS_END)
 @dry_run
 @click.pass_obj
 def start(
@@ -102,8 +102,7 @@ def start(
       jupiterctl cycle start --domain chemistry --init HuggingFaceTB/SmolLM2-360M
       jupiterctl cycle start --domain python --islands 'mlx:mini torch:box1,box2' --sync-every 100
     """  # noqa: D301 - click's mark for lines that keep their ends
-    if timeout is not None and not wait:
-        raise UsageError("--timeout needs --wait", "jupiterctl cycle start --help")
+    check_wait(wait=wait, timeout=timeout)
     arguments = start_arguments(**given) | ({} if auto else {"interactive": True})
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order
@@ -117,7 +116,7 @@ def start(
         return
     for line in begun_lines(started, "started")[:-1] if console.is_table else ():
         console.line(line)
-    _follow_to_the_end(invocation, str(started["cycle"]), timeout)
+    follow_to_the_end(invocation, str(started["cycle"]), timeout)
 
 
 @command.command()
@@ -210,7 +209,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
       jupiterctl cycle watch
       jupiterctl cycle watch -o jsonl
     """  # noqa: D301 - click's mark for lines that keep their ends
-    _follow_to_the_end(invocation, None, timeout)
+    follow_to_the_end(invocation, None, timeout)
 
 
 for steering in (list_, pause, report, resume, rollback, stop):
@@ -290,24 +289,3 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
 def _generator_line(row: Mapping[str, Any]) -> str:
     rates = f"{row['tokens_per_s']:,.0f} tokens/s, {row['accepted_per_min']:,.0f} samples/min"
     return f"  {short(str(row['node']))} generates: {rates}"
-
-
-def _follow_to_the_end(
-    invocation: Invocation, cycle_id: str | None, timeout_s: float | None
-) -> None:
-    from jupiterd.ctl.follow import conclude, follow
-
-    console = Console.of(invocation)
-    answered = 0 if console.can_ask else None
-    cycle = follow(invocation.state_dir, cycle_id, console, timeout_s, answered=answered)
-    while answered is not None and waits(cycle):
-        from jupiterd.ctl.answering import ask_people
-
-        if not ask_people(invocation.state_dir, cycle, console):
-            console.notice("it waits; jupiterctl cycle watch asks again")
-            return
-        cycle_id, answered = str(cycle["id"]), int(cycle["paused"]["edit"])
-        cycle = follow(invocation.state_dir, cycle_id, console, timeout_s, answered=answered)
-    if console.output == "json":
-        console.show({"schema": SCHEMA, "cycle": cycle}, list)
-    conclude(cycle, console)

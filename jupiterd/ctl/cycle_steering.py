@@ -10,8 +10,10 @@ import click
 
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
+from jupiterd.ctl.cycle_following import follow_to_the_end
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.layout_lines import layout_lines
+from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
 
@@ -108,15 +110,11 @@ LAST = "last"
     help="Another value than the domain file's, for phases that haven't begun; may be repeated.",
 )
 @click.option("--auto", is_flag=True, help="Wait after no phase any more.")
+@wait_options(UNTIL_ITS_END)
 @dry_run
 @click.pass_obj
 def resume(
-    invocation: Invocation,
-    cycle: str | None,
-    *,
-    redo: str | None,
-    settings: tuple[str, ...],
-    auto: bool,
+    invocation: Invocation, cycle: str | None, *, wait: bool, timeout: float | None, **told: Any
 ) -> None:
     """Go on with a cycle that was paused or stopped, from what it has made.
 
@@ -127,15 +125,22 @@ def resume(
     \b
     Examples:
       jupiterctl cycle resume
-      jupiterctl cycle resume 3f2a91bc
+      jupiterctl cycle resume 3f2a91bc --wait --timeout 2h
       jupiterctl cycle resume --set mix_ratio.synthetic_share=0.2 --redo
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
 
-    given = {"cycle": cycle, "redo": redo, "settings": changed_settings(settings), "auto": auto}
+    check_wait(wait=wait, timeout=timeout)
+    given = {"cycle": cycle, **told, "settings": changed_settings(told["settings"])}
     arguments = {name: value for name, value in given.items() if value}
     resumed = order(invocation.state_dir, "cycle.resume", arguments)
-    Console.of(invocation).show(resumed, lambda: begun_lines(resumed, "goes on"))
+    console = Console.of(invocation)
+    if not wait:
+        console.show(resumed, lambda: begun_lines(resumed, "goes on"))
+        return
+    for line in begun_lines(resumed, "goes on")[:-1] if console.is_table else ():
+        console.line(line)
+    follow_to_the_end(invocation, str(resumed["cycle"]), timeout)
 
 
 def changed_settings(told: Sequence[str]) -> dict[str, str]:

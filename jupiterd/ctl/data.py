@@ -9,8 +9,8 @@ import click
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.data_samples import samples
-from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation, dry_run
+from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UnhealthyError, UsageError
 from jupiterd.ids import short
@@ -38,8 +38,7 @@ def command() -> None:
 @click.option("--field", metavar="NAME", help="What holds the text in a table; text.")
 @click.option("--subset", metavar="NAME", help="Of a Hugging Face data set, such as 20231101.es.")
 @click.option("--split", metavar="NAME", help="Of a Hugging Face data set; train.")
-@click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
-@click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@wait_options(UNTIL_ITS_END)
 @dry_run
 @click.pass_obj
 def prepare(
@@ -62,8 +61,7 @@ def prepare(
       jupiterctl data prepare ./texts --name letters --wait
       jupiterctl data prepare wikimedia/wikipedia --subset 20231101.es --max-tokens 100000000
     """  # noqa: D301 - click's mark for lines that keep their ends
-    if timeout is not None and not wait:
-        raise UsageError("--timeout needs --wait", "jupiterctl data prepare --help")
+    check_wait(wait=wait, timeout=timeout)
     options = {key: value for key, value in given.items() if value is not None}
     named: dict[str, str] = {}
     if tokenizer is not None and ("/" in tokenizer or Path(tokenizer).exists()):

@@ -9,6 +9,7 @@ from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.node_rows import contradiction_lines, node_table
+from jupiterd.ctl.wait_options import check_wait, wait_options
 from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import plain
 
@@ -135,9 +136,10 @@ def pin_role(invocation: Invocation, node: str, role: str) -> None:
 
 @command.command("drain")
 @click.argument("node")
+@wait_options("Return once it has finished what it does now.")
 @dry_run
 @click.pass_obj
-def drain_node(invocation: Invocation, node: str) -> None:
+def drain_node(invocation: Invocation, node: str, *, wait: bool, timeout: float | None) -> None:
     """Give NODE no new work; it stays a member.
 
     A training goes on without it after the running step; what else it does it finishes. Where
@@ -147,11 +149,16 @@ def drain_node(invocation: Invocation, node: str) -> None:
     \b
     Examples:
       jupiterctl node drain old-laptop
+      jupiterctl node drain old-laptop --wait --timeout 10m && echo it may be switched off
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
+    from jupiterd.ctl.node_work import wait_until_idle
 
+    check_wait(wait=wait, timeout=timeout)
     done = order(invocation.state_dir, "node.role", {"node": node, "role": "idle"})
-    Console.of(invocation).show(done, lambda: _drained(done))
+    if wait:
+        wait_until_idle(invocation.state_dir, str(done["node"]), timeout)
+    Console.of(invocation).show(done, lambda: _drained(done, is_over=wait))
 
 
 @command.command("resume")
@@ -182,11 +189,14 @@ def _seen_waiting(status: Mapping[str, Any], wanted: str) -> tuple[str, str, str
     return found, str(waiting[found]["name"]), plain(waiting[found]["words"])
 
 
-def _drained(done: Mapping[str, Any]) -> list[str]:
+def _drained(done: Mapping[str, Any], *, is_over: bool) -> list[str]:
     name = plain(done["name"])
+    leaves = (
+        "and does nothing any more" if is_over else "and leaves what trains after the running step"
+    )
     alone = ["nobody else can work just now: what runs waits until then"]
     return [
-        f"{name} gets no new work, and leaves what trains after the running step",
+        f"{name} gets no new work, {leaves}",
         f"end that with: jupiterctl node resume {name}",
         *(alone if done.get("workers_left") == 0 else []),
     ]

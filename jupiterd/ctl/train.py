@@ -18,6 +18,7 @@ from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
 from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
+from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
@@ -74,8 +75,7 @@ def command() -> None:
     metavar="[RUN]",
     help="Go on with a run that was stopped, as it was asked for.",
 )
-@click.option("--wait", is_flag=True, help="Show how it goes, until it ends.")
-@click.option("--timeout", type=DURATION, metavar="S", help="With --wait: give up after this.")
+@wait_options(UNTIL_ITS_END)
 @dry_run
 @click.pass_obj
 def start(
@@ -103,8 +103,7 @@ def start(
       jupiterctl train start --data ./texts --model Qwen/Qwen3-0.6B --seq-len 512
       jupiterctl train start --resume
     """  # noqa: D301 - click's mark for lines that keep their ends
-    if timeout is not None and not wait:
-        raise UsageError("--timeout needs --wait", "jupiterctl train start --help")
+    check_wait(wait=wait, timeout=timeout)
     chosen = {name: value for name, value in given.items() if value is not None}
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
     from jupiterd.ctl.calls import order

@@ -160,6 +160,18 @@ def test_resume_goes_on_with_a_cycle_and_says_how_to_follow_it(daemon, ctl, give
     assert daemon.executed == [("cycle.resume", sent)]
 
 
+def test_resume_waits_for_the_end_as_start_does(daemon, ctl):
+    daemon.results["cycle.resume"] = {"schema": "jupiter/v1", "cycle": cycle()["id"]}
+    for document in (cycle(), FINISHED):
+        daemon.watched.put(document)
+    ran = ctl("cycle", "resume", "--wait")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert ran.out.startswith("cycle c0ffee00 goes on\n")
+    assert ran.out.splitlines()[-3] == "verdict: PROMOTE"
+    daemon.watched.put(cycle())
+    assert ctl("cycle", "resume", "--wait", "--timeout", "0.3s").exit_code == 4
+
+
 def test_resume_carries_an_answer_and_changed_settings(daemon, ctl):
     daemon.results["cycle.resume"] = {"schema": "jupiter/v1", "cycle": cycle()["id"]}
     ctl("cycle", "resume", "c0ffee", "--redo")

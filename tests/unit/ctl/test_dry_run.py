@@ -2,8 +2,11 @@
 
 import json
 
+import click
 import pytest
 
+from jupiterd.ctl.main import cli
+from tests.unit.ctl.command_tree import commands
 from tests.unit.ctl.documents import BETA, STATUS
 
 NODES = [STATUS["nodes"][0], STATUS["nodes"][1] | {"name": "beta"}]
@@ -28,13 +31,71 @@ MUTATING = [
     ("cycle", "stop"),
     ("train", "stop"),
     ("train", "start", "--data", "letters", "--model", "1m"),
+    ("data", "prepare", "letters"),
     ("data", "purge", "--source", "cpython"),
     ("model", "promote", "c0ffee"),
 ]
 
 
+WAITING = {"cycle start", "cycle resume", "train start", "data prepare", "node drain"}
+"""Commands that are done at once record what takes long; these can wait for it."""
+
+READING = {
+    "status", "node list", "node show", "cluster branches", "cluster show", "check links",
+    "check sync", "launch", "domain lint", "domain list", "domain new", "domain schema",
+    "cycle explain", "cycle list", "cycle plan", "cycle report", "cycle status", "cycle watch",
+    "gate run", "model export", "model list", "model show", "train status", "train watch",
+    "data audit", "data export", "data list", "data samples", "data why", "monitor", "events",
+    "logs", "doctor", "completion", "version",
+}  # fmt: skip
+"""Commands that change nothing in the cluster: some write a file of yours, or run your script."""
+
+
+def options(command: click.Command) -> set[str]:
+    return {option for parameter in command.params for option in parameter.opts}
+
+
+def test_whatever_changes_something_can_be_tried_without_and_answered_beforehand():
+    every = dict(commands(cli))
+    changing = {" ".join(each[:2]) for each in MUTATING} | {"cluster merge"}
+    assert every.keys() - READING == changing
+    for name, command in every.items():
+        assert ("--dry-run" in options(command)) == (name in changing), name
+        assert "--yes" in options(command), name
+
+
+def test_whatever_takes_long_can_be_waited_for_with_a_limit():
+    every = dict(commands(cli))
+    waiting = {name for name, command in every.items() if "--wait" in options(command)}
+    assert waiting == WAITING
+    assert all("--timeout" in options(every[name]) for name in waiting)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("cycle", "start", "--domain", "python"),
+        ("cycle", "resume"),
+        ("node", "drain", "beta"),
+        ("train", "start", "--data", "letters", "--model", "1m"),
+        ("data", "prepare", "letters"),
+    ],
+    ids=" ".join,
+)
+def test_a_limit_without_waiting_is_a_mistake(daemon, ctl, command):
+    ran = ctl(*command, "--timeout", "5")
+    assert (ran.exit_code, ran.out) == (2, "")
+    assert "--timeout needs --wait" in ran.err
+    assert daemon.executed == []
+
+
 @pytest.mark.parametrize("command", MUTATING, ids=" ".join)
-def test_nothing_is_ordered_and_nobody_is_asked(daemon, ctl, command: tuple[str, ...]):
+def test_nothing_is_ordered_and_nobody_is_asked(
+    daemon, ctl, command: tuple[str, ...], tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "one.txt").write_text("dear all")
     daemon.documents |= {"status": STATUS | {"nodes": NODES}, "branches": BRANCHES}
     ran = ctl(*command, "--dry-run")
     assert ran.exit_code == 0, ran.err

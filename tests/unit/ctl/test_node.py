@@ -2,6 +2,7 @@
 
 import pytest
 
+from jupiterd.ctl import node_work
 from tests.unit.ctl.documents import GAMMA, STATUS, STATUS_WITH_NEWCOMER
 
 BETA = next(node["id"] for node in STATUS["nodes"] if node["name"].startswith("beta"))
@@ -146,3 +147,30 @@ def test_a_node_is_drained_and_resumed(daemon, ctl):
     ctl("node", "resume", "old-laptop")
     told = [arguments["role"] for _, arguments in daemon.executed]
     assert told == ["idle", "auto"]
+
+
+def at_work(*tasks: str, note: str = "") -> dict[str, object]:
+    rows = [{"task": task, "id": "c0ffee/r1", "epoch": None} for task in tasks]
+    return {"node": {"name": "desk\x1b[2J"}, "processes": rows, "note": note}
+
+
+def test_draining_waits_until_the_machine_does_nothing_any_more(daemon, ctl, monkeypatch):
+    looks = iter([at_work("train"), at_work(note="desk doesn't answer"), at_work()])
+
+    def pause(_: float) -> None:
+        daemon.documents["node"] = next(looks)
+
+    monkeypatch.setattr(node_work, "pause", pause)
+    daemon.documents["node"] = at_work("train", "generate")
+    daemon.results["node.role"] = {"node": "aa", "name": "desk", "role": "idle"}
+    ran = ctl("node", "drain", "desk", "--wait")
+    assert (ran.exit_code, ran.err, list(looks)) == (0, "", [])
+    assert ran.out.startswith("desk gets no new work, and does nothing any more\n")
+
+
+def test_draining_waits_no_longer_than_it_may(daemon, ctl):
+    daemon.documents["node"] = at_work("train", "generate")
+    daemon.results["node.role"] = {"node": "aa", "name": "desk", "role": "idle"}
+    ran = ctl("node", "drain", "desk", "--wait", "--timeout", "0s")
+    assert (ran.exit_code, ran.out) == (4, "")
+    assert "error: desk?[2J still works: generate, train\n" in ran.err

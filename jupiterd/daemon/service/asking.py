@@ -11,13 +11,15 @@ import stat
 import sys
 from pathlib import Path
 
+from jupiterd import __version__
+from jupiterd.client.question import answer_to
 from jupiterd.daemon.options import Given
 from jupiterd.daemon.service.asked import SYSTEM_STATE_DIR, SYSTEM_USER, Asked, Scope
 from jupiterd.daemon.service.seen import Seen
 from jupiterd.daemon.settings import environment, load_settings
 from jupiterd.daemon.state_dir import holder_of
-from jupiterd.errors import ConflictError, NotFoundError, RefusedError, UsageError
-from jupiterd.locations import STATE_DIR_VARIABLE, state_dir
+from jupiterd.errors import ConflictError, JupiterError, NotFoundError, RefusedError, UsageError
+from jupiterd.locations import STATE_DIR_VARIABLE, default_state_dir_of, state_dir
 
 
 def asked_for(scope: Scope, given: Given, run_as: str | None) -> Asked:
@@ -60,12 +62,31 @@ def require_free(asked: Asked, seen: Seen) -> None:
     """Raise what would keep the service from running: another daemon there, or no way in."""
     if sys.platform == "linux" and asked.user == SYSTEM_USER:
         _require_open_to_all(Path(asked.program[0]))
-    folder = asked.state_dir or state_dir()
+    folder = _folder_of(asked)
     if not seen.is_running and (process := holder_of(folder)):
         raise ConflictError(
             f"a jupiterd that isn't this service (process {process}) has the state folder {folder}",
             "end it first, such as with Ctrl-C where it runs",
         )
+
+
+def is_outdated(asked: Asked) -> bool:
+    """Say whether another version than this one runs with the service's state folder."""
+    try:
+        status = answer_to("status", _folder_of(asked))
+    except JupiterError:
+        return False
+    own = status["node"]["id"] if status else None
+    rows = [row for row in status["nodes"] if row["id"] == own] if status else []
+    versions = [row.get("hardware", {}).get("versions", {}).get("jupiterd") for row in rows]
+    return bool(versions) and versions[0] not in (None, __version__)
+
+
+def _folder_of(asked: Asked) -> Path:
+    """Return the state folder; root, who installs it, has another one than its user."""
+    if asked.state_dir is not None or asked.scope is Scope.USER:
+        return state_dir(asked.state_dir)
+    return default_state_dir_of(sys.platform, asked.home, {})
 
 
 def _require_open_to_all(program: Path) -> None:

@@ -4,6 +4,7 @@ Owns the commands' options and what they print. Doesn't know systemd or launchd 
 """
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +14,12 @@ import click
 
 from jupiterd.daemon.clock import wall_iso_before
 from jupiterd.daemon.options import Given, daemon_options
-from jupiterd.daemon.service.asking import asked_for, require_free, require_rights
+from jupiterd.daemon.service.asking import asked_for, is_outdated, require_free, require_rights
 from jupiterd.daemon.service.keeper import Keeper, keeper_of, keepers
 from jupiterd.daemon.service.seen import document_of, lines_of
 from jupiterd.daemon.service.steps import Step, carry_out
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import ExitCode, NotFoundError, UsageError
-from jupiterd.locations import DAEMON_LOG, LOGS
 
 CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
@@ -53,6 +53,8 @@ def install(
 ) -> None:
     """Install jupiterd as a service, enable it and start it; the same again changes nothing.
 
+    After an upgrade the same again starts the new version.
+
     It is the user's own on Linux (the machine's, where root runs this), and the machine's on a Mac.
     Options of the daemon are passed on: the service starts with them.
 
@@ -71,7 +73,7 @@ def install(
         return
     keeper.require()
     seen = keeper.seen()
-    steps = keeper.install(asked, seen)
+    steps = keeper.install(asked, seen, is_outdated=seen.is_running and is_outdated(asked))
     if dry_run:
         _tell(steps)
         return
@@ -142,18 +144,11 @@ def logs(scope: str | None, *, follow: bool, lines: int, prints: bool) -> None:
     keeper = _installed(scope)
     if keeper is None:
         raise NotFoundError("there is no service here", "jupiterd service install")
-    commands = [keeper.log_command(lines, follows=follow)]
-    folder = keeper.seen().state_dir
-    if folder is not None:
-        kept = str(folder / LOGS / DAEMON_LOG)
-        commands.append(("tail", "-n", str(lines), *(("-F",) if follow else ()), kept))
+    command = keeper.log_command(lines, follows=follow)
     if prints:
-        click.echo(" ".join(commands[0]))
-        return
-    for command in commands:
-        if _ran(command):
-            return
-    sys.exit(ExitCode.FAILED)
+        click.echo(shlex.join(command))
+    elif not _ran(command):
+        sys.exit(ExitCode.FAILED)
 
 
 COMMANDS: Mapping[str, click.Command] = {

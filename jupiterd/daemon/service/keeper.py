@@ -41,8 +41,11 @@ class Keeper(Protocol):
         """Raise ServiceError where the manager isn't here."""
         ...
 
-    def install(self, asked: Asked, seen: Seen) -> Sequence[Step]:
-        """Return what installs, enables and starts it; nothing twice."""
+    def install(self, asked: Asked, seen: Seen, *, is_outdated: bool = False) -> Sequence[Step]:
+        """Return what installs, enables and starts it; nothing twice.
+
+        What runs is of another version where it is outdated, and started anew.
+        """
         ...
 
     def uninstall(self) -> Sequence[Step]:

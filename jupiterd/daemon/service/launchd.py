@@ -14,13 +14,23 @@ from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.service.asked import Asked, Scope
 from jupiterd.daemon.service.property_list import (
     LABEL,
+    STOP_S,
     property_list,
     state_dir_in,
     state_dir_of,
 )
 from jupiterd.daemon.service.seen import Seen
-from jupiterd.daemon.service.steps import Ask, MakeFolder, Remove, Run, Step, Write, output_of
-from jupiterd.locations import DAEMON_LOG, LOGS
+from jupiterd.daemon.service.steps import (
+    Ask,
+    MakeFolder,
+    Outlast,
+    Remove,
+    Run,
+    Step,
+    Write,
+    output_of,
+    tail_of,
+)
 
 DAEMONS: Final = Path("/Library/LaunchDaemons")
 AGENTS: Final = Path("Library/LaunchAgents")
@@ -30,6 +40,9 @@ AGENT_NOTE: Final = (
     "macOS 15 and newer may refuse an agent the local network without a word: `jupiterd doctor` "
     "tells; without --agent it is a daemon, which may always use it"
 )
+
+SPARE_S: Final = 10
+"""How much longer than until launchd kills is waited for the end."""
 
 _PID: Final = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
 _STATE: Final = re.compile(r"^\s*state = (.+)$", re.MULTILINE)
@@ -60,24 +73,26 @@ class Launchd:
     def require(self) -> None:
         """Do nothing: it is on every Mac."""
 
-    def install(self, asked: Asked, seen: Seen) -> list[Step]:
+    def install(self, asked: Asked, seen: Seen, *, is_outdated: bool = False) -> list[Step]:
         """Return what makes it be there, start with the machine, and run as asked from now on."""
         text = self.text(asked)
-        is_new = not self.file.is_file() or self.file.read_bytes() != text
+        is_same = self.file.is_file() and self.file.read_bytes() == text
         steps: list[Step] = []
         if self.scope is Scope.SYSTEM:
             steps.append(MakeFolder(state_dir_of(asked), asked.user))
-        if is_new:
-            steps += [self._out(), Write(self.file, text)] if seen.is_installed else []
-            steps += [] if seen.is_installed else [Write(self.file, text)]
-        steps.append(Run(("launchctl", "enable", self._target)))
-        if is_new or not seen.is_running:
-            steps.append(Run(("launchctl", "bootstrap", self._domain, str(self.file))))
-        return steps
+        if is_same and seen.is_running and not is_outdated:
+            return steps
+        return [
+            *steps,
+            *self._out(),
+            Write(self.file, text),
+            Run(("launchctl", "enable", self._target)),
+            Run(("launchctl", "bootstrap", self._domain, str(self.file))),
+        ]
 
     def uninstall(self) -> list[Step]:
         """Return what ends it and takes its file away; its state stays."""
-        return [self._out(), Remove(self.file)]
+        return [*self._out(), Remove(self.file)]
 
     def seen(self) -> Seen:
         """Return how it stands."""
@@ -101,9 +116,7 @@ class Launchd:
 
     def log_command(self, lines: int, *, follows: bool) -> tuple[str, ...]:
         """Return what shows the log in the state folder: launchd keeps none."""
-        folder = self.seen().state_dir or Path()
-        follow = ("-F",) if follows else ()
-        return ("tail", "-n", str(lines), *follow, str(folder / LOGS / DAEMON_LOG))
+        return tail_of(self.seen().state_dir or Path(), lines, follows=follows)
 
     def note(self, asked: Asked) -> str:  # noqa: ARG002 - systemd's has use for it
         """Return what is left for people to do, or to know."""
@@ -113,8 +126,12 @@ class Launchd:
     def _target(self) -> str:
         return f"{self._domain}/{LABEL}"
 
-    def _out(self) -> Run:
-        return Run(("launchctl", "bootout", self._target), may_fail=True)
+    def _out(self) -> list[Step]:
+        """Return what ends it for certain: launchctl comes back before that, and starts nothing."""
+        return [
+            Run(("launchctl", "bootout", self._target), may_fail=True),
+            Outlast(("launchctl", "print", self._target), STOP_S + SPARE_S),
+        ]
 
 
 def _running_s(pid: int) -> float | None:

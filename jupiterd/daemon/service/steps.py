@@ -11,11 +11,15 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from jupiterd.errors import ServiceError
+from jupiterd.locations import DAEMON_LOG, LOGS
 
-TIMEOUT_S = 180.0
-"""Longer than a service may take to start."""
+TIMEOUT_S = 600.0
+"""Longer than a service may take to start, or to save what it trains and stop."""
+
+LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -90,13 +94,40 @@ class Run:
             ServiceError: it failed, with what it said last.
         """
         ran = output_of(self.command)
-        if ran is None or (ran.returncode and not self.may_fail):
-            said = [] if ran is None else [line for line in ran.stderr.splitlines() if line.strip()]
-            why = said[0].strip() if said else "it couldn't be run"
+        if ran is None:
+            raise ServiceError(f"{self.command[0]} isn't there", "install it, or run: jupiterd")
+        if ran.returncode and not self.may_fail:
+            said = [line.strip() for line in ran.stderr.splitlines() if line.strip()]
+            why = said[0] if said else f"it ended with status {ran.returncode}"
             raise ServiceError(f"{shlex.join(self.command)}: {why}")
 
 
-Step = Write | MakeFolder | Remove | Run
+@dataclass(frozen=True)
+class Outlast:
+    """A program is to be run again and again until it fails: what it asks for has gone then."""
+
+    command: tuple[str, ...]
+    within_s: float
+
+    def told(self) -> str:
+        """Say it for people."""
+        return f"wait until {shlex.join(self.command)} finds nothing any more"
+
+    def carry_out(self) -> None:
+        """Wait for that.
+
+        Raises:
+            ServiceError: it took too long.
+        """
+        for _ in range(round(self.within_s / LOOK_S)):
+            ran = output_of(self.command)
+            if ran is None or ran.returncode:
+                return
+            Event().wait(LOOK_S)
+        raise ServiceError(f"it didn't end within {self.within_s:g} s")
+
+
+Step = Write | MakeFolder | Remove | Run | Outlast
 
 
 def carry_out(steps: Sequence[Step]) -> None:
@@ -114,7 +145,11 @@ def carry_out(steps: Sequence[Step]) -> None:
 
 
 def output_of(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
-    """Return what a program says, in plain words whatever the language; None: it isn't there."""
+    """Return what a program says, in plain words whatever the language; None: it isn't there.
+
+    Raises:
+        ServiceError: it takes far too long.
+    """
     try:
         return subprocess.run(
             command,
@@ -124,8 +159,16 @@ def output_of(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None
             check=False,
             env={**os.environ, "LC_ALL": "C", "SYSTEMD_COLORS": "0"},
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except subprocess.TimeoutExpired as error:
+        raise ServiceError(f"{shlex.join(command)} took over {TIMEOUT_S:g} s") from error
+    except OSError:
         return None
+
+
+def tail_of(state_dir: Path, lines: int, *, follows: bool) -> tuple[str, ...]:
+    """Return the command that shows the end of the daemon's own log."""
+    log = state_dir / LOGS / DAEMON_LOG
+    return ("tail", "-n", str(lines), *(("-F",) if follows else ()), str(log))
 
 
 Ask = Callable[[Sequence[str]], subprocess.CompletedProcess[str] | None]

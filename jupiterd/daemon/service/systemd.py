@@ -12,7 +12,16 @@ from typing import Final
 
 from jupiterd.daemon.service.asked import SYSTEM_STATE_DIR, SYSTEM_USER, Asked, Scope
 from jupiterd.daemon.service.seen import Seen
-from jupiterd.daemon.service.steps import Ask, MakeFolder, Remove, Run, Step, Write, output_of
+from jupiterd.daemon.service.steps import (
+    Ask,
+    MakeFolder,
+    Remove,
+    Run,
+    Step,
+    Write,
+    output_of,
+    tail_of,
+)
 from jupiterd.daemon.service.unit import NAME, state_dir_in, sysusers_text, unit_text
 from jupiterd.errors import ServiceError
 from jupiterd.locations import default_state_dir
@@ -85,7 +94,7 @@ class Systemd:
         default = f"/run/user/{os.getuid()}"
         return Path(self._environment.get("XDG_RUNTIME_DIR") or default) / "systemd" / "private"
 
-    def install(self, asked: Asked, seen: Seen) -> list[Step]:
+    def install(self, asked: Asked, seen: Seen, *, is_outdated: bool = False) -> list[Step]:
         """Return what makes it be there, start with the machine, and run as asked from now on."""
         text = self.text(asked)
         is_new = not self.file.is_file() or self.file.read_bytes() != text
@@ -93,7 +102,7 @@ class Systemd:
         if is_new:
             steps += [Write(self.file, text), Run((*self._systemctl, "daemon-reload"))]
         steps.append(Run((*self._systemctl, "enable", NAME)))
-        verb = "restart" if is_new and seen.is_running else "start"
+        verb = "restart" if (is_new or is_outdated) and seen.is_running else "start"
         return [*steps, Run((*self._systemctl, verb, NAME))]
 
     def _user_steps(self, asked: Asked) -> list[Step]:
@@ -151,10 +160,12 @@ class Systemd:
         return (LINGERING / pwd.getpwuid(os.getuid()).pw_name).exists()
 
     def log_command(self, lines: int, *, follows: bool) -> tuple[str, ...]:
-        """Return what shows the journal of the unit."""
-        of_user = self.scope is Scope.USER
-        unit = (f"--user-unit={NAME}",) if of_user else (f"--unit={NAME}",)
-        return ("journalctl", *unit, f"--lines={lines}", *(("--follow",) if follows else ()))
+        """Return what shows the journal of the unit; the log file where that isn't readable."""
+        unit = f"--user-unit={NAME}" if self.scope is Scope.USER else f"--unit={NAME}"
+        ran = self._ask(("journalctl", "--quiet", unit, "--lines=1", "--output=cat"))
+        if ran is None or not ran.stdout.strip():  # kept in memory, a journal is root's alone
+            return tail_of(self._state_dir(), lines, follows=follows)
+        return ("journalctl", unit, f"--lines={lines}", *(("--follow",) if follows else ()))
 
     def note(self, asked: Asked) -> str:
         """Return what is left for people to do, or to know; empty where nothing is."""

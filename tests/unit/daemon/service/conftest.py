@@ -61,6 +61,10 @@ class Machine:
         """From now on systemctl says that the service runs."""
         self._state.write_text(RUNNING)
 
+    def keeps_journal(self) -> None:
+        """From now on there is something in the journal that this user may read."""
+        (self.folder / "journal").write_text("ready\n")
+
     def breaks(self) -> None:
         """From now on the service doesn't start."""
         (self.folder / "broken").touch()
@@ -78,9 +82,12 @@ def machine(short_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
         )
     )
     systemctl.chmod(0o755)
+    for name in ("journalctl", "jupiterd"):
+        (programs / name).write_text("#!/bin/sh\ncat " + str(short_folder / "journal") + "\n")
+        (programs / name).chmod(0o755)
+    (short_folder / "journal").touch()
     (short_folder / "run" / "systemd").mkdir(parents=True)
     (short_folder / "run" / "systemd" / "private").touch()
-    (programs / "jupiterd").touch(0o755)
     for name, value in {
         "PATH": f"{programs}:/usr/bin:/bin",
         "HOME": str(short_folder),

@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -188,8 +189,32 @@ def test_status_ends_with_8_where_it_does_not_run_and_6_where_there_is_none(
     assert machine.service("status").exit_code == 8
 
 
-def test_logs_come_from_the_journal_of_the_unit(machine: Machine) -> None:
+def test_logs_come_from_the_journal_where_it_may_be_read_else_from_the_state_folder(
+    machine: Machine,
+) -> None:
     assert isinstance(error_of(machine, "logs", "--user"), NotFoundError)
     machine.service("install", "--user")
-    ran = machine.service("logs", "--print", "-f", "-n", "7")
-    assert ran.output == "journalctl --user-unit=jupiterd.service --lines=7 --follow\n"
+    log = machine.folder / "states" / "jupiter" / "logs" / "jupiterd.log"
+    words = ("logs", "--print", "-f", "-n", "7")
+    assert machine.service(*words).output == f"tail -n 7 -F {log}\n"
+    machine.keeps_journal()
+    assert (
+        machine.service(*words).output
+        == "journalctl --user-unit=jupiterd.service --lines=7 --follow\n"
+    )
+
+
+def test_after_an_upgrade_the_new_version_is_started(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def status(_: str, folder: Path) -> dict[str, Any]:
+        assert folder == machine.folder / "states" / "jupiter"
+        hardware = {"versions": {"jupiterd": "0.0.1"}}
+        return {"node": {"id": "a"}, "nodes": [{"id": "b"}, {"id": "a", "hardware": hardware}]}
+
+    machine.service("install", "--user")
+    machine.starts()
+    machine.told()
+    monkeypatch.setattr("jupiterd.daemon.service.asking.answer_to", status)
+    machine.service("install", "--user")
+    assert machine.told() == [WHOLE[1], f"{USER}restart jupiterd.service"]

@@ -1,6 +1,7 @@
 """`jupiterctl node ...`: the machines."""
 
 from collections.abc import Mapping
+from shlex import quote
 from typing import Any
 
 import click
@@ -197,7 +198,7 @@ def _drained(done: Mapping[str, Any], *, is_over: bool) -> list[str]:
     alone = ["nobody else can work just now: what runs waits until then"]
     return [
         f"{name} gets no new work, {leaves}",
-        f"end that with: jupiterctl node resume {name}",
+        f"end that with: jupiterctl node resume {quote(name)}",
         *(alone if done.get("workers_left") == 0 else []),
     ]
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Generator, Map
 from collections.abc import Set as AbstractSet
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
+from shlex import quote
 
 from jupiterd.cluster.facts import CycleStarted, Fact
 from jupiterd.cluster.hardware import Hardware
@@ -170,8 +171,9 @@ class Leading:
         if idle:
             names = sorted(name_of(self, node) for node in idle)
             are = f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} drained"
-            told, resume = f"{are}, and nobody else {what}", f"jupiterctl node resume {names[0]}"
-            raise DrainedError(f"{told}; to let it go on: {resume}", resume)
+            resume = f"jupiterctl node resume {quote(names[0])}"
+            told = f"{are}, and nobody else {what}; to let it go on: {resume}"
+            raise DrainedError(told, resume)
 
     def seats(self) -> Sequence[Seat]:
         """Return who may be given work just now; whoever lacks room only where nobody has any."""

@@ -5,6 +5,7 @@ Owns that decision, and the same for a cycle's round. Doesn't know how islands a
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster.engines import EngineChoice, choose_engine, ranks_of
@@ -195,7 +196,8 @@ def _machines_of(leading: "Leading", islands: Sequence[Island]) -> Mapping[NodeI
             if hardware is None or island.engine not in hardware.engines:
                 name = name_of(leading, node)
                 raise UsageError(
-                    f"--islands: {name} has no {island.engine}", f"jupiterctl node show {name}"
+                    f"--islands: {name} has no {island.engine}",
+                    f"jupiterctl node show {quote(name)}",
                 )
             machines[node] = hardware
     return machines

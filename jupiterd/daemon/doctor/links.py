@@ -5,6 +5,7 @@ Owns what may be expected of each kind, and comparing. Doesn't measure how much 
 """
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any, Final
 
 from jupiterd.cluster.interface_kind import InterfaceKind
@@ -67,22 +68,23 @@ def judge(reading: Reading) -> list[Finding]:
 
 def _judge_way(name: str, path: Row, reading: Reading) -> list[Finding]:
     kind = _KINDS.get(str(path.get("kind")), InterfaceKind.CONTAINER)
+    measure = f"{MEASURE} {quote(name)}"
     where = f"{name} over {path.get('kind')} ({path.get('interface')})"
     found: list[Finding] = []
     least = _least(kind, path, reading)
     carried, rtt, loss = path.get("mbit_per_s"), path.get("rtt_ms"), path.get("loss") or 0.0
     if carried is not None and carried < least:
         why = f"{where}: {carried:,.0f} Mbit/s measured, {least:,.0f} and more expected"
-        found.append(warn(CHECK, why, f"try another cable and port; then: {MEASURE} {name}"))
+        found.append(warn(CHECK, why, f"try another cable and port; then: {measure}"))
     if rtt is not None and rtt > MOST_RTT_MS.get(kind, float("inf")):
         why = f"{where}: a round trip takes {rtt:.1f} ms, and a wire less than one"
-        found.append(warn(CHECK, why, f"look what else uses the wire; then: {MEASURE} {name}"))
+        found.append(warn(CHECK, why, f"look what else uses the wire; then: {measure}"))
     if loss > MOST_LOSS:
         why = f"{where}: {loss:.0%} of what is asked gets no answer"
         found.append(warn(CHECK, why, "try another cable, or move nearer to the access point"))
     if (better := _better(name, path, kind, reading)) is not None:
         why = f"{where}, although {better.get('kind')} answers at {better.get('target')}"
-        found.append(warn(CHECK, why, f"if this lasts a minute: {MEASURE} {name}"))
+        found.append(warn(CHECK, why, f"if this lasts a minute: {measure}"))
     return found
 
 

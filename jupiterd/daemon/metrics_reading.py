@@ -6,16 +6,19 @@ log (`logged_events`); what only rises is counted from the daemon's start, as co
 """
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.island_runs import counting_islands, is_whole
 from jupiterd.cluster.state import State
+from jupiterd.cycle.work import Phase
 from jupiterd.daemon.logged_events import LoggedEvents
 from jupiterd.daemon.phase_rows import phase_rows
 from jupiterd.daemon.status_document import status_document
+from jupiterd.daemon.trained_tokens import TrainedTokens
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
 
 Document = Mapping[str, Any]
+
+COUNT_S: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -63,24 +68,37 @@ class MetricsReader:
     def __init__(self, node: "Node", events: LoggedEvents) -> None:
         self._node = node
         self._events = events
-        self._tokens = Rising()
+        self._tokens = TrainedTokens()
+
+    async def run(self) -> None:
+        """Count for ever: what happens between two scrapes, or before the first, counts as well."""
+        while True:
+            self._count()
+            await asyncio.sleep(COUNT_S)
 
     async def read(self) -> Reading:
         """Return what there is to tell; it takes milliseconds of the daemon's loop."""
         node = self._node
         status = status_document(node)
-        state = node.journal.state
-        live = [status["cycle"] or {}, status["train"] or {}]
+        self._count()
         newest = node.journal.derived(_newest_checkpoint)
         return Reading(
             status=status,
             loop_lag_s=node.pulse.worst_lag_s,
-            tokens=self._tokens.since_first(_tokens(state, live)),
+            tokens=self._tokens.total,
             round_s=node.journal.derived(_round_durations),
             checkpoint_bytes=await asyncio.to_thread(self._size, newest),
             sent_bytes={"artifact": node.library.sent_bytes},
             errors=dict(self._events.counts),
         )
+
+    def _count(self) -> None:
+        live = {
+            str(row["cycle"]): int(row["values"]["tokens"])
+            for row in self._node.outlook.running()
+            if row["phase"] == Phase.TRAIN and math.isfinite(row["values"].get("tokens", math.nan))
+        }
+        self._tokens.note(live, self._node.journal.derived(_recorded_tokens))
 
     def _size(self, artifact: str) -> int | None:
         """Return what an artifact takes; its manifest is read from the disk once."""
@@ -90,29 +108,13 @@ class MetricsReader:
             return None
 
 
-class Rising:
-    """A reading that may fall back a little, told as a counter that never does."""
-
-    def __init__(self) -> None:
-        self._first: int | None = None
-        self._most = 0
-
-    def since_first(self, reading: int) -> int:
-        """Return by how much the greatest reading so far is above the first."""
-        self._first = reading if self._first is None else self._first
-        self._most = max(self._most, reading - self._first)
-        return self._most
-
-
-def _tokens(state: State, live: Sequence[Document]) -> int:
-    """Return what all cycles and runs have trained on: as recorded, or as told just now."""
-    told = {str(each["id"]): int(each["tokens"]) for each in live if each}
-    recorded = {
+def _recorded_tokens(state: State) -> dict[str, int]:
+    """Return what each cycle and run has trained on, as its line of checkpoints says."""
+    return {
         str(cycle.begun.cycle): max((made.tokens for made in _checkpoints(cycle.line())), default=0)
         for cycle in state.cycles.values()
         if cycle.begun is not None and is_whole(cycle)
     }
-    return sum(max(tokens, told.get(cycle, 0)) for cycle, tokens in recorded.items())
 
 
 def _checkpoints(line: Sequence[object]) -> list[CheckpointCommitted]:

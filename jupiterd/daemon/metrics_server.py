@@ -42,7 +42,10 @@ async def serve_metrics(node: "Node", address: Address) -> None:
     ours = logging.getLogger("jupiterd")
     ours.addHandler(events)
     try:
-        await _serve(address, MetricsReader(node, events).read)
+        reader = MetricsReader(node, events)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(reader.run())
+            await _serve(address, reader.read)
     finally:
         ours.removeHandler(events)
 

@@ -8,8 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from jupiterd.daemon.logged_events import MAX_EVENTS, OTHERS, LoggedEvents
 from jupiterd.daemon.metrics_collector import registry_of
-from jupiterd.daemon.metrics_reading import Reading, Rising
+from jupiterd.daemon.metrics_reading import Reading
 from jupiterd.daemon.metrics_table import TABLE, Kind
+from jupiterd.daemon.trained_tokens import TrainedTokens
 
 GIB = 1 << 30
 
@@ -128,14 +129,21 @@ def test_names_are_as_prometheus_wants_them() -> None:
 
 
 def test_a_counter_begins_at_0_and_never_falls() -> None:
-    tokens = Rising()
-    assert [tokens.since_first(told) for told in (1000, 1200, 1100, 1500, 0)] == [
-        0,
-        200,
-        200,
-        500,
-        500,
-    ]
+    tokens, counted = TrainedTokens(), list[int]()
+    for told in (1000, 1200, 1100, 1500, 0):
+        tokens.note({"run": told}, {})
+        counted.append(tokens.total)
+    assert counted == [0, 200, 200, 500, 500]
+
+
+def test_what_a_ledger_brings_was_trained_before_and_what_a_run_records_at_its_end_counts() -> None:
+    tokens = TrainedTokens()
+    tokens.note({}, {"old": 9_000_000})
+    tokens.note({"new": 10}, {"old": 9_500_000})
+    tokens.note({"new": 90}, {"old": 9_500_000})
+    assert tokens.total == 80
+    tokens.note({}, {"old": 9_500_000, "new": 100})
+    assert tokens.total == 90
 
 
 def test_others_cant_make_ever_more_labels() -> None:

@@ -16,6 +16,7 @@ from jupiterd.cluster.node_names import find_node
 from jupiterd.daemon.status_document import node_row
 from jupiterd.daemon.told import told_text
 from jupiterd.document_schema import SCHEMA
+from jupiterd.errors import NotFoundError
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -27,12 +28,14 @@ async def node_document(node: "Node", wanted: str) -> dict[str, Any]:
     """Return the document of a member: by its id, the beginning of one, or its name.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is none, or it was removed while it was asked.
         UsageError: there are several.
     """
     names = {member: told_text(fact.name) for member, fact in node.journal.state.members.items()}
     member = find_node(names, wanted)
     report = await node.outlook.reports.of(member)
+    if member not in node.journal.state.members:  # meanwhile
+        raise NotFoundError(f"{names[member]} is no longer a member", "jupiterctl node list")
     running = node.outlook.running()
     return {
         "schema": SCHEMA,

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from jupiterd.gang import device_locks
+from jupiterd.gang.device_locks import holder_now
 from jupiterd.gang.environment import worker_environment
 from jupiterd.hardware import nvidia
 
@@ -26,12 +28,12 @@ def engine_answer(engine: str, gpus: Sequence[str] = ()) -> Answer:
 
     Args:
         engine: `torch` or `mlx`.
-        gpus: UUIDs of the CUDA devices: where one has little room, nothing is computed.
+        gpus: UUIDs of the CUDA devices: where one is held, or has little room, nothing is computed.
     """
-    has_room = all(nvidia.free_bytes(uuid) >= ROOM_BYTES for uuid in gpus)
+    may_compute = all(map(_has_room, gpus))
     try:
         done = subprocess.run(
-            [sys.executable, "-m", MODULE, engine, "compute" if has_room else "look"],
+            [sys.executable, "-m", MODULE, engine, "compute" if may_compute else "look"],
             capture_output=True,
             text=True,
             errors="replace",
@@ -45,6 +47,10 @@ def engine_answer(engine: str, gpus: Sequence[str] = ()) -> Answer:
     except OSError as error:
         return {"error": f"no worker could be started: {error}"}
     return _read(done.stdout) or {"error": _last_words(engine, done)}
+
+
+def _has_room(uuid: str) -> bool:
+    return not holder_now(uuid, device_locks.FOLDER) and nvidia.free_bytes(uuid) >= ROOM_BYTES
 
 
 def _read(text: str) -> Answer | None:

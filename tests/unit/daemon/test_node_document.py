@@ -10,6 +10,7 @@ import grpc.aio
 import pytest
 
 from jupiterd import __version__
+from jupiterd.cluster.facts import NodeRemoved
 from jupiterd.cluster.hardware import Gpu
 from jupiterd.cluster.membership import SaidGoodbye
 from jupiterd.cluster.registers import canonical_bytes
@@ -178,3 +179,20 @@ def test_nobody_is_believed_more_than_fits() -> None:
     assert len(found["processes"][0]["task"]) == 64
     assert found["processes"][0]["id"] == "?[2J"
     assert [len(line) for line in found["log"]] == [MAX_LINE_CHARACTERS] * MAX_LINES
+
+
+async def test_a_member_that_is_removed_while_it_is_asked_is_said_to_be_none(
+    nodes: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = nodes
+    gone = two.identity.node_id
+
+    async def removed_meanwhile(_: object) -> dict[str, object]:
+        await one.journal.append(
+            2, [NodeRemoved(gone, one.journal.state.roster.admissions_of(gone), {})]
+        )
+        return {}
+
+    monkeypatch.setattr(one.outlook.reports, "of", removed_meanwhile)
+    with pytest.raises(NotFoundError, match="no longer a member"):
+        await document_of(one, f"node/{gone}")

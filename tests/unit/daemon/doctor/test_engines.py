@@ -1,6 +1,7 @@
 """What follows from what drivers, torch and MLX say."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from jupiterd.daemon.doctor import engine_answers, nvidia_driver
 from jupiterd.daemon.doctor.engines import Reading, judge, judge_mlx, judge_nccl, judge_torch
 from jupiterd.daemon.doctor.finding import Status
 from jupiterd.daemon.doctor.nvidia_driver import Reading as Driver
+from jupiterd.gang.device_locks import held
 
 NONE_HERE = Driver()
 DRIVER = Driver(1, True, "580.65.06", "13.0", ("NVIDIA RTX 4090",), ("GPU-1",))
@@ -152,6 +154,22 @@ def test_a_library_that_crashes_takes_only_its_process_with_it(
         engine_answers, "worker_environment", lambda *_: {"PYTHONPATH": str(tmp_path)}
     )
     assert word in engine_answers.engine_answer("torch")["error"]
+
+
+async def test_nothing_is_computed_on_a_gpu_that_a_gang_holds(monkeypatch, tmp_path):
+    asked: list[str] = []
+
+    def run(command: list[str], **_: object) -> object:
+        asked.append(command[-1])
+        return SimpleNamespace(stdout="{}", stderr="", returncode=0)
+
+    monkeypatch.setattr(engine_answers.device_locks, "FOLDER", tmp_path)
+    monkeypatch.setattr(engine_answers.nvidia, "free_bytes", lambda _: engine_answers.ROOM_BYTES)
+    monkeypatch.setattr(engine_answers.subprocess, "run", run)
+    engine_answers.engine_answer("torch", ["GPU-1", "GPU-2"])
+    async with held("GPU-2", "a gang of alpha", tmp_path):
+        engine_answers.engine_answer("torch", ["GPU-1", "GPU-2"])
+    assert asked == ["compute", "look"]
 
 
 def test_a_library_that_hangs_is_given_up(monkeypatch):

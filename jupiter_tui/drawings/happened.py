@@ -13,6 +13,7 @@ from jupiter_tui.drawings.listing import Choice, Listing
 from jupiter_tui.drawings.thresholds import SEVERITY_TONES
 from jupiter_tui.scene import Scene
 from jupiter_tui.source import Source
+from jupiterd.cluster.severity import LEVELS, rank
 from jupiterd.formats import plain
 from jupiterd.ids import short
 
@@ -25,8 +26,6 @@ COLUMNS = (
     Column("text", "WHAT HAPPENED", 30, 0, grows=True),
 )
 
-LEVELS = ("info", "warning", "error")
-
 Document = Mapping[str, Any]
 
 
@@ -36,7 +35,9 @@ NOTHING_HEARD = "asking the daemon what happened"
 def happened(scene: Scene, _choice: Choice, width: int, least: str) -> Listing:
     """Return a row for each event that is at least so grave."""
     told = scene.view.told(EVENTS.noun)
-    found = [row for row in told.document.get("events") or () if _rank(row) >= LEVELS.index(least)]
+    found = [
+        row for row in told.document.get("events") or () if rank(row.get("level")) >= rank(least)
+    ]
     if not found:
         words = told.trouble or (_nothing(told.document, least) if told.document else NOTHING_HEARD)
         return Listing((), (), (line(plain(words), Tone.FAINT),))
@@ -70,11 +71,6 @@ def _nothing(document: Document, least: str) -> str:
     return (
         f"nothing happened yet{graver} since this daemon began at {_clock(document.get('since'))}"
     )
-
-
-def _rank(row: Document) -> int:
-    level = str(row.get("level"))
-    return LEVELS.index(level) if level in LEVELS else 0
 
 
 def _row(row: Document) -> Row:

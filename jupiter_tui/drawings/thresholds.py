@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from jupiter_tui.drawings.lines import Cell, Tone
 from jupiterd.client.watch import Link
-from jupiterd.cluster.health import Severity
 from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.severity import Severity
 from jupiterd.cluster.timing import LAN
 from jupiterd.formats import MISSING
 

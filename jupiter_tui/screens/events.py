@@ -6,7 +6,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from jupiter_tui.drawings.happened import EVENTS, LEVELS, event_of, happened, whole_event
+from jupiter_tui.drawings.happened import EVENTS, event_of, happened, whole_event
 from jupiter_tui.drawings.lines import Lines
 from jupiter_tui.drawings.listing import Choice, Listing
 from jupiter_tui.key_bindings import bindings
@@ -17,6 +17,7 @@ from jupiter_tui.scene import Scene
 from jupiter_tui.screens.dashboard import DashboardScreen
 from jupiter_tui.screens.node import NodeScreen
 from jupiter_tui.source import Source
+from jupiterd.cluster.severity import LEVELS
 
 
 class EventsScreen(DashboardScreen):

@@ -9,8 +9,8 @@ from typing import Final, cast
 
 from blake3 import blake3
 
-from jupiterd.cluster.alerts import Alert, rank
-from jupiterd.cluster.health import Severity
+from jupiterd.cluster.alerts import Alert
+from jupiterd.cluster.severity import Severity, rank
 from jupiterd.ids import NodeId
 
 MARK_DIGITS: Final = 8

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.cluster import health
-from jupiterd.cluster.health import Severity
 from jupiterd.cluster.machine_load import Load
+from jupiterd.cluster.severity import Severity
 from jupiterd.formats import printable
 from jupiterd.ids import NodeId
 
@@ -142,11 +142,6 @@ def _is_low(load: Load, factor: float) -> bool:
 
 def _gib(size_bytes: float) -> str:
     return f"{size_bytes / GIB:.1f} GiB"
-
-
-def rank(severity: Severity) -> int:
-    """Return how grave it is; the graver, the higher."""
-    return list(Severity).index(severity)
 
 
 class AlertBook:

@@ -5,25 +5,14 @@ Owns the table of warnings and when each holds. Doesn't know where they are show
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from jupiterd.cluster.admission import OPEN_COMMAND
 from jupiterd.cluster.approval import approve_command
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.roles import MISSING_ENGINE
+from jupiterd.cluster.severity import Severity
 from jupiterd.cluster.version_groups import difference
 from jupiterd.ids import NodeId, short
-
-
-class Severity(StrEnum):
-    """How much a warning matters."""
-
-    INFO = "info"
-    """Good to know."""
-    WARNING = "warning"
-    """Work goes on, with less than there could be."""
-    ERROR = "error"
-    """Work can't go on."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from jupiterd.cluster import alerts
 from jupiterd.cluster.approval import approve_command
-from jupiterd.cluster.health import Severity
 from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.severity import Severity
 from jupiterd.formats import plain
 from jupiterd.ids import NodeId, short
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from jupiterd.cluster.severity import LEVELS, rank
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
@@ -15,7 +16,6 @@ from jupiterd.errors import DaemonUnreachableError, TimedOutError
 from jupiterd.formats import plain
 
 LOOK_S = 1.0
-LEVELS = ("info", "warning", "error")
 
 Row = Mapping[str, Any]
 
@@ -92,8 +92,7 @@ def _last(document: Row) -> tuple[str, int]:
 
 
 def _matters(row: Row, level: str) -> bool:
-    known = row["level"] if row["level"] in LEVELS else LEVELS[0]
-    return LEVELS.index(known) >= LEVELS.index(level)
+    return rank(row["level"]) >= rank(level)
 
 
 def _show(console: Console, document: Row, rows: Sequence[Row]) -> None:

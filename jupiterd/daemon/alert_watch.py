@@ -18,11 +18,12 @@ from jupiterd.cluster.alerts import (
     Finding,
     strain_findings,
 )
-from jupiterd.cluster.health import Severity, judge
+from jupiterd.cluster.health import judge
 from jupiterd.cluster.health_ages import HealthAges
 from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cluster.run_alerts import LiveTraining, RunAlerts
+from jupiterd.cluster.severity import Severity
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.told import told_text

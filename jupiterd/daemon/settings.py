@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 from jupiterd.cluster.gang_places import CPU
-from jupiterd.cluster.health import Severity
+from jupiterd.cluster.severity import Severity
 from jupiterd.cluster.tokens import parse_token
 from jupiterd.cluster.written import Written
 from jupiterd.daemon.webhook import Form, WebhookUrl

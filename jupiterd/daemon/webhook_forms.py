@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from jupiterd.cluster.alerts import Alert
-from jupiterd.cluster.health import Severity
+from jupiterd.cluster.severity import Severity
 from jupiterd.daemon.webhook import Form
 from jupiterd.document_schema import SCHEMA
 

@@ -5,8 +5,8 @@ Owns turning its health entries into findings. Pure. Doesn't know why it says so
 
 from typing import Final
 
-from jupiterd.cluster.health import Severity
 from jupiterd.cluster.health_words import age
+from jupiterd.cluster.severity import Severity
 from jupiterd.daemon.doctor.finding import Finding, Status, ok, warn
 from jupiterd.daemon.doctor.place import Place
 

@@ -2,7 +2,7 @@
 
 from jupiterd.cluster.alert_senders import MAX_TOLD, SentAlerts, mark, sender_among
 from jupiterd.cluster.alerts import Alert
-from jupiterd.cluster.health import Severity
+from jupiterd.cluster.severity import Severity
 from jupiterd.ids import NodeId
 
 A, B, C = (NodeId(letter * 32) for letter in "abc")

@@ -8,11 +8,10 @@ from jupiterd.cluster.alerts import (
     TABLE,
     AlertBook,
     Finding,
-    rank,
     strain_findings,
 )
-from jupiterd.cluster.health import Severity
 from jupiterd.cluster.health_words import NEWS
+from jupiterd.cluster.severity import Severity, rank
 from jupiterd.ids import NodeId
 
 NODE = NodeId("a1" * 16)

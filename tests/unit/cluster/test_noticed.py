@@ -2,8 +2,8 @@
 
 import pytest
 
-from jupiterd.cluster.health import Severity
 from jupiterd.cluster.noticed import noticed
+from jupiterd.cluster.severity import Severity
 
 ADA = {"id": "a" * 32, "name": "ada", "state": "alive", "role": "trainer", "reason": "fast"}
 BOB = {"id": "b" * 32, "name": "bob", "state": "alive", "role": "idle", "reason": "no engine"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.alerts import Alert
-from jupiterd.cluster.health import Severity
+from jupiterd.cluster.severity import Severity
 from jupiterd.daemon.settings import Settings, load_settings
 from jupiterd.daemon.webhook import Form, WebhookUrl
 from jupiterd.daemon.webhook_forms import MAX_CHARACTERS, Sender, message_of

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from jupiterd.cluster.alerts import Alert
-from jupiterd.cluster.health import Severity
+from jupiterd.cluster.severity import Severity
 from jupiterd.daemon import webhook_sender
 from jupiterd.daemon.webhook import WebhookUrl
 from jupiterd.daemon.webhook_forms import Message

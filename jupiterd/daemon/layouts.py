@@ -62,8 +62,11 @@ def planned_layouts(
         asked: the engine that was asked for; others aren't considered then.
     """
     job = _job(shape, plan)
+    # A role may have changed since the gang was chosen.
+    gang = {node: leading.hardware_of(node) for node in choice.gang}
+    machines = {node: found for node, found in gang.items() if found is not None} | {**trainers}
     fleet = _measured(
-        leading, shape, job, _engines(shape, trainers, asked.engine, choice), trainers
+        leading, shape, job, _engines(shape, machines, asked.engine, choice), machines
     )
     unasked = Island.of(choice.engine, choice.gang)
     known = corrections(leading, shape, fleet, job)

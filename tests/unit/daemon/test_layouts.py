@@ -80,6 +80,14 @@ def planned(leading: Any, *nodes: NodeId, wanted: str = "auto") -> dict[str, Any
     )
 
 
+def test_a_gang_is_planned_though_one_of_it_trains_no_longer() -> None:
+    leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    gang, plan = EngineChoice(TORCH, (A, B), "as asked", "gloo"), derive(shape(), 1)
+    known = {A: leading.hardware_of(A)}
+    made = planned_layouts(leading, gang, shape(), plan, known, Asked("auto"))
+    assert plan_document(made, NAMES)["unasked"] == "a, b together, all-reduce on torch"
+
+
 def test_what_each_machine_did_alone_is_what_it_will_do() -> None:
     leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
     told = planned(leading, A, B)

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
+.PHONY: setup demo score test test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -40,6 +40,11 @@ test-failures: setup
 	@for time in $$(seq $(or $(TIMES),1)); do \
 	  $(BIN)/python -m pytest -n 2 -rP tests/failures || exit 1; \
 	done
+
+# Three machines upgraded while they train, in every order, from the commit before, from one minor version before and from
+# the first layout of state folders; five minutes.
+test-upgrade: setup
+	@$(BIN)/python -m pytest -rP tests/upgrades tests/e2e/test_upgrade.py
 
 # kill -9 at random moments while data is collected, filtered and packed: make data-kills [KILLS=100] [SEED=7]
 data-kills: setup

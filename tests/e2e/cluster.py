@@ -53,7 +53,7 @@ class Daemon:
         self.state_dir = folder / name
         self.log = (log_folder or folder) / f"{name}.log"
         self.prefix = prefix
-        self._command = command
+        self.command = command
         self._environment = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -63,7 +63,7 @@ class Daemon:
         options += ["--threads", "1"]  # the daemons share this machine's cores
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self.prefix, *self._command, *options],
+                [*self.prefix, *self.command, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -90,6 +90,12 @@ class Daemon:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+
+    def stop(self, timeout_s: float = END_TIMEOUT_S) -> None:
+        """Ask the daemon to end, as a service does, and wait until it has."""
+        assert self.process is not None
+        self.process.terminate()
+        self.process.wait(timeout_s)
 
     def end(self) -> None:
         """End the daemon in order, then for certain, and whatever it has left behind."""

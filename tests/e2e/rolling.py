@@ -1,0 +1,139 @@
+"""Three daemons that train, whose program is replaced on one after another.
+
+Owns the training run, the replacing, and what must hold after each. Doesn't know which programs
+these are.
+"""
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.facts import CheckpointCommitted
+from tests.e2e.cluster import BIN, Cluster, Daemon, Document, all_gone
+from tests.e2e.test_training_run import write_letters
+from tests.e2e.wholeness import left_over
+
+NEW: Sequence[str | Path] = (BIN / "jupiterd",)
+"""The program of the checkout."""
+
+SEQ_LEN = 64
+STEPS = 20_000
+"""More than there is time for: the run is stopped at the end."""
+
+TRAIN_TIMEOUT_S = 120.0
+LEADER_LAST = ("leader last", "leader first", "leader between")
+
+
+async def begin_training(cluster: Cluster, folder: Path, steps: int = STEPS) -> Document:
+    """Start a run; return its document once it trains."""
+    letters = write_letters(folder)
+    settings = ("--max-steps", str(steps), "--seq-len", str(SEQ_LEN), "--islands", "off")
+    settings += ("--gradient-accumulation-steps", "2")
+    started = cluster.ctl("train", "start", "--data", str(letters), "--model", "1m", *settings)
+    assert started.returncode == 0, started.stderr
+    return await trained(cluster, cluster[0], lambda run: run.get("step", 0) >= 20, "20 steps")
+
+
+async def trained(
+    cluster: Cluster,
+    asked: Daemon,
+    is_so: Callable[[Document], bool],
+    what: str,
+    timeout_s: float = TRAIN_TIMEOUT_S,
+) -> Document:
+    """Wait until it holds of the run's document; return that."""
+    deadline_s = time.monotonic() + timeout_s
+    run: Document = {}
+    while time.monotonic() < deadline_s:
+        run = ((await asked.ask("train")) or {}).get("train") or {}
+        assert run.get("state") != "failed", cluster.told(str(run["failure"]))
+        if is_so(run):
+            return run
+        await asyncio.sleep(0.1)
+    raise AssertionError(cluster.told(f"{what}: not within {timeout_s:g} s; {run}"))
+
+
+async def in_order(cluster: Cluster, leader_at: int) -> list[Daemon]:
+    """Return the daemons in the order in which they are replaced: the leader at this place."""
+    view = await cluster[0].ask()
+    assert view is not None
+    leader = cluster.by_id(view["cluster"]["leader"], view)
+    others = [daemon for daemon in cluster.daemons if daemon is not leader]
+    return [*others[:leader_at], leader, *others[leader_at:]]
+
+
+async def replaced(cluster: Cluster, daemon: Daemon, command: Sequence[str | Path]) -> Document:
+    """Start another program on a daemon's state folder; return the run's document before that.
+
+    None of its workers outlives it, and the others train on without it.
+    """
+    watcher = next(other for other in cluster.daemons if other is not daemon)
+    before = await trained(cluster, watcher, lambda run: bool(run.get("gang")), "a gang")
+    workers = daemon.workers()
+    await asyncio.to_thread(daemon.stop)
+    assert await all_gone(workers, 5), "a worker outlived its daemon"
+    daemon.command = command
+    daemon.start()
+    await trained(
+        cluster,
+        watcher,
+        lambda run: bool(run.get("gang")) and run["step"] > before["step"],
+        f"training beside {daemon.name}, which starts again",
+    )
+    return before
+
+
+async def stopped(cluster: Cluster) -> CycleState:
+    """End the run, and return it once its last state is recorded."""
+    ended = cluster.ctl("train", "stop", "--yes")
+    assert ended.returncode == 0, ended.stderr
+    state = await cluster.recorded(lambda run: run.finished, "the end of the run", 60)
+    await cluster.meet()
+    return state
+
+
+def assert_nothing_was_lost(cluster: Cluster, run: CycleState, seen: Sequence[Document]) -> None:
+    """Each finished step counts once, on every node alike."""
+    made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
+    steps = [fact.step for fact in made]
+    assert steps == sorted(set(steps))
+    starts = [epoch.from_step for epoch in run.epochs_opened.values()]
+    assert starts == sorted(starts)
+    for before in seen:
+        follows = [e.from_step for n, e in run.epochs_opened.items() if n > before["epoch"]]
+        assert all(step >= before["step"] for step in follows), "a finished step was lost"
+    for daemon in cluster.daemons:
+        audited = cluster.ctl("data", "audit", "-o", "json", daemon=daemon)
+        assert audited.returncode == 0, audited.stdout + audited.stderr
+        (proof,) = json.loads(audited.stdout)["audit"]
+        assert proof["ok"]
+
+
+def assert_all_run(cluster: Cluster, view: Document, program: str) -> None:
+    """Every node tells this version, and has noted it in its state folder."""
+    told = {node["name"]: node["hardware"]["versions"]["jupiterd"] for node in view["nodes"]}
+    assert told == dict.fromkeys((daemon.name for daemon in cluster.daemons), program)
+    for daemon in cluster.daemons:
+        assert f"(jupiterd {program})" in (daemon.state_dir / "VERSION").read_text()
+
+
+def refusal(command: Sequence[str | Path], state_dir: Path) -> "subprocess.CompletedProcess[str]":
+    """Start a daemon that is going to refuse its state folder, and return what it said."""
+    options = ("--local", "--port", "0", "--state-dir", state_dir)
+    return subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def identities(cluster: Cluster) -> dict[str, bytes]:
+    """Return each daemon's key."""
+    return {d.name: (d.state_dir / "key.pem").read_bytes() for d in cluster.daemons}
+
+
+def assert_nothing_runs(folder: Path) -> None:
+    """No process of any program is left."""
+    assert left_over(folder, []) == []

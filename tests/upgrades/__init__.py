@@ -1,0 +1,1 @@
+"""Upgrades in every order, which take minutes: make test-upgrade."""

@@ -49,14 +49,14 @@ def difference(name: str, program: str, leaders: str) -> tuple[str, str]:
     return title, f"upgrade {where}: {UPGRADE}, then start jupiterd again"
 
 
-def is_outnumbered(own: str, others: Iterable[str]) -> bool:
-    """Say whether more nodes run some one other version than run ours.
+def is_outnumbered(own: str, able: Iterable[str]) -> bool:
+    """Say whether more machines that can work run some one other version than run ours.
 
     Args:
         own: this node's version.
-        others: of the other nodes that could work.
+        able: that of each node that could work; of this one too, where it could.
     """
     here = series(own)
-    counts = Counter(found for told in others if (found := series(told)) is not None)
-    alike = counts.pop(here, 0) + 1 if here is not None else 0
+    counts = Counter(found for told in able if (found := series(told)) is not None)
+    alike = counts.pop(here, 0) if here is not None else 0
     return here is not None and max(counts.values(), default=0) > alike

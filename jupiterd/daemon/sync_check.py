@@ -79,7 +79,7 @@ def _machines(leading: "Leading", wanted: str) -> "dict[NodeId, Hardware]":
         found = trainers(leading)
     else:
         meant = chosen_nodes(wanted, leading.names(), leading.alive(), leading.self_id)
-        known = {node: leading.hardware_of(node) for node in meant}
+        known = {node: leading.hardware_of(node) for node in meant if leading.is_alike(node)}
         found = {node: hardware for node, hardware in known.items() if hardware is not None}
     if not found:
         raise PeerUnreachableError("no node that is alive can train")

@@ -9,6 +9,7 @@ import logging
 import math
 from typing import TYPE_CHECKING, Final
 
+from jupiterd.cluster.roles import drained
 from jupiterd.cluster.version_groups import SETTLE_S, is_outnumbered
 from jupiterd.daemon.clock import now_s
 
@@ -22,9 +23,10 @@ LOOK_S: Final = 1.0
 
 def is_of_most(node: "Node") -> bool:
     """Say whether no other version runs on more of the machines here that can work."""
-    own = node.identity.node_id
-    others = [node.outlook.hardware_of(other) for other in node.alive() - {own}]
-    programs = [machine.program for machine in others if machine is not None and machine.engines]
+    pins = {member: pin.role for member, pin in node.journal.state.pins.items()}
+    here = node.alive() - drained(pins, node.written.roles())
+    machines = [node.outlook.hardware_of(member) for member in here]
+    programs = [machine.program for machine in machines if machine is not None and machine.engines]
     return not is_outnumbered(node.hardware.program, programs)
 
 

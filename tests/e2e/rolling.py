@@ -101,11 +101,12 @@ def assert_nothing_was_lost(cluster: Cluster, run: CycleState, seen: Sequence[Do
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
     steps = [fact.step for fact in made]
     assert steps == sorted(set(steps))
-    starts = [epoch.from_step for epoch in run.epochs_opened.values()]
-    assert starts == sorted(starts)
-    for before in seen:
-        follows = [e.from_step for n, e in run.epochs_opened.items() if n > before["epoch"]]
-        assert all(step >= before["step"] for step in follows), "a finished step was lost"
+    starts = {number: epoch.from_step for number, epoch in sorted(run.epochs_opened.items())}
+    assert list(starts.values()) == sorted(starts.values())
+    told = [(before["epoch"], before["step"]) for before in seen]
+    for epoch, step in told:
+        lost = {n: start for n, start in starts.items() if n > epoch and start < step}
+        assert not lost, cluster.told(f"finished steps were lost: {starts}, seen: {told}")
     for daemon in cluster.daemons:
         audited = cluster.ctl("data", "audit", "-o", "json", daemon=daemon)
         assert audited.returncode == 0, audited.stdout + audited.stderr

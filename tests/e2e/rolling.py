@@ -9,6 +9,7 @@ import json
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -66,13 +67,23 @@ async def in_order(cluster: Cluster, leader_at: int) -> list[Daemon]:
     return [*others[:leader_at], leader, *others[leader_at:]]
 
 
-async def replaced(cluster: Cluster, daemon: Daemon, command: Sequence[str | Path]) -> Document:
-    """Start another program on a daemon's state folder; return the run's document before that.
+@dataclass(frozen=True)
+class Seen:
+    """How far the run had come before a daemon was stopped."""
+
+    step: int
+    epoch: int
+    """The newest that was recorded by then: those after it must go on from there."""
+
+
+async def replaced(cluster: Cluster, daemon: Daemon, command: Sequence[str | Path]) -> Seen:
+    """Start another program on a daemon's state folder; return how far the run was before that.
 
     None of its workers outlives it, and the others train on without it.
     """
     watcher = next(other for other in cluster.daemons if other is not daemon)
     before = await trained(cluster, watcher, lambda run: bool(run.get("gang")), "a gang")
+    seen = Seen(before["step"], _newest_epoch(cluster))
     workers = daemon.workers()
     await asyncio.to_thread(daemon.stop)
     assert await all_gone(workers, 5), "a worker outlived its daemon"
@@ -81,10 +92,15 @@ async def replaced(cluster: Cluster, daemon: Daemon, command: Sequence[str | Pat
     await trained(
         cluster,
         watcher,
-        lambda run: bool(run.get("gang")) and run["step"] > before["step"],
+        lambda run: bool(run.get("gang")) and run["step"] > seen.step,
         f"training beside {daemon.name}, which starts again",
     )
-    return before
+    return seen
+
+
+def _newest_epoch(cluster: Cluster) -> int:
+    runs = (run for daemon in cluster.daemons for run in daemon.state().cycles.values())
+    return max(max(run.epochs_opened, default=0) for run in runs)
 
 
 async def stopped(cluster: Cluster) -> CycleState:
@@ -96,17 +112,16 @@ async def stopped(cluster: Cluster) -> CycleState:
     return state
 
 
-def assert_nothing_was_lost(cluster: Cluster, run: CycleState, seen: Sequence[Document]) -> None:
+def assert_nothing_was_lost(cluster: Cluster, run: CycleState, seen: Sequence[Seen]) -> None:
     """Each finished step counts once, on every node alike."""
     made = [fact for fact in run.line() if isinstance(fact, CheckpointCommitted)]
     steps = [fact.step for fact in made]
     assert steps == sorted(set(steps))
     starts = {number: epoch.from_step for number, epoch in sorted(run.epochs_opened.items())}
     assert list(starts.values()) == sorted(starts.values())
-    told = [(before["epoch"], before["step"]) for before in seen]
-    for epoch, step in told:
-        lost = {n: start for n, start in starts.items() if n > epoch and start < step}
-        assert not lost, cluster.told(f"finished steps were lost: {starts}, seen: {told}")
+    for before in seen:
+        lost = {n: at for n, at in starts.items() if n > before.epoch and at < before.step}
+        assert not lost, cluster.told(f"finished steps were lost: {starts}, {before}")
     for daemon in cluster.daemons:
         audited = cluster.ctl("data", "audit", "-o", "json", daemon=daemon)
         assert audited.returncode == 0, audited.stdout + audited.stderr

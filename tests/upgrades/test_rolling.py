@@ -17,6 +17,7 @@ from tests.e2e.cluster import NAMES, Cluster, Daemon, Document, running
 from tests.e2e.earlier import Installed, commit_before, installed, last_commit_without
 from tests.e2e.rolling import (
     NEW,
+    Seen,
     assert_all_run,
     assert_nothing_runs,
     assert_nothing_was_lost,
@@ -62,9 +63,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return installed(tmp_path_factory.mktemp("first"), FIRST_LAYOUT)
 
 
-async def upgraded(
-    cluster: Cluster, folder: Path, leader_at: int
-) -> tuple[CycleState, list[Document]]:
+async def upgraded(cluster: Cluster, folder: Path, leader_at: int) -> tuple[CycleState, list[Seen]]:
     """Replace all three while they train."""
     await cluster.meet()
     keys = identities(cluster)

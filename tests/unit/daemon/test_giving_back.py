@@ -58,11 +58,12 @@ def test_code_that_runs_no_more_is_let_go_of_and_comes_back_when_it_runs() -> No
     assert said_by(CODE_OF_THE_START) > 1_000
 
 
-def test_only_code_of_files_is_let_go_of() -> None:
+def test_only_code_and_constants_of_files_are_let_go_of() -> None:
     maps = [
         ("5581a0000000-5581a0001000 r--p 00000000 fe:00 1 /usr/bin/python3.11", 0),
         ("5581a0001000-5581a0003000 r-xp 00001000 fe:00 1 /usr/bin/python3.11", 0),
         ("5581a0003000-5581a0004000 rw-p 00003000 fe:00 1 /usr/bin/python3.11", 0),
+        ("5581a0004000-5581a0005000 r--p 00003000 fe:00 1 /opt/relocated.so", 4),
         ("5581a0005000-5581a0006000 r-xp 00003000 fe:00 1 /opt/swapped.so", -4),
         ("5581a1000000-5581a1100000 rw-p 00000000 00:00 0 [heap]", 1024),
         ("7f0000000000-7f0000001000 r-xp 00000000 00:00 0", 0),
@@ -77,7 +78,11 @@ def test_only_code_of_files_is_let_go_of() -> None:
         for row in (head, "Rss:      4 kB", *told(written_kib), "VmFlags: rd ex mr")
     ]
     found = list(code_in(rows))
-    assert found == [(0x5581A0001000, 0x5581A0003000), (0x7F0000003000, 0x7F0000004000)]
+    assert found == [
+        (0x5581A0000000, 0x5581A0001000),
+        (0x5581A0001000, 0x5581A0003000),
+        (0x7F0000003000, 0x7F0000004000),
+    ]
 
 
 def told(written_kib: int) -> tuple[str, str]:
@@ -86,20 +91,25 @@ def told(written_kib: int) -> tuple[str, str]:
 
 
 async def test_a_daemon_gives_back_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    twice, given = asyncio.Event(), 0
+    enough, turns = asyncio.Event(), [""]
+
+    def let_go_of_code() -> None:
+        turns[-1] += "code "
 
     def give_back() -> None:
-        nonlocal given
-        given += 1
-        if given == 2:
-            twice.set()
+        turns[-1] += "pages"
+        turns.append("")
+        if len(turns) > giving_back.CODE_TURNS + 1:
+            enough.set()
 
     monkeypatch.setattr(giving_back, "GIVE_BACK_S", 0.001)
     monkeypatch.setattr(giving_back, "give_back", give_back)
+    monkeypatch.setattr(giving_back, "let_go_of_code", let_go_of_code)
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         task = group.create_task(giving_back.give_back_again_and_again())
-        await twice.wait()
+        await enough.wait()
         task.cancel()
+    assert turns[: giving_back.CODE_TURNS + 1] == ["code pages", *["pages"] * 3, "code pages"]
 
 
 def said_by(script: str) -> int:

@@ -159,13 +159,11 @@ async def test_what_is_no_address_or_no_way_is_no_choice(tmp_path: Path) -> None
 
 
 async def test_the_other_ends_interface_counts_too(tmp_path: Path) -> None:
-    async with reached_twice(tmp_path) as (one, other, peer, _):
-        peer.address_kinds = {str(address_of(other)): int(InterfaceKind.WIFI)}
-        one.peers.learn(peer, address_of(other))
-        kinds = {way["target"]: way["kind"] for way in peer.links.to_plain(now_s())}
-        assert kinds[str(address_of(other))] == "Wi-Fi"
-        assert kinds[str(peer.address)] != "Wi-Fi"
-        peer.address_kinds = {str(address_of(other)): 99}
-        one.peers.learn(peer, address_of(other))
-        kinds = {way["target"]: way["kind"] for way in peer.links.to_plain(now_s())}
-        assert kinds[str(address_of(other))] == "container", "a kind that nobody knows"
+    elsewhere = Address("192.0.2.7", 1)  # ways within the machine are told as such
+    async with reached_twice(tmp_path) as (one, _, peer, __):
+        for told, kind in ((int(InterfaceKind.WIFI), "Wi-Fi"), (99, "container")):
+            peer.address_kinds = {str(elsewhere): told}
+            one.peers.learn(peer, elsewhere)
+            kinds = {way["target"]: way["kind"] for way in peer.links.to_plain(now_s())}
+            assert kinds[str(elsewhere)] == kind, "a kind that nobody knows is the least"
+            assert kinds[str(peer.address)] == "loopback"

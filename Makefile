@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
+.PHONY: setup demo score test test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -98,6 +98,10 @@ bench-islands: setup
 bench-artifacts: setup
 	@$(BIN)/python -m tests.bench.artifacts $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) \
 	  $(if $(MIB),--mib $(MIB)) $(if $(MBIT),--mbit $(MBIT))
+
+# What the dashboard costs while sixteen nodes tell much: make bench-dashboard [ONLY=Training] [SECONDS=20] [RATE=320]
+bench-dashboard: setup
+	@$(BIN)/python -m tests.bench.dashboard $(if $(ONLY),--only '$(ONLY)') $(if $(SECONDS),--seconds $(SECONDS)) $(if $(RATE),--rate $(RATE))
 
 # What the planner of layouts says of usual clusters, into docs/layouts.md.
 layouts-table: setup

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from textual import work
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.screen import Screen
 from textual.worker import Worker
 
@@ -37,6 +38,8 @@ from jupiter_tui.source import Source
 from jupiter_tui.view import ViewModel, fold, fold_other, forget_other, with_link_of
 from jupiterd.client.watch import STALE_AFTER_S, Link, LinkChanged, WatchMessage
 from jupiterd.errors import DiskFullError, UsageError
+
+PROMPT = "type a part of what you want"
 
 WIDE_COLUMNS = 100
 """From here on panels stand side by side."""
@@ -170,6 +173,11 @@ class JupiterTui(App[None]):
             yield from commands(self, screen, screen.KEYS, screen.list_panel, reads=reads)
         own = super().get_system_commands(screen)
         yield from (command for command in own if command.title not in REPLACED)
+
+    def action_command_palette(self) -> None:
+        """Open the palette."""
+        if self.use_command_palette and not isinstance(self.screen, CommandPalette):
+            self.push_screen(CommandPalette(placeholder=PROMPT, id="--command-palette"))
 
     def action_show_screen(self, name: str) -> None:
         """Bring a screen to the front."""

@@ -5,6 +5,7 @@ Doesn't know the screens, and imports them only when there is a terminal to show
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -25,6 +26,8 @@ DRIVER = "TEXTUAL_DRIVER"
 """Names what stands for a terminal where there is none."""
 
 DEFAULT_PORT = 8000
+COLLECT_AFTER = (20_000, 20, 50)
+"""See `gc.set_threshold`: a document of many nodes has thousands of parts."""
 MIN_HZ, MAX_HZ, DEFAULT_HZ = 0.2, 10.0, 2.0
 
 
@@ -101,6 +104,10 @@ def cli(named_dir: str | None, *, port: int | None, **chosen: Any) -> int:
 async def _show(options: "Options") -> int:
     from jupiter_tui.app import JupiterTui
 
+    # What a daemon tells is thrown away as soon as the next word comes, without a collector's
+    # help; what stays is large, and looking through it often is what would cost.
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
     app = JupiterTui(options)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -54,10 +54,14 @@ class Panel(Static):
         is_faded = self._fades and self._scene.is_faded
         if (lines, is_faded) == self._painted:
             return
+        is_as_high = self._painted is not None and len(lines) == len(self._painted[0])
         self._painted = (lines, is_faded)
         self.set_class(not lines, "-empty")
         self.set_class(len(lines) == 1, "-brief")
-        self.update(painted(lines, is_faded=is_faded, is_ascii=self._scene.options.is_ascii))
+        # Where no line is wrapped, as many of them take the same place: others needn't move.
+        moves = not is_as_high or self.styles.text_wrap != "nowrap"
+        shown = painted(lines, is_faded=is_faded, is_ascii=self._scene.options.is_ascii)
+        self.update(shown, layout=moves)
 
     def _drawn_lines(self, scene: Scene) -> Lines:
         try:

@@ -80,7 +80,8 @@ def fold(view: ViewModel, message: WatchMessage, at: Moment) -> ViewModel:
         retry_at_s = at.now_s + message.retry_in_s
         return replace(view, link=message.link, reason=message.reason, retry_at_s=retry_at_s)
     heard = replace(view, document=folded(view.document, message), heard_at=at)
-    return replace(heard, curve=_curve(heard))
+    # Most of what comes is of other things than the training.
+    return heard if heard.cycle is view.cycle else replace(heard, curve=_curve(heard))
 
 
 def fold_other(

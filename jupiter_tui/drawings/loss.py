@@ -77,6 +77,8 @@ def _caption(known: History, look: Look, width: int) -> Line:
 def _values(known: History, look: Look) -> list[Cell]:
     points = known.along(Axis.STEP)
     cells = [Cell(f"round {known.round}  ", Tone.FAINT)]
+    if look.is_log:
+        cells.append(Cell("log y  ", Tone.NOTE))
     if look.smoothing > 0:
         mean = smoothed(points, look.smoothing)[-1][1]
         cells.append(Cell(f"smoothed {mean:.3f} ({look.smoothing:g})  ", Tone.GOOD))
@@ -85,8 +87,6 @@ def _values(known: History, look: Look) -> list[Cell]:
         cells.append(Cell(f"  without {plain(', '.join(known.missing))}", Tone.WARN))
     if known.validations:
         cells.append(Cell(f"  {MARK} held out {known.validations[-1].loss:.3f}", Tone.WARN))
-    if look.is_log:
-        cells.append(Cell("  log y", Tone.NOTE))
     return cells
 
 

@@ -3,8 +3,8 @@
 Pure. Doesn't know what the screens show.
 """
 
-from jupiter_tui.drawings.lines import Cell, Line, Tone
-from jupiter_tui.keys import SCREENS
+from jupiter_tui.drawings.lines import Cell, Line, Tone, width_of
+from jupiter_tui.keys import SCREENS, Key
 
 GAP = "  "
 
@@ -18,3 +18,13 @@ def tabs(place: str) -> Line:
         for key in SCREENS
         for words in (f"{key.shown[0]} {key.label}",)
     )
+
+
+def tab_at(column: int) -> Key | None:
+    """Return the screen whose name stands in a column; None beside all of them."""
+    end = 0
+    for key, cell in zip(SCREENS, tabs(""), strict=True):
+        end += width_of((cell,))
+        if column < end:
+            return key
+    return None

@@ -13,14 +13,13 @@ from textual.screen import Screen
 from textual.widgets import Footer, Input
 
 from jupiter_tui.drawings.bar import banner, bar
-from jupiter_tui.drawings.lines import Lines
-from jupiter_tui.drawings.tabs import tabs
 from jupiter_tui.drawings.too_small import too_small
 from jupiter_tui.keys import Key
 from jupiter_tui.list_panel import ListPanel
 from jupiter_tui.panel import Panel
 from jupiter_tui.scene import Scene
 from jupiter_tui.source import Source
+from jupiter_tui.tab_line import TabLine
 
 
 class DashboardScreen(Screen[None]):
@@ -45,16 +44,13 @@ class DashboardScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Put what every screen has around the body."""
         yield Panel("bar", bar, fades=False)
-        yield Panel("tabs", self._tabs, fades=False)
+        yield TabLine(self.PLACE)
         yield Panel("banner", banner, fades=False)
         with VerticalScroll(id="body"):
             yield from self.body()
         yield Panel("too-small", too_small, fades=False)
         yield Input(id="filter", placeholder="filter; Enter keeps it, Esc drops it", compact=True)
         yield Footer(show_command_palette=False, compact=True)
-
-    def _tabs(self, _scene: Scene, _width: int, _height: int) -> Lines:
-        return (tabs(self.PLACE),)
 
     def body(self) -> ComposeResult:
         """Return the panels; each screen has its own."""

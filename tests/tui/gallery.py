@@ -27,15 +27,15 @@ LOST = LinkChanged(
 )
 STALE = LinkChanged(Link.STALE, "nothing heard for 3 s")
 
-_RTX = {"name": "NVIDIA GeForce RTX 4090", "memory_bytes": 24 << 30}
-_GPU = {
+RTX = {"name": "NVIDIA GeForce RTX 4090", "memory_bytes": 24 << 30}
+GPU_LOAD = {
     "utilization_percent": 97.0, "memory_used_bytes": 22 << 30, "temperature_celsius": 84.0,
     "power_watts": 412.0,
 }  # fmt: skip
-_NO_GPU_LOAD = dict.fromkeys(_GPU)
+_NO_GPU_LOAD = dict.fromkeys(GPU_LOAD)
 
 
-def _node(number: int, name: str, state: str = "alive", **more: Any) -> Document:
+def node(number: int, name: str, state: str = "alive", **more: Any) -> Document:
     return {
         "id": f"{number:x}" * 32, "name": name, "state": state, "role": "trainer",
         "reason": "estimated at 100% of the fastest", "addresses": [f"192.168.1.{number}:7946"],
@@ -46,17 +46,17 @@ def _node(number: int, name: str, state: str = "alive", **more: Any) -> Document
 
 
 NODES = [
-    _node(1, "studio", tokens_per_s=5321.0, step_lag=0, rtt_s=None,
+    node(1, "studio", tokens_per_s=5321.0, step_lag=0, rtt_s=None,
           hardware={"gpus": [{"name": "Apple M3 Max", "memory_bytes": None}]},
           gpu_loads=[_NO_GPU_LOAD | {"utilization_percent": 88.0}]),
-    _node(2, "workstation-under-the-desk", tokens_per_s=12840.0, step_lag=3,
-          hardware={"gpus": [_RTX, _RTX]}, gpu_loads=[_GPU, _GPU | {"power_watts": 398.5}]),
-    _node(3, "living-room", role="generator", rtt_s=0.0384, load={},
+    node(2, "workstation-under-the-desk", tokens_per_s=12840.0, step_lag=3,
+          hardware={"gpus": [RTX, RTX]}, gpu_loads=[GPU_LOAD, GPU_LOAD | {"power_watts": 398.5}]),
+    node(3, "living-room", role="generator", rtt_s=0.0384, load={},
           reason="somebody must generate, and it gives up the least training"),
-    _node(4, "attic", "suspect", last_heard_s=3.4, rtt_s=None),
-    _node(5, "laptop", "gone", last_heard_s=752.0, rtt_s=None,
+    node(4, "attic", "suspect", last_heard_s=3.4, rtt_s=None),
+    node(5, "laptop", "gone", last_heard_s=752.0, rtt_s=None,
           reason="the role that it had before it went"),
-    _node(6, "guest", "pending", role=None, last_heard_s=None, load={}, rtt_s=None, hardware={},
+    node(6, "guest", "pending", role=None, last_heard_s=None, load={}, rtt_s=None, hardware={},
           reason="waits to be let in: apple river stone window", words="apple river stone window"),
 ]  # fmt: skip
 HEALTH = [
@@ -73,9 +73,9 @@ CLUSTER = {
 }  # fmt: skip
 UNKNOWN = CLUSTER | {
     "nodes": [
-        node | {"load": {}, "gpu_loads": [], "hardware": {}, "tokens_per_s": None,
+        each | {"load": {}, "gpu_loads": [], "hardware": {}, "tokens_per_s": None,
                 "step_lag": None, "rtt_s": None}
-        for node in NODES
+        for each in NODES
     ],
 }  # fmt: skip
 """The same cluster where nothing can be measured."""

@@ -36,6 +36,12 @@ class Terminal:
     seen: bytes = b""
     screen: Screen = field(default_factory=lambda: Screen(COLUMNS, LINES))
 
+    def read_for(self, seconds: float) -> None:
+        """Read what comes in so much time."""
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0:
+            self._read(left_s)
+
     def until(self, is_so: Callable[[str], bool]) -> str:
         """Return what stands on the screen as soon as it is as it should be."""
         end_s = time.monotonic() + WAIT_S
@@ -84,10 +90,10 @@ class Terminal:
 
 
 @contextmanager
-def dashboard(state_dir: Path) -> Iterator[Terminal]:
+def dashboard(state_dir: Path, *, columns: int = COLUMNS, lines: int = LINES) -> Iterator[Terminal]:
     """Run jupiter-tui in a terminal of its own; end it for certain."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     before = termios.tcgetattr(theirs)
     surroundings = os.environ | {"TERM": "xterm-256color", "GRPC_VERBOSITY": "DEBUG"}
     with subprocess.Popen(
@@ -96,7 +102,7 @@ def dashboard(state_dir: Path) -> Iterator[Terminal]:
         env={k: v for k, v in surroundings.items() if k not in {"COLUMNS", "LINES"}},
     ) as process:  # fmt: skip
         try:
-            yield Terminal(process, ours, theirs, before)
+            yield Terminal(process, ours, theirs, before, screen=Screen(columns, lines))
         finally:
             process.kill()
             os.close(ours)

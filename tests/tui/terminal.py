@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,14 +90,16 @@ class Terminal:
 
 
 @contextmanager
-def dashboard(state_dir: Path, *, columns: int = COLUMNS, lines: int = LINES) -> Iterator[Terminal]:
+def dashboard(
+    state_dir: Path, *, columns: int = COLUMNS, lines: int = LINES, arguments: Sequence[str] = ()
+) -> Iterator[Terminal]:
     """Run jupiter-tui in a terminal of its own; end it for certain."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     before = termios.tcgetattr(theirs)
     surroundings = os.environ | {"TERM": "xterm-256color", "GRPC_VERBOSITY": "DEBUG"}
     with subprocess.Popen(
-        (sys.executable, "-m", "jupiter_tui.main", "--state-dir", str(state_dir)),
+        (sys.executable, "-m", "jupiter_tui.main", "--state-dir", str(state_dir), *arguments),
         stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
         env={k: v for k, v in surroundings.items() if k not in {"COLUMNS", "LINES"}},
     ) as process:  # fmt: skip

@@ -44,6 +44,8 @@ class ViewModel:
     curve: Curve = field(default_factory=Curve)
     others: Mapping[str, Told] = field(default_factory=dict[str, Told])
     """The documents that the screens in front listen to, by noun."""
+    charted: Document = field(default_factory=dict[str, Any])
+    """The last document of a curve that had points: the next round's has none for a while."""
 
     def told(self, noun: str) -> Told:
         """Return what is known of a document; nothing before it first came."""
@@ -93,7 +95,9 @@ def fold_other(
         told = replace(known, trouble=message.reason)
     else:
         told = Told(folded(known.document, message), heard_at=at)
-    return replace(view, others={**view.others, noun: told})
+    has_points = bool((told.document.get("curve") or {}).get("points"))
+    charted = told.document if has_points else view.charted
+    return replace(view, others={**view.others, noun: told}, charted=charted)
 
 
 def forget_other(view: ViewModel, noun: str) -> ViewModel:

@@ -49,7 +49,7 @@ def known_loss(scene: Scene) -> History:
     if view.curve.points and (view.curve.cycle, view.curve.round) != (run, round_number):
         # The next round has begun and trains nothing yet: the last one's curve stays till then.
         shown = history(view.told(curve_noun(run)).document, view.curve, run, round_number)
-        return shown if shown.points else history({}, view.curve, run, view.curve.round)
+        return shown if shown.points else history(view.charted, view.curve, run, view.curve.round)
     return history(view.told(curve_noun(run)).document, view.curve, run, round_number)
 
 

@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from jupiterd.client.watch import Delta
+from jupiterd.client.watch import Delta, Snapshot
 from tests.tui import training_documents as training
 from tests.tui.documents import cycle, messages
 from tests.tui.pictures import StillTui, until
@@ -68,6 +68,23 @@ async def test_the_screen_asks_for_what_it_shows_and_for_nothing_else():
         assert len(pilot.app.screen.sources) == 2
         pilot.app.tell(Delta({"cycle": None, "train": None}))
         assert pilot.app.screen.sources == ()
+
+
+async def test_a_round_that_is_over_keeps_its_whole_curve_until_the_next_one_trains():
+    async with opened((200, 60)) as pilot:
+        before = await until(pilot, lambda text: "held out 2.700" in text)
+        caption = next(line for line in before.splitlines() if "smoothed 2" in line)
+        pilot.app.tell(Delta({"cycle": cycle(round=3, phases=[], step=0)}))
+        nothing = training.curve() | {"curve": {"run": training.RUN, "round": 3, "points": []}}
+        pilot.app.tell_of(f"curve/{training.RUN}", Snapshot(nothing))
+        pilot.app.flush()
+        after = await until(pilot, lambda text: "3 of 2" in text)
+        assert caption.split("││")[-1] in after
+        running = {"round": 3, "phase": "train", "state": "running", "done": 4}
+        row = running | {"values": {"loss": 7.5}}
+        pilot.app.tell(Delta({"cycle": cycle(round=3, phases=[row])}))
+        pilot.app.flush()
+        await until(pilot, lambda text: "round 3  smoothed 7.500" in text)
 
 
 async def test_islands_are_shown_only_where_there_are_some():

@@ -3,7 +3,12 @@
 Owns running the installer and what it has installed there. Doesn't know what any test expects.
 """
 
+import contextlib
+import fcntl
+import os
+import pty
 import subprocess
+import termios
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -50,6 +55,24 @@ class Machine:
             start_new_session=True,  # no terminal to ask at
         )
 
+    def install_at_terminal(self, answer: str, *options: str | Path) -> tuple[int, str]:
+        """Run the installer where somebody types `answer`; return its status and the screen."""
+        ours, theirs = pty.openpty()
+        os.write(ours, f"{answer}\n".encode())
+        running = subprocess.Popen(
+            ["sh", SCRIPT, *options],
+            stdin=subprocess.DEVNULL,  # as in a pipe: the terminal itself is asked
+            stdout=theirs,
+            stderr=theirs,
+            cwd=self.work,
+            env=self.environment,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(1, termios.TIOCSCTTY, 0),  # noqa: PLW1509
+        )
+        os.close(theirs)
+        screen = _all_of(ours)
+        return running.wait(), screen
+
     def install_from(self, source: Path, *options: str | Path) -> Done:
         """Install on this machine's Python, asking nothing."""
         return self.install(
@@ -71,3 +94,12 @@ class Machine:
     def files(self) -> list[str]:
         """Return everything below the home folder, links and empty folders as well."""
         return sorted(str(path.relative_to(self.home)) for path in self.home.rglob("*"))
+
+
+def _all_of(terminal: int) -> str:
+    """Read what a terminal shows until nobody writes to it any more, and close it."""
+    shown = b""
+    with contextlib.suppress(OSError), os.fdopen(terminal, "rb", buffering=0) as screen:
+        while part := screen.read(4096):
+            shown += part
+    return shown.decode()

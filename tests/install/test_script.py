@@ -1,7 +1,10 @@
 """installers/install.sh on machines that nobody has used: what it makes and takes away."""
 
 import hashlib
+import os
 import shutil
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -125,6 +128,51 @@ def test_models_stay_until_their_removal_is_asked_for_and_confirmed(machine: Mac
     assert (machine.state / "model").exists()
     assert machine.install("--uninstall", "--purge", "--yes").returncode == 0
     assert not machine.state.exists()
+
+
+@pytest.mark.parametrize(("answer", "is_kept"), [("", True), ("n", True), ("y", False)])
+def test_whoever_sits_at_a_terminal_is_asked_there(
+    machine: Machine, answer: str, is_kept: bool
+) -> None:
+    machine.state.mkdir(parents=True)
+    (machine.state / "lock").touch()
+    status, screen = machine.install_at_terminal(answer, "--uninstall", "--purge")
+    assert status == 0
+    assert f"Remove {machine.state} with its key, ledger and models, for good? [y/N]" in screen
+    assert machine.state.exists() is is_kept
+
+
+def test_ctrl_c_leaves_what_the_next_run_finishes_or_takes_away(machine: Machine) -> None:
+    (wheel := machine.work / "some.whl").touch()
+    os.mkfifo(began := machine.work / "began")
+    slow = machine.work / "python3"
+    slow.write_text(
+        f"""#!/bin/sh
+[ "$1 $2" = "-m venv" ] || exec "{machine.python}" "$@"
+mkdir -p "$3/bin"
+echo > "{began}"
+exec sleep 300
+"""
+    )
+    slow.chmod(0o755)
+    running = subprocess.Popen(
+        ["sh", SCRIPT, "--from", wheel, "--python", slow, "--yes"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=machine.environment,
+        start_new_session=True,
+    )
+    began.read_text()
+    os.killpg(running.pid, signal.SIGINT)
+    told = running.communicate()[1]
+    assert running.returncode == ExitCode.INTERRUPTED
+    assert _error(told) == "interrupted"
+    assert (machine.root / "unfinished").exists()
+    assert not (machine.root / "scratch").exists()
+    assert machine.install("--uninstall").returncode == 0
+    assert machine.files() == []
 
 
 def test_a_folder_that_is_no_state_folder_is_never_purged(machine: Machine) -> None:

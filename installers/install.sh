@@ -428,7 +428,7 @@ show_next_step() {
   say ''
   say "$("$venv/bin/jupiterd" --version) is installed."
   user=$(user_of_environment)
-  if [ "$user" ]; then say "note: process $user still runs what was here before; end it and start it again"; fi
+  if [ "$user" ]; then say "note: process $user still runs what was here before; $(how_to_restart)"; fi
   case :$PATH: in
     *":$bin:"*) ;;
     *) show_path_line ;;
@@ -436,6 +436,16 @@ show_next_step() {
   has_service || say '  jupiterd             starts it; do the same on each of your machines'
   say '  jupiterctl status    shows who is here, in another shell'
   say '  jupiter-tui          is the dashboard'
+}
+
+how_to_restart() {
+  if ! has_service; then
+    echo 'end it and start it again'
+  elif [ "$system" = Darwin ]; then
+    echo 'start it again: sudo launchctl kickstart -k system/jupiter.jupiterd'
+  else
+    echo "start it again: systemctl $([ "$(id -u)" = 0 ] || echo '--user ')restart jupiterd"
+  fi
 }
 
 show_path_line() {

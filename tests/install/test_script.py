@@ -130,6 +130,32 @@ def test_models_stay_until_their_removal_is_asked_for_and_confirmed(machine: Mac
     assert not machine.state.exists()
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_service_goes_with_what_it_starts_and_anothers_stays(
+    machine: Machine, is_ours: bool
+) -> None:
+    programs = machine.root / "environment" / "bin"
+    programs.mkdir(parents=True)
+    unit = machine.work / "jupiterd.service"
+    unit.write_text(f"ExecStart={programs if is_ours else '/opt/bin'}/jupiterd\n")
+    jupiterd = programs / "jupiterd"  # stands in for the one that knows systemd
+    jupiterd.write_text(
+        f"""#!/bin/sh
+case $* in
+  'service status -o json') printf '{{\\n    "file": "{unit}",\\n' ;;
+  'service uninstall') rm '{unit}' ;;
+esac
+"""
+    )
+    jupiterd.chmod(0o755)
+    (machine.root / "manifest").write_text(f"folder\t{programs.parent}\nmade\t{machine.root}\n")
+    done = machine.install("--uninstall")
+    assert done.returncode == 0, done.stderr
+    assert ("removing the service" in done.stdout) is is_ours
+    assert unit.exists() is not is_ours
+    assert not machine.root.exists()
+
+
 @pytest.mark.parametrize(("answer", "is_kept"), [("", True), ("n", True), ("y", False)])
 def test_whoever_sits_at_a_terminal_is_asked_there(
     machine: Machine, answer: str, is_kept: bool

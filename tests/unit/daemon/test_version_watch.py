@@ -1,12 +1,14 @@
 """Nodes of two versions in one cluster: who works, who leads, who is let in."""
 
 import asyncio
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from jupiterd.daemon import joining
+from jupiterd.cluster.election import Ticked
+from jupiterd.daemon import joining, pulse
 from jupiterd.daemon.adoption import adopted
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.node import Node
@@ -123,3 +125,17 @@ async def test_a_newcomer_two_minor_versions_away_waits_outside_with_the_reason(
         monkeypatch.setattr(joining, "__version__", "0.2.1")
         await greet(new, one)
         assert new.identity.node_id in one.journal.state.members
+
+
+@pytest.mark.parametrize("may_stand", [True, False])
+async def test_who_has_stepped_aside_leads_no_more_and_stands_again_where_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, may_stand: bool
+) -> None:
+    monkeypatch.setattr(pulse, "ASIDE_S", 0.05)  # nobody else is here to take over
+    async with serving(tmp_path, "one") as one:
+        election = one.pulse.election
+        one.pulse._act(election.step(now_s() + 30, Ticked()))
+        assert one.leading is not None
+        await one.pulse.step_aside(lambda: may_stand)
+        assert one.leading is None
+        assert math.isfinite(election.wake_at) is may_stand

@@ -26,6 +26,8 @@ STEPS = 20_000
 """More than there is time for: the run is stopped at the end."""
 
 TRAIN_TIMEOUT_S = 120.0
+TOLD_TIMEOUT_S = 20.0
+"""A node tells what it is with its first heartbeat to each other one."""
 LEADER_LAST = ("leader last", "leader first", "leader between")
 
 
@@ -129,12 +131,20 @@ def assert_nothing_was_lost(cluster: Cluster, run: CycleState, seen: Sequence[Se
         assert proof["ok"]
 
 
-def assert_all_run(cluster: Cluster, view: Document, program: str) -> None:
-    """Every node tells this version, and has noted it in its state folder."""
-    told = {node["name"]: node["hardware"]["versions"]["jupiterd"] for node in view["nodes"]}
-    assert told == dict.fromkeys((daemon.name for daemon in cluster.daemons), program)
+async def all_run(cluster: Cluster, program: str) -> None:
+    """Wait until every node is known to run this version, everywhere, and has noted it on disk."""
+    expected = dict.fromkeys((daemon.name for daemon in cluster.daemons), program)
+    deadline_s = time.monotonic() + TOLD_TIMEOUT_S
     for daemon in cluster.daemons:
+        while (told := _versions(await daemon.ask())) != expected:
+            assert time.monotonic() < deadline_s, cluster.told(f"{daemon.name} sees {told}")
+            await asyncio.sleep(0.1)
         assert f"(jupiterd {program})" in (daemon.state_dir / "VERSION").read_text()
+
+
+def _versions(view: Document | None) -> dict[str, str | None]:
+    nodes = [] if view is None else view["nodes"]
+    return {n["name"]: n["hardware"].get("versions", {}).get("jupiterd") for n in nodes}
 
 
 def refusal(command: Sequence[str | Path], state_dir: Path) -> "subprocess.CompletedProcess[str]":

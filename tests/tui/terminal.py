@@ -65,12 +65,16 @@ class Terminal:
         while (status := self.process.poll()) is None:
             assert time.monotonic() < end_s, f"it doesn't end: {self.seen[-500:]!r}"
             self._read(0.05)
-        self._read(0.0)
+        while self._read(0.0):  # a pty hands out a few kilobytes at a time
+            pass
         return status
 
-    def _read(self, timeout_s: float) -> None:
-        if select.select([self.ours], [], [], timeout_s)[0]:
+    def _read(self, timeout_s: float) -> bool:
+        """Read once; say whether there was anything."""
+        is_there = bool(select.select([self.ours], [], [], timeout_s)[0])
+        if is_there:
             self._take()
+        return is_there
 
     def _take(self) -> None:
         data = os.read(self.ours, 65536)

@@ -21,7 +21,13 @@ from jupiterd.daemon.clusters_seen import (
 )
 from jupiterd.daemon.joining import Joining
 from jupiterd.daemon.journal import Journal
-from jupiterd.daemon.known_addresses import FIRST_RETRY_S, SOON_S, Attempt, KnownAddresses
+from jupiterd.daemon.known_addresses import (
+    FIRST_RETRY_S,
+    LAST_RETRY_S,
+    SOON_S,
+    Attempt,
+    KnownAddresses,
+)
 from jupiterd.daemon.peers import Peer, Peers
 from jupiterd.daemon.told import told_text, ways_to
 from jupiterd.errors import JupiterError
@@ -88,7 +94,9 @@ class Greeter:
         is_missing = peer is None or peer.address != address
         is_new = self.addresses.note_new(address)
         if not is_new and is_missing and cluster == self._journal.cluster:
-            self.addresses.hasten(address, unless_tried_within_s=FIRST_RETRY_S / 2)
+            # Each greeting makes the other end greet back: a link that works elsewhere will do.
+            pause_s = LAST_RETRY_S if self._works(node) else FIRST_RETRY_S / 2
+            self.addresses.hasten(address, unless_tried_within_s=pause_s)
 
     async def follow(self, discovery: Discovery) -> None:
         """Take up every address that discovery sees."""

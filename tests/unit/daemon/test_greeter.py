@@ -357,3 +357,27 @@ async def test_reasons_that_take_turns_are_logged_once_each(
         one.greeter.joining.set_pending("attic is closed")
         logged = [r for r in caplog.records if r.message == "waits_outside"]
         assert len(logged) == 3, "it was over, and has come back"
+
+
+@pytest.mark.parametrize("works", [True, False])
+async def test_two_whose_link_works_elsewhere_dont_keep_greeting_each_other(
+    works: bool, tmp_path: Path
+) -> None:
+    """Each hello comes from an address that the link doesn't use, and is no reason for another."""
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "two") as two:
+        await unite(one, two)
+        node, cluster = two.identity.node_id, one.journal.cluster
+        peer = one.peers.require(node)
+        peer.answered_s = peer.heard_s = now_s() if works else now_s() - 2 * WORKING_S
+        elsewhere = Address("127.0.0.2", two.outlook.port)
+        one.greeter.note_caller(node, elsewhere, cluster)
+        attempt = one.greeter.addresses[elsewhere]
+        attempt.begin()
+        attempt.tried_s -= FIRST_RETRY_S  # a moment passes
+        attempt.put_off(node)
+        due_s = attempt.due_s
+        one.greeter.note_caller(node, elsewhere, cluster)
+        assert (attempt.due_s == due_s) is works, "where the link is dead it is looked at again"
+        attempt.tried_s -= LAST_RETRY_S
+        one.greeter.note_caller(node, elsewhere, cluster)
+        assert attempt.due_s < due_s, "now and then it is looked at in any case"

@@ -56,7 +56,7 @@ def remove(node: Node) -> Action:
 
 def drain(node: Node) -> Action:
     """Return what gives a machine no new work."""
-    told = ("What it does now it finishes; it stays a member.",)
+    told = ("It leaves what trains after the running step, and loses none; it stays a member.",)
     return _action(node, "drain", "Give {} no new work?", told)
 
 

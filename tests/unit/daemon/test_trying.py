@@ -59,7 +59,7 @@ async def tried(clock: Clock, tries: Iterator[Try], **limits: Any) -> WorkComple
     leading = SimpleNamespace(
         run=work,
         board=ProgressBoard(),
-        fit_nodes=lambda: ["one"],
+        fit_workers=lambda: ["one"],
         place=lambda **_: NodeId("one"),
         order=lambda *_: WorkOrder("w", 1, ASKING, {}, {}),
         cycle=lambda _: SimpleNamespace(

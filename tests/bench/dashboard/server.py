@@ -1,10 +1,11 @@
 """A control server of sixteen busy nodes, in a process of its own: a real stream, without daemons.
 
-python -m tests.bench.dashboard.server STATE_DIR SECONDS UPDATES_PER_S
+python -m tests.bench.dashboard.server STATE_DIR SECONDS UPDATES_PER_S [--folded]
 
-Owns what is told, and how often. Each update is a change of one node's figures, sent at once with
-all the others' as jupiterd tells them; its number stands in the header as the term, so that whoever
-looks knows how far the dashboard has come. The last line on standard output is how many were sent.
+Owns what is told, and how often. Each update is a change of one node's figures, sent at once and
+alone, or folded with the others of half a second as jupiterd does; its number stands in the header
+as the term, so that whoever looks knows how far the dashboard has come. The last line on standard
+output is how many were sent.
 """
 
 import argparse
@@ -12,12 +13,13 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import grpc.aio
 
+from jupiterd.daemon.control_service import DELTA_S
 from jupiterd.rpc import control_pb2, control_pb2_grpc
 from tests.tui import training_documents as training
 from tests.tui.documents import RECORDED
@@ -38,8 +40,8 @@ Document = dict[str, Any]
 class Busy(control_pb2_grpc.ControlServicer):
     """Sixteen nodes that train."""
 
-    def __init__(self, seconds: float, updates_per_s: float) -> None:
-        self._seconds, self._updates_per_s = seconds, updates_per_s
+    def __init__(self, seconds: float, updates_per_s: float, *, folds: bool) -> None:
+        self._seconds, self._updates_per_s, self._folds = seconds, updates_per_s, folds
         self._random = random.Random(SEED)
         self.sent = 0
         self.is_over = asyncio.Event()
@@ -67,14 +69,24 @@ class Busy(control_pb2_grpc.ControlServicer):
         yield control_pb2.WatchEvent(snapshot=_packed(self._whole()))
         began_s = time.monotonic()
         while (now_s := time.monotonic() - began_s) < self._seconds:
-            for _ in range(int(now_s * self._updates_per_s) - self.sent):
-                self.sent += 1
-                yield control_pb2.WatchEvent(delta=_packed(self._changed()))
-            await asyncio.sleep(TICK_S)
+            for changed in self._told(int(now_s * self._updates_per_s) - self.sent):
+                yield control_pb2.WatchEvent(delta=_packed(changed))
+            await asyncio.sleep(DELTA_S if self._folds else TICK_S)
         self.is_over.set()
         while True:
             await asyncio.sleep(1.0)
             yield control_pb2.WatchEvent(heartbeat=1)
+
+    def _told(self, due: int) -> Iterator[Document]:
+        folded: Document = {}
+        for _ in range(due):
+            self.sent += 1
+            changed = self._changed()
+            folded |= changed
+            if not self._folds:
+                yield changed
+        if self._folds and folded:
+            yield folded
 
     def _whole(self) -> Document:
         own = {"id": self._nodes[0]["id"], "name": self._nodes[0]["name"]}
@@ -138,9 +150,8 @@ def _packed(document: Document) -> control_pb2.Document:
     return control_pb2.Document(json=json.dumps(document))
 
 
-async def serve(state_dir: Path, seconds: float, updates_per_s: float) -> int:
-    """Tell whoever asks; return how many updates were sent when the time is over."""
-    busy = Busy(seconds, updates_per_s)
+async def serve(state_dir: Path, busy: Busy) -> None:
+    """Tell whoever asks, and print how many updates were sent when the time is over."""
     server = grpc.aio.server()
     control_pb2_grpc.add_ControlServicer_to_server(busy, server)
     server.add_insecure_port(f"unix:{state_dir / 'control.sock'}")
@@ -148,7 +159,6 @@ async def serve(state_dir: Path, seconds: float, updates_per_s: float) -> int:
     await busy.is_over.wait()
     print(busy.sent, flush=True)
     await server.wait_for_termination()
-    return busy.sent
 
 
 def main() -> None:
@@ -157,8 +167,10 @@ def main() -> None:
     parser.add_argument("state_dir", type=Path)
     parser.add_argument("seconds", type=float)
     parser.add_argument("updates_per_s", type=float)
+    parser.add_argument("--folded", action="store_true")
     chosen = parser.parse_args()
-    asyncio.run(serve(chosen.state_dir, chosen.seconds, chosen.updates_per_s))
+    busy = Busy(chosen.seconds, chosen.updates_per_s, folds=chosen.folded)
+    asyncio.run(serve(chosen.state_dir, busy))
 
 
 if __name__ == "__main__":

@@ -41,12 +41,12 @@ class Cost:
     """The number of the last update that came to stand on the screen."""
 
 
-def watch(key: str, seconds: float, updates_per_s: float) -> Cost:
+def watch(key: str, seconds: float, updates_per_s: float, *, folded: bool) -> Cost:
     """Open a screen by its key and look at it for so long."""
     whole_s = SETTLE_S + seconds + AFTER_S
     with (
         tempfile.TemporaryDirectory(prefix="jt-", dir="/tmp") as folder,
-        _server(Path(folder), whole_s, updates_per_s) as server,
+        _server(Path(folder), whole_s, updates_per_s, folded=folded) as server,
         dashboard(Path(folder), columns=COLUMNS, lines=LINES) as terminal,
     ):
         terminal.until(lambda text: "● live" in text)
@@ -82,12 +82,11 @@ def _processor_s(process: psutil.Process) -> float:
 
 @contextmanager
 def _server(
-    state_dir: Path, seconds: float, updates_per_s: float
+    state_dir: Path, seconds: float, updates_per_s: float, *, folded: bool
 ) -> Iterator[subprocess.Popen[str]]:
     command = (sys.executable, "-m", "tests.bench.dashboard.server", str(state_dir))
-    with subprocess.Popen(
-        (*command, str(seconds), str(updates_per_s)), stdout=subprocess.PIPE, text=True
-    ) as process:
+    told = (str(seconds), str(updates_per_s), *(["--folded"] if folded else []))
+    with subprocess.Popen((*command, *told), stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
+.PHONY: setup demo score test test-long test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -34,6 +34,10 @@ score: setup
 
 test: setup
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
+
+# What `make test` leaves out because a shorter test shows it, too.
+test-long: setup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10 -m long
 
 # kill -9 of a worker, a follower and the leader in every phase, with both engines: TIMES=5 does it five times.
 test-failures: setup
@@ -66,7 +70,7 @@ simulate-hours: setup
 
 # Real daemons in network namespaces, with cables that are pulled and packets that are lost: as root, on Linux.
 test-network: setup
-	@$(BIN)/python -m pytest tests/network --durations 0
+	@$(BIN)/python -m pytest tests/network -m "long or not long" --durations 0
 
 # A training that is struck at random and must end as if it weren't: make chaos [STRIKES=50] [ENGINE=mlx] [SEED=7] [BLOWS='lose packets']
 # ENGINE: torch and mlx are one gang, hybrid an MLX island and a torch island of two, three-islands three of one machine each

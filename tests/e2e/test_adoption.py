@@ -60,7 +60,13 @@ async def begin_training(cluster: Cluster, folder: Path, engine: str, watcher: D
     )
 
 
-@pytest.mark.parametrize(("engine", "end"), [("torch", signal.SIGKILL), ("mlx", signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("engine", "end"),
+    [
+        ("torch", signal.SIGKILL),
+        pytest.param("mlx", signal.SIGTERM, marks=pytest.mark.long),
+    ],
+)
 async def test_a_gang_goes_on_when_the_leader_that_launched_it_ends(
     tmp_path: Path, engine: str, end: signal.Signals
 ) -> None:

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(280),
 ]
 
-STEPS = 220
+STEPS = 170
 
 
 def checkpoints(daemon: Daemon) -> list[CheckpointCommitted]:

@@ -115,6 +115,7 @@ async def test_a_leader_that_trains_hands_over_and_training_goes_on_from_its_las
         assert last_of_epoch(cycle, after["epoch"]) >= after["step"]
 
 
+@pytest.mark.long
 async def test_the_only_machine_that_trains_leaves_its_last_step_with_the_leader(
     tmp_path: Path,
 ) -> None:

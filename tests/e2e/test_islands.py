@@ -43,6 +43,7 @@ async def until_step(daemon: Daemon, number: int, timeout_s: float) -> None:
             await asyncio.sleep(0.2)
 
 
+@pytest.mark.long  # like `test_cycle_of_islands`, with both engines; and `tests/network/test_chaos`
 async def test_islands_of_both_engines_outlive_their_leader_with_equal_weights(
     tmp_path: Path,
 ) -> None:

@@ -26,7 +26,7 @@ STRIKES = int(os.environ.get("JUPITER_CYCLE_STRIKES") or 0)
 ROUNDS = int(os.environ.get("JUPITER_CYCLE_ROUNDS") or 1)
 """Of each cycle; in the second one a student may write, too."""
 
-SHORT_STRIKES = 4
+SHORT_STRIKES = 3
 SHORT_STEPS = 250
 STEPS = 250
 """Enough to beat the byte model, so that small students are trained for the gate, too."""

@@ -48,7 +48,13 @@ def pair(folder: Path, prefix: Sequence[str], *names: str) -> list[Daemon]:
     return [Daemon(folder, name, prefix) for name in names]
 
 
-@pytest.mark.parametrize("is_struck", [False, True], ids=["in peace", "with a kill -9"])
+@pytest.mark.parametrize(
+    "is_struck",
+    [
+        pytest.param(False, id="in peace", marks=pytest.mark.long),
+        pytest.param(True, id="with a kill -9"),
+    ],
+)
 async def test_two_clusters_with_work_become_one(tmp_path: Path, *, is_struck: bool) -> None:
     domain = write_domain(tmp_path)
     with own_network() as prefix:

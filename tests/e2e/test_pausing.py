@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.timeout(240),
 ]
 
-STEPS = 300
+STEPS = 220
 """Enough that a pause comes before the end, however fast the machine."""
 
 

@@ -72,6 +72,7 @@ async def test_a_cycle_survives_the_death_of_all_daemons_at_a_random_moment(
         }  # fmt: skip
 
 
+@pytest.mark.long  # like `test_ranks_of_one_node`, with a machine for each rank
 async def test_training_goes_on_from_the_last_finished_step_when_a_worker_is_killed(
     tmp_path: Path,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The short form of `make test-failures`: a victim, an engine and two phases, chosen in every run.
+"""The short form of `make test-failures`: a victim, an engine and a phase, chosen in every run.
 
 `test_killed_cycle` kills at random; here the work is caught in its midst.
 """
@@ -19,13 +19,13 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-EARLY = (Phase.COLLECT, Phase.FILTER, Phase.PACK)
-LATE = (Phase.TRAIN, Phase.EVALUATE, Phase.GATE)
+PHASES = [phase for phase in Phase if phase is not Phase.GENERATE]
+"""The first round generates nothing."""
 
 
-async def test_a_cycle_that_is_struck_twice_ends_whole(tmp_path: Path, seed: int) -> None:
+async def test_a_cycle_that_is_struck_ends_whole(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     victim = chance.choice(list(Victim))
-    moments = [Moment(1, chance.choice(EARLY)), Moment(1, chance.choice(LATE))]
+    moments = [Moment(1, chance.choice(PHASES))]
     engine = chance.choice(["torch", "mlx"])
     await run_struck_cycle(tmp_path, engine, victim, moments, chance, proxies="off")

@@ -63,6 +63,7 @@ def test_a_failed_run_is_finished_by_the_next_and_a_damaged_installation_is_mend
     assert (again.returncode, again.stdout) == (0, f"Jupiter isn't installed in {machine.root}\n")
 
 
+@pytest.mark.long
 def test_a_checkout_is_installed_by_the_script_that_lies_in_it_and_stays_as_it_was(
     machine: Machine, tmp_path: Path
 ) -> None:

@@ -23,7 +23,9 @@ LEFT_S = 60.0
 """A way that works is left for one that has been better for half a minute."""
 
 
-@pytest.mark.parametrize("measures_who_decides", [True, False])
+@pytest.mark.parametrize(
+    "measures_who_decides", [True, pytest.param(False, marks=pytest.mark.long)]
+)
 async def test_a_slow_cable_is_measured_and_left_for_the_fast_one(
     tmp_path: Path, measures_who_decides: bool
 ) -> None:

@@ -13,19 +13,19 @@ pytestmark = pytest.mark.timeout(120)
 
 JOIN_S = 20.0
 LOSS_PERCENT = 20
-LOSS_S = 30.0
 BACK_S = 15.0
 
 
+@pytest.mark.parametrize("loss_s", [12.0, pytest.param(30.0, marks=pytest.mark.long)])
 async def test_a_fifth_of_all_packets_lost_costs_nobody_anything(
-    tmp_path: Path, packet_filter: None
+    tmp_path: Path, packet_filter: None, loss_s: float
 ) -> None:
     async with machines_on(3, tmp_path) as machines:
         (view, *_) = await machines.one_cluster(JOIN_S)
         for machine in machines.machines:
             links.lose(machine.host, LOSS_PERCENT)
         async with watched(machines) as reigns:
-            await asyncio.sleep(LOSS_S)
+            await asyncio.sleep(loss_s)
         assert "gone" not in reigns.states(), machines.told("somebody was declared gone")
         assert reigns.all_leaders() == {view["cluster"]["leader"]}
         for machine in machines.machines:

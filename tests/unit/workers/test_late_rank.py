@@ -15,7 +15,7 @@ from jupiterd.errors import StateNotFetchedError
 from jupiterd.workers.train import late_rank
 from jupiterd.workers.train.engine import Engine, Gradients
 from jupiterd.workers.train.late_rank import MOST_STEPS, LateRank
-from tests.unit.workers.gangs import ENGINES, Gangs, plan_of
+from tests.unit.workers.gangs import Gangs, plan_of
 
 BEGUN, STEPS = 10, 40
 
@@ -23,8 +23,15 @@ BEGUN, STEPS = 10, 40
 @pytest.mark.net
 @pytest.mark.timeout(150)
 @pytest.mark.xdist_group("gangs")
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("missed", [0, 7])
+@pytest.mark.parametrize(
+    ("engine", "missed"),
+    [
+        ("torch", 7),
+        ("mlx", 0),
+        pytest.param("torch", 0, marks=pytest.mark.long),
+        pytest.param("mlx", 7, marks=pytest.mark.long),
+    ],
+)
 def test_a_rank_whose_state_comes_later_changes_nothing(
     gangs: Gangs, engine: str, missed: int, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ END
 main() {
   read_options "$@"
   choose_places
+  trap 'end $?' EXIT
   if [ "$mode" = uninstall ]; then
     uninstall
     exit 0
@@ -59,6 +60,7 @@ main() {
 
 read_options() {
   mode=install from='' extra='' python='' prefix='' sha256='' service=ask yes='' dry='' purge=''
+  scratch='' has_told=''
   while [ $# -gt 0 ]; do
     case $1 in
       --from | --extra | --python | --prefix | --sha256)
@@ -100,6 +102,8 @@ choose_places() {
   [ "${HOME:-}" ] || fail 2 'HOME is not set, so there is no place to install to' 'HOME=/home/you sh install.sh'
   if [ "$prefix" ]; then
     case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+    # However it is written, with a slash at its end or without, it is one place.
+    prefix=$(printf '%s\n' "$prefix" | sed -e 's|//*|/|g' -e 's|/\(\./\)*|/|g' -e 's|/\.\{0,1\}$||')
     root=$prefix/share/jupiter bin=$prefix/bin
   else
     root=$HOME/.local/share/jupiter bin=$HOME/.local/bin
@@ -112,6 +116,8 @@ choose_places() {
   case ${XDG_STATE_HOME:-} in /*) state=$XDG_STATE_HOME/jupiter ;; esac
   if [ "$system" = Darwin ]; then state="$HOME/Library/Application Support/Jupiter"; fi
   state=${JUPITER_STATE_DIR:-$state}
+  config=$HOME/.config
+  case ${XDG_CONFIG_HOME:-} in /*) config=$XDG_CONFIG_HOME ;; esac
 }
 
 # --- what is to be installed, and on what -----------------------------------------------------------------------------
@@ -191,10 +197,11 @@ limited() {
 }
 
 choose_python() {
+  is_python_asked=$python
   if [ "$python" ]; then
     command -v "$python" >/dev/null || fail 6 "there is no Python $python" 'name one, such as --python python3.12'
     python=$(command -v "$python")
-    wrong=$(complaint_about "$python") || fail 1 "$python won't do: $wrong" "$(how_to_get_python)"
+    wrong=$(complaint_about "$python") || fail 1 "$python won't do: ${wrong:-it does not run}" "$(how_to_get_python)"
     return
   fi
   wrong=''
@@ -211,12 +218,18 @@ choose_python() {
 
 try_python() {
   [ "$1" ] && command -v "$1" >/dev/null || return 1
+  if is_apples_offer "$1"; then return 1; fi
   if told=$(complaint_about "$1" newest); then
     python=$(command -v "$1")
     return 0
   fi
-  wrong=${wrong:-$1: $told}
+  [ "$wrong" ] || wrong="$1: ${told:-it does not run}"
   return 1
+}
+
+# On a Mac without Apple's developer tools this Python only opens a window that offers them.
+is_apples_offer() {
+  [ "$system" = Darwin ] && [ "$(command -v "$1")" = /usr/bin/python3 ] && ! xcode-select -p >/dev/null 2>&1
 }
 
 # Prints what is wrong with a Python and fails, or prints nothing. Old Pythons must be able to read what is asked here.
@@ -282,37 +295,57 @@ show_plan() {
 begin() {
   # What the caller's shell set for other environments must not lead pip astray.
   unset PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_CONSTRAINT PIP_REQUIRE_VIRTUALENV
-  export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1
-  scratch=$root/scratch
-  if [ "$dry" ]; then return; fi
+  # Nor must modules that happen to lie in this folder.
+  export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONSAFEPATH=1
+  still_runs=$(user_of_environment)
+  if [ "$dry" ]; then
+    scratch=$root/scratch
+    return
+  fi
   make_folder "$root"
-  trap 'rm -rf "$scratch"' EXIT
+  scratch=$root/scratch
   trap 'fail 130 "interrupted" "run it again to finish, or with --uninstall to remove what is there"' INT TERM HUP
-  rm -rf "$scratch"
-  mkdir "$scratch"
-  : >"$log"
+  { rm -rf "$scratch" && mkdir "$scratch" && : >"$log"; } 2>/dev/null || \
+    fail 1 "$root can't be written" 'make it yours, or choose another place with --prefix'
+}
+
+# Every error is told, also that of a step of which nobody expects any.
+end() {
+  if [ "$scratch" ] && [ ! "$dry" ]; then rm -rf "$scratch"; fi
+  if [ "$1" = 0 ] || [ "$has_told" ]; then return 0; fi
+  last=$(tail -n 1 "$log" 2>/dev/null) || last=''
+  fail "$1" "a step failed${last:+: $last}" "$log has everything that was said; run this again to go on"
 }
 
 # An environment that an interrupted run left, or one for another extra or a Python that is gone, is made anew: nobody
 # knows what is in it. What was downloaded is in pip's cache.
 make_environment() {
-  if [ -e "$venv" ] && { [ -e "$unfinished" ] || [ "$(recorded extra)" != "$extra" ] || ! works; }; then
-    say 'the environment that is here is unfinished, broken or for another extra: it is made anew'
+  is_new=''
+  if [ ! -e "$venv" ]; then
+    is_new=1
+  elif [ -e "$unfinished" ] || [ "$(recorded extra)" != "$extra" ] || ! works || is_of_other_python; then
+    is_new=1
+    say 'the environment that is here is unfinished, broken, or for another extra or Python: it is made anew'
+    mark_unfinished
     run rm -rf "$venv"
   fi
   record folder "$venv"
   if [ "$(recorded extra)" != "$extra" ]; then unrecord extra; fi
   record extra "$extra"
-  if [ ! "$dry" ]; then : >"$unfinished"; fi
-  is_new=''
-  if [ ! -x "$venv/bin/python" ]; then
-    is_new=1
+  if [ "$is_new" ]; then
     say 'making the environment'
+    mark_unfinished
     run "$python" -m venv "$venv" || broken 'the environment could not be made'
   fi
 }
 
+mark_unfinished() { [ "$dry" ] || : >"$unfinished"; }
+
 works() { "$venv/bin/python" -c 'import pip' >/dev/null 2>&1; }
+
+is_of_other_python() { [ "$is_python_asked" ] && [ "$(build_of "$python")" != "$(build_of "$venv/bin/python")" ]; }
+
+build_of() { "$1" -I -c 'import sys; print(sys.version)' 2>/dev/null </dev/null || :; }
 
 get_wheel() {
   case $from in
@@ -357,14 +390,21 @@ install_packages() {
     run "$venv/bin/python" -m zipfile -e "$wheel" "$scratch/wheel" || broken "$(basename "$wheel") can't be unpacked"
     pins=$scratch/wheel/$pins
   fi
+  mark_unfinished
   install_torch
   wanted=$wheel
   [ "$extra" = none ] || wanted="${wheel}[$extra]"
-  pip install --no-compile -c "$pins" "$wanted" || broken 'the packages could not be installed'
+  pip install --no-compile -c "$pins" "$wanted" || not_upgraded
   # pip takes a wheel of a version that is there for the same, even if it isn't.
   [ "$is_new" ] || pip install --no-compile --no-deps --force-reinstall "$wheel" || \
     broken 'jupiterd could not be installed'
   compile_for_others
+}
+
+# Without a network, say. pip begins once it has everything, so an environment that was whole still is, and stays.
+not_upgraded() {
+  [ "$is_new" ] || rm -f "$unfinished"
+  broken 'the packages could not be installed'
 }
 
 # Python compiles what it first imports, which takes less time than pip needs for all of it; but where others run what
@@ -407,17 +447,19 @@ link_programs() {
 
 # On a Mac it is the machine's service, which jupiterd says how to install with sudo.
 offer_service() {
-  if [ "$service" = no ] || has_service; then return 0; fi
+  if [ "$service" = no ] || [ "$(services)" ]; then return 0; fi
   [ "$service" = yes ] || ask 'Shall jupiterd start with the machine, as a service?' || return 0
   say 'installing the service'
-  show "$venv/bin/jupiterd" service install || [ "$service" != yes ] || exit 1
+  show "$venv/bin/jupiterd" service install || [ "$service" != yes ] || give_up
 }
 
-# Says whether a service starts the jupiterd that was installed here, whoever has installed it.
-has_service() {
-  [ -x "$venv/bin/jupiterd" ] || return 1
-  unit=$("$venv/bin/jupiterd" service status -o json 2>/dev/null </dev/null | sed -n 's/^ *"file": "\(.*\)".*/\1/p')
-  [ "$unit" ] && grep -qsF -e "$venv/bin/" -e "$bin/jupiterd" "$unit"
+# Prints whose services (user, system) start the jupiterd that was installed here, whoever has installed them, and even
+# where it doesn't run any more.
+services() {
+  for known in "user:$config/systemd/user/jupiterd.service" system:/etc/systemd/system/jupiterd.service \
+    "user:$HOME/Library/LaunchAgents/jupiter.jupiterd.plist" system:/Library/LaunchDaemons/jupiter.jupiterd.plist; do
+    if grep -qsF -e "$venv/bin/" -e "$bin/jupiterd" "${known#*:}"; then echo "${known%%:*}"; fi
+  done
 }
 
 show_next_step() {
@@ -427,25 +469,24 @@ show_next_step() {
   fi
   say ''
   say "$("$venv/bin/jupiterd" --version) is installed."
-  user=$(user_of_environment)
-  if [ "$user" ]; then say "note: process $user still runs what was here before; $(how_to_restart)"; fi
+  if [ "$still_runs" ]; then say "note: process $still_runs still runs what was here before; $(how_to_restart)"; fi
   case :$PATH: in
     *":$bin:"*) ;;
     *) show_path_line ;;
   esac
-  has_service || say '  jupiterd             starts it; do the same on each of your machines'
+  [ "$(services)" ] || say '  jupiterd             starts it; do the same on each of your machines'
   say '  jupiterctl status    shows who is here, in another shell'
   say '  jupiter-tui          is the dashboard'
 }
 
 how_to_restart() {
-  if ! has_service; then
-    echo 'end it and start it again'
-  elif [ "$system" = Darwin ]; then
-    echo 'start it again: sudo launchctl kickstart -k system/jupiter.jupiterd'
-  else
-    echo "start it again: systemctl $([ "$(id -u)" = 0 ] || echo '--user ')restart jupiterd"
-  fi
+  case $system-$(services | head -n 1) in
+    *-) echo 'end it and start it again' ;;
+    Darwin-user) echo "start it again: launchctl kickstart -k gui/$(id -u)/jupiter.jupiterd" ;;
+    Darwin-system) echo 'start it again: sudo launchctl kickstart -k system/jupiter.jupiterd' ;;
+    *-user) echo 'start it again: systemctl --user restart jupiterd' ;;
+    *-system) echo 'start it again: sudo systemctl restart jupiterd' ;;
+  esac
 }
 
 show_path_line() {
@@ -462,10 +503,9 @@ show_path_line() {
 uninstall() {
   [ -d "$root" ] || log=/dev/null
   if [ -f "$manifest" ]; then
-    if has_service; then
-      say 'removing the service'
-      show "$venv/bin/jupiterd" service uninstall || exit 1
-    elif user=$(user_of_environment) && [ "$user" ]; then
+    remove_services
+    user=$(user_of_environment)
+    if [ "$user" ] && [ ! "$dry" ]; then
       fail 7 "Jupiter is running here (process $user)" "kill $user, and run this again"
     fi
     remove link
@@ -480,6 +520,16 @@ uninstall() {
     say "kept: $state (key, ledger, models); --uninstall --purge removes it"
   fi
   [ ! "$dry" ] || say 'nothing was changed'
+}
+
+remove_services() {
+  for whose in $(services); do
+    say "removing the service ($whose)"
+    "$venv/bin/jupiterd" --version >/dev/null 2>&1 </dev/null || \
+      fail 1 'a service starts this jupiterd, which is broken and so cannot remove it' \
+        'mend it first: run this without --uninstall, then with it'
+    show "$venv/bin/jupiterd" service uninstall "--$whose" || give_up
+  done
 }
 
 # Prints a process that runs what was installed here.
@@ -523,8 +573,15 @@ purge_state() {
 say() { printf '%s\n' "$1"; }
 
 fail() {
+  has_told=1
   printf 'install: error: %s\n\nhint: %s\n' "$2" "$3" >&2
   exit "$1"
+}
+
+# After a program that has told its own error.
+give_up() {
+  has_told=1
+  exit 1
 }
 
 # For a command that failed: its last words are in the log.
@@ -586,7 +643,7 @@ make_folder() {
 $made"
     folder=$(dirname "$folder")
   done
-  mkdir -p "$1"
+  mkdir -p "$1" 2>/dev/null || fail 1 "the folder $1 can't be made" 'choose another place with --prefix'
   printf '%s' "$made" | while read -r path; do record made "$path"; done
 }
 

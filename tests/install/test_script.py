@@ -24,6 +24,7 @@ pytestmark = [
 def test_a_failed_run_is_finished_by_the_next_and_a_damaged_installation_is_mended(
     machine: Machine, built: Built
 ) -> None:
+    (machine.work / "zipfile.py").write_text("raise SystemExit('the wrong one')\n")
     hash_of_it = hashlib.sha256(built.wheel.read_bytes()).hexdigest()
     wrong = machine.install_from(built.wheel, "--sha256", "0" * 64)
     assert wrong.returncode == ExitCode.REFUSED
@@ -137,14 +138,14 @@ def test_a_service_goes_with_what_it_starts_and_anothers_stays(
 ) -> None:
     programs = machine.root / "environment" / "bin"
     programs.mkdir(parents=True)
-    unit = machine.work / "jupiterd.service"
+    unit = machine.home / ".config" / "systemd" / "user" / "jupiterd.service"
+    unit.parent.mkdir(parents=True)
     unit.write_text(f"ExecStart={programs if is_ours else '/opt/bin'}/jupiterd\n")
     jupiterd = programs / "jupiterd"  # stands in for the one that knows systemd
     jupiterd.write_text(
         f"""#!/bin/sh
 case $* in
-  'service status -o json') printf '{{\\n    "file": "{unit}",\\n' ;;
-  'service uninstall') rm '{unit}' ;;
+  'service uninstall --user') rm '{unit}' ;;
 esac
 """
     )

@@ -1,0 +1,181 @@
+"""installers/install.sh where something is there already; what it installs are stand-ins."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from jupiterd.errors import ExitCode
+from tests.install.machine import PROGRAMS, Done, Machine
+
+pytestmark = [pytest.mark.timeout(60), pytest.mark.xdist_group("install")]
+
+PYTHON = """#!/bin/sh
+case "$*" in
+  '-m venv '*) mkdir -p "$3/bin" && cp '{made}'/* "$3/bin/" ;;
+  *sys.version*) echo {version} ;;
+  *) exec '{real}' "$@" ;;
+esac
+"""
+
+INSIDE = """#!/bin/sh
+case "$*" in
+  *"$(cat '{failing}' 2>/dev/null || echo nothing)"*)
+    echo 'ERROR: no way to the index' >&2
+    exit 1 ;;
+  '-m '*) exit 0 ;;
+  *sys.version*) echo 3.11 ;;
+  *) exec '{real}' "$@" ;;
+esac
+"""
+"""The Python of an environment, in which nothing needs to be installed."""
+
+PROGRAM = """#!/bin/sh
+case "$*" in
+  'service install')
+    mkdir -p '{unit.parent}' && echo "ExecStart=$0" > '{unit}'
+    sh -c 'echo $$ > "$1" && read end < "$2"' "$0" '{pid}' '{end}' >/dev/null 2>&1 &
+    while [ ! -s '{pid}' ]; do :; done ;;
+  'service uninstall --user') rm '{unit}' ;;
+esac
+"""
+"""Jupiter's programs: a service is a process that waits, with their path among its words."""
+
+
+class Bench:
+    """A machine on which installing takes no time."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.environment = machine.root / "environment"
+        self.unfinished = machine.root / "unfinished"
+        self.unit = machine.home / ".config" / "systemd" / "user" / "jupiterd.service"
+        self.pid = machine.work / "pid"
+        self.failing = machine.work / "failing"
+        self.wheel = machine.work / "jupiterd-1-py3-none-any.whl"
+        self.wheel.touch()
+        end = machine.work / "end"
+        os.mkfifo(end)
+        made = machine.work / "made"
+        made.mkdir()
+        real = machine.python
+        self._write(made / "python", INSIDE.format(failing=self.failing, real=real))
+        for program in PROGRAMS:
+            self._write(made / program, PROGRAM.format(unit=self.unit, pid=self.pid, end=end))
+        for version in ("3.11", "3.12"):
+            text = PYTHON.format(made=made, version=version, real=real)
+            self._write(machine.work / f"python{version}", text)
+
+    def install(self, *options: str | Path, python: str = "3.11", rm: str = "") -> Done:
+        """Run the installer; `rm` is put before the usual one."""
+        path = self.machine.environment["PATH"]
+        if rm:
+            (folder := self.machine.work / "bin").mkdir()
+            self._write(folder / "rm", rm)
+            path = f"{folder}:{path}"
+        return self.machine.install(
+            *("--from", self.wheel, "--python", self.machine.work / f"python{python}"),
+            *("--yes", "--extra", "none", *options),
+            environment={"PATH": path},
+        )
+
+    def fails(self, words: str) -> None:
+        """From now on what the environment's Python is told with these words fails."""
+        self.failing.write_text(words)
+
+    @staticmethod
+    def _write(program: Path, text: str) -> None:
+        program.write_text(text)
+        program.chmod(0o755)
+
+
+@pytest.fixture
+def bench(machine: Machine):
+    bench = Bench(machine)
+    yield bench
+    if bench.pid.exists():
+        os.kill(int(bench.pid.read_text()), signal.SIGKILL)
+
+
+def test_an_upgrade_without_a_network_leaves_what_was_there(bench: Bench) -> None:
+    assert bench.install().returncode == 0
+    for words in ("pip download", "pip install"):
+        bench.fails(words)
+        failed = bench.install("--from", "index" if "download" in words else bench.wheel)
+        assert failed.returncode == ExitCode.FAILED
+        assert "no way to the index" in failed.stderr
+        assert not bench.unfinished.exists()
+    bench.failing.unlink()
+    done = bench.install()
+    assert done.returncode == 0
+    assert "is made anew" not in done.stdout
+
+
+def test_a_first_installation_that_fails_is_begun_anew(bench: Bench) -> None:
+    bench.fails("pip install")
+    assert bench.install().returncode == ExitCode.FAILED
+    bench.failing.unlink()
+    assert "is made anew" in bench.install().stdout
+    assert not bench.unfinished.exists()
+
+
+def test_an_environment_that_is_half_removed_is_known_for_it_and_the_error_is_told(
+    bench: Bench,
+) -> None:
+    assert bench.install().returncode == 0
+    stuck = "#!/bin/sh\ncase $* in */environment) echo 'rm: stuck' >&2; exit 1 ;; esac\n"
+    failed = bench.install("--extra", "cpu", rm=f'{stuck}exec /bin/rm "$@"\n')
+    assert failed.returncode == ExitCode.FAILED
+    assert failed.stderr.splitlines()[0] == "install: error: a step failed: rm: stuck"
+    assert "\nhint: " in failed.stderr
+    assert bench.unfinished.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_one_line_with_a_hint(bench: Bench) -> None:
+    failed = bench.install("--prefix", "/dev/null/x")
+    assert failed.returncode == ExitCode.FAILED
+    assert failed.stderr.splitlines()[0] == (
+        "install: error: the folder /dev/null/x/share/jupiter can't be made"
+    )
+
+
+def test_another_python_that_is_asked_for_is_taken(bench: Bench) -> None:
+    bench.install()
+    assert "is made anew" not in bench.install().stdout
+    assert "is made anew" in bench.install(python="3.12").stdout
+
+
+@pytest.mark.parametrize("spelling", ["my place/", "./my place", "my place//", "./my place/."])
+def test_a_prefix_is_one_place_however_it_is_written(bench: Bench, spelling: str) -> None:
+    assert bench.install("--prefix", spelling).returncode == 0
+    removed = bench.machine.install("--uninstall", "--prefix", bench.machine.work / "my place")
+    assert removed.returncode == 0
+    assert not (bench.machine.work / "my place").exists()
+
+
+def test_only_what_ran_before_is_to_be_started_again(bench: Bench) -> None:
+    first = bench.install("--service")
+    assert first.returncode == 0
+    assert "still runs" not in first.stdout
+    again = bench.install("--service")
+    assert again.returncode == 0
+    assert (
+        f"note: process {bench.pid.read_text().strip()} still runs what was here before; "
+        "start it again: systemctl --user restart jupiterd\n"
+    ) in again.stdout
+
+
+def test_a_service_that_a_broken_installation_cannot_remove_keeps_it(bench: Bench) -> None:
+    bench.install()
+    bench.unit.parent.mkdir(parents=True)
+    bench.unit.write_text(f"ExecStart={bench.environment}/bin/jupiterd\n")
+    program = bench.environment / "bin" / "jupiterd"
+    program.write_text("#!/nowhere/python\n")
+    kept = bench.machine.install("--uninstall")
+    assert kept.returncode == ExitCode.FAILED
+    assert "is broken" in kept.stderr
+    assert bench.environment.exists()
+    assert bench.install(python="3.12").returncode == 0  # makes it anew
+    assert bench.machine.install("--uninstall").returncode == 0
+    assert not bench.unit.exists()

@@ -33,6 +33,9 @@ NOT_WORKING = frozenset({"--wait", "--dry-run", "--help", "-h"})
 UNREACHABLE = 3
 """jupiterctl's exit status where no daemon answers."""
 
+NOT_FOUND, NOT_RUNNABLE = 127, 126
+"""A shell's exit statuses where there is no such program, or none that can be run."""
+
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 45.0
 """Less than compose's stop_grace_period."""
@@ -44,8 +47,17 @@ def main(arguments: Sequence[str]) -> int:
     if command[0].startswith("-"):  # options alone are the daemon's
         command = [DAEMON, *command]
     if not needs_daemon(command) or answers():
-        os.execvp(command[0], command)  # noqa: S606 - that is what a container is for
+        return become(command)
     return run_beside_daemon(waiting(command))
+
+
+def become(command: Sequence[str]) -> int:
+    """Run a command in this process's place; return a status, as a shell does, where it can't."""
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - that is what a container is for
+    except OSError as error:
+        sys.stderr.write(f"jupiter: error: {command[0]} can't be run: {error.strerror}\n")
+        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUNNABLE
 
 
 def needs_daemon(command: Sequence[str]) -> bool:
@@ -76,20 +88,31 @@ def is_led() -> bool:
 
 def run_beside_daemon(command: Sequence[str]) -> int:
     """Start a daemon, run a command, and stop the daemon; return the command's exit status."""
-    signal.signal(signal.SIGTERM, _end)
+    told = _told_to_end()
     # In a session of its own, so that Ctrl-C in a terminal reaches the command alone.
     daemon = subprocess.Popen([DAEMON], stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         end_s = time.monotonic() + START_TIMEOUT_S
-        while not is_led():
+        while not is_led() and not told:
             if daemon.poll() is not None:
                 return daemon.returncode or 1
             if time.monotonic() > end_s:
                 sys.stderr.write("jupiter: error: the daemon has no leader after a minute\n")
                 return 1
-        return _run(command)
+        return 128 + told[0] if told else _run(command)
     finally:
         _stop(daemon)
+
+
+def _told_to_end() -> list[int]:
+    """Return where the signals come to stand that tell this process to end, from now on.
+
+    Nothing is broken off by them: the daemon that was just started must be stopped whatever comes.
+    """
+    told: list[int] = []
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, lambda number, _: told.append(number))
+    return told
 
 
 def _run(command: Sequence[str]) -> int:
@@ -105,12 +128,6 @@ def _run(command: Sequence[str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal has told the command itself
     status = running.wait()
     return status if status >= 0 else 128 - status
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    """End where nothing runs yet that could be told."""
-    del frame
-    sys.exit(128 + number)
 
 
 def _stop(daemon: "subprocess.Popen[bytes]") -> None:

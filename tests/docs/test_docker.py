@@ -270,6 +270,38 @@ def test_a_command_alone_gets_a_daemon_that_a_second_one_shares_and_that_ends_wi
         os.kill(pid, 0)
 
 
+def test_a_container_that_is_ended_while_its_daemon_starts_ends_it_in_silence(tmp_path):
+    for name, does in (
+        ("jupiterctl", "exit 3"),
+        ("jupiterd", f"echo $$ > {tmp_path}/began; exec sleep 100"),
+    ):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    os.mkfifo(tmp_path / "began")
+    with subprocess.Popen(
+        [sys.executable, ENTRYPOINT, "jupiterctl", "status"],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={"PATH": f"{tmp_path}:{os.defpath}"},
+    ) as ran:
+        pid = int((tmp_path / "began").read_text())
+        ran.send_signal(signal.SIGINT)
+        assert ran.communicate(timeout=TIMEOUT_S)[1] == b""
+    assert ran.returncode == 128 + signal.SIGINT
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_program_that_is_not_there_is_told_in_one_line():
+    ran = subprocess.run(
+        [sys.executable, ENTRYPOINT, "nvidia-smy"], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stderr) == (
+        127,
+        "jupiter: error: nvidia-smy can't be run: No such file or directory\n",
+    )
+
+
 def test_what_is_no_command_of_ours_is_run_as_it_is(container):
     begin, environment = container
     ran = subprocess.run(

@@ -49,7 +49,7 @@ function Get-MirroredConfig([string[]]$Lines) {
 
 function Set-Mirrored {
     $before = @()
-    if (Test-Path $ConfigPath) { $before = @(Get-Content $ConfigPath) }
+    if (Test-Path $ConfigPath) { $before = @([IO.File]::ReadAllLines($ConfigPath)) }
     if ($before -match '^\s*networkingMode\s*=\s*mirrored\s*$') {
         Write-Output 'ok     the network is set to mirrored'
         return
@@ -59,13 +59,14 @@ function Set-Mirrored {
         return
     }
     if (Test-Path $ConfigPath) { Copy-Item $ConfigPath "$ConfigPath.before-jupiter" -Force }
-    Set-Content -Path $ConfigPath -Value (Get-MirroredConfig $before) -Encoding ascii
+    # UTF-8 without a mark, whatever PowerShell this is: names of users and folders aren't always ASCII.
+    [IO.File]::WriteAllLines($ConfigPath, [string[]](Get-MirroredConfig $before))
     Write-Output "done   networkingMode=mirrored is in $ConfigPath; now run: wsl --shutdown"
 }
 
 function Set-Rule {
     if (Get-NetFirewallHyperVRule -Name $RuleName -ErrorAction SilentlyContinue) {
-        Write-Output "ok     the firewall has the rule $RuleName"
+        Write-Output "ok     the firewall has the rule $RuleName, as it was made; for other ports or addresses: -Remove first"
         return
     }
     $rule = @{

@@ -178,7 +178,9 @@ def test_both_scripts_speak_of_the_same_port_rule_and_virtual_machine():
 
 
 def test_the_script_for_windows_changes_nothing_unless_it_is_told_to():
-    changing = r"^ *(?:Set-Content|Copy-Item|New-NetFirewallHyperVRule @rule|if .*Copy-Item)"
+    changing = (
+        r"^ *(?:\[IO\.File\]::Write|Copy-Item|New-NetFirewallHyperVRule @rule|if .*Copy-Item)"
+    )
     for function in re.findall(r"^function \S+ \{\n(.*?)^\}", SETUP, re.MULTILINE | re.DOTALL):
         found = re.search(changing, function, re.MULTILINE)
         if found:

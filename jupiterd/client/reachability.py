@@ -4,6 +4,7 @@ Owns the sentences, and looking whether the process exists. Doesn't know channel
 """
 
 import os
+import re
 import shlex
 import socket
 import stat
@@ -13,7 +14,14 @@ from pathlib import Path
 
 from jupiterd.client.socket_path import SocketPath
 from jupiterd.errors import DaemonUnreachableError, JupiterError
-from jupiterd.locations import CONTROL_SOCKET, DAEMON_LOG, LOCK, LOGS, default_state_dir
+from jupiterd.locations import (
+    CONTROL_SOCKET,
+    DAEMON_LOG,
+    LOCK,
+    LOGS,
+    STATE_DIR_VARIABLE,
+    default_state_dir,
+)
 
 SYSTEM_UNIT, USER_UNIT = Path("/etc/systemd/system"), Path(".config", "systemd", "user")
 UNIT = "jupiterd.service"
@@ -90,9 +98,18 @@ def _service_command(system: str, home: Path, root: Path) -> str:
         return ""
     if (home / USER_UNIT / UNIT).exists():
         return f"systemctl --user start {PROGRAM}"
-    if (root / SYSTEM_UNIT.relative_to("/") / UNIT).exists():
-        return f"sudo systemctl start {PROGRAM}"
+    if (unit := root / SYSTEM_UNIT.relative_to("/") / UNIT).exists():
+        return f"sudo systemctl start {PROGRAM}{_elsewhere(unit)}"
     return ""
+
+
+def _elsewhere(unit: Path) -> str:
+    """Say how to ask the machine's service: its state folder isn't the one of whoever asks."""
+    found = re.search(rf'{STATE_DIR_VARIABLE}=([^"\n]+)', unit.read_text(errors="replace"))
+    if found is None:
+        return ""
+    told = f"--state-dir {shlex.quote(found[1])} status"
+    return f'; then ask it with: sudo "$(command -v jupiterctl)" {told}'
 
 
 def _reason(state_dir: Path) -> str:

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import stat
 import sys
+from itertools import chain
 from pathlib import Path
 
 from jupiterd import __version__
@@ -61,7 +62,7 @@ def require_rights(scope: Scope, verb: str, arguments: tuple[str, ...]) -> None:
 def require_free(asked: Asked, seen: Seen) -> None:
     """Raise what would keep the service from running: another daemon there, or no way in."""
     if sys.platform == "linux" and asked.user == SYSTEM_USER:
-        _require_open_to_all(Path(asked.program[0]))
+        _require_open_to_all(Path(asked.program[0]), Path(sys.executable))
     folder = _folder_of(asked)
     if not seen.is_running and (process := holder_of(folder)):
         raise ConflictError(
@@ -89,15 +90,15 @@ def _folder_of(asked: Asked) -> Path:
     return default_state_dir_of(sys.platform, asked.home, {})
 
 
-def _require_open_to_all(program: Path) -> None:
+def _require_open_to_all(program: Path, interpreter: Path) -> None:
     """The user of the system unit has no rights of its own, and a home folder may be closed."""
-    resolved = program.resolve()
-    for path in (program, resolved, *program.parents, *resolved.parents):
+    files = (program, program.resolve(), interpreter, interpreter.resolve())
+    for path in (*files, *chain.from_iterable(file.parents for file in files)):
         if not path.stat().st_mode & stat.S_IXOTH:
             raise RefusedError(
                 f"the user {SYSTEM_USER} couldn't run {program}: {path} is closed to it",
                 f"let it run as {path.owner()}: add --run-as {path.owner()}; or install Jupiter "
-                "where everybody may read it, such as /opt/jupiter",
+                "where everybody may read it: installers/install.sh --prefix /usr/local",
             )
 
 

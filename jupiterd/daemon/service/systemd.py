@@ -84,7 +84,7 @@ class Systemd:
             raise ServiceError("this machine isn't run by systemd", _hint())
         if self.scope is Scope.USER and not self._user_bus().exists():
             hint = "log in on the machine or by ssh, not by su or sudo; or install it for all: "
-            hint += "sudo jupiterd service install"
+            hint += 'sudo "$(command -v jupiterd)" service install'
             is_booted = self._booted.is_dir()
             raise ServiceError(
                 "systemd runs nothing for this user here", hint if is_booted else _hint()

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from jupiterd.client.reachability import running_process, start_command, unreachable
+from jupiterd.daemon.service.unit import unit_text
 from jupiterd.locations import default_state_dir
+from tests.unit.daemon.service.asked import OF_THE_MACHINE
 
 WAITING = "input()"
 
@@ -16,8 +18,10 @@ WAITING = "input()"
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
     """A process that looks like a daemon's."""
-    command = [sys.executable, "-c", WAITING, "jupiterd"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as running:
+    command = [sys.executable, "-c", f"print(flush=True); {WAITING}", "jupiterd"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.readline()  # until a process has begun, the system may tell no words of it
         yield running
         end(running)
 
@@ -76,6 +80,17 @@ def test_a_service_that_is_installed_is_started_as_this_system_does(
         (tmp_path / file).parent.mkdir(parents=True)
         (tmp_path / file).touch()
     assert start_command(default_state_dir(), system, tmp_path / "home", tmp_path) == command
+
+
+def test_the_service_of_the_machine_is_asked_where_its_state_lies(tmp_path: Path) -> None:
+    unit = tmp_path / "etc" / "systemd" / "system" / "jupiterd.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text(unit_text(OF_THE_MACHINE))
+    told = start_command(default_state_dir(), "linux", tmp_path / "home", tmp_path)
+    assert told == (
+        "sudo systemctl start jupiterd; then ask it with: "
+        'sudo "$(command -v jupiterctl)" --state-dir /var/lib/jupiter status'
+    )
 
 
 def test_another_state_folder_is_named_and_quoted(tmp_path: Path) -> None:

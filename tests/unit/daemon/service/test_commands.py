@@ -2,11 +2,14 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jupiterd.daemon.service.asking import require_free
+from jupiterd.daemon.service.seen import Seen
 from jupiterd.daemon.state_dir import StateDir
 from jupiterd.errors import (
     ConflictError,
@@ -17,6 +20,7 @@ from jupiterd.errors import (
     ServiceError,
     UsageError,
 )
+from tests.unit.daemon.service.asked import OF_THE_MACHINE
 from tests.unit.daemon.service.conftest import Machine
 
 USER = "systemctl --user "
@@ -139,6 +143,21 @@ def test_only_root_installs_for_the_machine_and_the_hint_is_the_whole_command(
     program = machine.folder / "bin" / "jupiterd"
     assert isinstance(error, RefusedError)
     assert error.hint == f"sudo {program} service install --system --name 'two words'"
+
+
+@pytest.mark.parametrize("closed", ["program", "python"])
+def test_the_machines_user_must_reach_the_program_and_its_python(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    machine.folder.chmod(0o755)
+    for name in ("program", "python"):
+        (machine.folder / name).mkdir(mode=0o700 if name == closed else 0o755)
+        (machine.folder / name / name).touch(mode=0o755)
+    monkeypatch.setattr("sys.executable", str(machine.folder / "python" / "python"))
+    asked = replace(OF_THE_MACHINE, program=(str(machine.folder / "program" / "program"),))
+    seen = Seen(manager="systemd", scope=asked.scope, file=machine.unit)
+    with pytest.raises(RefusedError, match=f"{closed} is closed to it"):
+        require_free(asked, seen)
 
 
 def test_uninstalling_takes_the_unit_away_and_leaves_the_state(machine: Machine) -> None:

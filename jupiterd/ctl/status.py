@@ -13,32 +13,54 @@ from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.node_rows import node_table
 from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.progress_lines import cycle_summary
-from jupiterd.errors import UnhealthyError
-from jupiterd.formats import plain
+from jupiterd.errors import UnhealthyError, UsageError
+from jupiterd.formats import plain, table
 from jupiterd.ids import short
 
 
 @click.command(cls=Command)
 @click.option("--check", is_flag=True, help="Exit with 8 if anything is wrong.")
+@click.option("--settings", is_flag=True, help="This daemon's settings instead, each's source too.")
 @click.pass_obj
-def command(invocation: Invocation, *, check: bool) -> None:
+def command(invocation: Invocation, *, check: bool, settings: bool) -> None:
     """Show the cluster, its nodes, its cycle and its health.
 
     \b
     Examples:
       jupiterctl status
       jupiterctl status --check && echo all is well
+      jupiterctl status --settings
       jupiterctl status -o json | jq .cluster.leader
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
 
-    status = ask(invocation.state_dir, "status")
-    Console.of(invocation).show(status, lambda: status_lines(status))
-    if check and (wrong := ailments(status)):
+    if settings and check:
+        raise UsageError("--check looks at the cluster, --settings at one daemon", "name one")
+    told = ask(invocation.state_dir, "settings" if settings else "status")
+    Console.of(invocation).show(told, lambda: (settings_table if settings else status_lines)(told))
+    if check and (wrong := ailments(told)):
         raise UnhealthyError(
             f"{len(wrong)} thing{'s' if len(wrong) > 1 else ''} wrong: {plain(wrong[0]['title'])}",
             plain(wrong[0].get("hint")),
         )
+
+
+def settings_table(told: Mapping[str, Any]) -> list[str]:
+    """Return a row for each setting; what nobody set comes last."""
+    rows = [(row["name"], _value(row["value"]), row["source"]) for row in told["settings"]]
+    return table(("SETTING", "VALUE", "FROM"), sorted(rows, key=lambda row: row[2] == "default"))
+
+
+def _value(value: object) -> str:
+    match value:
+        case None | "" | []:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case list():
+            return ", ".join(str(part) for part in value)
+        case _:
+            return str(value)
 
 
 def ailments(status: Mapping[str, Any]) -> list[Mapping[str, Any]]:

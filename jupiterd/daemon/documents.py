@@ -11,6 +11,7 @@ from jupiterd.daemon.cycles_document import cycles_document
 from jupiterd.daemon.links_document import links_document
 from jupiterd.daemon.outer_rounds_document import outer_rounds_document
 from jupiterd.daemon.run_documents import audit_document, data_document, train_document
+from jupiterd.daemon.settings_document import settings_document
 from jupiterd.daemon.status_document import cycle_status_document, status_document
 from jupiterd.errors import NotFoundError
 
@@ -126,6 +127,7 @@ _QUICK: Mapping[str, Callable[["Node", str], Document]] = {
     "train": train_document,
     "branches": lambda node, _: branches_document(node),
     "models": _models_document,
+    "settings": lambda node, _: settings_document(node),
     "links": lambda node, _: links_document(node),
     "events": lambda node, _: node.outlook.events.document(),
     "outer_rounds": outer_rounds_document,

@@ -99,7 +99,7 @@ def run_daemon(asked: Given) -> None:
     keep_what_is_loaded()
     start_logging(logging.DEBUG if asked.debug else logging.INFO, is_quiet=asked.quiet)
     allow_many_open_files()
-    settings, _ = load_settings(asked.settings, environment(), asked.config)
+    settings, sources = load_settings(asked.settings, environment(), asked.config)
     state_dir = StateDir.open(settings.state_dir)
     log_to_file(state_dir.logs / DAEMON_LOG)
     reap(state_dir.logs)
@@ -111,7 +111,7 @@ def run_daemon(asked: Given) -> None:
             asyncio.get_running_loop().add_signal_handler(number, node.stop)
 
     try:
-        asyncio.run(serve(settings, state_dir, stop_on_signals))
+        asyncio.run(serve(settings, sources, state_dir, stop_on_signals))
     except* JupiterError as group:
         fail(all_of(group)[0])
 

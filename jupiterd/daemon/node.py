@@ -72,6 +72,7 @@ class Node:
 
     def __init__(self, settings: Settings, state_dir: StateDir, group: asyncio.TaskGroup) -> None:
         self.settings = settings
+        self.setting_sources: dict[str, str] = {}
         self.state_dir = state_dir
         self._group = group
         self.stopping, self.ready = Stopping(), asyncio.Event()

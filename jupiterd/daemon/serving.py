@@ -22,12 +22,16 @@ class _Stopped(Exception):  # noqa: N818 - the orderly end of a daemon
 
 
 async def serve(
-    settings: Settings, state_dir: StateDir, take_signals: Callable[[Node], None]
+    settings: Settings,
+    sources: dict[str, str],
+    state_dir: StateDir,
+    take_signals: Callable[[Node], None],
 ) -> None:
     """Run one daemon until it is told to stop.
 
     Args:
         settings: what it was told from outside.
+        sources: setting -> where it was taken from.
         state_dir: its folder, opened and locked.
         take_signals: called once with the node, to connect signals with `stop`.
     """
@@ -35,6 +39,7 @@ async def serve(
     try:
         async with asyncio.TaskGroup() as group:
             node = Node(settings, state_dir, group)
+            node.setting_sources = sources
             take_signals(node)
             logging.getLogger().addHandler(node.outlook.own_report.log)
             group.create_task(give_back_again_and_again(), name="memory")

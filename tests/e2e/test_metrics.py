@@ -1,6 +1,7 @@
 """Prometheus fetches the metrics of a real daemon."""
 
 import asyncio
+import json
 import time
 from pathlib import Path
 
@@ -54,6 +55,9 @@ async def test_a_real_daemon_is_scraped_and_every_metric_is_there(tmp_path: Path
             await client.get(url)
             answer = await client.get(url)
             other = await client.get(url, headers={"Accept": "application/openmetrics-text"})
+        told = json.loads(cluster.ctl("status", "--settings", "-o", "json").stdout)["settings"]
+        of_flags = {row["name"]: row["value"] for row in told if row["source"] == "flag"}
+        assert (of_flags["metrics"], of_flags["scope"]) == ("127.0.0.1:0", tmp_path.name)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"].startswith("text/plain; version=")
     assert other.text.endswith("# EOF\n")

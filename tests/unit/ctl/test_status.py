@@ -6,6 +6,22 @@ from jupiterd.ctl.node_rows import hardware
 from jupiterd.ctl.status import ailments, cluster_line
 from tests.unit.ctl.documents import STATUS
 
+SETTINGS = {
+    "schema": "jupiter/v1",
+    "settings": [
+        {"name": name, "value": value, "source": source}
+        for name, value, source in (
+            ("name", "beta", "default"),
+            ("port", 47470, "default"),
+            ("peer", ["10.0.0.7", "attic:5000"], "flag"),
+            ("join", "", "default"),
+            ("metrics", None, "default"),
+            ("local", True, "environment"),
+            ("threads", 4, "/etc/jupiter/jupiter.yaml"),
+        )
+    ],
+}
+
 
 def test_the_screen_for_people(daemon, ctl, golden):
     ran = ctl("status")
@@ -27,6 +43,20 @@ def test_jsonl_is_the_same_document_on_one_line(daemon, ctl):
     ran = ctl("-o", "jsonl", "status")
     assert ran.out.count("\n") == 1
     assert json.loads(ran.out) == STATUS
+
+
+def test_settings_are_told_with_where_each_comes_from_and_defaults_last(daemon, ctl, golden):
+    daemon.documents["settings"] = SETTINGS
+    ran = ctl("status", "--settings")
+    assert (ran.exit_code, ran.err) == (0, "")
+    golden("settings.txt", ran.out)
+    assert json.loads(ctl("status", "--settings", "-o", "json").out) == SETTINGS
+
+
+def test_settings_and_a_check_are_two_questions(ctl):
+    ran = ctl("status", "--settings", "--check")
+    assert ran.exit_code == 2
+    assert ran.err.startswith("jupiterctl: error: --check looks at the cluster")
 
 
 def test_check_exits_with_8_and_names_the_first_trouble(daemon, ctl):

@@ -63,13 +63,18 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return installed(tmp_path_factory.mktemp("first"), FIRST_LAYOUT)
 
 
-async def upgraded(cluster: Cluster, folder: Path, leader_at: int) -> tuple[CycleState, list[Seen]]:
-    """Replace all three while they train."""
+async def upgraded(
+    cluster: Cluster, folder: Path, leader_at: int, *, in_haste: bool = True
+) -> tuple[CycleState, list[Seen]]:
+    """Replace all three while they train; in haste, a next one while the last one still starts."""
     await cluster.meet()
     keys = identities(cluster)
     await begin_training(cluster, folder)
-    order = await in_order(cluster, leader_at)
-    seen = [await replaced(cluster, daemon, NEW) for daemon in order]
+    seen: list[Seen] = []
+    for daemon in await in_order(cluster, leader_at):
+        if not in_haste:
+            await trained(cluster, daemon, lambda run: len(run.get("gang") or ()) > 1, "two ranks")
+        seen.append(await replaced(cluster, daemon, NEW))
     await cluster.meet()
     run = await stopped(cluster)
     assert_nothing_was_lost(cluster, run, seen)
@@ -101,7 +106,8 @@ async def test_a_folder_of_the_first_layout_is_brought_up_to_date_and_its_progra
     with own_network() as prefix:
         daemons = [Daemon(tmp_path, name, prefix, command=first.command) for name in NAMES]
         async with running(daemons) as cluster:
-            await upgraded(cluster, tmp_path, leader_at)
+            # That program forgot its last steps where it trained alone and was told to stop.
+            await upgraded(cluster, tmp_path, leader_at, in_haste=False)
             cluster[1].stop()
             refused = refusal(first.command, cluster[1].state_dir)
             assert refused.returncode != 0

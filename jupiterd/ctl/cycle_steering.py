@@ -13,29 +13,37 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.cycle_following import follow_to_the_end
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.layout_lines import layout_lines
-from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
+from jupiterd.ctl.progress_lines import CYCLE
+from jupiterd.ctl.run_at_rest import WORDS, stopped_line, wait_until_at_rest
+from jupiterd.ctl.wait_options import UNTIL_AT_REST, UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
 
 
 @click.command(cls=Command)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
+@wait_options(UNTIL_AT_REST)
 @dry_run
 @click.pass_obj
-def stop(invocation: Invocation, cycle: str | None) -> None:
+def stop(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: float | None) -> None:
     """Stop a cycle; what it has made stays, and `jupiterctl cycle resume` goes on with it.
+
+    It returns once that is recorded; machines end what they do a moment later.
 
     \b
     Examples:
       jupiterctl cycle stop
-      jupiterctl cycle stop 3f2a91bc --yes
+      jupiterctl cycle stop 3f2a91bc --yes --wait --timeout 2m
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
 
+    check_wait(wait=wait, timeout=timeout)
     console = Console.of(invocation)
     console.confirm(f"stop {f'cycle {cycle}' if cycle else 'the running cycle'}?", invocation)
     stopped = order(invocation.state_dir, "cycle.stop", {"cycle": cycle} if cycle else {})
-    console.show(stopped, lambda: ["stopped; what it has made stays"])
+    if wait:
+        wait_until_at_rest(invocation.state_dir, CYCLE, str(stopped["cycle"]), timeout)
+    console.show(stopped, lambda: [stopped_line(is_at_rest=wait)])
 
 
 @click.command(cls=Command)
@@ -66,9 +74,10 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
 
 @click.command(cls=Command)
 @click.argument("cycle", metavar="[CYCLE]", required=False)
+@wait_options(UNTIL_AT_REST)
 @dry_run
 @click.pass_obj
-def pause(invocation: Invocation, cycle: str | None) -> None:
+def pause(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: float | None) -> None:
     """Pause a cycle on all machines; nothing that was made is lost.
 
     A training saves a checkpoint and ends; what else was being done is done again later. CYCLE is
@@ -78,13 +87,16 @@ def pause(invocation: Invocation, cycle: str | None) -> None:
     \b
     Examples:
       jupiterctl cycle pause
-      jupiterctl cycle pause 3f2a91bc
+      jupiterctl cycle pause 3f2a91bc --wait --timeout 2m && echo the machines are free
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
 
+    check_wait(wait=wait, timeout=timeout)
     paused = order(invocation.state_dir, "cycle.pause", {"cycle": cycle} if cycle else {})
-    named = short(str(paused["cycle"]))
-    told = [f"cycle {named} is paused", f"go on with it: jupiterctl cycle resume {named}"]
+    if wait:
+        wait_until_at_rest(invocation.state_dir, CYCLE, str(paused["cycle"]), timeout)
+    named, how = short(str(paused["cycle"])), WORDS if wait else ""
+    told = [f"cycle {named} is paused{how}", f"go on with it: jupiterctl cycle resume {named}"]
     Console.of(invocation).show(paused, lambda: told)
 
 

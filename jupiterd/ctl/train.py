@@ -17,8 +17,9 @@ from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines
+from jupiterd.ctl.run_at_rest import stopped_line, wait_until_at_rest
 from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
-from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
+from jupiterd.ctl.wait_options import UNTIL_AT_REST, UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UsageError
 from jupiterd.ids import short
@@ -168,22 +169,28 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
 
 @command.command()
 @click.argument("run", metavar="[RUN]", required=False)
+@wait_options(UNTIL_AT_REST)
 @dry_run
 @click.pass_obj
-def stop(invocation: Invocation, run: str | None) -> None:
+def stop(invocation: Invocation, run: str | None, *, wait: bool, timeout: float | None) -> None:
     """Stop a training; what it has made stays, and `train start --resume` goes on with it.
+
+    It returns once that is recorded; machines save their last step and end a moment later.
 
     \b
     Examples:
       jupiterctl train stop
-      jupiterctl train stop 3f2a91bc --yes
+      jupiterctl train stop 3f2a91bc --yes --wait --timeout 2m
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
 
+    check_wait(wait=wait, timeout=timeout)
     console = Console.of(invocation)
     console.confirm(f"stop {f'training {run}' if run else 'the running training'}?", invocation)
     stopped = order(invocation.state_dir, "train.stop", {"train": run or ""})
-    console.show(stopped, lambda: ["stopped; what it has made stays"])
+    if wait:
+        wait_until_at_rest(invocation.state_dir, NOUN, str(stopped["train"]), timeout)
+    console.show(stopped, lambda: [stopped_line(is_at_rest=wait)])
 
 
 def start_arguments(invocation: Invocation, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 
 UNTIL_ITS_END = "Show how it goes, until it ends."
+UNTIL_AT_REST = "Return once no machine works on it any more."
 
 
 def wait_options(what: str) -> Callable[[CommandFunction], CommandFunction]:

@@ -36,6 +36,7 @@ def _row(
     last = island.last_checkpoint(1)
     return {
         "island": number_of(started),
+        "id": started.cycle,
         "engine": started.engine,
         "nodes": list(started.nodes),
         "step": told.get("step", 0 if last is None else last.step),

@@ -52,7 +52,7 @@ async def test_training_goes_on_from_the_checkpoint_before_the_damaged_one(tmp_p
             )
             assert begun.returncode == 0, begun.stderr
             await training(cluster, daemons[0], 110, 120)
-            stopped = cluster.ctl("train", "stop", "--yes")
+            stopped = cluster.ctl("train", "stop", "--yes", "--wait", "--timeout", "30s")
             assert stopped.returncode == 0, stopped.stderr
             await cluster.recorded(
                 lambda run: (

@@ -62,8 +62,9 @@ async def test_a_paused_cycle_outlives_its_leader_and_ends_as_if_nothing_was(
 async def _pause(cluster: Cluster) -> None:
     """Pause the cycle as soon as there is work, and see that none is left."""
     workers = [pid for daemon in cluster.daemons for pid in daemon.workers()]
-    paused = cluster.ctl("cycle", "pause", daemon=cluster[1])
+    paused = cluster.ctl("cycle", "pause", "--wait", "--timeout", "30s", daemon=cluster[1])
     assert paused.returncode == 0, paused.stderr
+    assert "is paused, and no machine works on it any more" in paused.stdout
     assert await all_gone(workers, 15), "a worker goes on"
     await cluster.until(lambda cycle: cycle["state"] == "paused", "the pause", 10)
 

@@ -35,7 +35,8 @@ async def test_a_stopped_cycle_leaves_no_worker_and_makes_room_for_another(tmp_p
 
         workers = [pid for daemon in cluster.daemons for pid in daemon.workers()]
         assert len(workers) >= 3, "two ranks and their store"
-        stopped = cluster.ctl("cycle", "stop", "--yes", daemon=cluster[2])
+        waiting = ("--yes", "--wait", "--timeout", "30s")
+        stopped = cluster.ctl("cycle", "stop", *waiting, daemon=cluster[2])
         assert stopped.returncode == 0, stopped.stderr
         assert await all_gone(workers, 15), "a worker goes on"
         assert [pid for daemon in cluster.daemons for pid in daemon.workers()] == []

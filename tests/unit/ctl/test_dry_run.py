@@ -37,7 +37,10 @@ MUTATING = [
 ]
 
 
-WAITING = {"cycle start", "cycle resume", "train start", "data prepare", "node drain"}
+WAITING = {
+    "cycle start", "cycle resume", "cycle pause", "cycle stop", "train start", "train stop",
+    "data prepare", "node drain",
+}  # fmt: skip
 """Commands that are done at once record what takes long; these can wait for it."""
 
 READING = {

@@ -109,6 +109,9 @@ ARGUMENTS = {
 }
 """Every other command, with what it takes to print something."""
 
+WAITED = ("cycle pause", "cycle stop", "train stop", "node drain")
+"""Commands that may wait until it is done: what they print is the same then."""
+
 
 @pytest.fixture
 def daemon(daemon, tmp_path, monkeypatch):
@@ -208,3 +211,14 @@ def test_a_document_with_its_schema_is_all_that_is_on_stdout(command, daemon, ct
         )
         return
     assert kept[command] == form(document)
+
+
+@pytest.mark.parametrize("command", WAITED)
+def test_a_command_that_has_waited_prints_the_same_document(command, daemon, ctl):
+    daemon.documents["cycle"]["cycle"] = FINISHED | {"state": "stopped", "phase": None}
+    daemon.documents["train"]["train"] = TRAINED | {"state": "stopped", "phase": None}
+    daemon.documents["node"] = NODE | {"processes": [], "note": ""}
+    ran = ctl(*command.split(), *ARGUMENTS[command].split(), "--wait", "-o", "json")
+    assert (ran.exit_code, ran.err) == (0, "")
+    kept = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    assert kept[command] == form(json.loads(ran.out))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.ctl import node_work
+from jupiterd.ctl import patience
 from tests.unit.ctl.documents import GAMMA, STATUS, STATUS_WITH_NEWCOMER
 
 BETA = next(node["id"] for node in STATUS["nodes"] if node["name"].startswith("beta"))
@@ -166,7 +166,7 @@ def test_draining_waits_until_the_machine_does_nothing_any_more(daemon, ctl, mon
     def pause(_: float) -> None:
         daemon.documents["node"] = next(looks)
 
-    monkeypatch.setattr(node_work, "pause", pause)
+    monkeypatch.setattr(patience, "pause", pause)
     daemon.documents["node"] = at_work("train", "generate")
     daemon.results["node.role"] = {"node": "aa", "name": "desk", "role": "idle"}
     ran = ctl("node", "drain", "desk", "--wait")

@@ -302,8 +302,8 @@ async def test_islands_are_no_runs_of_their_own_to_people(tmp_path: Path) -> Non
         assert (shown["id"], shown["domain"]) == (CYCLE, "letters")
         assert shown["islands"] == [
             {
-                "island": 1, "engine": "mlx", "nodes": [NODES[0]], "step": 0, "tokens_per_s": None,
-                "outer_step": 0, "state": "waiting",
+                "island": 1, "id": "e" * 16, "engine": "mlx", "nodes": [NODES[0]], "step": 0,
+                "tokens_per_s": None, "outer_step": 0, "state": "waiting",
             }
         ]  # fmt: skip
         await one.journal.append(1, [CycleFailed(island.cycle, "x", "its GPU is gone", "mend it")])

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,16 +13,24 @@ from jupiterd.daemon.service.unit import unit_text
 from jupiterd.locations import default_state_dir
 from tests.unit.daemon.service.asked import OF_THE_MACHINE
 
-WAITING = "input()"
+WAITING = "print(flush=True); input()"
 
 
 @pytest.fixture
 def process() -> Iterator[subprocess.Popen[bytes]]:
     """A process that looks like a daemon's."""
-    command = [sys.executable, "-c", f"print(flush=True); {WAITING}", "jupiterd"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+    with waiting("jupiterd") as running:
+        yield running
+
+
+@contextmanager
+def waiting(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program that is certain to have begun: for a moment before, it has no name."""
+    command = [sys.executable, "-c", WAITING, *arguments]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as running:
         assert running.stdout is not None
-        running.stdout.readline()  # until a process has begun, the system may tell no words of it
+        running.stdout.readline()
         yield running
         end(running)
 
@@ -47,10 +56,9 @@ def test_a_process_that_has_ended_is_none(tmp_path: Path, process) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of processes are read from /proc")
 def test_another_program_with_its_number_is_not_it(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", WAITING], stdin=subprocess.PIPE) as other:
+    with waiting() as other:
         (tmp_path / "lock").write_text(str(other.pid))
         assert running_process(tmp_path) is None
-        other.communicate(b"\n")
 
 
 @pytest.mark.parametrize("text", ["", "unknown", "-1", "9" * 30])

@@ -36,13 +36,14 @@ async def feed(
     """Tell every message about a source, and of the link to the daemon, until cancelled."""
     async with ControlChannel(state_dir) as channel:
         while True:
-            reason = await _follow(channel, tell, source, stale_after_s)
-            tell(LinkChanged(Link.LOST, reason, RETRY_S))
+            tell(await _follow(channel, tell, source, stale_after_s))
             await asyncio.sleep(RETRY_S)
 
 
-async def _follow(channel: ControlChannel, tell: Tell, source: Source, stale_after_s: float) -> str:
-    """Tell the messages of one stream; return why it ended."""
+async def _follow(
+    channel: ControlChannel, tell: Tell, source: Source, stale_after_s: float
+) -> LinkChanged:
+    """Tell the messages of one stream; return that it is lost, and why."""
     try:
         if source.every_s is not None:
             await _ask_again_and_again(channel, tell, source.noun, source.every_s)
@@ -50,10 +51,10 @@ async def _follow(channel: ControlChannel, tell: Tell, source: Source, stale_aft
             async for message in messages:
                 tell(message)
     except JupiterError as error:
-        return error.message
+        return LinkChanged(Link.LOST, error.message, RETRY_S, error.hint)
     except Exception as error:  # noqa: BLE001 - a window must not fall because of what it shows
-        return f"unexpected {type(error).__name__}: {error}"
-    return "the stream ended"
+        return LinkChanged(Link.LOST, f"unexpected {type(error).__name__}: {error}", RETRY_S)
+    return LinkChanged(Link.LOST, "the stream ended", RETRY_S)
 
 
 async def _ask_again_and_again(

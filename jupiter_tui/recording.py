@@ -67,8 +67,8 @@ def _told(message: WatchMessage) -> dict[str, Any]:
             return {"delta": changed}
         case Heartbeat(count=count):
             return {"heartbeat": count}
-        case LinkChanged(link=link, reason=reason, retry_in_s=retry_in_s):
-            return {"link": link, "reason": reason, "retry_in_s": retry_in_s}
+        case LinkChanged(link=link, reason=reason, retry_in_s=retry_in_s, hint=hint):
+            return {"link": link, "reason": reason, "retry_in_s": retry_in_s, "hint": hint}
 
 
 def _message(row: dict[str, Any]) -> WatchMessage:
@@ -80,4 +80,5 @@ def _message(row: dict[str, Any]) -> WatchMessage:
         case {"heartbeat": int(count)}:
             return Heartbeat(count)
         case _:
-            return LinkChanged(Link(row["link"]), str(row["reason"]), float(row["retry_in_s"]))
+            told = str(row["reason"]), float(row["retry_in_s"]), str(row.get("hint", ""))
+            return LinkChanged(Link(row["link"]), *told)

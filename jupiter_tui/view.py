@@ -37,6 +37,8 @@ class ViewModel:
     link: Link = Link.CONNECTING
     reason: str = ""
     """Why the link isn't live."""
+    hint: str = ""
+    """What to do about it; empty where nobody knows."""
     retry_at_s: float = 0.0
     """With LOST: when the next try comes, on the clock of moments."""
     heard_at: Moment | None = None
@@ -79,8 +81,13 @@ def _is_running(document: Mapping[str, Any]) -> bool:
 def fold(view: ViewModel, message: WatchMessage, at: Moment) -> ViewModel:
     """Return the view as it is after a message that came at a moment."""
     if isinstance(message, LinkChanged):
-        retry_at_s = at.now_s + message.retry_in_s
-        return replace(view, link=message.link, reason=message.reason, retry_at_s=retry_at_s)
+        return replace(
+            view,
+            link=message.link,
+            reason=message.reason,
+            hint=message.hint,
+            retry_at_s=at.now_s + message.retry_in_s,
+        )
     heard = replace(view, document=folded(view.document, message), heard_at=at)
     # Most of what comes is of other things than the training.
     return heard if heard.cycle is view.cycle else replace(heard, curve=_curve(heard))
@@ -107,10 +114,16 @@ def forget_other(view: ViewModel, noun: str) -> ViewModel:
 
 def with_link_of(view: ViewModel, current: ViewModel) -> ViewModel:
     """Return a view that was held back, with the link as it is now."""
-    link, reason, retry_at_s = current.link, current.reason, current.retry_at_s
     # What came first after the picture was held is better than nothing.
     others = {noun: view.others.get(noun, told) for noun, told in current.others.items()}
-    return replace(view, link=link, reason=reason, retry_at_s=retry_at_s, others=others)
+    return replace(
+        view,
+        link=current.link,
+        reason=current.reason,
+        hint=current.hint,
+        retry_at_s=current.retry_at_s,
+        others=others,
+    )
 
 
 def _curve(view: ViewModel) -> Curve:

@@ -9,7 +9,6 @@ from jupiter_tui.drawings.lines import Cell, Line, Lines, Tone, line, width_of
 from jupiter_tui.drawings.thresholds import LINK_TONES
 from jupiter_tui.scene import Scene
 from jupiter_tui.view import Told
-from jupiterd.client.reachability import start_command
 from jupiterd.client.watch import Link
 from jupiterd.formats import plain
 from jupiterd.ids import short
@@ -55,8 +54,8 @@ def banner(scene: Scene, _width: int, _height: int) -> Lines:
     tone = LINK_TONES[view.link]
     if view.link is Link.STALE:
         return (line(f"{plain(view.reason)} from {plain(socket)}", tone),)
-    start = f"start it with: {plain(start_command(scene.options.state_dir))}"
-    return (line(plain(view.reason), tone), line(f"hint: {start}"))
+    hint = (line(f"hint: {plain(view.hint)}"),) if view.hint else ()
+    return (line(plain(view.reason), tone), *hint)
 
 
 def _left_behind(told: Told | None) -> Lines:

@@ -140,4 +140,4 @@ def _answer(state_dir: Path) -> str:
             return "the socket belongs to another user"
         except OSError as error:
             return error.strerror or str(error) or "it doesn't answer"
-    return "something listens there, but it closed the connection"
+    return "something listens there, but doesn't answer"

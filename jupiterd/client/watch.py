@@ -9,9 +9,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from jupiterd.client.channel import ControlChannel, Document, WatchCall, decoded
-from jupiterd.errors import DaemonUnreachableError, PeerUnreachableError
+from jupiterd.errors import DaemonUnreachableError, JupiterError, PeerUnreachableError
 from jupiterd.rpc import control_pb2
 
 STALE_AFTER_S = 3.0
@@ -65,6 +66,8 @@ class LinkChanged:
     reason: str = ""
     retry_in_s: float = 0.0
     """With LOST: how long until the next try."""
+    hint: str = ""
+    """With LOST: what to do about it, as far as that is known."""
 
 
 WatchMessage = Snapshot | Delta | Heartbeat | LinkChanged
@@ -100,12 +103,19 @@ async def watch(
                 async for message in messages:
                     pause_s = FIRST_RETRY_S
                     yield message
-            reason = "jupiterd ended the stream"
+            why: JupiterError = _ended(channel.state_dir)
         except (DaemonUnreachableError, PeerUnreachableError) as error:
-            reason = error.message
-        yield LinkChanged(Link.LOST, reason, pause_s)
+            why = error
+        yield LinkChanged(Link.LOST, why.message, pause_s, why.hint)
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, LAST_RETRY_S)
+
+
+def _ended(state_dir: Path) -> JupiterError:
+    """Return what is known of a daemon whose stream ended, or was given up."""
+    from jupiterd.client.reachability import unreachable  # slow to import
+
+    return unreachable(state_dir)
 
 
 async def _connection(
@@ -116,13 +126,15 @@ async def _connection(
     link = Link.CONNECTING
     try:
         while True:
-            read = asyncio.ensure_future(_read(channel, call))
+            read, silences = asyncio.ensure_future(_read(channel, call)), 0
             try:
                 while not (await asyncio.wait({read}, timeout=stale_after_s))[0]:
-                    if link is Link.STALE:
+                    silences += 1
+                    if silences > 1:
                         return
-                    link = Link.STALE
-                    yield LinkChanged(Link.STALE, f"nothing heard for {stale_after_s:.0f} s")
+                    if link is Link.LIVE:  # one that never said a word here is no less lost
+                        link = Link.STALE
+                        yield LinkChanged(Link.STALE, f"nothing heard for {stale_after_s:.0f} s")
                 event = read.result()
             finally:
                 read.cancel()

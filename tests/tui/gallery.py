@@ -24,6 +24,14 @@ LOST = LinkChanged(
     Link.LOST,
     "no jupiterd answers on /state/control.sock: the folder is there, but jupiterd isn't running",
     1.6,
+    "start it with: jupiterd --state-dir /state",
+)
+STUCK = LinkChanged(
+    Link.LOST,
+    "no jupiterd answers on /state/control.sock: something listens there, but doesn't answer; "
+    "its process 4711 runs",
+    1.6,
+    "wait a moment, or read its log: jupiterctl logs; it is ended by: kill 4711",
 )
 STALE = LinkChanged(Link.STALE, "nothing heard for 3 s")
 

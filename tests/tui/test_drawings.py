@@ -31,6 +31,7 @@ from tests.tui.documents import (
     status,
     trained,
 )
+from tests.tui.gallery import STUCK
 
 LIVE = LinkChanged(Link.LIVE)
 nodes = all_lines(node_list)
@@ -142,11 +143,22 @@ def test_the_promise_to_change_nothing_is_shown():
 
 
 def test_a_lost_daemon_is_named_with_its_socket_and_the_way_to_start_it():
-    lost = LinkChanged(Link.LOST, "no jupiterd answers on /state/control.sock: why", 1.0)
+    why = "no jupiterd answers on /state/control.sock: why"
+    lost = LinkChanged(Link.LOST, why, 1.0, "start it with: jupiterd --state-dir /state")
     assert _text(banner, scene(lost)) == [
-        "no jupiterd answers on /state/control.sock: why",
+        why,
         "hint: start it with: jupiterd --state-dir /state",
     ]
+
+
+def test_a_daemon_that_runs_without_answering_is_named_and_not_to_be_started():
+    told = _text(banner, scene(STUCK))
+    assert told == [STUCK.reason, f"hint: {STUCK.hint}"]
+    assert "start it" not in " ".join(told)
+
+
+def test_a_lost_link_of_which_nobody_knows_what_to_do_has_no_hint():
+    assert _text(banner, scene(LinkChanged(Link.LOST, "x", 1.0))) == ["x"]
 
 
 def test_there_is_no_banner_while_the_link_lives():

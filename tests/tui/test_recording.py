@@ -21,7 +21,7 @@ from tests.tui.pictures import until
         Snapshot({"a": 1}),
         Delta({"b": [None, "ü"]}),
         Heartbeat(7),
-        LinkChanged(Link.LOST, "it went away", 1.5),
+        LinkChanged(Link.LOST, "it went away", 1.5, "start it"),
     ],
 )
 def test_every_message_comes_back_as_it_was(message):

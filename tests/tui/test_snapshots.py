@@ -10,7 +10,7 @@ import re
 import pytest
 
 from jupiter_tui.app import JupiterTui
-from tests.tui.gallery import DIALOGS, EMPTY, LOST, SCREENS, SIZES, STALE, UNKNOWNS, shot
+from tests.tui.gallery import DIALOGS, EMPTY, LOST, SCREENS, SIZES, STALE, STUCK, UNKNOWNS, shot
 from tests.tui.pictures import StillTui, settled, shown
 
 LINKS = {"stale": STALE, "lost": LOST}
@@ -79,6 +79,11 @@ async def test_a_terminal_that_changes_its_size_looks_as_if_it_had_always_had_it
         await pilot.resize_terminal(*SMALL)
         await settled(pilot)
         assert text_of(pilot.app) == always
+
+
+async def test_a_daemon_that_is_stuck_is_named_with_its_process(golden):
+    async with shot(SCREENS["events"], SMALL, STUCK) as pilot:
+        golden("events_stuck.txt", text_of(pilot.app))
 
 
 async def test_the_picture_before_the_first_word(golden):

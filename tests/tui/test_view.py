@@ -30,9 +30,11 @@ def test_a_change_replaces_one_key_and_keeps_the_others():
 
 
 def test_a_lost_link_keeps_the_last_data_and_its_time():
-    view = fold(_folded(LIVE, Snapshot(RECORDED)), LinkChanged(Link.LOST, "gone", 2.0), LATER)
+    lost = LinkChanged(Link.LOST, "gone", 2.0, "wake it")
+    view = fold(_folded(LIVE, Snapshot(RECORDED)), lost, LATER)
     assert view.document == RECORDED
     assert (view.heard_at, view.retry_at_s, view.reason) == (NOON, 109.0, "gone")
+    assert view.hint == "wake it"
     assert view.is_old
 
 

@@ -13,6 +13,7 @@ from jupiterd.client.watch import (
 )
 from jupiterd.rpc import control_pb2
 from tests.unit.client.control_server import ScriptedControl, delta, serving, snapshot
+from tests.unit.client.test_reachability import waiting
 
 
 @asynccontextmanager
@@ -62,6 +63,7 @@ async def test_a_daemon_that_comes_back_is_watched_again(short_dir):
             assert (await _take(messages, 3))[2] == Snapshot({"run": 1})
         lost = await _until(messages, Link.LOST)
         assert str(short_dir) in lost.reason
+        assert lost.hint == f"start it with: jupiterd --state-dir {short_dir}"
         assert lost.retry_in_s > 0
         async with serving(again, short_dir / "control.sock"):
             await _until(messages, Link.LIVE)
@@ -92,6 +94,16 @@ async def test_a_stream_that_stays_silent_is_given_up(short_dir):
     control.events.put_nowait(snapshot(run=1))
     async with watching(control, short_dir, stale_after_s=0.05) as messages, asyncio.timeout(10):
         assert await _until(messages, Link.LOST)
+
+
+async def test_a_daemon_that_never_says_a_word_is_lost_and_its_process_is_named(short_dir):
+    with waiting("jupiterd") as process:
+        (short_dir / "lock").write_text(str(process.pid))
+        async with watching(ScriptedControl(), short_dir, stale_after_s=0.05) as messages:
+            connecting, lost = await _take(messages, 2)
+    assert (connecting.link, lost.link) == (Link.CONNECTING, Link.LOST)
+    assert lost.reason.endswith(f"but doesn't answer; its process {process.pid} runs")
+    assert lost.hint.endswith(f"kill {process.pid}")
 
 
 def test_a_change_replaces_whole_keys_and_a_snapshot_everything():

@@ -58,7 +58,9 @@ raised once it has *held* for so long, and over once it hasn't for so long, so t
 WEBHOOK = """
 One node of each connected group posts alerts to a webhook: the leader, or where that has none the
 first member that has one. Nodes tell each other what was sent, so a new leader sends nothing twice
-as far as it knows.
+as far as it knows. Whoever was told of an alert is told once more when it is over, by a message
+with the same `key`. Verdicts and failures are never over. A sender that was started anew meanwhile,
+and hasn't seen an alert raised, doesn't tell of its end.
 
 ```yaml
 alerts:
@@ -75,10 +77,14 @@ waits for any of it. The form `json` posts:
 
 ```json
 {"schema": "jupiter/v1",
- "alert": {"code": "node-gone", "severity": "warning", "title": "attic is gone", "hint": "...",
+ "alert": {"key": "node-gone:8c5f...", "state": "raised", "code": "node-gone",
+           "severity": "warning", "title": "attic is gone", "hint": "...",
            "at": "2026-01-02T03:04:05+00:00"},
  "cluster": {"id": "...", "name": "home"}, "node": {"id": "...", "name": "the sender's"}}
 ```
+
+Once it is over, the same with the `state` `over`. The other forms say `over: attic is gone` then,
+ntfy as an ordinary message with a tick.
 
 ## Curves
 

@@ -1,15 +1,18 @@
 """Who sends the alerts of a cluster, and which were sent already.
 
-Owns that each is sent once, whoever leads. Pure. Doesn't know how anything is sent.
+Owns that each is sent once, whoever leads, and its end only after it. Pure. Doesn't know how
+anything is sent.
 """
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Final, cast
 
 from blake3 import blake3
 
 from jupiterd.cluster.alerts import Alert
+from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.severity import Severity, rank
 from jupiterd.ids import NodeId
 
@@ -40,6 +43,14 @@ class SentAlerts:
         """Return what is still to be sent."""
         grave = (alert for alert in raised if rank(alert.severity) >= rank(least))
         return [alert for alert in grave if mark(alert.key) not in self._marks]
+
+    def ended(self, over: Iterable[Alert]) -> list[Alert]:
+        """Return of what is over that which somebody was told of: they are to hear the end, too."""
+        return [
+            replace(alert, is_over=True)
+            for alert in over
+            if alert.code not in NEWS and mark(alert.key) in self._marks
+        ]
 
     def note(self, keys: Iterable[str]) -> None:
         """Take note that these were sent."""

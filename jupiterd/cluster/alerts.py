@@ -119,6 +119,8 @@ class Alert:
     """When it began to hold."""
     about: str = ""
     """As the finding's."""
+    is_over: bool = False
+    """It no longer holds, and that is what people are told."""
 
 
 def strain_findings(

@@ -85,14 +85,18 @@ class AlertWatch:
         for alert in over:
             if alert.code not in NEWS:
                 log.info("alert_over", extra={"code": alert.code, "title": alert.title})
-        self._sent.forget(over)
         self._offered -= {alert.key for alert in over}
+        self._end(over)
         self._send(at_s)
 
     def note_sent(self, alert: Alert) -> None:
-        """Take note that somebody has got it."""
+        """Take note that somebody has got it; what is over by now is ended at once."""
+        if alert.is_over:
+            return
         self._offered.discard(alert.key)
         self._sent.note([alert.key])
+        if alert.key not in {each.key for each in self.raised}:
+            self._end([alert])
 
     def told(self) -> dict[str, Any]:
         """Return what heartbeats tell for this."""
@@ -102,6 +106,13 @@ class AlertWatch:
         if marks := self._sent.told():
             alerts[SENT] = marks
         return {ALERTS: alerts} if alerts else {}
+
+    def _end(self, over: Sequence[Alert]) -> None:
+        """Tell whoever was told of these that they are over, where this node is who tells."""
+        if self.offer is not None and self._sender() == self._own:
+            for alert in self._sent.ended(over):
+                self.offer(alert)
+        self._sent.forget(over)
 
     def _send(self, at_s: float) -> None:
         sender = self._sender()

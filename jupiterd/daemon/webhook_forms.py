@@ -30,6 +30,7 @@ NTFY_TAG: Final = {
     Severity.WARNING: "warning",
     Severity.ERROR: "rotating_light",
 }
+NTFY_TAG_OVER: Final = "white_check_mark"
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ def _json(alert: Alert, sender: Sender, at: str) -> Message:
         {
             "schema": SCHEMA,
             "alert": {
+                "key": alert.key,
+                "state": "over" if alert.is_over else "raised",
                 "code": alert.code,
                 "severity": str(alert.severity),
                 "title": alert.title,
@@ -76,10 +79,11 @@ def _json(alert: Alert, sender: Sender, at: str) -> Message:
 
 
 def _ntfy(alert: Alert, sender: Sender, _at: str) -> Message:
+    severity = Severity.INFO if alert.is_over else alert.severity
     headers = {
-        "Title": f"Jupiter: {alert.code}",
-        "Priority": NTFY_PRIORITY[alert.severity],
-        "Tags": NTFY_TAG[alert.severity],
+        "Title": f"Jupiter: {alert.code}{' is over' if alert.is_over else ''}",
+        "Priority": NTFY_PRIORITY[severity],
+        "Tags": NTFY_TAG_OVER if alert.is_over else NTFY_TAG[severity],
     }
     return Message(_text(alert, sender).encode(), headers)
 
@@ -102,8 +106,9 @@ def _discord(alert: Alert, sender: Sender, _at: str) -> Message:
 
 def _text(alert: Alert, sender: Sender) -> str:
     where = f"cluster {sender.cluster_name}" if sender.cluster_name else f"node {sender.name}"
-    told = f"{alert.severity}: {alert.title}\nhint: {alert.hint}\nJupiter, {where}"
-    return told[:MAX_CHARACTERS]
+    what = f"{alert.severity}: {alert.title}\nhint: {alert.hint}"
+    told = f"over: {alert.title}" if alert.is_over else what
+    return f"{told}\nJupiter, {where}"[:MAX_CHARACTERS]
 
 
 def _posted(document: Mapping[str, Any]) -> Message:

@@ -1,5 +1,7 @@
 """Each alert is sent once, whoever leads."""
 
+from dataclasses import replace
+
 from jupiterd.cluster.alert_senders import MAX_TOLD, SentAlerts, mark, sender_among
 from jupiterd.cluster.alerts import Alert
 from jupiterd.cluster.severity import Severity
@@ -30,6 +32,15 @@ def test_what_was_sent_isnt_due_until_it_is_over() -> None:
     assert sent.due([GONE, VERDICT], Severity.INFO) == [VERDICT]
     sent.forget([GONE])
     assert sent.due([GONE], Severity.INFO) == [GONE]
+
+
+def test_the_end_is_told_of_what_was_sent_and_does_end() -> None:
+    sent, news = SentAlerts(), replace(VERDICT, code="verdict")
+    assert sent.ended([GONE]) == []
+    sent.note([GONE.key, news.key])
+    assert sent.ended([GONE, news]) == [replace(GONE, is_over=True)]
+    sent.forget([GONE])
+    assert sent.ended([GONE]) == []
 
 
 def test_a_new_sender_knows_what_the_old_one_told() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.alerts import GIB, TABLE
+from jupiterd.cluster.alerts import GIB, TABLE, Alert
 from jupiterd.cluster.facts import CycleFailed, CycleStarted
 from jupiterd.cluster.membership import Liveness
 from jupiterd.cycle.work import Phase
@@ -37,13 +37,19 @@ pytestmark = pytest.mark.net
 
 FULL = {"disk_free_bytes": GIB, "disk_bytes": 100 * GIB}
 EMPTY = {"disk_free_bytes": 90 * GIB, "disk_bytes": 100 * GIB}
-HELD_S = TABLE["disk-low"].hold_s
+HELD_S, OVER_S = TABLE["disk-low"].hold_s, TABLE["disk-low"].clear_s
 CYCLE = CycleId("d" * 16)
 
 
 def fill(node: Node) -> None:
     """Let a node's disk be nearly full."""
     node.outlook.load_watch._closer = FULL
+    node.outlook.load_watch._due_s = 0.0
+
+
+def empty(node: Node) -> None:
+    """Let a node's disk have room again."""
+    node.outlook.load_watch._closer = EMPTY
     node.outlook.load_watch._due_s = 0.0
 
 
@@ -96,8 +102,7 @@ async def test_what_is_raised_is_in_the_status_and_in_the_log_until_it_is_over(
         assert line["title"] == "the disk of one is nearly full: 1.0 GiB free"
         assert (line["severity"], bool(line["hint"])) == ("warning", True)
         assert (line["node"], line["cycle"]) == (node.identity.node_id, None)
-        node.outlook.load_watch._closer = EMPTY
-        node.outlook.load_watch._due_s = 0.0
+        empty(node)
         look(node, HELD_S + 1)
         look(node, HELD_S + 1 + TABLE["disk-low"].clear_s)
         assert node.outlook.alerts.raised == ()
@@ -141,8 +146,7 @@ async def test_an_alert_is_an_event_when_it_is_raised_and_when_it_is_over(tmp_pa
         node.outlook.events.look()
         look(node, HELD_S)
         node.outlook.events.look()
-        node.outlook.load_watch._closer = EMPTY
-        node.outlook.load_watch._due_s = 0.0
+        empty(node)
         look(node, HELD_S + TABLE["disk-low"].clear_s)
         node.outlook.events.look()
         told = [
@@ -236,6 +240,83 @@ async def test_the_leader_sends_an_alert_once_and_its_follower_never(tmp_path: P
         await until(lambda: codes(server) == ["disk-low"] * 2)
     told = [json.loads(body)["alert"]["title"] for body in server.bodies]
     assert [title.split()[3] for title in told] == ["two", "one"]
+
+
+async def test_the_end_of_an_alert_is_sent_once_by_whoever_leads_by_then(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path, "one") as one,
+        serving(tmp_path, "two") as two,
+        hook(lambda _: 200) as server,
+        with_webhook(one, server),
+        with_webhook(two, server),
+    ):
+        await unite(one, two)
+        for node, other in ((one, two), (two, one)):
+            node.pulse.roster_changed()
+            take_for_alive(node, other)
+            follow(node, one)
+        fill(two)
+        for after_s in (0.0, HELD_S):
+            tell(two, one)
+            look(one, after_s)
+            look(two, after_s)
+            tell(one, two)
+        await until(lambda: "sent" in one.outlook.alerts.told()["alerts"])
+        tell(one, two)
+        look(two, HELD_S + 1)
+        for node in (one, two):
+            follow(node, two)
+        empty(two)
+        tell(two, one)
+        for after_s in (HELD_S + 2, HELD_S + OVER_S, HELD_S + OVER_S + 2):
+            look(one, after_s)
+            look(two, after_s)
+        await until(lambda: len(server.bodies) == 2)
+        assert one.outlook.alerts.raised == two.outlook.alerts.raised == ()
+        # It begins once more, and is told of once more.
+        fill(two)
+        for after_s in (2 * OVER_S, 2 * OVER_S + HELD_S):
+            look(two, after_s)
+        await until(lambda: len(server.bodies) == 3)
+    told = [json.loads(body) for body in server.bodies]
+    assert [each["alert"]["state"] for each in told] == ["raised", "over", "raised"]
+    assert [each["node"]["name"] for each in told] == ["one", "two", "two"]
+    assert {each["alert"]["key"] for each in told} == {f"disk-low:{two.identity.node_id}"}
+
+
+async def test_what_is_over_before_it_could_be_sent_is_sent_with_its_end(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, hook(lambda _: 200) as server:
+        await unite(one)
+        follow(one, one)
+        sender = sender_of(one, WebhookUrl(server.url))
+        fill(one)
+        look(one)
+        look(one, HELD_S)
+        empty(one)
+        look(one, HELD_S + OVER_S)
+        assert one.outlook.alerts.raised == ()
+        task = asyncio.ensure_future(sender.run())
+        await until(lambda: len(server.bodies) == 2)
+        task.cancel()
+        await asyncio.wait([task])
+        assert one.outlook.alerts._sent.told() == []
+    assert [json.loads(each)["alert"]["state"] for each in server.bodies] == ["raised", "over"]
+
+
+async def test_the_end_of_what_nobody_was_told_of_isnt_sent(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, hook(lambda _: 404) as server:
+        await unite(one)
+        follow(one, one)
+        async with with_webhook(one, server):
+            fill(one)
+            look(one)
+            look(one, HELD_S)
+            await until(lambda: bool(server.bodies))
+            offered = list[Alert]()
+            one.outlook.alerts.offer = offered.append
+            empty(one)
+            look(one, HELD_S + OVER_S)
+    assert (one.outlook.alerts.raised, offered) == ((), [])
 
 
 async def test_who_was_started_anew_learns_what_it_had_sent_before_it_sends(tmp_path: Path) -> None:

@@ -104,6 +104,8 @@ def test_programs_get_json_with_a_schema() -> None:
     assert json.loads(message.body) == {
         "schema": "jupiter/v1",
         "alert": {
+            "key": "node-gone:a",
+            "state": "raised",
             "code": "node-gone",
             "severity": "warning",
             "title": "attic is gone",
@@ -121,6 +123,22 @@ def test_ntfy_gets_text_and_headers_in_ascii() -> None:
     assert message.body.decode() == "error: Büro is gone\nhint: wake it\nJupiter, cluster home"
     assert message.headers["Priority"] == "5"
     assert all(value.isascii() for value in message.headers.values())
+
+
+def test_the_end_of_an_alert_has_its_key_and_is_no_alarm() -> None:
+    over = dataclasses.replace(GONE, is_over=True)
+    raised, ended = (
+        json.loads(message_of(Form.JSON, alert, HOME, AT).body)["alert"] for alert in (GONE, over)
+    )
+    assert ended == raised | {"state": "over"}
+    ntfy = message_of(Form.NTFY, over, HOME, AT)
+    assert ntfy.body.decode() == "over: attic is gone\nJupiter, cluster home"
+    assert ntfy.headers["Title"] == "Jupiter: node-gone is over"
+    assert (ntfy.headers["Priority"], ntfy.headers["Tags"]) == ("3", "white_check_mark")
+    slack = json.loads(message_of(Form.SLACK, over, HOME, AT).body)
+    assert slack["text"] == "over: attic is gone\nJupiter, cluster home"
+    discord = json.loads(message_of(Form.DISCORD, over, HOME, AT).body)
+    assert discord["content"] == "over: attic is gone\nJupiter, cluster home"
 
 
 def test_no_name_of_a_machine_calls_everybody() -> None:

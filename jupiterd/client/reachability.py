@@ -35,7 +35,8 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
     if (pid := running_process(state_dir)) is not None:
         return DaemonUnreachableError(
             f"{told}; its process {pid} runs",
-            f"wait a moment, or read its log: jupiterctl logs; it is ended by: kill {pid}",
+            f"wait a moment, or read its log: {_log_command(state_dir)}; "
+            f"it is ended by: kill {pid}",
         )
     return DaemonUnreachableError(
         f"{told}; no process of it runs", f"start it with: {start_command(state_dir)}"
@@ -81,8 +82,18 @@ def start_command(
     A service that is installed is started as one; `root` is where the system's folders lie.
     """
     if state_dir != default_state_dir():
-        return f"jupiterd --state-dir {shlex.quote(str(state_dir))}"
+        return f"jupiterd {_state_option(state_dir)}"
     return _service_command(system, Path.home() if home is None else home, root) or PROGRAM
+
+
+def _log_command(state_dir: Path) -> str:
+    if state_dir != default_state_dir():
+        return f"jupiterctl {_state_option(state_dir)} logs"
+    return "jupiterctl logs"
+
+
+def _state_option(state_dir: Path) -> str:
+    return f"--state-dir {shlex.quote(str(state_dir))}"
 
 
 def _service_command(system: str, home: Path, root: Path) -> str:

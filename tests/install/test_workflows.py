@@ -47,8 +47,14 @@ def test_every_step_calls_a_target_of_make_or_a_program_in_the_repository() -> N
     assert {"check", "test", "install-check", "release-check"} <= called
     assert called <= targets
     for line in commands():
-        assert line.startswith(("make ", ".ci/run", "sudo apt-get "))
+        assert line.startswith(("make ", ".ci/run", "sudo apt-get ", "apt-get ", "git config "))
     assert (ROOT / ".ci" / "run").is_file()
+
+
+def test_where_upgrades_are_tried_earlier_commits_are_there() -> None:
+    for name, job in read(FOLDER / "test.yml")["jobs"].items():
+        [fetched] = [s for s in job["steps"] if s.get("uses", "").startswith("actions/checkout")]
+        assert name == "mac" or fetched["with"]["fetch-depth"] == 0, name
 
 
 def test_it_is_tried_on_linux_with_and_without_root_and_on_a_mac() -> None:

@@ -534,7 +534,7 @@ remove_services() {
 
 # Prints a process that runs what was installed here.
 user_of_environment() {
-  ps -A -ww -o pid= -o args= 2>/dev/null | path=$venv/bin/ awk 'index($0, ENVIRON["path"]) { print $1; exit }'
+  ps -A -ww -o pid= -o args= 2>/dev/null | path=$venv/bin/ awk 'index($0, ENVIRON["path"]) { print $1; exit }' || :
 }
 
 remove() {

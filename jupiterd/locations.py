@@ -1,10 +1,11 @@
 """Where Jupiter keeps its state on this machine, and where its own files lie.
 
-Owns the rule for the state folder, the names of the sockets, and finding `config/`.
-Doesn't know what is in any of them.
+Owns the rule for the state folder, the names of the sockets, finding `config/`, and how something
+is installed beside Jupiter. Doesn't know what is in any of them.
 """
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,3 +74,11 @@ def config_folder() -> Path:
         f"Jupiter's config folder is missing: {folder} has no domains",
         "install Jupiter again, or name the file itself",
     )
+
+
+def pip_install(*wanted: str) -> str:
+    """Return the command that installs something where this program finds it.
+
+    A shell's own pip belongs to another Python where Jupiter has an environment of its own.
+    """
+    return shlex.join([sys.executable, "-m", "pip", "install", *wanted])

@@ -15,6 +15,7 @@ from jupiterd.ctl.whole_file import whole_file
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.purge import Purge
 from jupiterd.errors import ConflictError, MissingExtraError
+from jupiterd.locations import pip_install
 from jupiterd.store.sample_lookup import document_ids, stored_samples
 
 JSONL, PARQUET = "jsonl", "parquet"
@@ -63,9 +64,8 @@ def _write_parquet(samples: Iterator[Sample], path: Path) -> int:
         arrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
-        raise MissingExtraError(
-            "Parquet needs the package pyarrow", "pip install 'jupiterd[parquet]'"
-        ) from error
+        install = pip_install("jupiterd[parquet]")
+        raise MissingExtraError("Parquet needs the package pyarrow", install) from error
     kinds = {
         "depth": arrow.int32(),
         "parents": arrow.list_(arrow.string()),

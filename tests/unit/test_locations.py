@@ -36,6 +36,14 @@ def test_a_relative_folder_becomes_absolute(monkeypatch, tmp_path):
     assert state_dir("here") == tmp_path / "here"
 
 
+def test_what_is_missing_is_installed_for_the_python_that_runs_this(monkeypatch):
+    monkeypatch.setattr("sys.executable", "/home/ada/my place/bin/python")
+    told = locations.pip_install("--force-reinstall", "jupiterd[cpu]")
+    assert told == (
+        "'/home/ada/my place/bin/python' -m pip install --force-reinstall 'jupiterd[cpu]'"
+    )
+
+
 def test_the_config_folder_has_the_domains():
     assert (config_folder() / "domains" / "python.yaml").is_file()
 

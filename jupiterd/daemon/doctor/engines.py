@@ -13,6 +13,7 @@ from jupiterd.daemon.doctor.nvidia_driver import Reading as Driver
 from jupiterd.daemon.doctor.nvidia_driver import read as read_driver
 from jupiterd.daemon.doctor.place import Place
 from jupiterd.gang.openblas import openblas
+from jupiterd.locations import pip_install
 
 TORCH: Final = "torch"
 NCCL: Final = "nccl"
@@ -57,7 +58,7 @@ def judge(reading: Reading) -> list[Finding]:
     if reading.torch.get("missing") and reading.mlx.get("missing"):
         extra = "mac" if reading.system == "Darwin" else "nvidia" if reading.driver.gpus else "cpu"
         why = "neither torch nor MLX is installed: this machine can't train or generate by itself"
-        found.append(fail("engines", why, f"pip install 'jupiterd[{extra}]'"))
+        found.append(fail("engines", why, pip_install(f"jupiterd[{extra}]")))
     return found
 
 
@@ -75,7 +76,7 @@ def judge_torch(reading: Reading) -> Finding:
     if not built:
         why = f"torch {version} was built without CUDA, so {driver.gpus[0]} isn't used"
         release = version.partition("+")[0]
-        return fail(TORCH, why, f"pip install --force-reinstall 'torch=={release}'")
+        return fail(TORCH, why, pip_install("--force-reinstall", f"torch=={release}"))
     if _major(built) > _major(driver.cuda):
         why = f"torch {version} needs CUDA {built}, and driver {driver.driver} knows {driver.cuda}"
         return fail(
@@ -123,7 +124,7 @@ def judge_mlx(reading: Reading) -> Finding:
     if mlx.get("missing"):
         if is_apple:
             why = "MLX isn't installed, which is what trains on Apple chips"
-            return warn(MLX, why, "pip install 'jupiterd[mac]'")
+            return warn(MLX, why, pip_install("jupiterd[mac]"))
         return not_here(MLX, "MLX isn't installed")
     if error := mlx.get("error") or mlx.get("error_of_sum"):
         return fail(MLX, f"MLX doesn't work: {error}", _again(reading, "mlx"))
@@ -134,9 +135,9 @@ def _judge_mlx_build(reading: Reading, version: str, *, is_apple: bool) -> Findi
     mlx = reading.mlx
     if _numbers(version) < OLDEST_MLX:
         why = f"MLX {version} is too old: a ring hangs when one of its nodes dies"
-        return fail(MLX, why, "pip install 'mlx>=0.32.1'")
+        return fail(MLX, why, pip_install("mlx>=0.32.1"))
     if not mlx.get("mlx_lm"):
-        return warn(MLX, f"MLX {version} is here without mlx-lm", "pip install 'mlx-lm>=0.32.2'")
+        return warn(MLX, f"MLX {version} is here without mlx-lm", pip_install("mlx-lm>=0.32.2"))
     if is_apple and not mlx.get("metal"):
         why = f"MLX {version} doesn't see Metal: it would compute on the CPU"
         return fail(MLX, why, "use a Python for arm64 (not under Rosetta), outside of containers")
@@ -149,7 +150,7 @@ def _judge_mlx_build(reading: Reading, version: str, *, is_apple: bool) -> Findi
 def _again(reading: Reading, package: str) -> str:
     version = (reading.torch if package == "torch" else reading.mlx).get("version", "")
     wanted = f"{package}=={str(version).partition('+')[0]}" if version else package
-    return f"pip install --force-reinstall '{wanted}'"
+    return pip_install("--force-reinstall", wanted)
 
 
 def _is_built_for(capability: list[int], architectures: list[str]) -> bool:

@@ -11,9 +11,10 @@ from importlib import import_module
 from typing import Any
 
 from jupiterd.errors import EmptySourceError, MissingExtraError, SourceUnreachableError, UsageError
+from jupiterd.locations import pip_install
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
-INSTALL = "pip install datasets on one of the machines, or give it a folder of text"
+INSTALL = f"{pip_install('datasets')} on one of the machines, or give it a folder of text"
 
 _GONE = (404, 410)
 """What the hub says of a file that it has listed and doesn't have."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.errors import MissingExtraError
+from jupiterd.locations import pip_install
 from jupiterd.workers.data.skips import SkipReason
 
 _BATCH_ROWS = 16
@@ -25,7 +26,7 @@ def rows(path: Path, fields: Sequence[str]) -> Iterator[Mapping[str, Any] | Skip
     except ModuleNotFoundError as error:
         raise MissingExtraError(
             "Parquet files need the package pyarrow, which isn't installed",
-            "pip install pyarrow on one of the machines, or give it a .jsonl file",
+            f"{pip_install('pyarrow')} on one of the machines, or give it a .jsonl file",
         ) from error
     try:
         yield from _rows(parquet, path, fields)

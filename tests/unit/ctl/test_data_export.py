@@ -1,4 +1,6 @@
 import json
+import shlex
+import sys
 from dataclasses import asdict, replace
 
 import pytest
@@ -62,7 +64,7 @@ def test_without_pyarrow_the_extra_is_named(exported, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(MissingExtraError) as caught:
         write_export(exported, "parquet", tmp_path / "out.parquet")
-    assert caught.value.hint == "pip install 'jupiterd[parquet]'"
+    assert caught.value.hint == f"{shlex.quote(sys.executable)} -m pip install 'jupiterd[parquet]'"
     assert not (tmp_path / "out.parquet").exists()
 
 

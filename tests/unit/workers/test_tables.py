@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -159,7 +160,7 @@ def test_parquet_is_read_or_its_library_asked_for(tmp_path):
     except ModuleNotFoundError:
         with pytest.raises(MissingExtraError, match="need the package pyarrow") as caught:
             collect(Parquet(source), tmp_path / "out")
-        assert "pip install pyarrow" in caught.value.hint
+        assert f"{shlex.quote(sys.executable)} -m pip install pyarrow" in caught.value.hint
         return
     rows = [{name: row.get(name) for name in ("text", "url")} for row in ROWS]
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")

@@ -1,5 +1,7 @@
 """What follows from what drivers, torch and MLX say."""
 
+import shlex
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -113,7 +115,7 @@ def test_mlx_on_a_mac_and_elsewhere(reading: Reading, status: Status):
 def test_a_machine_without_any_engine_is_told_what_to_install(reading: Reading, extra: str):
     *_, found = judge(replace(reading, torch=MISSING, mlx=MISSING))
     assert found.status is Status.FAIL
-    assert extra in found.fix
+    assert found.fix == f"{shlex.quote(sys.executable)} -m pip install 'jupiterd{extra}'"
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ choose_python() {
   if [ "$python" ]; then
     command -v "$python" >/dev/null || fail 6 "there is no Python $python" 'name one, such as --python python3.12'
     python=$(command -v "$python")
-    wrong=$(complaint_about "$python") || fail 1 "$python won't do: ${wrong:-it does not run}" "$(how_to_get_python)"
+    wrong=$(complaint_about "$python") || fail 1 "$python won't do: ${wrong:-it is no Python 3 that runs}" "$(how_to_get_python)"
     return
   fi
   wrong=''
@@ -223,7 +223,7 @@ try_python() {
     python=$(command -v "$1")
     return 0
   fi
-  [ "$wrong" ] || wrong="$1: ${told:-it does not run}"
+  [ "$wrong" ] || wrong="$1: ${told:-it is no Python 3 that runs}"
   return 1
 }
 

@@ -104,7 +104,7 @@ def _judge_tools(reading: Reading) -> Finding:
     if reading.ruleset.exit_code is None:
         return ok(CHECK, "no firewall was found (nft, ufw and firewalld aren't here)")
     why = "only root may read the rules of the packet filter"
-    return warn(CHECK, why, "sudo nft list ruleset, or: sudo jupiterd doctor")
+    return warn(CHECK, why, 'sudo nft list ruleset, or: sudo "$(command -v jupiterd)" doctor')
 
 
 def _needed(port: int) -> list[tuple[str, str, int]]:

@@ -14,6 +14,8 @@ from jupiterd.daemon.doctor.place import Place
 
 CHECK: Final = "wsl"
 KERNEL: Final = Path("/proc/sys/kernel/osrelease")
+GANG_PORTS: Final = "32768-60999"
+"""Those that Linux chooses from, where the ranks of a gang meet."""
 SYSTEMD: Final = Path("/run/systemd/system")
 MIRRORED: Final = (
     "write networkingMode=mirrored below [wsl2] in %UserProfile%\\.wslconfig (Windows 11 22H2 or "
@@ -67,8 +69,8 @@ def _judge_mirrored(reading: Reading) -> Finding:
     rule = (
         "in an administrator's PowerShell: New-NetFirewallHyperVRule -Name Jupiter -DisplayName "
         "Jupiter -Direction Inbound -VMCreatorId '{40E0AC32-46A5-438A-A0B2-2B479E8F2E90}' "
-        f"-Protocol TCP -LocalPorts {reading.port or 'PORT'}; multicast isn't to be relied on "
-        "there: name a machine with jupiterd --peer HOST"
+        f"-Protocol TCP -LocalPorts {reading.port or 'PORT'},{GANG_PORTS}; multicast isn't to be "
+        "relied on there: name a machine with jupiterd --peer HOST"
     )
     if not reading.has_systemd:
         why = "WSL without systemd: jupiterd can't be a service"

@@ -62,7 +62,7 @@ def install(
     Examples:
       jupiterd service install
       jupiterd service install --peer 192.168.1.20 --devices 0,1
-      sudo jupiterd service install --system
+      sudo "$(command -v jupiterd)" service install --system
       jupiterd service install --print
     """  # noqa: D301 - click's mark for lines that keep their ends
     given = Given.of(options).over(context.find_root().obj or Given.of({}))
@@ -94,7 +94,7 @@ def uninstall(scope: str | None, *, dry_run: bool) -> None:
     \b
     Examples:
       jupiterd service uninstall
-      sudo jupiterd service uninstall --system
+      sudo "$(command -v jupiterd)" service uninstall --system
     """  # noqa: D301 - click's mark for lines that keep their ends
     keeper = _installed(scope)
     if keeper is None:

@@ -57,7 +57,7 @@ def test_rules_that_are_not_understood_are_a_warning():
                 " && sudo firewall-cmd --reload"
             ),
         ),
-        (replace(LINUX, ruleset=NOT_ROOT), "sudo jupiterd doctor"),
+        (replace(LINUX, ruleset=NOT_ROOT), 'sudo "$(command -v jupiterd)" doctor'),
     ],
 )
 def test_where_only_root_may_read_the_command_of_the_tool_is_named(reading: Reading, fix: str):

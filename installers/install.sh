@@ -15,7 +15,8 @@ usage() {
 Installs Jupiter on this machine, for this user: Linux and macOS, without root. Run it again to upgrade or repair.
 
   --from WHAT       a checkout, a wheel, an sdist, or `index`; default: the checkout this script lies in, else the index
-  --extra NAME      cpu, nvidia, mac, or none (no engine: such a machine leads and collects); default: by the hardware
+  --extra NAME      cpu, nvidia, mac, or none (no engine: such a machine leads and collects); default: what was asked
+                    for when it was installed, else by the hardware
   --python PROGRAM  the Python to build on, 3.11 or newer; default: the first one that will do
   --prefix FOLDER   install into FOLDER/share/jupiter and FOLDER/bin; default: ~/.local (and XDG_DATA_HOME)
   --sha256 HEX      install only a wheel with this hash
@@ -145,6 +146,7 @@ choose_source() {
 
 is_checkout() { grep -qs '^name = "jupiterd"$' "$1/pyproject.toml"; }
 
+# An upgrade forgets no wish, and a driver that is broken for a day costs nobody gigabytes.
 choose_extra() {
   found=''
   case $system in
@@ -152,11 +154,15 @@ choose_extra() {
     Linux) found=$(extra_of_linux) ;;
     *) fail 1 "Jupiter runs on Linux and macOS, and this is $system" 'on Windows, run this inside WSL2' ;;
   esac
+  asked_extra=${extra:-$(recorded asked)}
   why="by the hardware: $found"
-  if [ "$extra" ]; then
-    case $extra in cpu | nvidia | mac | none) ;; *) fail 2 "there is no extra $extra" 'cpu, nvidia, mac or none' ;; esac
+  if [ "$asked_extra" ]; then
+    case $asked_extra in cpu | nvidia | mac | none) ;; *) fail 2 "there is no extra $extra" 'cpu, nvidia, mac or none' ;; esac
     why="as asked; by the hardware it would be $found"
-    found=$extra
+    found=$asked_extra
+  elif [ "$found" = cpu ] && [ "$(recorded extra)" = nvidia ]; then
+    why='as it is here, though no GPU answers now; --extra cpu changes it'
+    found=nvidia
   fi
   extra=$found
   case $extra in
@@ -332,6 +338,8 @@ make_environment() {
   record folder "$venv"
   if [ "$(recorded extra)" != "$extra" ]; then unrecord extra; fi
   record extra "$extra"
+  if [ "$(recorded asked)" != "$asked_extra" ]; then unrecord asked; fi
+  [ -z "$asked_extra" ] || record asked "$asked_extra"
   if [ "$is_new" ]; then
     say 'making the environment'
     mark_unfinished

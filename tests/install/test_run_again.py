@@ -55,6 +55,8 @@ class Bench:
         self.failing = machine.work / "failing"
         self.wheel = machine.work / "jupiterd-1-py3-none-any.whl"
         self.wheel.touch()
+        self.programs = machine.work / "programs"
+        self.programs.mkdir()
         end = machine.work / "end"
         os.mkfifo(end)
         made = machine.work / "made"
@@ -67,18 +69,18 @@ class Bench:
             text = PYTHON.format(made=made, version=version, real=real)
             self._write(machine.work / f"python{version}", text)
 
-    def install(self, *options: str | Path, python: str = "3.11", rm: str = "") -> Done:
-        """Run the installer; `rm` is put before the usual one."""
-        path = self.machine.environment["PATH"]
-        if rm:
-            (folder := self.machine.work / "bin").mkdir()
-            self._write(folder / "rm", rm)
-            path = f"{folder}:{path}"
+    def install(self, *options: str | Path, python: str = "3.11", extra: str = "none") -> Done:
+        """Run the installer."""
         return self.machine.install(
-            *("--from", self.wheel, "--python", self.machine.work / f"python{python}"),
-            *("--yes", "--extra", "none", *options),
-            environment={"PATH": path},
+            *("--from", self.wheel, "--python", self.machine.work / f"python{python}", "--yes"),
+            *(("--extra", extra) if extra else ()),
+            *options,
+            environment={"PATH": f"{self.programs}:{self.machine.environment['PATH']}"},
         )
+
+    def has(self, program: str, does: str) -> None:
+        """From now on there is such a program, before the usual one."""
+        self._write(self.programs / program, f"#!/bin/sh\n{does}\n")
 
     def fails(self, words: str) -> None:
         """From now on what the environment's Python is told with these words fails."""
@@ -124,12 +126,30 @@ def test_an_environment_that_is_half_removed_is_known_for_it_and_the_error_is_to
     bench: Bench,
 ) -> None:
     assert bench.install().returncode == 0
-    stuck = "#!/bin/sh\ncase $* in */environment) echo 'rm: stuck' >&2; exit 1 ;; esac\n"
-    failed = bench.install("--extra", "cpu", rm=f'{stuck}exec /bin/rm "$@"\n')
+    stuck = "case $* in */environment) echo 'rm: stuck' >&2; exit 1 ;; esac"
+    bench.has("rm", f'{stuck}; exec /bin/rm "$@"')
+    failed = bench.install(extra="cpu")
     assert failed.returncode == ExitCode.FAILED
     assert failed.stderr.splitlines()[0] == "install: error: a step failed: rm: stuck"
     assert "\nhint: " in failed.stderr
     assert bench.unfinished.exists()
+
+
+def test_what_was_asked_for_once_holds_for_every_upgrade(bench: Bench) -> None:
+    bench.install(extra="none")
+    again = bench.install(extra="")
+    assert "extra        none (as asked; " in again.stdout
+    assert "is made anew" not in again.stdout
+    assert "extra        cpu (as asked; " in bench.install(extra="cpu").stdout
+
+
+def test_a_gpu_that_does_not_answer_for_once_costs_no_installation(bench: Bench) -> None:
+    bench.has("nvidia-smi", "echo 'GPU 0: one'")
+    assert "extra        nvidia (by the hardware" in bench.install(extra="").stdout
+    bench.has("nvidia-smi", "exit 9")
+    again = bench.install(extra="")
+    assert "extra        nvidia (" in again.stdout
+    assert "is made anew" not in again.stdout
 
 
 def test_a_folder_that_cannot_be_made_is_told_in_one_line_with_a_hint(bench: Bench) -> None:

@@ -5,7 +5,6 @@ is installed beside Jupiter. Doesn't know what is in any of them.
 """
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -81,4 +80,6 @@ def pip_install(*wanted: str) -> str:
 
     A shell's own pip belongs to another Python where Jupiter has an environment of its own.
     """
+    import shlex  # every command loads this module, and hardly any asks this
+
     return shlex.join([sys.executable, "-m", "pip", "install", *wanted])

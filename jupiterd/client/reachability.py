@@ -36,7 +36,7 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
         return DaemonUnreachableError(
             f"{told}; its process {pid} runs",
             f"wait a moment, or read its log: {_log_command(state_dir)}; "
-            f"it is ended by: kill {pid}",
+            f"it is ended by: kill {pid} (where that does nothing: kill -9 {pid})",
         )
     return DaemonUnreachableError(
         f"{told}; no process of it runs", f"start it with: {start_command(state_dir)}"

@@ -31,7 +31,8 @@ STUCK = LinkChanged(
     "no jupiterd answers on /state/control.sock: something listens there, but doesn't answer; "
     "its process 4711 runs",
     1.6,
-    "wait a moment, or read its log: jupiterctl --state-dir /state logs; it is ended by: kill 4711",
+    "wait a moment, or read its log: jupiterctl --state-dir /state logs; it is ended by: kill 4711 "
+    "(where that does nothing: kill -9 4711)",
 )
 STALE = LinkChanged(Link.STALE, "nothing heard for 3 s")
 

@@ -45,7 +45,11 @@ def test_a_process_that_runs_without_answering_is_named(tmp_path: Path, process)
     error = unreachable(tmp_path)
     assert error.message.endswith(f"no socket in it; its process {process.pid} runs")
     logs = f"jupiterctl --state-dir {tmp_path} logs"
-    assert error.hint.endswith(f"read its log: {logs}; it is ended by: kill {process.pid}")
+    assert error.hint.endswith(
+        f"read its log: {logs}; "
+        f"it is ended by: kill {process.pid} "
+        f"(where that does nothing: kill -9 {process.pid})"
+    )
 
 
 def test_a_process_that_has_ended_is_none(tmp_path: Path, process) -> None:

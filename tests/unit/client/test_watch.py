@@ -103,7 +103,7 @@ async def test_a_daemon_that_never_says_a_word_is_lost_and_its_process_is_named(
             connecting, lost = await _take(messages, 2)
     assert (connecting.link, lost.link) == (Link.CONNECTING, Link.LOST)
     assert lost.reason.endswith(f"but doesn't answer; its process {process.pid} runs")
-    assert lost.hint.endswith(f"kill {process.pid}")
+    assert f"kill {process.pid}" in lost.hint
 
 
 def test_a_change_replaces_whole_keys_and_a_snapshot_everything():

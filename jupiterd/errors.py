@@ -349,7 +349,7 @@ class MissingExtraError(JupiterError):
     is_permanent = True
     is_of_one_machine = True
     grpc_status = "FAILED_PRECONDITION"
-    default_hint = "pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
+    default_hint = "installers/install.sh --extra cpu (nvidia, mac), or pip install 'jupiterd[cpu]'"
 
 
 class BadRouteError(JupiterError):

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from jupiterd.cluster.hardware import Gpu, Hardware
 from jupiterd.cluster.version_groups import why_idle
+from jupiterd.errors import MissingExtraError
 from jupiterd.ids import NodeId
 from jupiterd.versions import Kinship, kinship
 
@@ -31,7 +32,7 @@ WRITTEN = (
     "the cluster file of the leader says so; a command counts more: jupiterctl node role NODE ROLE"
 )
 
-MISSING_ENGINE = "no engine is installed: pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
+MISSING_ENGINE = f"no engine is installed: {MissingExtraError.default_hint}"
 
 _ENGINES_OF_GPU = {"cuda": ("torch",), "metal": ("mlx", "torch")}
 _CORES_PER_GIB = {"cuda": CUDA_CORES_PER_GIB, "metal": METAL_CORES_PER_GIB}

@@ -34,6 +34,7 @@ from jupiterd.errors import (
     DiskFullError,
     DrainedError,
     JupiterError,
+    MissingExtraError,
     NoLeaderError,
     PeerUnreachableError,
     StateDirError,
@@ -200,7 +201,8 @@ class Leading:
         node, reason = choose(seats, needs_engine=needs_engine)
         if node is None:
             self.check_not_drained("can do it", needs_engine=needs_engine)
-            raise PeerUnreachableError(reason, "pip install 'jupiterd[cpu]' on one of the machines")
+            hint = f"on one of the machines: {MissingExtraError.default_hint}"
+            raise PeerUnreachableError(reason, hint)
         return node
 
     async def run(self, node: NodeId, order: WorkOrder) -> AsyncGenerator[WorkEvent]:

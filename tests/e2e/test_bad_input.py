@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.errors import ExitCode
+from jupiterd.errors import ExitCode, MissingExtraError
 from tests.e2e.bare_python import bare_python
 from tests.e2e.cluster import BIN, Cluster, Daemon, running
 from tests.e2e.surroundings import own_network
@@ -84,7 +84,7 @@ async def test_without_a_machine_learning_library_the_extra_is_named(tmp_path: P
             found = refusal(cluster.ctl("cycle", "start", "--domain", "python"))
             assert found[0] == ExitCode.FAILED
             assert "no node that is alive has a machine learning library installed" in found[1]
-            assert found[2] == "pip install 'jupiterd[cpu]' (or [mac], [nvidia])"
+            assert found[2] == MissingExtraError.default_hint
 
 
 async def test_a_domain_that_is_wrong_starts_nothing(alone: Cluster, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_quarter_of_the_fastest_is_fast_enough() -> None:
 def test_a_node_without_an_engine_is_idle_and_the_others_share_the_work() -> None:
     found = assign([machine("a"), machine("b"), machine("c", engines=())])
     assert found[NodeId("c")][0] is Role.IDLE
-    assert "pip install" in found[NodeId("c")][1]
+    assert "installers/install.sh --extra cpu" in found[NodeId("c")][1]
     assert found[NodeId("a")][0] is Role.HYBRID
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jupiterd.errors import ExitCode, MissingExtraError
+from jupiterd.locations import pip_install
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -27,7 +28,7 @@ def serve(port: int, arguments: Sequence[str]) -> int:
         from textual_serve.server import Server
     except ImportError as error:
         raise MissingExtraError(
-            "a browser needs the package textual-serve", "pip install 'jupiterd[serve]'"
+            "a browser needs the package textual-serve", pip_install("jupiterd[serve]")
         ) from error
     from jupiter_tui.visitors import Door
 

@@ -17,6 +17,7 @@ import click
 
 from jupiterd.errors import ExitCode, JupiterError, UsageError
 from jupiterd.locations import state_dir
+from jupiterd.usage_lines import usage_error
 
 if TYPE_CHECKING:
     from jupiter_tui.scene import Options
@@ -137,9 +138,7 @@ def run(arguments: Sequence[str]) -> int:
     except click.Abort:
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
-        message = error.format_message()
-        sentence = (message[:1].lower() + message[1:]).removesuffix(".")
-        return _report(UsageError(sentence, "jupiter-tui --help"))
+        return _report(usage_error(error, "jupiter-tui"))
     return result if isinstance(result, int) else ExitCode.OK
 
 

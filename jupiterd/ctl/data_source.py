@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jupiterd.ctl.hub_model import is_hub_name
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.errors import EmptySourceError, NotFoundError
 
 GIVE_TEXT = "give it a folder or file with text, such as .txt, .md, .py or .jsonl"
-
-_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def source_arguments(
@@ -27,7 +26,7 @@ def source_arguments(
     """
     path = Path(text).expanduser()
     is_here = path.exists()
-    if not is_here and not _HUB_NAME.fullmatch(text):
+    if not is_here and not is_hub_name(text):
         raise NotFoundError(f"there is no folder or file {path}", GIVE_TEXT)
     if path.is_dir() and not any(path.iterdir()):
         raise EmptySourceError(f"the folder {path} is empty", GIVE_TEXT)

@@ -14,7 +14,8 @@ import click
 
 from jupiterd.ctl.commands import LazyGroup
 from jupiterd.ctl.console import write_error
-from jupiterd.errors import ExitCode, JupiterError, UsageError
+from jupiterd.errors import ExitCode, JupiterError
+from jupiterd.usage_lines import usage_error
 
 COMMANDS = {
     "status": ("jupiterd.ctl.status", "The cluster, its nodes and its cycle on one screen."),
@@ -99,28 +100,12 @@ def _report(error: Exception) -> int:
 def _translated(error: Exception) -> JupiterError:
     if isinstance(error, JupiterError):
         return error
-    if isinstance(error, click.UsageError):
-        return _usage_error(error)
     if isinstance(error, click.ClickException):
-        return UsageError(_sentence(error.format_message()))
+        return usage_error(error, "jupiterctl")
     return JupiterError(
         f"unexpected {type(error).__name__}: {error}",
         "this is a mistake in Jupiter; run the command again with --debug and report what it shows",
     )
-
-
-def _usage_error(error: click.UsageError) -> UsageError:
-    path = error.ctx.command_path if error.ctx else "jupiterctl"
-    if isinstance(error, click.NoSuchCommand | click.NoSuchOption) and error.possibilities:
-        return UsageError(
-            _sentence(error.message), f"did you mean: {path} {error.possibilities[0]}"
-        )
-    return UsageError(_sentence(error.format_message()), f"{path} --help")
-
-
-def _sentence(message: str) -> str:
-    """Return click's message as our errors are written: small first letter, no full stop."""
-    return (message[:1].lower() + message[1:]).removesuffix(".")
 
 
 def main() -> NoReturn:

@@ -18,6 +18,9 @@ RUNNING_INTERVAL_S = 5.0
 ENDED_STATES = frozenset({"finished", "failed", "stopped"})
 """States of a cycle after which nothing follows."""
 
+GOING_STATES = frozenset({"running", "waiting"})
+"""States of a cycle in which a leader says what runs, as soon as there is one."""
+
 NONE = "none"
 
 NO_VERDICT = "-"
@@ -81,9 +84,10 @@ def next_lines(shown: Shown, cycle: Cycle, now_s: float) -> tuple[Shown, list[Li
     shown = _waiting(shown, cycle, lines)
     verdicts = {row["round"]: row for row in cycle.get("verdicts", [])}
     phases: Sequence[Row] = cycle.get("phases", [])
+    unsure = _unsure(cycle, phases, verdicts)
     for round_number in sorted({row["round"] for row in phases} | set(verdicts)):
         for row in phases:
-            if row["round"] == round_number:
+            if row["round"] == round_number and row is not unsure:
                 shown = _phase(shown, row, now_s, lines, _head(cycle, row))
         if round_number in verdicts and round_number not in shown.verdicts:
             lines += map(Line, verdict_lines(verdicts[round_number]))
@@ -163,6 +167,19 @@ def _waiting(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
     if paused and paused_at != shown.paused_at:
         lines.append(Line(pause_line(cycle)))
     return replace(shown, is_waiting=is_waiting, paused_at=paused_at)
+
+
+def _unsure(cycle: Cycle, phases: Sequence[Row], verdicts: Mapping[int, Row]) -> Row | None:
+    """Return the phase that may look done only because no leader has told yet what still runs.
+
+    A training is known to be done: its last step is kept.
+    """
+    begun = [row for row in phases if row["state"] != "waiting"]
+    if cycle.get("state") not in GOING_STATES or not begun:
+        return None
+    last = begun[-1]
+    is_over = last["state"] != "done" or last["phase"] == "train" or last["round"] in verdicts
+    return None if is_over or any(row["state"] == "running" for row in begun) else last
 
 
 def _events(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:

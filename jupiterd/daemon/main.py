@@ -14,6 +14,7 @@ from jupiterd import __version__
 from jupiterd.daemon.options import Given, daemon_options
 from jupiterd.daemon.service.group import ServiceGroup
 from jupiterd.errors import ExitCode, JupiterError, all_of
+from jupiterd.usage_lines import usage_error
 
 
 @click.group(invoke_without_command=True)
@@ -119,12 +120,14 @@ def run_daemon(asked: Given) -> None:
 def main() -> None:
     """Run the command line; every error the user can meet is one line and a hint."""
     try:
-        cli(standalone_mode=False)
+        cli(prog_name="jupiterd", standalone_mode=False)
     except click.exceptions.Abort:
         sys.exit(ExitCode.INTERRUPTED)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:  # such as `jupiterd service`
         error.show()
         sys.exit(ExitCode.USAGE)
+    except click.ClickException as error:
+        fail(usage_error(error, "jupiterd"))
     except JupiterError as error:
         fail(error)
 

@@ -40,7 +40,7 @@ def elapsed_s_of(done: Sequence[WorkCompleted]) -> float:
 def students_told(done: Sequence[WorkCompleted]) -> list[str]:
     """Return what people are told of a phase's small students; nothing where there are none."""
     count = sum(int(fact.counts.get("proxy_students", 0)) for fact in done)
-    return [f"{count} small students trained"] if count else []
+    return [f"{count} small student{'' if count == 1 else 's'} trained"] if count else []
 
 
 def share_told(done: Sequence[WorkCompleted]) -> list[str]:

@@ -41,6 +41,9 @@ PRELOADED: Mapping[str, Sequence[str]] = {
 }
 """Kind -> the modules of its workers."""
 
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+"""OpenBLAS reads it once; where it is absent, OMP_NUM_THREADS counts."""
+
 MAX_ORDER_BYTES = 1 << 16
 MAX_DESCRIPTORS = 8
 _PR_SET_PDEATHSIG = 1
@@ -52,6 +55,7 @@ def main(kind: str) -> None:
     """Import, say so, and fork a worker for each order until the daemon closes the link."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     link = socket.socket(fileno=int(os.environ.pop(LINK_FD_VARIABLE)))
+    import_numpy()
     for module in PRELOADED[kind]:
         importlib.import_module(module)
     gc.collect()
@@ -65,6 +69,21 @@ def main(kind: str) -> None:
             _tell_of_the_dead(link)
         if link in readable and not _forked(link, wake):
             return
+
+
+def import_numpy() -> None:
+    """Import numpy without the threads that its OpenBLAS starts while it is loaded.
+
+    With as many as a worker computes with, no fork would be whole. Engines bring their own
+    libraries, which start theirs only where they compute.
+    """
+    given = os.environ.get(BLAS_THREADS)
+    os.environ[BLAS_THREADS] = "1"
+    importlib.import_module("numpy")
+    if given is None:
+        del os.environ[BLAS_THREADS]
+    else:
+        os.environ[BLAS_THREADS] = given
 
 
 def _forked(link: socket.socket, wake: int) -> bool:

@@ -31,8 +31,8 @@ def test_without_a_terminal_it_says_so_and_what_to_do_instead(capsys):
     ("arguments", "words"),
     [
         (["--refresh", "0"], "'--refresh'"),
-        (["--refresh", "often"], "'often' is not a valid float"),
-        (["--colour"], "no such option"),
+        (["--refresh", "often"], "'often' is not a number"),
+        (["--xyzzy"], "no such option"),
         (["cluster"], "unexpected extra argument"),
     ],
 )

@@ -31,7 +31,7 @@ class Readings:
 def read(place: Place) -> Readings:
     """Ask on every interface at once; takes two seconds."""
     targets = _targets(place)
-    own = frozenset(without_scope(address) for _, address in addresses_by_interface())
+    own = _own_addresses()
     alive = [node for node in place.others if node.get("state") == "alive"]
     with ThreadPoolExecutor(max(1, len(targets))) as pool:
         running = [pool.submit(probe_multicast, *way, own) for way in targets]
@@ -103,7 +103,12 @@ def _targets(place: Place) -> list[tuple[str, str]]:
     return [(name, address) for (name, _), address in found.items()]
 
 
+def _own_addresses() -> frozenset[str]:
+    """Return where this machine hears itself: its own daemon answers, too."""
+    return frozenset({LOOPBACK, *(without_scope(host) for _, host in addresses_by_interface())})
+
+
 def _is_here(node: Row, own: frozenset[str]) -> bool:
     """Say whether a node runs on this very machine: it can't be heard as another one."""
     hosts = {without_scope(host_in(str(text))) for text in node.get("addresses") or ()}
-    return bool(hosts & (own | {LOOPBACK}))
+    return bool(hosts & own)

@@ -38,7 +38,10 @@ def documents(settings: DataSettings, skipped: Skipped) -> Iterator[str]:
             found += 1
             yield row
     if not found:
-        raise EmptySourceError(f"{settings.path} has no text in its field {settings.field}")
+        raise EmptySourceError(
+            f"{settings.path} has no text in its field {settings.field}",
+            "name the field with text: jupiterctl data prepare DATASET --field NAME",
+        )
 
 
 def _rows(settings: DataSettings) -> Iterator[str | SkipReason]:

@@ -57,6 +57,16 @@ def test_a_phase_that_was_too_quick_to_be_seen_is_summed_up_all_the_same():
     assert [line.text for line in lines] == ["round 1 train     done: 600 steps (6.00/s)"]
 
 
+def test_a_phase_is_summed_up_once_it_is_certain_that_none_of_its_work_is_open():
+    half = phase(1, "gate", "done", done=65, unit="documents", detail="1 small student trained")
+    whole = half | {"detail": "4 small students trained"}
+    for state in ("waiting", "running"):  # nobody leads; the new leader hasn't told of it yet
+        _, lines = next_lines(Shown(), cycle(state=state, phases=[half], verdicts=[], events=[]), 0)
+        assert not any("done" in line.text for line in lines)
+    _, lines = next_lines(Shown(), cycle(phases=[whole], verdicts=[VERDICT], events=[]), 1.0)
+    assert lines[0].text == "round 1 gate      done: 65 documents, 4 small students trained"
+
+
 def test_a_skipped_phase_says_why():
     document = cycle(phases=[phase(1, "generate", "skipped", detail="no generator yet")], events=[])
     _, lines = next_lines(Shown(), document, 0.0)

@@ -273,6 +273,7 @@ def test_a_run_is_resumed_as_it_was_asked_for(daemon, ctl):
         (("--model", "1m"), 2, "missing option --data"),
         (("--data", "letters"), 2, "missing option --model"),
         (("--data", "./nowhere/x/y", "--model", "1m"), 6, "no folder or file"),
+        (("--data", "./nowhere", "--model", "1m"), 6, "no folder or file"),
         (("--data", "letters", "--model", "1m", "--timeout", "5"), 2, "--timeout needs --wait"),
         (("--data", "letters", "--model", "1m", "--max-steps", "0"), 2, "max-steps"),
         (("--data", "letters", "--model", "1m", "--precision", "fp8"), 2, "fp8"),

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -72,6 +74,22 @@ async def until(is_so: Callable[[], bool]) -> None:
         if is_so():
             return
         await asyncio.sleep(0.01)
+
+
+def test_a_nursery_of_workers_with_many_threads_has_one_itself():
+    program = (
+        "import os; from jupiterd.workers.nursery import import_numpy; import_numpy(); "
+        "print(len(os.listdir('/proc/self/task')), os.environ.get('OPENBLAS_NUM_THREADS'))"
+    )
+    environment = worker_environment("train", {"threads": 4}) | PLACE
+    done = subprocess.run(
+        (sys.executable, "-P", "-c", program),
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("1 None\n", "")
 
 
 def remembered(folder: Path) -> list[Path]:

@@ -1,0 +1,34 @@
+"""What click finds wrong with a command line, as one of our errors.
+
+Owns its sentence and the hint, the same for every program. Doesn't know any command.
+"""
+
+import click
+
+from jupiterd.errors import UsageError
+
+PLAIN_WORDS = {
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid integer": "is not a whole number",
+    "is not a valid float range": "is not a number",
+    "is not a valid float": "is not a number",
+}
+"""What click says -> the same without the names of its types; longer ones first."""
+
+
+def usage_error(error: click.ClickException, program: str) -> UsageError:
+    """Return what `program` was told wrongly, with the name that may have been meant."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    path = context.command_path if context else program
+    if isinstance(error, click.NoSuchCommand | click.NoSuchOption) and error.possibilities:
+        return UsageError(
+            _sentence(error.message), f"did you mean: {path} {error.possibilities[0]}"
+        )
+    return UsageError(_sentence(error.format_message()), f"{path} --help")
+
+
+def _sentence(message: str) -> str:
+    """Return click's message as our errors are written: small first letter, no full stop."""
+    for words, plain in PLAIN_WORDS.items():
+        message = message.replace(words, plain)
+    return (message[:1].lower() + message[1:]).removesuffix(".")

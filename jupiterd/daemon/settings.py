@@ -320,7 +320,9 @@ def _checked(name: str, told: object, source: str) -> object:
     try:
         return _READERS[name](told)
     except ValueError as error:
-        raise InvalidSettingError(f"{name} (from {source}): {error}") from error
+        cause = error.__cause__
+        hint = cause.hint if isinstance(cause, UsageError) else ""
+        raise InvalidSettingError(f"{name} (from {source}): {error}", hint) from error
 
 
 def environment() -> Mapping[str, str]:

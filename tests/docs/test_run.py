@@ -71,7 +71,7 @@ DONE: dict[str, Here | Elsewhere] = {
     "jupiterctl cycle status": Here(shows="no cycle has been started"),
     "jupiterctl cycle explain": CYCLE,
     "jupiterctl model list": Here(shows="no model has been trained yet"),
-    "jupiterctl train start --data ./texts --model 1m --max-steps 500 --wait": Here(
+    "jupiterctl train start --data ./texts --model 1m --seq-len 256 --max-steps 200 --wait": Here(
         "--dry-run", "max_steps"
     ),
     "jupiter-tui": TERMINAL,

@@ -142,5 +142,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 def test_a_mistyped_join_token_is_refused_with_its_source():
-    with pytest.raises(InvalidSettingError, match=r"join \(from flag\): .*isn't a join token"):
+    wrong = r"join \(from flag\): .*isn't a join token"
+    with pytest.raises(InvalidSettingError, match=wrong) as refused:
         load_settings({"join": "jupiter-abc"}, {}, None)
+    assert "jupiterctl cluster token" in refused.value.hint

@@ -1,0 +1,17 @@
+"""Where jupiterd and jupiterctl begin. Doesn't know what they do."""
+
+from jupiterd.loading import ends_at_ctrl_c
+
+
+def jupiterd() -> None:
+    """Run the daemon's command line."""
+    with ends_at_ctrl_c():
+        from jupiterd.daemon.main import main
+    main()
+
+
+def jupiterctl() -> None:
+    """Run the command line that asks the daemon."""
+    with ends_at_ctrl_c():
+        from jupiterd.ctl.main import main
+    main()

@@ -16,6 +16,7 @@ from jupiterd.errors import DaemonUnreachableError, TimedOutError
 from jupiterd.formats import plain
 
 LOOK_S = 1.0
+BEFORE = "what was before the daemon's start is in: jupiterctl logs"
 
 Row = Mapping[str, Any]
 
@@ -50,6 +51,8 @@ def command(invocation: Invocation, *, follow: bool, lines: int, level: str) -> 
     document = ask(invocation.state_dir, "events")
     last = _last(document)
     known = [row for row in document["events"] if _matters(row, level)]
+    if not known and console.is_table:
+        console.notice(f"nothing since {_told(document['since'])}; {BEFORE}")
     _show(console, document, known[-lines:] if lines else [])
     is_away = False
     while follow:
@@ -83,8 +86,11 @@ def new_rows(document: Row, last: tuple[str, int]) -> list[Row]:
 def event_lines(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a line for each event, in local time."""
     for row in rows:
-        at = datetime.fromisoformat(str(row["at"])).astimezone()
-        yield f"{at:%Y-%m-%d %H:%M:%S}  {plain(row['level']):<8}{plain(row['text'])}"
+        yield f"{_told(row['at'])}  {plain(row['level']):<8}{plain(row['text'])}"
+
+
+def _told(at: object) -> str:
+    return f"{datetime.fromisoformat(str(at)).astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def _last(document: Row) -> tuple[str, int]:

@@ -5,6 +5,7 @@ know whether anybody answers there.
 """
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -13,8 +14,12 @@ from jupiterd.net.interfaces import seen_from_here
 from jupiterd.net.scopes import with_named_scope
 from jupiterd.ports import Address
 
+_log = logging.getLogger(__name__)
+
 REPEAT_INTERVAL_S = 5.0
 """A peer that is switched on later than we are is found within this time."""
+
+UNKNOWN = "no machine of this name is known here; it is looked up again every few seconds"
 
 
 class StaticDiscovery:
@@ -35,12 +40,19 @@ class StaticDiscovery:
         """Yield each address at once, then all of them every few seconds until closed."""
         while not self._closed.is_set():
             for address in self._addresses:
-                self.meanings[address] = await _resolved(address)
-                for seen in self.meanings[address]:
+                for seen in await self._looked_up(address):
                     yield seen
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._interval_s):
                     await self._closed.wait()
+
+    async def _looked_up(self, address: Address) -> list[Address]:
+        """Return what an address means; whoever mistyped a name is told, once."""
+        found = await _resolved(address)
+        if not found and self.meanings.get(address, [address]):
+            _log.warning("name_unknown", extra={"peer": str(address), "reason": UNKNOWN})
+        self.meanings[address] = found
+        return found
 
     async def close(self) -> None:
         """End the sightings."""

@@ -41,6 +41,16 @@ def test_what_matters_less_can_be_left_out(daemon, ctl):
     assert json.loads(ctl("events", "-o", "json").out)["events"] == EVENTS["events"]
 
 
+def test_where_nothing_has_happened_the_log_of_what_was_before_is_named(daemon, ctl):
+    shown = ctl("events", "--level", "error")
+    assert (shown.exit_code, shown.out) == (0, "")
+    assert shown.err == (
+        "jupiterctl: nothing since 2026-01-01 00:00:00; what was before the daemon's start is in: "
+        "jupiterctl logs\n"
+    )
+    assert ctl("events", "--level", "error", "-o", "jsonl").err == ""
+
+
 def test_a_daemon_that_is_begun_anew_is_followed_on(daemon, ctl, monkeypatch):
     fresh = EVENTS | {"since": "2026-01-02T00:00:00+00:00", "events": EVENTS["events"][:1]}
     silent = DaemonUnreachableError("no jupiterd answers"), TimedOutError("no answer in time")

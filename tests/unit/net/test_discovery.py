@@ -224,3 +224,14 @@ async def test_merging_one_discovery_is_that_discovery() -> None:
 async def test_a_name_that_cannot_be_one_is_no_address() -> None:
     assert await _resolved(Address(f"{'a' * 64}.example", 1)) == []
     assert await _resolved(Address("a..b", 1)) == []
+
+
+async def test_a_name_that_nobody_knows_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    discovery = StaticDiscovery([Address("a..b", 3), ONE], interval_s=0.001)
+    sightings = discovery.sightings()
+    assert [await anext(sightings) for _ in range(3)] == [ONE] * 3
+    await discovery.close()
+    told = [record.__dict__["peer"] for record in caplog.records]
+    assert told == ["a..b:3"]

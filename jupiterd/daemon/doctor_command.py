@@ -34,7 +34,7 @@ def look(settings: Settings, output: str) -> ExitCode:
 
 def _status(settings: Settings) -> Row | None:
     try:
-        return answer_to("status", settings.state_dir.expanduser().absolute())
+        return answer_to("status", settings.state_dir)
     except JupiterError:
         return None  # the first check says that none answers
 

@@ -28,7 +28,7 @@ async def examined(node: "Node") -> dict[str, Any]:
 def place_of(settings: Settings, status: Any, port: int) -> Place:  # noqa: ANN401 - a document
     """Return what the checks are told."""
     return Place(
-        state_dir=settings.state_dir.expanduser().absolute(),
+        state_dir=settings.state_dir,
         port=port,
         local=settings.local,
         interfaces=settings.interface,

@@ -137,8 +137,9 @@ def _one_of(kind: type[Choice]) -> Callable[[object], Choice]:
 
 
 def _folder(told: object) -> Path:
+    """Return a folder in full: the daemon works in its own, where a relative path is another."""
     if isinstance(told, str | Path) and str(told):
-        return Path(told)
+        return Path(told).expanduser().absolute()
     raise ValueError(f"expected a folder, got {told!r}")
 
 
@@ -242,6 +243,9 @@ class Settings:
         return tuple(dict.fromkeys(parse_address(text) for text in (*self.peer, *hosts)))
 
 
+_HINTS: Mapping[str, str] = {"flag": "jupiterd --help lists every option"}
+"""Source -> where one sees what may stand there; others are told of the file of settings."""
+
 _READERS: Mapping[str, Reader] = {each.name: each.metadata["read"] for each in fields(Settings)}
 
 
@@ -321,7 +325,7 @@ def _checked(name: str, told: object, source: str) -> object:
         return _READERS[name](told)
     except ValueError as error:
         cause = error.__cause__
-        hint = cause.hint if isinstance(cause, UsageError) else ""
+        hint = cause.hint if isinstance(cause, UsageError) else _HINTS.get(source, "")
         raise InvalidSettingError(f"{name} (from {source}): {error}", hint) from error
 
 

@@ -58,7 +58,8 @@ class StateDir:
                 state.close()
                 raise
         except OSError as error:
-            reason = error.strerror or str(error)
+            is_file = isinstance(error, FileExistsError)
+            reason = "it is a file" if is_file else error.strerror or str(error)
             raise StateDirError(f"the state folder {root} can't be written: {reason}") from error
         return state
 

@@ -39,6 +39,16 @@ def test_without_anything_every_setting_is_a_default() -> None:
     assert set(sources.values()) == {"default"}
 
 
+@pytest.mark.parametrize("told", ["d1", "./d1", "~/d1"])
+def test_a_folder_is_meant_from_where_the_daemon_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings, _ = load_settings({"state_dir": told}, {}, None)
+    assert settings.state_dir == tmp_path / "d1"
+
+
 def test_lists_are_written_with_commas_in_the_environment() -> None:
     settings, _ = load_settings({}, {"JUPITER_PEER": "one, two:99", "JUPITER_INTERFACE": ""}, None)
     assert settings.peer_addresses() == (Address("one", DEFAULT_PORT), Address("two", 99))
@@ -102,6 +112,17 @@ def test_an_error_names_the_setting_and_its_source(
         load_settings(flags, environment, file)
     assert error.value.message.startswith(source.replace("FILE", str(file)))
     assert "\n" not in error.value.message
+
+
+def test_a_wrong_flag_leads_to_the_help_and_a_wrong_line_to_the_file_of_settings(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(InvalidSettingError) as of_flag:
+        load_settings({"port": 70000}, {}, None)
+    with pytest.raises(InvalidSettingError) as of_file:
+        load_settings({}, {}, config(tmp_path, "port: 70000\n"))
+    assert of_flag.value.hint == "jupiterd --help lists every option"
+    assert of_file.value.hint == InvalidSettingError.default_hint
 
 
 @pytest.mark.parametrize("text", ["- a list\n", "name: [\n", "just words\n"])

@@ -76,6 +76,12 @@ def test_a_folder_that_can_not_be_made_is_told_in_one_line(tmp_path: Path) -> No
     assert "\n" not in error.value.message
 
 
+def test_a_file_in_its_place_is_told_as_one(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("in the way")
+    with pytest.raises(StateDirError, match="state can't be written: it is a file"):
+        StateDir.open(tmp_path / "state")
+
+
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing is closed to root")
 def test_a_folder_without_leave_to_write_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)

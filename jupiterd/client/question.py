@@ -41,7 +41,7 @@ def answer_to(noun: str, state_dir: Path, timeout_s: float = ANSWER_TIMEOUT_S) -
             way.sendall(question)
             answer = _line(way, timeout_s)
         except TimeoutError as error:
-            raise TimedOutError("jupiterd didn't answer in time") from error
+            raise _silent(state_dir) from error
         except OSError as error:
             raise _gone(state_dir) from error
     if not answer.endswith(b"\n"):
@@ -71,6 +71,12 @@ def _gone(state_dir: Path) -> DaemonUnreachableError:
     from jupiterd.client.reachability import unreachable
 
     return unreachable(state_dir)
+
+
+def _silent(state_dir: Path) -> TimedOutError:
+    from jupiterd.client.reachability import silent
+
+    return silent(state_dir)
 
 
 def _failed(state_dir: Path, reason: str) -> JupiterError:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from jupiterd.client.socket_path import SocketPath
-from jupiterd.errors import DaemonUnreachableError, JupiterError
+from jupiterd.errors import DaemonUnreachableError, JupiterError, TimedOutError
 from jupiterd.locations import (
     CONTROL_SOCKET,
     DAEMON_LOG,
@@ -43,6 +43,18 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
     )
 
 
+def silent(state_dir: Path) -> TimedOutError:
+    """Return the error of a daemon that takes a question and doesn't answer it in time."""
+    told, pid = "jupiterd didn't answer in time", running_process(state_dir)
+    if pid is not None and _is_halted(pid):
+        return TimedOutError(
+            f"{told}: its process {pid} is halted", f"let it go on with: kill -CONT {pid}"
+        )
+    return TimedOutError(
+        told, f"wait a moment, for the machine may be busy; its log: {_log_command(state_dir)}"
+    )
+
+
 def running_process(state_dir: Path) -> int | None:
     """Return the process of the daemon that holds this state folder; None where none runs.
 
@@ -65,6 +77,14 @@ def _is_ours(pid: int) -> bool:
     with suppress(OSError):
         return PROGRAM.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     return sys.platform != "linux"
+
+
+def _is_halted(pid: int) -> bool:
+    """Say whether somebody has stopped a process with a signal; only Linux tells."""
+    with suppress(OSError):
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return state.rpartition(")")[2].split()[:1] in (["T"], ["t"])
+    return False
 
 
 def failed(state_dir: Path, reason: str) -> JupiterError:

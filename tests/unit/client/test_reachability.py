@@ -1,5 +1,7 @@
 """What is said of a daemon that doesn't answer: its socket, its process, and how it is started."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.client.reachability import running_process, start_command, unreachable
+from jupiterd.client.reachability import running_process, silent, start_command, unreachable
 from jupiterd.daemon.service.unit import unit_text
 from jupiterd.locations import default_state_dir
 from tests.unit.daemon.service.asked import OF_THE_MACHINE
@@ -57,6 +59,24 @@ def test_a_process_that_has_ended_is_none(tmp_path: Path, process) -> None:
     end(process)
     assert running_process(tmp_path) is None
     assert "no process of it runs" in unreachable(tmp_path).message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="states of processes are read from /proc")
+def test_a_halted_process_is_told_of_and_how_it_goes_on(tmp_path: Path, process) -> None:
+    (tmp_path / "lock").write_text(str(process.pid))
+    process.send_signal(signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)
+    error = silent(tmp_path)
+    process.send_signal(signal.SIGCONT)
+    assert error.message == f"jupiterd didn't answer in time: its process {process.pid} is halted"
+    assert error.hint == f"let it go on with: kill -CONT {process.pid}"
+
+
+def test_a_busy_daemon_leads_to_its_log(tmp_path: Path, process) -> None:
+    (tmp_path / "lock").write_text(str(process.pid))
+    error = silent(tmp_path)
+    assert error.message == "jupiterd didn't answer in time"
+    assert error.hint.endswith(f"its log: jupiterctl --state-dir {tmp_path} logs")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of processes are read from /proc")

@@ -9,7 +9,7 @@ progress (names its parent) and withdrawals.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from jupiterd.cluster.outer_step_facts import OuterStepParked, OuterStepTaken
 from jupiterd.cluster.phase_facts import SteeringFact
@@ -282,6 +282,10 @@ class EpochAdopted:
     VERSION: ClassVar[int] = 1
     cycle: CycleId
     epoch: int
+
+
+LEFT_OPEN: Final = "its leader fell silent, and it couldn't be taken over"
+"""Why an epoch ended that nobody saw end: how long it trained isn't known."""
 
 
 @dataclass(frozen=True)

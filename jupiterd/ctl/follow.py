@@ -48,6 +48,13 @@ FOLLOWS = {
     "data": "the work goes on; jupiterctl data list shows when it is done",
 }
 
+ENDS = {
+    CYCLE: "; jupiterctl cycle stop ends it",
+    "train": "; jupiterctl train stop ends it",
+    "data": "",
+}
+"""Noun -> the command that ends it too, where there is one."""
+
 SHOWS = {
     CYCLE: "jupiterctl cycle status shows how far it came; cycle resume goes on with it",
     "train": "jupiterctl train status shows how far it came; train start --resume goes on with it",
@@ -89,7 +96,11 @@ def follow(
                 f"the {TITLES[noun]} hasn't ended within {timeout_s:g} s", FOLLOWS[noun]
             ) from error
 
-    return asyncio.run(followed())
+    try:
+        return asyncio.run(followed())
+    except KeyboardInterrupt:  # it ends the following, and nothing else
+        console.notice(FOLLOWS[noun] + ENDS[noun])
+        raise
 
 
 def conclude(cycle: Mapping[str, Any], console: Console) -> None:

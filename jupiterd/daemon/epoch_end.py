@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from jupiterd.cluster.facts import EpochClosed
+from jupiterd.cluster.facts import LEFT_OPEN, EpochClosed
 from jupiterd.cycle.plan import ModelShape, TrainPlan
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.epoch_change import EpochChange
@@ -24,8 +24,6 @@ log = logging.getLogger(__name__)
 FINISHED = "finished"
 STOPPED = "one of its machines was stopped"
 """All steps that were begun are finished, and the round isn't."""
-
-LEFT_OPEN = "its leader ended without a word, and it couldn't be taken over"
 
 
 class EpochEnd:

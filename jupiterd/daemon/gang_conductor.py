@@ -19,7 +19,7 @@ from functools import partial
 
 from jupiterd.cluster.backends import NCCL
 from jupiterd.cluster.engines import MLX
-from jupiterd.cluster.facts import EpochAdopted
+from jupiterd.cluster.facts import LEFT_OPEN, EpochAdopted
 from jupiterd.cluster.gang_growth import GangGrowth
 from jupiterd.cluster.gang_watch import GangWatch, Silent
 from jupiterd.cycle.phases.steps import TrainRound
@@ -33,7 +33,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.commit_queue import CommitQueue
 from jupiterd.daemon.deepest_error import deepest
 from jupiterd.daemon.epoch_change import EpochChange
-from jupiterd.daemon.epoch_end import FINISHED, LEFT_OPEN, EpochEnd
+from jupiterd.daemon.epoch_end import FINISHED, EpochEnd
 from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.gang_changes import Changes, changing

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cluster.facts import LEFT_OPEN, EpochClosed, WorkCompleted
 from jupiterd.cluster.trunk import start_of
 from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among
@@ -152,17 +152,20 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
     last = cycle.last_checkpoint(number)
     if last is None or not last.is_final:
         return {}
-    epochs, ranks, elapsed_s = 0, 0, 0.0
+    epochs, ranks, elapsed_s, untimed = 0, 0, 0.0, 0
     gangs = _gangs(cycle, number, islands)
     for each, own in gangs:
         closed = [each.epochs_closed[epoch] for epoch in own if epoch in each.epochs_closed]
         elapsed_s = max(elapsed_s, sum(fact.elapsed_s for fact in closed))
+        untimed += sum(_steps_of(each, fact) for fact in closed if fact.reason == LEFT_OPEN)
         ranks += len(each.epochs_opened[max(own)].gang) if own else 0
         epochs += len(own)
     before = cycle.checkpoint(start_of(cycle, number))
     tokens = last.tokens - (0 if before is None else before.tokens)
     told = [f"loss {last.loss:.3f}", f"{tokens:,} tokens"]
     told += [counted(ranks, "rank"), counted(epochs, "epoch")]
+    if untimed:
+        told.append(f"without the time of {counted(untimed, 'step')} whose leader fell silent")
     if len(gangs) > 1:
         exchanges = counted(outer_steps(cycle, number), "outer step")
         told += [f"{len(gangs)} islands", exchanges]
@@ -171,13 +174,19 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
         "done": last.step,
         "total": last.step,
         "unit": "steps",
-        "rate": last.step / elapsed_s if elapsed_s else None,
+        "rate": max(last.step - untimed, 0) / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
         "detail": ", ".join(told),
         "values": {"loss": finite(last.loss)},
         "in": manifest.sequences if (manifest := cycle.manifests.get(number)) else None,
         "out": last.step,
     }
+
+
+def _steps_of(cycle: CycleState, closed: EpochClosed) -> int:
+    """Return how many steps an epoch has added to the line that it started from."""
+    opened, last = cycle.epochs_opened.get(closed.epoch), cycle.last_of_epoch(closed.epoch)
+    return 0 if opened is None or last is None else last.step - opened.from_step
 
 
 def _gangs(

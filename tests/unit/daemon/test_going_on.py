@@ -10,6 +10,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.facts import (
+    LEFT_OPEN,
     CheckpointCommitted,
     EpochAdopted,
     EpochClosed,
@@ -19,7 +20,6 @@ from jupiterd.cluster.facts import (
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cycle.plan import derive
 from jupiterd.cycle.work import Phase, WorkResult
-from jupiterd.daemon.epoch_end import LEFT_OPEN
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.launch import nccl_failure
 from jupiterd.daemon.leading import Leading

@@ -19,14 +19,19 @@ from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.phase_lines import phase_lines
-from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, final_lines, verdict_lines
-from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
+from jupiterd.ctl.progress_lines import (
+    ENDED_STATES,
+    cycle_summary,
+    failure_lines,
+    final_lines,
+    verdict_lines,
+)
+from jupiterd.ctl.training_views import name_of, training_lines, view_lines, view_options, views_of
 from jupiterd.ctl.wait_options import UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.ctl.writer_lines import writer_lines
 from jupiterd.cycle.generator import is_server
 from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import plain, printable
-from jupiterd.ids import short
 
 
 def generator_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -274,9 +279,11 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     """Return a cycle as people read it."""
     if not cycle:
         return ["no cycle has been started"]
-    lines = [f"cycle {cycle_summary(cycle)}", *filter(None, [pause_line(cycle)])]
+    lines = [f"cycle {cycle_summary(cycle)}", *failure_lines(cycle)]
+    lines += filter(None, [pause_line(cycle)])
     lines += [*island_lines(cycle), *training_lines(cycle)]
-    lines += [_generator_line(row) for row in cycle.get("generators", [])]
+    does = "generated" if cycle.get("state") in ENDED_STATES else "generates"
+    lines += [_generator_line(row, does) for row in cycle.get("generators", [])]
     lines += writer_lines(cycle)
     lost = cycle.get("lost_sources", [])
     lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
@@ -286,6 +293,6 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     return lines + (final_lines(cycle) if cycle.get("state") in ENDED_STATES else [])
 
 
-def _generator_line(row: Mapping[str, Any]) -> str:
+def _generator_line(row: Mapping[str, Any], does: str) -> str:
     rates = f"{row['tokens_per_s']:,.0f} tokens/s, {row['accepted_per_min']:,.0f} samples/min"
-    return f"  {short(str(row['node']))} generates: {rates}"
+    return f"  {name_of(row)} {does}: {rates}"

@@ -106,6 +106,15 @@ def final_lines(cycle: Cycle) -> list[str]:
     ]
 
 
+def failure_lines(cycle: Cycle) -> list[str]:
+    """Return why it failed, and what to do; none where it didn't."""
+    failure: Row = cycle.get("failure") or {}
+    if cycle.get("state") != "failed" or not failure:
+        return []
+    told = [f"failed: {plain(failure.get('message'))}"]
+    return [*told, *([f"hint: {plain(failure['hint'])}"] if failure.get("hint") else [])]
+
+
 def is_cycle(document: Cycle) -> bool:
     """Say whether it has rounds and verdicts, as runs without the cycle don't."""
     return document.get("kind", CYCLE) == CYCLE

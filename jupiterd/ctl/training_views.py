@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from jupiterd.formats import duration, printable, size, table
+from jupiterd.formats import duration, plain, printable, size, table
 from jupiterd.ids import short
 
 VIEWS = ("curve", "outer_rounds", "checkpoints", "completions")
@@ -71,11 +71,16 @@ def _seat(seat: Row) -> list[object]:
     rate, share = seat.get("tokens_per_s"), seat.get("share")
     return [
         seat.get("rank"),
-        short(str(seat.get("node") or "")),
+        name_of(seat),
         seat.get("device"),
         "N/A" if rate is None else f"{rate:,.0f}",
         "N/A" if share is None else f"{100 * share:.0f} %",
     ]
+
+
+def name_of(row: Row) -> str:
+    """Return what people call the machine of a row: its name, or its id from an older daemon."""
+    return plain(row.get("name") or short(str(row.get("node") or "")))
 
 
 def _curve(view: Row) -> list[str]:

@@ -74,6 +74,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
     live = None if live is None else _with_finite_values(live)
     values = dict((live or {}).get("values", {}))
     training = live if live and live["phase"] == Phase.TRAIN else None
+    learnt = values if training else {}  # the gate's small students have a loss of their own
     verdicts = _verdicts(cycle)
     gangs = [cycle, *(state for state, _ in islands)]
     rate, told = values.get("tokens_per_s"), island_rows(cycle, shown, live)
@@ -87,18 +88,18 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "phase": None if live is None else live["phase"],
         "step": training["done"] if training else _step(cycle, last, current),
         "total_steps": training["total"] if training else None,
-        "tokens": int(values["tokens"]) if "tokens" in values else (last.tokens if last else 0),
-        "loss": values.get("loss", finite(last.loss) if last else None),
+        "tokens": int(learnt["tokens"]) if "tokens" in learnt else (last.tokens if last else 0),
+        "loss": learnt.get("loss", finite(last.loss) if last else None),
         "val_bpb": verdicts[-1]["val_bpb"] if verdicts else _scored_bpb(cycle),
         "tokens_per_s": rate,
-        "lr": values.get("lr"),
-        "grad_norm": values.get("grad_norm"),
+        "lr": learnt.get("lr"),
+        "grad_norm": learnt.get("grad_norm"),
         "mfu": utilisation(rate, values.get("flops_per_token"), values.get("peak_flops_per_s")),
         "predicted_tokens_per_s": values.get("predicted_tokens_per_s"),
         "epoch": max((epoch for each in gangs for epoch in each.epochs_opened), default=0),
         "resumed_from_step": _resumed(gangs),
-        "gang": gang_rows(training["gang"]) if training else [],
-        "generators": _generators(cycle, live, current),
+        "gang": _named(gang_rows(training["gang"]) if training else [], names),
+        "generators": _named(_generators(cycle, live, current), names),
         **generation_document(cycle),
         "islands": told,
         "outer_steps": outer_steps(cycle, current),
@@ -115,6 +116,11 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
 def _with_finite_values(live: Live) -> Live:
     """Return what the leader tells; a loss that is no number has no place in a document."""
     return {**live, "values": {name: finite(value) for name, value in live["values"].items()}}
+
+
+def _named(rows: Sequence[Mapping[str, Any]], names: Mapping[NodeId, str]) -> list[dict[str, Any]]:
+    """Return what machines do with their names; one that is no member any more has none."""
+    return [{**row, "name": names.get(NodeId(str(row["node"])))} for row in rows]
 
 
 def _generators(cycle: CycleState, live: Live | None, current: int) -> list[dict[str, Any]]:

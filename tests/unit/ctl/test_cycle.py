@@ -88,6 +88,26 @@ def test_waiting_for_a_cycle_that_fails_exits_with_1_and_says_why(daemon, ctl):
     )
 
 
+def test_status_says_why_a_cycle_failed_and_what_to_do(daemon, ctl):
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": FAILED}
+    _, why, hint, *_ = ctl("cycle", "status").out.splitlines()
+    assert (why, hint) == ("failed: no room on beta", "hint: free some space")
+
+
+def test_ctrl_c_ends_the_waiting_and_says_that_the_cycle_goes_on(daemon, ctl, monkeypatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("jupiterd.ctl.follow.next_lines", interrupt)
+    daemon.watched.put(cycle())
+    ran = ctl(*START, "--wait")
+    assert ran.exit_code == 130
+    assert ran.err.strip() == (
+        "jupiterctl: the work goes on; follow it with: jupiterctl cycle watch; "
+        "jupiterctl cycle stop ends it"
+    )
+
+
 def test_waiting_for_a_cycle_that_is_stopped_exits_with_1(daemon, ctl):
     daemon.watched.put(cycle("stopped"))
     ran = ctl(*START, "--wait")

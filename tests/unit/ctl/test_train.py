@@ -206,6 +206,14 @@ def test_a_failure_is_told_with_its_hint(daemon, ctl, letters):
     assert ran.err == "jupiterctl: error: the training failed: no text\n\nhint: write some\n"
 
 
+def test_status_says_why_a_training_failed_and_what_to_do(daemon, ctl):
+    failure = {"code": "empty-source", "message": "no\x1b[2J text", "hint": "write some"}
+    failed = train("failed", failure=failure)
+    daemon.documents["train"] = {"schema": "jupiter/v1", "train": failed}
+    _, why, hint, *_ = ctl("train", "status").out.splitlines()
+    assert (why, hint) == ("failed: no?[2J text", "hint: write some")
+
+
 def test_a_run_that_was_stopped_says_how_it_goes_on(daemon, ctl):
     daemon.watched.put(train("stopped"))
     ran = ctl("train", "watch")

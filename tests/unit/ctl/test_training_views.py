@@ -46,4 +46,6 @@ def test_a_running_training_tells_its_figures_and_who_does_how_much():
     lines = training_lines(run | {"gang": [seat]})
     assert lines[0] == "  loss 5.5000, lr 0.003, grad norm 1.250, tokens/s 4,000, MFU N/A"
     assert lines[2].split() == ["0", "aaaaaaaa", "cpu", "2,500", "62", "%"]
+    named = training_lines(run | {"gang": [seat | {"name": "attic"}]})
+    assert named[2].split()[:2] == ["0", "attic"]
     assert training_lines(run | {"gang": []}) == []

@@ -9,6 +9,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleFact
 from jupiterd.cluster.facts import (
+    LEFT_OPEN,
     CheckpointCommitted,
     CycleFailed,
     CycleStateSet,
@@ -240,6 +241,36 @@ def test_a_trained_round_tells_of_its_ranks_and_epochs() -> None:
     assert trained["detail"] == "loss 3.500, 200,000 tokens, 2 ranks, 2 epochs"
     assert trained["elapsed_s"] == 40.0
     assert trained["rate"] == pytest.approx(5.0)
+
+
+def test_steps_that_nobody_timed_do_not_make_a_round_look_faster() -> None:
+    left = EpochClosed(CYCLE, 1, LEFT_OPEN, 0.01)
+    second = replace(checkpoint("k2", 200, "k1", final=True), epoch=2)
+    facts = [
+        left if isinstance(fact, EpochClosed) and fact.epoch == 1 else fact for fact in TRAINED
+    ]
+    facts = [
+        second if isinstance(fact, CheckpointCommitted) and fact.is_final else fact
+        for fact in facts
+    ]
+    trained = phase(document(*facts), "train")
+    assert trained["detail"].endswith("without the time of 100 steps whose leader fell silent")
+    assert trained["rate"] == pytest.approx(100 / 30, rel=0.01)
+
+
+def test_who_trains_is_told_by_name_too() -> None:
+    told = {NODES[0]: "attic"}
+    shown = cycle_document(folded(started()), training(), model=None, has_leader=True, names=told)
+    assert [seat["name"] for seat in shown["gang"]] == ["attic"]
+    assert document(started(), live=training())["gang"][0]["name"] is None
+
+
+def test_the_loss_of_the_gates_students_is_not_the_models() -> None:
+    board = ProgressBoard()
+    board.begin(CYCLE, 1, Phase.GATE, 100.0)
+    board.advance(CYCLE, "r1/gate/0", Advanced(3, 9, "prompts", {"loss": 8.2}), 130.0)
+    (live,) = board.to_plain(130.0)
+    assert document(*TRAINED, live=live)["loss"] == 3.5
 
 
 def test_between_checkpoints_the_last_one_counts_when_nobody_tells_more() -> None:

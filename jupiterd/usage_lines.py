@@ -7,6 +7,9 @@ import click
 
 from jupiterd.errors import UsageError
 
+WITH_FORMS = "jupiterctl"
+"""The program whose every command takes -o."""
+
 PLAIN_WORDS = {
     "is not a valid integer range": "is not a whole number",
     "is not a valid integer": "is not a whole number",
@@ -20,11 +23,20 @@ def usage_error(error: click.ClickException, program: str) -> UsageError:
     """Return what `program` was told wrongly, with the name that may have been meant."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else program
+    if isinstance(error, click.NoSuchOption) and program == WITH_FORMS and _is_form(error):
+        return UsageError(_sentence(error.message), f"did you mean: {path} -o json")
     if isinstance(error, click.NoSuchCommand | click.NoSuchOption) and error.possibilities:
         return UsageError(
             _sentence(error.message), f"did you mean: {path} {error.possibilities[0]}"
         )
     return UsageError(_sentence(error.format_message()), f"{path} --help")
+
+
+def _is_form(error: click.NoSuchOption) -> bool:
+    """Say whether a form of output was meant, as many other programs name it."""
+    from difflib import get_close_matches  # for mistakes alone
+
+    return bool(get_close_matches(error.option_name, ("--json",), cutoff=0.8))
 
 
 def _sentence(message: str) -> str:

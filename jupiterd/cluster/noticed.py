@@ -104,7 +104,10 @@ def _health(before: Document, after: Document) -> Iterator[Event]:
     were, are = _warnings(before), _warnings(after)
     for key in are.keys() - were.keys():
         yield _told_of(are[key], _severity(are[key]), plain(are[key].get("title")))
+    gone = {key for key, node in _by_id(after).items() if node.get("state") == Liveness.GONE}
     for key in were.keys() - are.keys():
+        if were[key].get("code") == "node-suspect" and were[key].get("node") in gone:
+            continue  # it has gone since: it answers no better
         title = plain(were[key].get("title"))
         yield _told_of(were[key], Severity.INFO, f"over: {title}")
 

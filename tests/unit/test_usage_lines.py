@@ -45,6 +45,12 @@ def _arguments_stay_as_they_were(monkeypatch):
             "jupiterctl cycle start --help",
         ),
         (
+            jupiterctl,
+            "node list --jsn",
+            "no such option '--jsn'",
+            "did you mean: jupiterctl node list -o json",
+        ),
+        (
             jupiter_tui,
             "--redonly",
             "no such option '--redonly'",

@@ -102,6 +102,16 @@ ALERT = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("state", "told_of"), [("gone", ["bob went away"]), ("alive", ["over: bob doesn't answer"])]
+)
+def test_a_machine_that_goes_for_good_is_not_said_to_answer_again(state, told_of):
+    silent = {"code": "node-suspect", "node": BOB["id"], "title": "bob doesn't answer"}
+    suspected = BEFORE | {"health": [silent | {"severity": "warning"}]}
+    after = BEFORE | {"nodes": [ADA, BOB | {"state": state}]}
+    assert [text for _, _, text in told(suspected, after)] == told_of
+
+
 def test_an_alert_is_told_once_when_it_is_raised_and_once_when_it_is_over():
     raised = BEFORE | {"alerts": [ALERT], "health": [ALERT]}
     later = raised | {"alerts": [ALERT | {"title": "bobby is gone"}]}

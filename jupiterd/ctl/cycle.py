@@ -113,6 +113,7 @@ def start(
     from jupiterd.ctl.calls import order
 
     console = Console.of(invocation)
+    _tell_of_missing_sources(console, arguments)
     copied = arguments.keys() & {"generator_folder", "judge_folder", "init"}
     timeout_s = COPYING_S if copied else EXECUTE_TIMEOUT_S
     started = order(invocation.state_dir, "cycle.start", arguments, timeout_s)
@@ -147,6 +148,7 @@ def plan(invocation: Invocation, **given: Any) -> None:
     from jupiterd.cycle.domain import parse_domain
 
     domain = parse_domain(arguments["domain_yaml"], "domain.yaml")
+    _tell_of_missing_sources(Console.of(invocation), arguments)
     told = order(invocation.state_dir, "cycle.plan", arguments)
     begins_with = str(arguments.get("begins_with") or domain.init)
     init = {"begins_with": begins_with, "is_here": "init" in arguments, "size": given["size"]}
@@ -273,6 +275,16 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     settings = {name: value for name, value in islands.items() if value is not None}
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}
     return arguments | {name: value for name, value in chosen.items() if value is not None}
+
+
+def _tell_of_missing_sources(console: Console, arguments: Mapping[str, Any]) -> None:
+    """Name the folders that aren't here: the cycle would end at once, unless another collects."""
+    from jupiterd.ctl.source_reach import not_on_this_disk
+    from jupiterd.cycle.domain import parse_domain
+
+    domain = parse_domain(arguments["domain_yaml"], "domain.yaml")
+    for line in not_on_this_disk(domain.data_sources):
+        console.notice(plain(line))
 
 
 def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:

@@ -50,6 +50,19 @@ def reach(sources: Sequence[DataSource], timeout_s: float = TIMEOUT_S) -> list[R
         return list(pool.map(partial(_reached, timeout_s=timeout_s), sources))
 
 
+def not_on_this_disk(sources: Sequence[DataSource]) -> list[str]:
+    """Return a line for each source that should lie on a disk and doesn't on this machine's."""
+    lying = [
+        each for each in sources if isinstance(each, FolderSource | JsonlSource | ParquetSource)
+    ]
+    return [
+        f"source {each.name} ({each.kind}, {each.where}): {each.problem}; "
+        "the machine that collects needs it"
+        for each in reach(lying)
+        if each.problem
+    ]
+
+
 def where(source: DataSource) -> str:
     """Return where a source lies, as people know it."""
     match source:

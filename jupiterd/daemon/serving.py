@@ -13,6 +13,7 @@ from jupiterd.daemon.service.notices import tell_service_manager
 from jupiterd.daemon.settings import Settings
 from jupiterd.daemon.sinks import tell_outside
 from jupiterd.daemon.state_dir import StateDir
+from jupiterd.net.interfaces import missing_of
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ async def serve(
             node = Node(settings, state_dir, group)
             node.setting_sources = sources
             take_signals(node)
+            _tell_of_missing(settings.interface)
             logging.getLogger().addHandler(node.outlook.own_report.log)
             group.create_task(give_back_again_and_again(), name="memory")
             tell_outside(node, group)
@@ -53,3 +55,9 @@ async def serve(
         if node is not None:
             logging.getLogger().removeHandler(node.outlook.own_report.log)
             await node.close()
+
+
+def _tell_of_missing(interfaces: tuple[str, ...]) -> None:
+    """Tell of a mistyped interface: nobody is found on it. One that isn't plugged in may come."""
+    if reason := missing_of(interfaces):
+        log.warning("interface_missing", extra={"reason": reason})

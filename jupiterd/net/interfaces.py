@@ -140,6 +140,15 @@ def addresses_by_interface(interfaces: tuple[str, ...] = ()) -> list[tuple[str, 
     ]
 
 
+def missing_of(interfaces: tuple[str, ...]) -> str:
+    """Say which of these names no interface of this machine has just now; empty where all are."""
+    here = psutil.net_if_addrs() if interfaces else {}
+    missing = [name for name in interfaces if name not in here]
+    if not missing:
+        return ""
+    return f"no interface is called {', '.join(missing)}; here are {', '.join(sorted(here))}"
+
+
 def recent_addresses(interfaces: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Return the same for those that look again and again: as it was half a second ago at most.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from jupiterd.daemon.doctor.finding import Finding, fail, ok, warn
 from jupiterd.daemon.doctor.place import Place, Row
 from jupiterd.net.interface_kinds import kind_of
-from jupiterd.net.interfaces import LOOPBACK, addresses_by_interface, interface_of
+from jupiterd.net.interfaces import LOOPBACK, addresses_by_interface, interface_of, missing_of
 from jupiterd.net.multicast_probe import MulticastReading, probe_multicast
 from jupiterd.net.scopes import host_in, is_link_local, without_scope
 
@@ -26,6 +26,8 @@ class Readings:
     tried: tuple[MulticastReading, ...]
     expects_others: bool = False
     """Other machines of the cluster are alive: their daemons should be heard."""
+    missing: str = ""
+    """Which interfaces were asked for and aren't there, in words."""
 
 
 def read(place: Place) -> Readings:
@@ -36,11 +38,14 @@ def read(place: Place) -> Readings:
     with ThreadPoolExecutor(max(1, len(targets))) as pool:
         running = [pool.submit(probe_multicast, *way, own) for way in targets]
         tried = tuple(future.result() for future in running)
-    return Readings(tried, not all(_is_here(node, own) for node in alive))
+    missing = "" if place.local else missing_of(place.interfaces)
+    return Readings(tried, not all(_is_here(node, own) for node in alive), missing)
 
 
 def judge(found: Readings) -> list[Finding]:
     """Return a finding for each interface and family."""
+    if not found.tried and found.missing:
+        return [warn(CHECK, found.missing, "name one of these: jupiterd --interface NAME")]
     if not found.tried:
         why = "no interface with an address leads to other machines"
         return [warn(CHECK, why, "connect this machine to the network, by cable if you can")]

@@ -6,6 +6,7 @@ from jupiterd.net.interfaces import (
     interface_of,
     link_scopes,
     local_addresses,
+    missing_of,
     seen_from_here,
     source_address_toward,
     told_source_toward,
@@ -40,6 +41,13 @@ def test_every_address_told_to_others_is_one_of_ours() -> None:
 
 def test_an_interface_that_is_not_there_leaves_loopback() -> None:
     assert local_addresses(loopback_only=False, interfaces=("none0",)) == ["127.0.0.1"]
+
+
+def test_an_interface_that_is_not_there_is_named_beside_those_that_are() -> None:
+    assert missing_of(("none0", interface_of("127.0.0.1"))).startswith(
+        "no interface is called none0; here are "
+    )
+    assert missing_of((interface_of("127.0.0.1"),)) == missing_of(()) == ""
 
 
 def test_loopback_and_names_have_no_source_that_is_told() -> None:

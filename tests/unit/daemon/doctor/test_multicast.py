@@ -39,6 +39,15 @@ def test_without_a_network_there_is_nothing_to_try():
     assert found.status is Status.WARN
 
 
+def test_a_mistyped_interface_is_told_of_with_those_that_there_are():
+    (found,) = judge(Readings((), missing="no interface is called eht0; here are eth0, lo"))
+    assert (found.status, found.why) == (
+        Status.WARN,
+        "no interface is called eht0; here are eth0, lo",
+    )
+    assert "--interface" in found.fix
+
+
 @pytest.mark.net
 def test_a_real_question_is_heard_on_loopback():
     reading = probe_multicast("lo", "127.0.0.1", frozenset({"127.0.0.1"}), listen_s=0.5)

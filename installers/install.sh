@@ -303,7 +303,7 @@ begin() {
   unset PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_CONSTRAINT PIP_REQUIRE_VIRTUALENV
   # Nor must modules that happen to lie in this folder.
   export PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PYTHONSAFEPATH=1
-  still_runs=$(user_of_environment)
+  still_runs=$(users_of_environment)
   if [ "$dry" ]; then
     scratch=$root/scratch
     return
@@ -477,7 +477,11 @@ show_next_step() {
   fi
   say ''
   say "$("$venv/bin/jupiterd" --version) is installed."
-  if [ "$still_runs" ]; then say "note: process $still_runs still runs what was here before; $(how_to_restart)"; fi
+  case $still_runs in
+    '') ;;
+    *' '*) say "note: processes $still_runs still run what was here before; end them and start them again" ;;
+    *) say "note: process $still_runs still runs what was here before; $(how_to_restart)" ;;
+  esac
   case :$PATH: in
     *":$bin:"*) ;;
     *) show_path_line ;;
@@ -512,9 +516,9 @@ uninstall() {
   [ -d "$root" ] || log=/dev/null
   if [ -f "$manifest" ]; then
     remove_services
-    user=$(user_of_environment)
-    if [ "$user" ] && [ ! "$dry" ]; then
-      fail 7 "Jupiter is running here (process $user)" "kill $user, and run this again"
+    users=$(users_of_environment)
+    if [ "$users" ] && [ ! "$dry" ]; then
+      fail 7 "Jupiter is running here ($(in_words "$users"))" "kill $users, and run this again"
     fi
     remove link
     remove folder
@@ -540,9 +544,16 @@ remove_services() {
   done
 }
 
-# Prints a process that runs what was installed here.
-user_of_environment() {
-  ps -A -ww -o pid= -o args= 2>/dev/null | path=$venv/bin/ awk 'index($0, ENVIRON["path"]) { print $1; exit }' || :
+# Prints the processes that run what was installed here, in one line, without those that they have started themselves.
+users_of_environment() {
+  ps -A -ww -o pid= -o ppid= -o args= 2>/dev/null | path=$venv/bin/ awk '
+    index($0, ENVIRON["path"]) { order[++count] = $1; parent[$1] = $2 }
+    END { for (i = 1; i <= count; i++) if (!(parent[order[i]] in parent)) { printf "%s%s", gap, order[i]; gap = " " } }
+  ' || :
+}
+
+in_words() {
+  case $1 in *' '*) echo "processes $1" ;; *) echo "process $1" ;; esac
 }
 
 remove() {

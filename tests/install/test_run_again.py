@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,23 @@ def test_only_what_ran_before_is_to_be_started_again(bench: Bench) -> None:
         f"note: process {bench.pid.read_text().strip()} still runs what was here before; "
         "start it again: systemctl --user restart jupiterd\n"
     ) in again.stdout
+
+
+def test_all_that_runs_is_named_but_not_what_it_has_started_itself(bench: Bench) -> None:
+    bench.install("--service")
+    words = "sh -c 'echo; read end' \"$0\"; exit"
+    daemon = subprocess.Popen(
+        ["sh", "-c", words, str(bench.environment / "bin" / "jupiterd")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with daemon:
+        assert daemon.stdout is not None
+        daemon.stdout.readline()  # of the worker that it has started
+        pids = f"{bench.pid.read_text().strip()} {daemon.pid}"
+        again = bench.install()
+        daemon.communicate(b"\n")
+    assert f"processes {pids} still run what was here before" in again.stdout
 
 
 def test_a_service_that_a_broken_installation_cannot_remove_keeps_it(bench: Bench) -> None:

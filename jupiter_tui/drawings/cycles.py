@@ -32,7 +32,7 @@ WAYS_ON = {
     "running": "goes on; P pauses it, X stops it",
     "waiting": "waits for machines or a leader; health on 1 says which",
     "stopped": "stopped by somebody; R lets it go on",
-    "failed": "R tries again; 2 and 5 say what went wrong",
+    "failed": "N starts another; 2 and 5 say what went wrong",
 }
 """What a state means, and what to press."""
 

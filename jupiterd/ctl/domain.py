@@ -73,7 +73,8 @@ def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
     if mistakes:
         count = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         raise InvalidDomainError(
-            f"{file.path} has {count}", "config/domains/_template.yaml shows every key"
+            f"{file.path} has {count}",
+            "jupiterctl domain new NAME --from-template writes a file with every key",
         )
     if missed := [source.name for source in sources if source.problem]:
         raise EmptySourceError(

@@ -55,7 +55,10 @@ def read_domain_file(name_or_file: str) -> DomainFile:
             f"{path}: expected text in UTF-8, got other bytes at byte {error.start}"
         ) from error
     except OSError as error:
-        raise InvalidDomainError(f"{path} can't be read: {error.strerror or error}") from error
+        raise InvalidDomainError(
+            f"{path} can't be read: {error.strerror or error}",
+            "give it a file of yours, or a name that jupiterctl domain list shows",
+        ) from error
 
 
 def _located(name_or_file: str) -> Path:

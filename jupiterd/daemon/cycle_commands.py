@@ -139,7 +139,7 @@ def _meant(started: list[Begun], wanted: str) -> Begun:
         raise NotFoundError("no cycle has been stopped", BEGIN_ANEW)
     named = [pair for pair in started if pair[1].cycle.startswith(wanted)]
     if not named:
-        raise NotFoundError(f"no cycle is called {wanted}", "jupiterctl cluster branches")
+        raise NotFoundError(f"no cycle is called {wanted}", "jupiterctl cycle list shows them")
     if len(named) > 1:
         ids = ", ".join(sorted(begun.cycle for _, begun in named))
         raise UsageError(f"{wanted} could be any of {ids}", "name it in full")

@@ -91,7 +91,7 @@ def _cycles(state: State) -> list[CycleState]:
 def _of_cycle(started: Iterable[CycleStarted], wanted: str) -> list[CycleStarted]:
     found = meant([Named(each, each.cycle, [each.cycle]) for each in started], wanted)
     if not found:
-        raise NotFoundError(f"no cycle is called {wanted}", "jupiterctl cluster branches")
+        raise NotFoundError(f"no cycle is called {wanted}", "jupiterctl cycle list shows them")
     return found
 
 

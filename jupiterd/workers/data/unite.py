@@ -101,7 +101,8 @@ def unite(
     if not kept["kept_real"]:
         raise EmptySourceError(
             f"the filters left no real text: {drops.reasons() or 'there was none'}",
-            "look at the data sources, and at `language` in the domain file",
+            "look at the data sources, and at `language` in the domain file: prose needs whole "
+            "sentences, and code, or notes full of it, a language such as code:python",
         )
     drops.write(output_dir / "dropped")
     return {**kept, **drops.counts, **left_out, **cut.counts()}

@@ -26,14 +26,14 @@ from typing import Final
 
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.positions import Positions, Range, split
+from jupiterd.cycle.schedule import Schedule
 from jupiterd.cycle.shares import shares_by_rate
 from jupiterd.errors import Bug
 
 AVERAGE: Final = "average"
 
-RATE: Final = 0.7
-CAREFUL_RATE: Final = 0.5
-MOMENTUM: Final = 0.9
+RATE: Final = 1.0
+MOMENTUM: Final = 0.8
 
 BLOCKING, OVERLAPPED = "blocking", "overlapped"
 LAGS: Final = {BLOCKING: 1, OVERLAPPED: 2}
@@ -41,9 +41,6 @@ LAGS: Final = {BLOCKING: 1, OVERLAPPED: 2}
 
 WARM_UP_ROUNDS: Final = 3
 """After so many the momentum is a half; it is whole after 27."""
-
-FEW_ISLANDS: Final = 2
-SHORT_ROUND_STEPS: Final = 50
 
 LATE_SHARE: Final = 0.5
 """What an island takes of a step that didn't come in time, of what it took before."""
@@ -57,14 +54,19 @@ STRANGER: Final = "it trains another model"
 class Training:
     """What is trained, as far as rounds depend on it."""
 
-    steps: int
-    """Inner steps of the whole run."""
+    schedule: Schedule
+    """Of the inner steps."""
     batch_sequences: int
     """Of one step, of all islands together."""
     outer: str = "nesterov"
     """Or `average`."""
     lag: int = 1
     """See `LAGS`."""
+
+    @property
+    def steps(self) -> int:
+        """Return the inner steps of the whole run."""
+        return self.schedule.steps
 
 
 @dataclass(frozen=True)
@@ -143,9 +145,7 @@ def next_order(
     closed, last = open_rounds[0], open_rounds[-1]
     if not closing.counted or not {*closing.counted} <= closed.positions.keys():
         raise Bug(f"the ways of {closing.counted} can't close {sorted(closed.positions)}'s round")
-    rate, momentum = rate_and_momentum(
-        training.outer, len(closed.batches), closed.steps, closed.number
-    )
+    rate, momentum = rate_and_momentum(training, closed, every_steps)
     came_back = [
         each for name, ranges in closed.positions.items() if name not in closing.counted
         for each in ranges
@@ -181,21 +181,23 @@ def _following(last: OuterOrder) -> OuterOrder:
     )
 
 
-def rate_and_momentum(outer: str, islands: int, steps: int, before: int) -> tuple[float, float]:
-    """Return how the outer step after a round of so many islands and steps is taken.
+def rate_and_momentum(
+    training: Training, closed: OuterOrder, every_steps: int
+) -> tuple[float, float]:
+    """Return how the outer step after a round is taken.
 
-    Args:
-        outer: `nesterov` or `average`.
-        islands: of that round.
-        steps: of that round.
-        before: rounds that were merged before it.
+    every_steps: how long the round before it was
     """
-    if outer == AVERAGE:
+    if training.outer == AVERAGE:
         return 1.0, 0.0
-    is_careful = islands <= FEW_ISLANDS or steps < SHORT_ROUND_STEPS
-    rate = CAREFUL_RATE if is_careful else RATE
-    momentum = min(MOMENTUM, before / (before + WARM_UP_ROUNDS))
-    return 1.0 + (rate - 1.0) * momentum / MOMENTUM, momentum
+    gathered = min(MOMENTUM, closed.number / (closed.number + WARM_UP_ROUNDS))
+    return RATE, gathered * _slowing(training.schedule, closed, every_steps)
+
+
+def _slowing(schedule: Schedule, closed: OuterOrder, every_steps: int) -> float:
+    """Return how far a round could get, of what the one before could; 1 at most."""
+    before = schedule.distance(closed.first_step - every_steps, every_steps)
+    return min(1.0, schedule.distance(closed.first_step, closed.steps) / before) if before else 1.0
 
 
 def _with_round(

@@ -28,6 +28,11 @@ class Schedule:
             return 0.0
         return self.peak * min(1.0, rising, falling)
 
+    def distance(self, first_step: int, steps: int) -> float:
+        """Return the sum of the rates of so many steps: how far Adam gets in them, to a factor."""
+        last = first_step + steps
+        return sum(self.learning_rate(step) for step in range(max(0, first_step), last))
+
 
 @dataclass(frozen=True)
 class Ramp:

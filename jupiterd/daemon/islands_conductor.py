@@ -80,7 +80,7 @@ class IslandsConductor:
         """An outer step's number, and what its islands were predicted."""
         plan, settings = training.plan, training.settings
         self._training = Training(
-            plan.steps, plan.batch_sequences, settings.outer, LAGS[settings.sync]
+            plan.schedule(), plan.batch_sequences, settings.outer, LAGS[settings.sync]
         )
 
     async def train(self, step: TrainRound) -> None:

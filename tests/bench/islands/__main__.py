@@ -25,7 +25,7 @@ from statistics import mean
 
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.engine_options import Switch
-from jupiterd.cycle.outer_orders import LAGS
+from jupiterd.cycle.outer_orders import AVERAGE, LAGS
 from jupiterd.cycle.plan import ModelShape
 from jupiterd.gang.environment import worker_environment
 from tests.bench.figure import machine
@@ -35,8 +35,6 @@ from tests.bench.islands.killed import print_killed
 from tests.bench.islands.losses import (
     ISLANDS,
     MIXED,
-    average,
-    nesterov_of,
     print_losses,
     verdict,
 )
@@ -84,9 +82,9 @@ def shape_of(size: str, seq_len: int, precision: str, compiles: Switch) -> Model
 def print_unequal(races: Sequence[Race], every: int) -> None:
     """Let two slow islands train with two fast ones, and compare with the fast ones alone."""
     batch = races[0].batch_sequences
-    fast = Outer(every, nesterov_of(2, every), shares=(batch, batch))
+    fast = Outer(every, shares=(batch, batch))
     slow = (batch // SLOWER,) * 2
-    every_one = Outer(every, nesterov_of(ISLANDS, every), shares=(batch, batch, *slow))
+    every_one = Outer(every, shares=(batch, batch, *slow))
     alone: list[float] = []
     together: list[float] = []
     for race in races:
@@ -107,7 +105,7 @@ def print_sameness(text: Text, shape: ModelShape) -> None:
     alone: list[float] = []
     both: list[float] = []
     synchronous(race, 1, lambda _, loss: alone.append(loss))
-    outer = Outer(1, average, "fp32", same_batches=True)
+    outer = Outer(1, AVERAGE, "fp32", same_batches=True)
     apart(race, ["mlx", "torch"], outer, lambda _, loss: both.append(loss))
     worst = max(abs(a - b) for a, b in zip(alone, both, strict=True))
     print(
@@ -120,7 +118,7 @@ def print_sameness(text: Text, shape: ModelShape) -> None:
 def print_hashes(text: Text, shape: ModelShape, rounds: int) -> None:
     """Compare weights and momentum of MLX and torch islands after many rounds of one step."""
     race = Race(shape, text, rounds, 1, 1)
-    result = apart(race, ["mlx", "torch"], Outer(1, nesterov_of(2, 1)))
+    result = apart(race, ["mlx", "torch"], Outer(1))
     told = f"{result.equal_rounds} of {result.rounds} rounds"
     reached = verdict(result.equal_rounds == result.rounds)
     print(f"hashes: equal on an MLX and a torch island after {told} {reached}")

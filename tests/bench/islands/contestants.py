@@ -12,7 +12,9 @@ from typing import Any, Literal
 import numpy as np
 
 from jupiterd.cycle.engine_options import EngineOptions
+from jupiterd.cycle.outer_orders import OuterOrder, Training, rate_and_momentum
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive
+from jupiterd.cycle.schedule import Schedule
 from jupiterd.workers.islands.island import Island
 from jupiterd.workers.islands.outer_step import OuterSettings
 from jupiterd.workers.islands.packing import Kind, Packed
@@ -95,8 +97,8 @@ class Outer:
     """How islands exchange."""
 
     every_steps: int
-    settings: Callable[[int], OuterSettings]
-    """How the outer step is taken after so many others."""
+    outer: str = "nesterov"
+    """Or `average`."""
     kind: Kind = "int8"
     same_batches: bool = False
     """Each is given the batches of the first."""
@@ -104,6 +106,14 @@ class Outer:
     """Sequences of each in a step, in proportion to its speed; none: the race's batch for all."""
     late_steps: int = 0
     """So many steps after a round's end its outer step is taken; they train on meanwhile."""
+
+    def settings(self, schedule: Schedule, before: int) -> OuterSettings:
+        """Return how the outer step is taken after so many others."""
+        first_step = before * self.every_steps
+        steps = min(self.every_steps, schedule.steps - first_step)
+        closed = OuterOrder(before, first_step=first_step, steps=steps)
+        training = Training(schedule, 0, self.outer)
+        return OuterSettings(*rate_and_momentum(training, closed, self.every_steps))
 
 
 @dataclass(frozen=True)
@@ -130,7 +140,7 @@ def apart(
         engine.batch_sequences = share
     given = [race.given(shares, 0 if outer.same_batches else number) for number in range(count)]
     schedule = race.plan(1).schedule()
-    exchanges = Exchanges(islands, replace(outer, shares=shares))
+    exchanges = Exchanges(islands, replace(outer, shares=shares), schedule)
     for step in range(race.steps):
         cursor = step * sum(shares[: 1 if outer.same_batches else count])
         losses = [
@@ -146,8 +156,8 @@ def apart(
 class Exchanges:
     """Those of islands, each as weighty as it has trained."""
 
-    def __init__(self, islands: Sequence[Island], outer: Outer) -> None:
-        self._islands, self._outer = islands, outer
+    def __init__(self, islands: Sequence[Island], outer: Outer, schedule: Schedule) -> None:
+        self._islands, self._outer, self._schedule = islands, outer, schedule
         self._ways: Sequence[Packed] = ()
         """Those under way."""
         self._due_step = 0
@@ -173,7 +183,7 @@ class Exchanges:
         self.sent_bytes += self._ways[0].size_bytes * (len(self._islands) - 1)
 
     def _take_outer_step(self) -> None:
-        settings = self._outer.settings(self._taken)
+        settings = self._outer.settings(self._schedule, self._taken)
         self._taken += 1
         for island in self._islands:
             state = island.merged(self._ways, self._outer.shares, settings)

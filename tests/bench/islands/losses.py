@@ -5,14 +5,13 @@ Owns who takes part, in which order, and what is said of it. Doesn't know how th
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from statistics import mean
 from typing import Any
 
-from jupiterd.cycle.outer_orders import rate_and_momentum
-from jupiterd.workers.islands.outer_step import OuterSettings
+from jupiterd.cycle.outer_orders import AVERAGE
 from tests.bench.islands.contestants import EngineName, Outer, Race, Result, apart, synchronous
 from tests.bench.islands.kept import KeptResults
 
@@ -52,15 +51,15 @@ class Contestant:
             "plan": race.plan(1).to_plain(),
             "text": race.text.hash,
             "engines": [*self.engines],
-            "outer": None if self.outer is None else told_of(self.outer, race.steps),
+            "outer": None if self.outer is None else told_of(self.outer, race),
             "versions": {name: version(name) for name in sorted(packages)},
         }
 
 
-def told_of(outer: Outer, steps: int) -> dict[str, Any]:
+def told_of(outer: Outer, race: Race) -> dict[str, Any]:
     """Return how islands exchange, in plain values: each outer step's rate and momentum, too."""
-    rounds = range(-(-steps // outer.every_steps))
-    taken = [outer.settings(before) for before in rounds]
+    rounds = range(-(-race.steps // outer.every_steps))
+    taken = [outer.settings(race.plan(1).schedule(), before) for before in rounds]
     return {
         "every_steps": outer.every_steps,
         "late_steps": outer.late_steps,
@@ -70,26 +69,16 @@ def told_of(outer: Outer, steps: int) -> dict[str, Any]:
     }
 
 
-def nesterov_of(islands: int, every: int) -> Callable[[int], OuterSettings]:
-    """Return what a leader decides for so many islands that exchange after so many steps."""
-    return lambda before: OuterSettings(*rate_and_momentum("nesterov", islands, every, before))
-
-
-def average(_: int) -> OuterSettings:
-    """Return how plain averages are taken."""
-    return OuterSettings(1.0, 0.0)
-
-
 def contestants(every: int) -> list[Contestant]:
     """Return everybody, those first without whom nothing can be compared."""
-    outer = Outer(every, nesterov_of(ISLANDS, every))
+    outer = Outer(every)
     gang: list[EngineName] = ["torch"] * ISLANDS
     overlapping = replace(outer, late_steps=max(1, every // LATE))
     return [
         Contestant(ALONE, ["torch"]),
         Contestant(TOGETHER, gang),
         Contestant("islands that overlap", MIXED, overlapping, has_goals=True),
-        Contestant("islands, plain average", MIXED, Outer(every, average)),
+        Contestant("islands, plain average", MIXED, Outer(every, AVERAGE)),
         Contestant("islands that wait", MIXED, outer, has_goals=True),
         Contestant("one island with the outer step", ["torch"], outer),
     ]

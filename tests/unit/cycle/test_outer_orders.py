@@ -10,21 +10,23 @@ from hypothesis import strategies as st
 from jupiterd.cycle.outer_audit import audit_outer_line
 from jupiterd.cycle.outer_orders import (
     LAGS,
+    MOMENTUM,
     OVERLAPPED,
+    RATE,
     Member,
     OuterOrder,
     Training,
     first_orders,
     is_over,
     next_order,
-    rate_and_momentum,
 )
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.positions import Positions, Range
+from jupiterd.cycle.schedule import Schedule
 from jupiterd.errors import Bug
 
 SEQ_LEN = 32
-RUN = Training(steps=100, batch_sequences=12)
+RUN = Training(Schedule(0.01, 100, 0, 20), batch_sequences=12)
 THREE = (Member("c"), Member("a"), Member("b"))
 
 
@@ -104,26 +106,41 @@ def test_rounds_that_overlap_are_ordered_before_the_one_before_them_has_closed()
     assert line[-1].total_tokens == RUN.steps * RUN.batch_sequences * SEQ_LEN
 
 
-@pytest.mark.parametrize(
-    ("islands", "steps", "expected"),
-    [(3, 60, (0.7, 0.9)), (2, 60, (0.5, 0.9)), (3, 49, (0.5, 0.9)), (3, 50, (0.7, 0.9))],
-)
-def test_few_islands_and_short_rounds_step_with_care(
-    islands: int, steps: int, expected: tuple[float, float]
-):
-    assert rate_and_momentum("nesterov", islands, steps, 99) == pytest.approx(expected)
-    assert rate_and_momentum("average", islands, steps, 99) == (1.0, 0.0)
+def outer_steps(run: Training, every_steps: int) -> list[OuterOrder]:
+    """All that follow a run's rounds, each of which everybody has come in with."""
+    line = first_orders(run, THREE, every_steps)
+    while line[-1].steps:
+        line.append(next_order(run, line[-1:], of_all(line[-1]), THREE, every_steps))
+    return line[1:]
 
 
 def test_the_first_outer_step_is_the_average_and_momentum_comes_bit_by_bit():
-    line = first_orders(RUN, THREE, 10)
-    while line[-1].steps:
-        line.append(next_order(RUN, line[-1:], of_all(line[-1]), THREE, 10))
-    first, second, *_, last = line[1:]
-    assert (first.rate, first.momentum) == (1.0, 0.0)
-    assert (second.rate, second.momentum) == pytest.approx((1 - 0.5 / 0.9 / 4, 0.25))
-    assert 0.5 < last.rate < second.rate
-    assert second.momentum < last.momentum < 0.9
+    steps = outer_steps(replace(RUN, schedule=Schedule(0.01, 300, 0, 0)), 10)
+    momenta = [each.momentum for each in steps]
+    assert momenta[:3] == pytest.approx([0, 1 / 4, 2 / 5])
+    assert momenta == sorted(momenta)
+    assert momenta[-1] == MOMENTUM
+    assert {each.rate for each in steps} == {RATE}
+
+
+def test_where_the_learning_rate_falls_the_way_so_far_counts_as_much_less():
+    steps = outer_steps(replace(RUN, schedule=Schedule(0.01, 100, 0, 40)), 20)
+    level, half_fallen, fallen = 60, 80, 100
+    told = {each.first_step: each.momentum for each in steps}
+    assert told[level] == 2 / 5
+    rates_then = sum(range(40, 20, -1)), sum(range(20, 0, -1))
+    assert told[half_fallen] == pytest.approx(3 / 6 * rates_then[0] / (40 * 20))
+    assert told[fallen] == pytest.approx(4 / 7 * rates_then[1] / rates_then[0])
+
+
+def test_a_short_last_round_carries_as_short_a_part_of_the_way_so_far():
+    *_, last = outer_steps(replace(RUN, schedule=Schedule(0.01, 62, 0, 0)), 20)
+    assert last.momentum == pytest.approx(3 / 6 * 2 / 20)
+
+
+def test_an_average_has_no_momentum():
+    steps = outer_steps(replace(RUN, outer="average"), 10)
+    assert {(each.rate, each.momentum) for each in steps} == {(1.0, 0.0)}
 
 
 def test_a_way_of_nobody_closes_nothing():
@@ -145,7 +162,7 @@ def lines(draw: st.DrawFn) -> list[OuterOrder]:
     speeds = st.sampled_from([0.0, 1.0, 3.0, 50.0])
     some = st.sets(st.sampled_from(names), min_size=1)
     lag = draw(st.sampled_from([*LAGS.values()]))
-    run = Training(draw(st.integers(1, 40)), draw(st.integers(8, 20)), lag=lag)
+    run = Training(Schedule(1.0, draw(st.integers(1, 40)), 0, 0), draw(st.integers(8, 20)), lag=lag)
 
     def members() -> list[Member]:
         return [Member(name, draw(sizes), draw(speeds)) for name in draw(some)]

@@ -24,6 +24,7 @@ from jupiterd.ctl.data_lines import audit_lines
 from jupiterd.cycle.outer_orders import Member, Training, first_orders, next_order
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.run_phases import evaluation_id
+from jupiterd.cycle.schedule import Schedule
 from jupiterd.daemon import run_documents
 from jupiterd.daemon.outer_facts import fact_of
 from jupiterd.daemon.run_documents import audit_document, data_document, train_document
@@ -256,7 +257,7 @@ async def test_data_sets_are_listed_with_how_far_they_are(tmp_path: Path) -> Non
 
 def island_line(*, is_over: bool = False) -> list[Fact]:
     """Two rounds of two islands; the second island's way of the first came too late."""
-    run = Training(20, 4)
+    run = Training(Schedule(1.0, 20, 0, 0), 4)
     members = (Member("a" * 16), Member("b" * 16))
     (first,) = first_orders(run, members, 10)
     closing = Closing(("a" * 16,), (10 * 2 * SEQ_LEN,), (), ("b" * 16,))

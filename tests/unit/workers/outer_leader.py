@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jupiterd.cycle.outer_orders import rate_and_momentum
+from jupiterd.cycle.outer_orders import MOMENTUM, RATE
 from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.positions import Positions, Range, split, written
 from jupiterd.frames import (
@@ -96,9 +96,7 @@ class OuterLeader:
         self.folder, self.plan, self.batches = folder, plan, dict(batches)
         self.every_steps, self.kind, self.same_batches = every_steps, kind, same_batches
         self.lag = lag
-        self.settings = settings or OuterSettings(
-            *rate_and_momentum("nesterov", len(batches), every_steps, 99)
-        )
+        self.settings = settings or OuterSettings(RATE, MOMENTUM)
         self.expected = set(batches)
         self.left_out: set[tuple[int, str]] = set()
         """Steps and the islands whose ways don't count in them."""

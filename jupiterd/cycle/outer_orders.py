@@ -4,12 +4,13 @@ Owns these decisions, which one leader takes and writes down. Pure. Doesn't know
 how speeds were measured. Names of islands come in any order, and go out sorted: in that order their
 ways are merged, and the positions of a round are cut.
 
-    rate, momentum   0.7 and 0.9; 0.5 where two islands or fewer exchanged, or after fewer than 50
-                     steps: few islands, or short rounds, overshoot at the full rate (DiLoCo,
-                     2311.08105, and its scaling laws, 2503.09799). Both come bit by bit,
-                     from 1 and 0 on, with the momentum after k rounds at k / (k + 3)
-                     (Nesterov's own course; Su, Boyd and Candes, 1503.01243): a run of few
-                     rounds would overshoot for good. `average`: 1 and 0 throughout
+    rate, momentum   1, and up to 0.8: Nesterov's momentum on the mean way (DiLoCo, 2311.08105), but
+                     with all of what islands have just gone, where DiLoCo takes 0.7 of it. The
+                     momentum comes bit by bit, k / (k + 3) after k rounds (Nesterov's own course;
+                     Su, Boyd and Candes, 1503.01243): a run of few rounds would overshoot for good.
+                     It counts for as much less as the learning rate has fallen since the round
+                     before: what was gone at a high rate carries too far at a low one.
+                     `average`: 1 and 0 throughout
     batches          one step's sequences, in proportion to what each island does in a second
     positions        those that came back, then the next ones; cut in the order of the names
     what comes back  the positions of an island whose way doesn't count
@@ -40,7 +41,7 @@ LAGS: Final = {BLOCKING: 1, OVERLAPPED: 2}
 """How many steps before the one that merges them the ways began: so many rounds are open."""
 
 WARM_UP_ROUNDS: Final = 3
-"""After so many the momentum is a half; it is whole after 27."""
+"""After so many the momentum is a half; it is whole after 12."""
 
 LATE_SHARE: Final = 0.5
 """What an island takes of a step that didn't come in time, of what it took before."""

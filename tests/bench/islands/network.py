@@ -34,6 +34,9 @@ COUNTED = 30
 LEFT_OUT = 1
 """Rounds: they begin apart, and nobody knows yet how fast anybody is."""
 
+MEASURING = 2
+"""Rounds of a run before all others: nothing is predicted of machines that were never measured."""
+
 SOLO_SHARE, OVERLAPPED_SHARE, OF_DDP, PREDICTION = 95.0, 99.0, 200.0, 20.0
 SOLO_STEPS = 200
 LONGEST_S = 1200.0
@@ -47,9 +50,12 @@ async def print_network(shape: ModelShape, every: int, rounds: int) -> None:
         idle = await _idle(on)
         print(f"  idle, both machines send {idle / 1e3:,.1f} kB/s", flush=True)
         who = _islands("mlx:m1 torch:m2", every)
-        await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "blocking")
+        await on.start(every * MEASURING, *who)
         await on.until_over(LONGEST_S)
+        await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "blocking")
+        told = await on.until_over(LONGEST_S)
         blocking = print_speed(_rounds(on))
+        print_prediction("blocking", blocking, told)
         print_hashes(on)
         sent = print_sent(on, idle)
         await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "overlapped")
@@ -119,7 +125,7 @@ def print_overlapped(on: Wired, told: Document) -> float:
         )
     print(f"  overlapped: {100 * share_of_calm(found):.1f} % of the islands' sum in calm steps")
     measured = sum(each.tokens / each.span_s for each in found.values())
-    print_prediction(measured, told)
+    print_prediction("overlapped", measured, told)
     return measured
 
 
@@ -146,15 +152,15 @@ def print_hashes(on: Wired) -> None:
     print(f"hashes: equal on both machines after {equal} of {of} outer steps {reached}")
 
 
-def print_prediction(measured: float, told: Document) -> None:
-    """Print the planner's tokens/s beside those measured; by the run before it knows the speeds."""
+def print_prediction(what: str, measured: float, told: Document) -> None:
+    """Print the planner's tokens/s beside those measured."""
     predicted = (told.get("values") or told).get("predicted_tokens_per_s")
     if not predicted:
-        print(f"prediction: none is shown for islands; measured {measured:,.0f} tokens/s")
+        print(f"prediction, {what}: none was told; measured {measured:,.0f} tokens/s")
         return
     apart = 100 * (predicted / measured - 1)
     print(
-        f"prediction: {predicted:,.0f} tokens/s, measured {measured:,.0f}: {apart:+.0f} % "
+        f"prediction, {what}: {predicted:,.0f} tokens/s, measured {measured:,.0f}: {apart:+.0f} % "
         f"{verdict(abs(apart) <= PREDICTION)} (goal {PREDICTION:g})"
     )
 
@@ -202,7 +208,7 @@ async def _synchronous(on: Wired, idle: float) -> tuple[float, float]:
     """Train in each step together, in fp32; return the tokens/s and the bytes sent per token."""
     steps = FIRST_COUNTED + COUNTED + 10
     await on.start(steps, "--islands", "off", "--engine", "torch", "--nodes", "m1,m2")
-    await on.until_over(LONGEST_S)
+    told = await on.until_over(LONGEST_S)
     at_s = next(iter(on.heard().values())).at_s
     from_s, to_s = at_s[FIRST_COUNTED], at_s[FIRST_COUNTED + COUNTED]
     sent = on.stamps.sent_bytes(from_s, to_s) - idle * (to_s - from_s)
@@ -212,7 +218,9 @@ async def _synchronous(on: Wired, idle: float) -> tuple[float, float]:
         f"  synchronous, {COUNTED} steps of {each_s:.2f} s: {sent:,.0f} bytes beyond idle for "
         f"{tokens:,} tokens"
     )
-    return 2 * BATCH * SEQ_LEN / each_s, sent / tokens
+    measured = 2 * BATCH * SEQ_LEN / each_s
+    print_prediction("synchronous", measured, told)
+    return measured, sent / tokens
 
 
 def print_ratio(islands: tuple[float, float], ddp: float, every: int) -> None:

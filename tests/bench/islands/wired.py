@@ -84,7 +84,7 @@ class Wired:
             assert told.get("state") != "failed", self.machines.told(str(told["failure"]))
             if told.get("state") == "finished":
                 return trained
-            trained = told if (told.get("outer") or {}).get("number", 0) else trained
+            trained = told if _has_begun(told) else trained
             assert time.monotonic() < deadline_s, self.machines.told(f"not over: {told}")
             await asyncio.sleep(5 * LOOK_S)
 
@@ -103,6 +103,11 @@ class Wired:
         names = {node: fact.name for node, fact in state.members.items()}
         found = islands_of(state.cycles, CycleId(self.run))
         return {names[started.nodes[0]]: started.cycle for _, started in found}
+
+
+def _has_begun(told: Document) -> bool:
+    """Say whether a step was taken, or islands have exchanged."""
+    return bool((told.get("outer") or {}).get("number", told.get("step")))
 
 
 @contextlib.asynccontextmanager

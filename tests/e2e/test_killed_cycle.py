@@ -27,7 +27,9 @@ ROUNDS = int(os.environ.get("JUPITER_CYCLE_ROUNDS") or 1)
 """Of each cycle; in the second one a student may write, too."""
 
 SHORT_STRIKES = 3
-SHORT_STEPS = 250
+SHORT_STEPS = 120
+"""Enough to be struck in: no small students are trained then."""
+
 STEPS = 250
 """Enough to beat the byte model, so that small students are trained for the gate, too."""
 

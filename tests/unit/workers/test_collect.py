@@ -161,7 +161,7 @@ def test_a_file_that_vanishes_or_cannot_be_read_is_skipped(tmp_path):
 
 def test_a_folder_that_is_not_there_says_so(tmp_path):
     source = FolderSource(kind="folder", path=str(tmp_path / "gone"), license="MIT")
-    with pytest.raises(EmptySourceError, match="is no folder on this machine"):
+    with pytest.raises(EmptySourceError, match="is no folder on any machine"):
         collect(Folder(source), tmp_path / "out", PARAMS)
 
 

@@ -35,7 +35,9 @@ class Folder:
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every file that the glob matches, but hidden ones and links that lead out."""
         if not self._root.is_dir():
-            raise EmptySourceError(f"the data source {self._root} is no folder on this machine")
+            raise EmptySourceError(
+                f"the data source {self._root} is no folder on any machine that was asked"
+            )
 
         def leave_out(name: str) -> None:
             visit.skips.add(self._uri(name), SkipReason.LEADS_OUT)

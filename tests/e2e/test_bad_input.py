@@ -123,7 +123,10 @@ async def test_what_is_not_text_is_left_out_and_a_source_of_nothing_else_is_name
     assert "data_sources" in hint
 
     (code / "noise.py").unlink()
-    status, message, _ = refusal(alone.ctl("cycle", "start", "--domain", str(domain), "--wait"))
+    failed = alone.ctl("cycle", "start", "--domain", str(domain), "--wait")
+    notice, _, failed.stderr = failed.stderr.partition("\n")
+    assert "no file in it matches **/*.py" in notice
+    status, message, _ = refusal(failed)
     assert status == ExitCode.NOT_FOUND
     assert f"the folder {code} has no file" in message
 

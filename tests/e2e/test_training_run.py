@@ -45,6 +45,7 @@ async def training(cluster: Cluster, asked: Daemon, at_least: int, timeout_s: fl
             await asyncio.sleep(0.2)
 
 
+@pytest.mark.long  # like `tests/network/test_chaos`, on loopback; and `test_pausing`
 async def test_a_training_run_outlives_its_leader_and_trains_on_each_sequence_once(
     tmp_path: Path,
 ) -> None:

@@ -1,6 +1,7 @@
-"""The short form of `make test-failures`: a victim, an engine and a phase, chosen in every run.
+"""A short form of `make test-failures`: a victim, an engine and a phase, chosen in every run.
 
-`test_killed_cycle` kills at random; here the work is caught in its midst.
+`test_killed_cycle`, which `make test` runs, strikes the same victims at random moments; here the
+work is caught in its midst.
 """
 
 import random
@@ -15,6 +16,7 @@ from tests.e2e.struck_cycle import run_struck_cycle
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(300),
 ]

@@ -116,9 +116,9 @@ M islands; a wire carries B bytes/s at a round trip of r.
   island's own all-reduce.
 - `H = max(30, ceil(19 s / t))`, at most 500: 95 % of the time is computed wherever 500 steps are
   enough.
-- An island's gain over the fastest island alone counts for 0.8: outer Nesterov steps kept 81 % of
-  the gain of synchronous training in loss (measured on a toy, M=4, H=50). `worth` is tokens/s so
-  counted, and the best layout is the one worth most.
+- An island's gain over the fastest island alone counts for 0.8: four islands of 3.2 million
+  parameters kept 85 % of the gain of synchronous training in loss (docs/benchmarks.md). `worth` is
+  tokens/s so counted, and the best layout is the one worth most.
 - Islands are machines with one engine, joined by 0.6 GB/s or more. A machine under a quarter of the
   fastest one's speed generates and trains with nobody.
 - Expect real wires to be 1.1 to 1.9 times slower than paper. Where predictions of a kind and

@@ -187,7 +187,7 @@ def rate_and_momentum(
 ) -> tuple[float, float]:
     """Return how the outer step after a round is taken.
 
-    every_steps: how long the round before it was
+    every_steps: how long rounds are now; a run's last one is shorter
     """
     if training.outer == AVERAGE:
         return 1.0, 0.0

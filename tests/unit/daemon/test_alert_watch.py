@@ -206,10 +206,12 @@ async def test_a_training_that_jumps_and_stands_still_is_seen_by_leader_and_foll
             assert titles[0] == "the cycle python stands still: no step for 6 minutes"
 
 
-async def test_the_leader_sends_an_alert_once_and_its_follower_never(tmp_path: Path) -> None:
+@asynccontextmanager
+async def united_with_webhook(folder: Path) -> AsyncGenerator[tuple[Node, Node, Hook]]:
+    """Two nodes, of which the first leads, and what both would send alerts to."""
     async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two") as two,
+        serving(folder, "one") as one,
+        serving(folder, "two") as two,
         hook(lambda _: 200) as server,
         with_webhook(one, server),
         with_webhook(two, server),
@@ -219,6 +221,11 @@ async def test_the_leader_sends_an_alert_once_and_its_follower_never(tmp_path: P
             node.pulse.roster_changed()
             take_for_alive(node, other)
             follow(node, one)
+        yield one, two, server
+
+
+async def test_the_leader_sends_an_alert_once_and_its_follower_never(tmp_path: Path) -> None:
+    async with united_with_webhook(tmp_path) as (one, two, server):
         fill(two)
         for after_s in (0.0, HELD_S, HELD_S + 2):
             tell(two, one)
@@ -243,18 +250,7 @@ async def test_the_leader_sends_an_alert_once_and_its_follower_never(tmp_path: P
 
 
 async def test_the_end_of_an_alert_is_sent_once_by_whoever_leads_by_then(tmp_path: Path) -> None:
-    async with (
-        serving(tmp_path, "one") as one,
-        serving(tmp_path, "two") as two,
-        hook(lambda _: 200) as server,
-        with_webhook(one, server),
-        with_webhook(two, server),
-    ):
-        await unite(one, two)
-        for node, other in ((one, two), (two, one)):
-            node.pulse.roster_changed()
-            take_for_alive(node, other)
-            follow(node, one)
+    async with united_with_webhook(tmp_path) as (one, two, server):
         fill(two)
         for after_s in (0.0, HELD_S):
             tell(two, one)

@@ -34,8 +34,8 @@ COUNTED = 30
 LEFT_OUT = 1
 """Rounds: they begin apart, and nobody knows yet how fast anybody is."""
 
-MEASURING = 2
-"""Rounds of a run before all others: nothing is predicted of machines that were never measured."""
+MEASURING_ROUNDS, MEASURING_STEPS = 3, 100
+"""Of runs before the others: nothing is predicted of machines that were never measured so."""
 
 SOLO_SHARE, OVERLAPPED_SHARE, OF_DDP, PREDICTION = 95.0, 99.0, 200.0, 20.0
 SOLO_STEPS = 200
@@ -50,7 +50,7 @@ async def print_network(shape: ModelShape, every: int, rounds: int) -> None:
         idle = await _idle(on)
         print(f"  idle, both machines send {idle / 1e3:,.1f} kB/s", flush=True)
         who = _islands("mlx:m1 torch:m2", every)
-        await on.start(every * MEASURING, *who)
+        await on.start(every * MEASURING_ROUNDS, *who, "--sync", "blocking")
         await on.until_over(LONGEST_S)
         await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "blocking")
         told = await on.until_over(LONGEST_S)
@@ -58,7 +58,7 @@ async def print_network(shape: ModelShape, every: int, rounds: int) -> None:
         print_prediction("blocking", blocking, told)
         print_hashes(on)
         sent = print_sent(on, idle)
-        await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "overlapped")
+        await on.start(every * (rounds + LEFT_OUT + 1), *who, "--sync", "overlapped")
         overlapped = print_overlapped(on, await on.until_over(LONGEST_S))
         print_hashes(on)
         taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
@@ -116,7 +116,8 @@ def print_speed(rounds: Rounds) -> float:
 def print_overlapped(on: Wired, told: Document) -> float:
     """Print the same of islands that train on while the ways are on their way."""
     line = [*on.recorded().outer_line().values()]
-    rounds = [taken for taken in line[LEFT_OUT:] if taken.steps]
+    # A run's last step is told of when the held-out text is scored, too.
+    rounds = [taken for taken in line[LEFT_OUT:] if taken.steps][:-1]
     found = stretches(on.heard(), on.islands(), rounds, SEQ_LEN)
     for name, each in found.items():
         print(
@@ -154,7 +155,7 @@ def print_hashes(on: Wired) -> None:
 
 def print_prediction(what: str, measured: float, told: Document) -> None:
     """Print the planner's tokens/s beside those measured."""
-    predicted = (told.get("values") or told).get("predicted_tokens_per_s")
+    predicted = told.get("predicted_tokens_per_s")
     if not predicted:
         print(f"prediction, {what}: none was told; measured {measured:,.0f} tokens/s")
         return
@@ -206,8 +207,10 @@ def _size(on: Wired, artifact: str) -> int:
 
 async def _synchronous(on: Wired, idle: float) -> tuple[float, float]:
     """Train in each step together, in fp32; return the tokens/s and the bytes sent per token."""
-    steps = FIRST_COUNTED + COUNTED + 10
-    await on.start(steps, "--islands", "off", "--engine", "torch", "--nodes", "m1,m2")
+    who = ("--islands", "off", "--engine", "torch", "--nodes", "m1,m2")
+    await on.start(MEASURING_STEPS, *who)
+    await on.until_over(LONGEST_S)
+    await on.start(FIRST_COUNTED + COUNTED + 10, *who)
     told = await on.until_over(LONGEST_S)
     at_s = next(iter(on.heard().values())).at_s
     from_s, to_s = at_s[FIRST_COUNTED], at_s[FIRST_COUNTED + COUNTED]

@@ -77,14 +77,14 @@ class Wired:
         ).get("train") or {}
 
     async def until_over(self, timeout_s: float, machine: int = 0) -> Document:
-        """Wait for the run's end; return what was last told of it while it trained."""
-        deadline_s, trained = time.monotonic() + timeout_s, {}
+        """Wait for the run's end; return what was told of it with the first prediction."""
+        deadline_s, foretold = time.monotonic() + timeout_s, {}
         while True:
             told = await self.told(machine)
             assert told.get("state") != "failed", self.machines.told(str(told["failure"]))
             if told.get("state") == "finished":
-                return trained
-            trained = told if _has_begun(told) else trained
+                return foretold
+            foretold = foretold or (told if told.get("predicted_tokens_per_s") else {})
             assert time.monotonic() < deadline_s, self.machines.told(f"not over: {told}")
             await asyncio.sleep(5 * LOOK_S)
 
@@ -103,11 +103,6 @@ class Wired:
         names = {node: fact.name for node, fact in state.members.items()}
         found = islands_of(state.cycles, CycleId(self.run))
         return {names[started.nodes[0]]: started.cycle for _, started in found}
-
-
-def _has_begun(told: Document) -> bool:
-    """Say whether a step was taken, or islands have exchanged."""
-    return bool((told.get("outer") or {}).get("number", told.get("step")))
 
 
 @contextlib.asynccontextmanager

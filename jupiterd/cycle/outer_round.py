@@ -9,6 +9,9 @@ are thrown away for another's sake. In the first round nobody has been measured:
 a step, however fast they are, and start at different times, so it is far more patient. What isn't a
 number, or is much longer than the others' ways, is left out, and its island begins anew from the
 weights of all.
+
+Where nobody waits, a fast island may be in almost a round before a slow one, whose steps of the
+round before were in time: the grace begins when that one could be in, too.
 """
 
 import math
@@ -86,8 +89,24 @@ class Closing:
 class OuterRound:
     """One round while it is open."""
 
-    def __init__(self, islands: Collection[str], *, is_first: bool = False, lag: int = 1) -> None:
+    def __init__(
+        self,
+        islands: Collection[str],
+        *,
+        is_first: bool = False,
+        lag: int = 1,
+        opened_s: float = -math.inf,
+    ) -> None:
+        """Open a round.
+
+        Args:
+            islands: who has a part in it.
+            is_first: nobody has been measured yet.
+            lag: see `outer_orders.LAGS`.
+            opened_s: when the round before closed; left out: there was none.
+        """
         self._islands = frozenset(islands)
+        self._opened_s = opened_s if lag > 1 else -math.inf
         self._lost: frozenset[str] = frozenset()
         self._ways: dict[str, Way] = {}
         self._first_s: float | None = None
@@ -126,7 +145,8 @@ class OuterRound:
         """Return when it closes at the latest; None as long as nobody is in."""
         if self._first_s is None:
             return None
-        return self._first_s + max(self._least_grace_s, self._grace * self._first_took_s)
+        expected_s = max(self._first_s, self._opened_s + self._first_took_s)
+        return expected_s + max(self._least_grace_s, self._grace * self._first_took_s)
 
     def closing(self, now_s: float) -> Closing | None:
         """Return how it ends, once it does."""

@@ -47,7 +47,7 @@ class Gathering:
         self._leading = leading
         self._after = after
         self._islands = sorted(islands)
-        self._round = OuterRound(islands, is_first=is_first, lag=lag)
+        self._round = OuterRound(islands, is_first=is_first, lag=lag, opened_s=now_s())
         self._told: dict[str, ToldWay] = {}
         self._copying: set[asyncio.Task[None]] = set()
         self._again_s: dict[str, float] = {}

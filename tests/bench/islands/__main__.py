@@ -7,8 +7,8 @@ python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed
                               [--sync-every N] [--network-rounds N] [--kill-every N]
 
 Losses, unequal, sameness and hashes run in this process: they are those of the product's engines
-and of its outer loop, on one thread. `network` and `kill` run real daemons on machines of their
-own, whose links carry 1 Gbit/s, as root on Linux.
+and of its outer loop, on one thread; sameness and hashes in fp32. `network` and `kill` run real
+daemons on machines of their own, whose links carry 1 Gbit/s, as root on Linux.
 
 With --keep, losses can be measured in pieces: what is found in the folder isn't measured again, and
 the table is of all that is there. --who none only prints it.
@@ -140,38 +140,39 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="figures whose name holds this text")
-    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from-seed", type=int, default=1)
-    parser.add_argument("--every", type=int, default=50, help="steps between two exchanges")
-    parser.add_argument("--batch", type=int, default=4, help="sequences of an island and step")
-    parser.add_argument("--learning-rate", type=float, help="of all; left out: the size's own")
-    parser.add_argument("--precision", default="auto", help="of torch, such as bf16")
-    parser.add_argument("--compile", choices=("auto", "on"), default="auto", help="of torch")
+    parser.add_argument("--every", type=int, default=30, help="steps between two exchanges")
+    parser.add_argument("--batch", type=int, default=16, help="sequences of an island and step")
+    parser.add_argument("--learning-rate", type=float, default=0.001, help="the same for all")
+    parser.add_argument("--precision", default="bf16", help="of torch; auto: fp32 on a CPU")
+    parser.add_argument("--compile", choices=("auto", "on"), default="on", help="of torch")
     parser.add_argument("--keep", type=Path, help="folder of results; others are measured")
     parser.add_argument("--who", action="append", help="parts of the names of whom to measure")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sync-every", type=int, default=100, help="the same over a network")
     parser.add_argument("--network-rounds", type=int, default=2, help="beside the first; full: 10")
     parser.add_argument("--kill-every", type=int, default=20, help="the same, for kill; full: 100")
-    parser.add_argument("--size", choices=tuple(SIZES), default="3m")
-    parser.add_argument("--seq-len", type=int, default=256)
+    parser.add_argument("--size", choices=tuple(SIZES), default="3m-wide")
+    parser.add_argument("--seq-len", type=int, default=64)
     chosen = parser.parse_args()
+    exact = shape_of(chosen.size, chosen.seq_len, "auto", "auto")
     shape = shape_of(chosen.size, chosen.seq_len, chosen.precision, chosen.compile)
     print(machine())
     print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {chosen.batch} sequences")
     if any(chosen.only in name for name in ("network", "kill")):
         rounds, kill_every = chosen.network_rounds, chosen.kill_every
-        print_wired(shape, chosen.only, chosen.sync_every, rounds, kill_every)
+        print_wired(exact, chosen.only, chosen.sync_every, rounds, kill_every)
     if not any(chosen.only in name for name in ("sameness", "hashes", "losses", "unequal")):
         return
     with tempfile.TemporaryDirectory() as folder:
         text = packed(Path(folder) / "shards", shape)
         print(f"  {text.shards.index.tokens:,} tokens of this Python's library")
         if chosen.only in "sameness":
-            print_sameness(text, shape)
+            print_sameness(text, exact)
         if chosen.only in "hashes":
-            print_hashes(text, shape, chosen.rounds)
+            print_hashes(text, exact, chosen.rounds)
         races = [
             Race(shape, text, chosen.steps, chosen.batch, seed, chosen.learning_rate)
             for seed in range(chosen.from_seed, chosen.from_seed + chosen.seeds)

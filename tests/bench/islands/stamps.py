@@ -1,7 +1,8 @@
 """When the ranks and daemons of machines said what, and what had gone over their wires by then.
 
 Owns following the logs of processes that run, and the interfaces' counters. Doesn't know what the
-lines mean. Ranks' lines bear no time: each gets that at which it is seen, `LOOK_S` late at most.
+lines mean. Ranks' lines bear no time: each gets that at which it is seen, `LOOK_S` after their
+daemon has written it, which gathers them for a quarter of a second (`gang.process`).
 """
 
 import re

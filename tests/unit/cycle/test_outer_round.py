@@ -8,6 +8,7 @@ from jupiterd.cycle.outer_round import (
     GRACE,
     LEAST_FIRST_GRACE_S,
     LEAST_GRACE_S,
+    OVERLAPPED_GRACE,
     Closing,
     OuterRound,
     Way,
@@ -36,6 +37,22 @@ def test_a_slow_island_is_waited_for_a_share_of_the_rounds_time():
     round_ = in_round(("a", 100.0), ("b", 101.0))
     assert round_.closing(100.0 + 100.0 * GRACE - 0.1) is None
     assert round_.closing(100.0 + 100.0 * GRACE) == Closing(("a", "b"), (100, 100), (), ("c",))
+
+
+def test_where_nobody_waits_one_that_is_a_round_behind_the_first_is_not_late():
+    overlapped = OuterRound(("a", "b"), lag=2, opened_s=90.0)  # b was in with the round before then
+    overlapped.arrived(Way("a", 100, 1.0, 100.0), 95.0)
+    in_time_s = 90.0 + 100.0 * (1 + OVERLAPPED_GRACE)
+    assert overlapped.closing(in_time_s - 0.1) is None
+    assert overlapped.closing(in_time_s) == Closing(("a",), (100,), (), ("b",))
+    overlapped.arrived(Way("b", 100, 1.0, 100.0), in_time_s - 0.1)
+    assert overlapped.closing(in_time_s - 0.1) == Closing(("a", "b"), (100, 100))
+
+
+def test_whoever_waits_for_the_others_has_only_the_grace_to_wait():
+    blocking = OuterRound(("a", "b"), opened_s=90.0)  # another leader has opened it in its midst
+    blocking.arrived(Way("a", 100, 1.0, 100.0), 95.0)
+    assert blocking.closing(95.0 + 100.0 * GRACE) is not None
 
 
 def test_a_gang_that_is_formed_anew_in_a_short_round_is_waited_for():

@@ -34,6 +34,9 @@ COUNTED = 30
 LEFT_OUT = 1
 """Rounds: they begin apart, and nobody knows yet how fast anybody is."""
 
+LAST = 1
+"""A run's last round is left out, too: held-out text is scored then, and the model is copied."""
+
 MEASURING_ROUNDS, MEASURING_STEPS = 3, 100
 """Of runs before the others: nothing is predicted of machines that were never measured so."""
 
@@ -52,13 +55,13 @@ async def print_network(shape: ModelShape, every: int, rounds: int) -> None:
         who = _islands("mlx:m1 torch:m2", every)
         await on.start(every * MEASURING_ROUNDS, *who, "--sync", "blocking")
         await on.until_over(LONGEST_S)
-        await on.start(every * (rounds + LEFT_OUT), *who, "--sync", "blocking")
+        await on.start(every * (rounds + LEFT_OUT + LAST), *who, "--sync", "blocking")
         told = await on.until_over(LONGEST_S)
         blocking = print_speed(_rounds(on))
         print_prediction("blocking", blocking, told)
         print_hashes(on)
         sent = print_sent(on, idle)
-        await on.start(every * (rounds + LEFT_OUT + 1), *who, "--sync", "overlapped")
+        await on.start(every * (rounds + LEFT_OUT + LAST), *who, "--sync", "overlapped")
         overlapped = print_overlapped(on, await on.until_over(LONGEST_S))
         print_hashes(on)
         taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
@@ -89,7 +92,7 @@ def _rounds(on: Wired) -> Rounds:
     islands = on.islands()
     said = on.heard()
     assert {*said} == {*islands}, f"heard of {[*said]}"
-    pairs = pairwise(line[LEFT_OUT:])
+    pairs = pairwise(line[LEFT_OUT:-LAST])
     return [parts(said, islands, taken, ended, SEQ_LEN) for taken, ended in pairs]
 
 
@@ -116,8 +119,10 @@ def print_speed(rounds: Rounds) -> float:
 def print_overlapped(on: Wired, told: Document) -> float:
     """Print the same of islands that train on while the ways are on their way."""
     line = [*on.recorded().outer_line().values()]
-    # A run's last step is told of when the held-out text is scored, too.
-    rounds = [taken for taken in line[LEFT_OUT:] if taken.steps][:-1]
+    rounds = [taken for taken in line[LEFT_OUT:] if taken.steps][:-LAST]
+    for taken in line:
+        for island, why in taken.left_out.items():
+            print(f"  outer step {taken.number} without {island}: {why}", flush=True)
     found = stretches(on.heard(), on.islands(), rounds, SEQ_LEN)
     for name, each in found.items():
         print(
@@ -168,7 +173,7 @@ def print_prediction(what: str, measured: float, told: Document) -> None:
 
 def print_sent(on: Wired, idle: float) -> tuple[float, float]:
     """Return and print the bytes sent per token: for the exchange, and with checkpoints' copies."""
-    line = [*on.recorded().outer_line().values()]
+    line = [*on.recorded().outer_line().values()][:-LAST]
     said = [*on.heard().values()]
     rounds = line[LEFT_OUT:-1]
     tokens = line[-1].total_tokens - rounds[0].total_tokens

@@ -19,7 +19,7 @@ APART_S = 60.0
 async def solo_speeds(
     on: Wired, engines: Mapping[int, str], taken: OuterStepTaken, steps: int, timeout_s: float
 ) -> list[float]:
-    """Return the tokens/s of each machine over the second half of so many steps.
+    """Return the tokens/s of each machine over the second half of so many steps, less the last one.
 
     Args:
         on: machines that train nothing just now.
@@ -43,7 +43,7 @@ async def solo_speeds(
         plug(host)
     await on.machines.one_cluster(JOIN_S)
     return [
-        batches[n] * SEQ_LEN * _steps_per_s(heard[on.machines[n].name], steps // 2, steps)
+        batches[n] * SEQ_LEN * _steps_per_s(heard[on.machines[n].name], steps // 2, steps - 1)
         for n in engines
     ]
 

@@ -26,9 +26,9 @@ from tests.network.lab import lab_of, why_there_is_no_lab
 from tests.network.links import THROTTLE
 from tests.network.machines import Machines, machines_of
 
-SEQ_LEN = 32
-BATCH = 16
-"""Sequences of an island and step."""
+SEQ_LEN = 16
+BATCH = 32
+"""Sequences of an island and step: short ones, so that they can be shared as speeds are."""
 
 FILES = 150
 JOIN_S = 60.0

@@ -103,7 +103,8 @@ class OuterRound:
             islands: who has a part in it.
             is_first: nobody has been measured yet.
             lag: see `outer_orders.LAGS`.
-            opened_s: when the round before closed; left out: there was none.
+            opened_s: when the round before closed, or this leader took over; left out:
+                there was none.
         """
         self._islands = frozenset(islands)
         self._opened_s = opened_s if lag > 1 else -math.inf

@@ -137,7 +137,7 @@ def stretches(
         at_s, calm_s, tokens = island.at_s, 0.0, 0
         for taken in rounds:
             end, half = taken.first_step + taken.steps, taken.steps // 2
-            assert {end, end - half} <= at_s.keys(), f"{name} said nothing of step {end}"
+            assert {end, end - half} <= at_s.keys(), f"{name}: no line of {end - half} or {end}"
             calm_s += (at_s[end] - at_s[end - half]) / half * taken.steps
             tokens += taken.batches[runs[name]] * taken.steps * seq_len
         span_s = at_s[rounds[-1].first_step + rounds[-1].steps] - at_s[rounds[0].first_step]

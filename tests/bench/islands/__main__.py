@@ -4,7 +4,8 @@ python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed
                               [--size 1m|3m|3m-wide|tiny] [--seq-len N] [--batch N]
                               [--learning-rate R] [--precision P] [--compile on]
                               [--keep FOLDER] [--who TEXT]...
-                              [--sync-every N] [--network-rounds N] [--kill-every N]
+                              [--sync-every N] [--network-rounds N] [--network-passes N]
+                              [--kill-every N]
 
 Losses, unequal, sameness and hashes run in this process: they are those of the product's engines
 and of its outer loop, on one thread; sameness and hashes in fp32. `network` and `kill` run real
@@ -124,16 +125,17 @@ def print_hashes(text: Text, shape: ModelShape, rounds: int) -> None:
     print(f"hashes: equal on an MLX and a torch island after {told} {reached}")
 
 
-def print_wired(shape: ModelShape, only: str, every: int, rounds: int, kill_every: int) -> None:
+def print_wired(shape: ModelShape, chosen: argparse.Namespace) -> None:
     """Let islands train on machines of their own."""
     if missing := why_there_is_no_lab((THROTTLE,)):
         print(f"network, kill: not measured: {missing}")
         return
-    if only in "network":
-        asyncio.run(print_network(shape, every, rounds))
-    if only in "kill":
+    if chosen.only in "network":
+        often = chosen.network_rounds, chosen.network_passes
+        asyncio.run(print_network(shape, chosen.sync_every, *often))
+    if chosen.only in "kill":
         for sync in LAGS:
-            asyncio.run(print_killed(preset("1m"), kill_every, sync))
+            asyncio.run(print_killed(preset("1m"), chosen.kill_every, sync))
 
 
 def main() -> None:
@@ -153,6 +155,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sync-every", type=int, default=100, help="the same over a network")
     parser.add_argument("--network-rounds", type=int, default=2, help="beside the first; full: 10")
+    parser.add_argument("--network-passes", type=int, default=3, help="over all layouts")
     parser.add_argument("--kill-every", type=int, default=20, help="the same, for kill; full: 100")
     parser.add_argument("--size", choices=tuple(SIZES), default="3m-wide")
     parser.add_argument("--seq-len", type=int, default=64)
@@ -162,8 +165,7 @@ def main() -> None:
     print(machine())
     print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {chosen.batch} sequences")
     if any(chosen.only in name for name in ("network", "kill")):
-        rounds, kill_every = chosen.network_rounds, chosen.kill_every
-        print_wired(exact, chosen.only, chosen.sync_every, rounds, kill_every)
+        print_wired(exact, chosen)
     if not any(chosen.only in name for name in ("sameness", "hashes", "losses", "unequal")):
         return
     with tempfile.TemporaryDirectory() as folder:

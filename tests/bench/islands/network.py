@@ -6,10 +6,12 @@ Owns these figures. Doesn't know how machines are made, or when what was said.
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from statistics import mean, median
+from statistics import fmean, mean
 
 from jupiterd.cluster.facts import OuterStepTaken
+from jupiterd.cycle.outer_orders import BLOCKING, OVERLAPPED
 from jupiterd.cycle.plan import ModelShape
 from tests.bench.artifacts.stations import GBIT
 from tests.bench.islands.rounds import (
@@ -30,7 +32,7 @@ IDLE_S = 8.0
 FIRST_COUNTED = 10
 """Of the steps of synchronous training."""
 
-COUNTED = 30
+COUNTED = 60
 LEFT_OUT = 1
 """Rounds: they begin apart, and nobody knows yet how fast anybody is."""
 
@@ -42,33 +44,66 @@ MEASURING_ROUNDS, MEASURING_STEPS = 3, 100
 
 SOLO_SHARE, OVERLAPPED_SHARE, OF_DDP, PREDICTION = 95.0, 99.0, 200.0, 20.0
 SOLO_STEPS = 200
+GANG = ("--islands", "off", "--engine", "torch", "--nodes", "m1,m2")
 LONGEST_S = 1200.0
 
 Rounds = Sequence[Mapping[str, Part]]
 
 
-async def print_network(shape: ModelShape, every: int, rounds: int) -> None:
-    """Let an MLX and a torch island train on machines of their own, and print what came of it."""
+@dataclass(frozen=True)
+class Pass:
+    """All layouts one after another: a machine's speed drifts, and so they are near in time."""
+
+    solo: Sequence[float]
+    """Tokens/s of each machine by itself, all at once, without cables."""
+    blocking: float
+    """Tokens/s, as those of the others."""
+    overlapped: float
+    synchronous: float
+    sent: float
+    """Bytes per token of islands, for the exchange."""
+    sent_in_all: float
+    """With the second places of checkpoints."""
+    sent_synchronous: float
+
+
+async def print_network(shape: ModelShape, every: int, rounds: int, passes: int) -> None:
+    """Let an MLX and a torch island train on machines of their own, and print what came of it.
+
+    every: steps between two exchanges
+    rounds: of each run, beside those that are left out
+    passes: how often everything is measured
+    """
     async with wired(2, GBIT, shape) as on:
         idle = await _idle(on)
         print(f"  idle, both machines send {idle / 1e3:,.1f} kB/s", flush=True)
-        who = _islands("mlx:m1 torch:m2", every)
-        await on.start(every * MEASURING_ROUNDS, *who, "--sync", "blocking")
-        await on.until_over(LONGEST_S)
-        await on.start(every * (rounds + LEFT_OUT + LAST), *who, "--sync", "blocking")
-        told = await on.until_over(LONGEST_S)
-        blocking = print_speed(_rounds(on))
-        print_prediction("blocking", blocking, told)
-        print_hashes(on)
-        sent = print_sent(on, idle)
-        await on.start(every * (rounds + LEFT_OUT + LAST), *who, "--sync", "overlapped")
-        overlapped = print_overlapped(on, await on.until_over(LONGEST_S))
-        print_hashes(on)
-        taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
-        solo = await solo_speeds(on, {0: "mlx", 1: "torch"}, taken, SOLO_STEPS, LONGEST_S)
-        synchronous, ddp = await _synchronous(on, idle)
-        print_shares(every, solo, (blocking, overlapped, synchronous))
-        print_ratio(sent, ddp, every)
+        await _run(on, every * MEASURING_ROUNDS, *_islands(every, BLOCKING))
+        await _run(on, MEASURING_STEPS, *GANG)
+        measured: list[Pass] = []
+        for number in range(passes):
+            print(f"  pass {number + 1} of {passes}", flush=True)
+            measured.append(await _pass(on, every, every * (rounds + LEFT_OUT + LAST), idle))
+            print_shares(every, measured)
+        print_ratio(measured, every)
+
+
+async def _pass(on: Wired, every: int, steps: int, idle: float) -> Pass:
+    told = await _run(on, steps, *_islands(every, BLOCKING))
+    blocking = print_speed(_rounds(on))
+    print_prediction(BLOCKING, blocking, told)
+    print_hashes(on)
+    sent, sent_in_all = print_sent(on, idle)
+    overlapped = print_overlapped(on, await _run(on, steps, *_islands(every, OVERLAPPED)))
+    print_hashes(on)
+    taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
+    solo = await solo_speeds(on, {0: "mlx", 1: "torch"}, taken, SOLO_STEPS, LONGEST_S)
+    synchronous, sent_synchronous = await _synchronous(on, idle)
+    return Pass(solo, blocking, overlapped, synchronous, sent, sent_in_all, sent_synchronous)
+
+
+async def _run(on: Wired, steps: int, *options: str) -> Document:
+    await on.start(steps, *options)
+    return await on.until_over(LONGEST_S)
 
 
 def verdict(is_reached: bool) -> str:
@@ -76,8 +111,9 @@ def verdict(is_reached: bool) -> str:
     return "[reached]" if is_reached else "[MISSED]"
 
 
-def _islands(who: str, every: int) -> tuple[str, ...]:
-    return "--islands", who, "--sync-every", str(every), "--ways", "int8"
+def _islands(every: int, sync: str) -> Sequence[str]:
+    who = ("--islands", "mlx:m1 torch:m2", "--sync", sync)
+    return *who, "--sync-every", str(every), "--ways", "int8"
 
 
 async def _idle(on: Wired) -> float:
@@ -131,23 +167,28 @@ def print_overlapped(on: Wired, told: Document) -> float:
         )
     print(f"  overlapped: {100 * share_of_calm(found):.1f} % of the islands' sum in calm steps")
     measured = sum(each.tokens / each.span_s for each in found.values())
-    print_prediction("overlapped", measured, told)
+    print_prediction(OVERLAPPED, measured, told)
     return measured
 
 
-def print_shares(every: int, solo: Sequence[float], found: Sequence[float]) -> None:
+def print_shares(every: int, passes: Sequence[Pass]) -> None:
     """Print the tokens/s of blocking and overlapped islands and of DDP beside those of each alone.
 
-    solo: tokens/s of each machine by itself, all at once, without cables
+    passes: those so far; the shares are of their means
     """
-    blocking, overlapped, synchronous = (100 * each / sum(solo) for each in found)
-    alone = " + ".join(f"{each:,.0f}" for each in solo)
-    print(f"speed: each by itself without a network {alone} tokens/s, which is 100 %")
+    solo = sum(fmean(each.solo[n] for each in passes) for n in range(len(passes[0].solo)))
+    blocking, overlapped, synchronous = (
+        100 * fmean(values) / solo
+        for values in zip(*((p.blocking, p.overlapped, p.synchronous) for p in passes), strict=True)
+    )
+    alone = " + ".join(f"{each:,.0f}" for each in passes[-1].solo)
+    print(f"speed: each by itself without a network {alone} tokens/s; of all passes {solo:,.0f}")
     print(
-        f"speed at 1 Gbit/s, H = {every}, int8: blocking {blocking:.1f} % "
+        f"speed at 1 Gbit/s, H = {every}, int8, mean of {len(passes)}: blocking {blocking:.1f} % "
         f"{verdict(blocking >= SOLO_SHARE)} (goal {SOLO_SHARE:g}), overlapped {overlapped:.1f} % "
         f"{verdict(overlapped >= OVERLAPPED_SHARE)} (goal {OVERLAPPED_SHARE:g}); both by torch DDP "
-        f"in fp32 over gloo {synchronous:.1f} %"
+        f"in fp32 over gloo {synchronous:.1f} %",
+        flush=True,
     )
 
 
@@ -212,28 +253,26 @@ def _size(on: Wired, artifact: str) -> int:
 
 async def _synchronous(on: Wired, idle: float) -> tuple[float, float]:
     """Train in each step together, in fp32; return the tokens/s and the bytes sent per token."""
-    who = ("--islands", "off", "--engine", "torch", "--nodes", "m1,m2")
-    await on.start(MEASURING_STEPS, *who)
-    await on.until_over(LONGEST_S)
-    await on.start(FIRST_COUNTED + COUNTED + 10, *who)
-    told = await on.until_over(LONGEST_S)
+    told = await _run(on, FIRST_COUNTED + COUNTED + 10, *GANG)
     at_s = next(iter(on.heard().values())).at_s
     from_s, to_s = at_s[FIRST_COUNTED], at_s[FIRST_COUNTED + COUNTED]
     sent = on.stamps.sent_bytes(from_s, to_s) - idle * (to_s - from_s)
     tokens = COUNTED * 2 * BATCH * SEQ_LEN
-    each_s = median(at_s[n + 1] - at_s[n] for n in range(FIRST_COUNTED, FIRST_COUNTED + COUNTED))
+    measured = tokens / (to_s - from_s)
+    each_s = (to_s - from_s) / COUNTED
     print(
         f"  synchronous, {COUNTED} steps of {each_s:.2f} s: {sent:,.0f} bytes beyond idle for "
         f"{tokens:,} tokens"
     )
-    measured = 2 * BATCH * SEQ_LEN / each_s
     print_prediction("synchronous", measured, told)
     return measured, sent / tokens
 
 
-def print_ratio(islands: tuple[float, float], ddp: float, every: int) -> None:
+def print_ratio(passes: Sequence[Pass], every: int) -> None:
     """Print what islands send beside synchronous training."""
-    exchange, everything = islands
+    exchange = fmean(each.sent for each in passes)
+    everything = fmean(each.sent_in_all for each in passes)
+    ddp = fmean(each.sent_synchronous for each in passes)
     ratio = ddp / exchange
     print(
         f"bytes sent per token, H = {every}, int8: {exchange:,.1f}, synchronous fp32 {ddp:,.1f}: "

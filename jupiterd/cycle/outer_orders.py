@@ -78,7 +78,7 @@ class Member:
     ranks: int = 1
     """Each takes a sequence of every step, at least."""
     tokens_per_s: float = 0.0
-    """As it was measured just now; 0: it wasn't."""
+    """As it was measured last; 0: it wasn't."""
 
 
 @dataclass(frozen=True)

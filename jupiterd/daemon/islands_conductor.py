@@ -43,7 +43,7 @@ from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.island_joining import joining
 from jupiterd.daemon.island_progress import OUTER_STEP
 from jupiterd.daemon.item_runner import ItemRunner
-from jupiterd.daemon.layouts import inner_steps_of, predicted_of_islands
+from jupiterd.daemon.layouts import inner_steps_of, predicted_of_islands, speeds_of_islands
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.outer_facts import fact_of, open_rounds, order_of
 from jupiterd.daemon.outer_gathering import LOOK_S, Gathering
@@ -133,7 +133,10 @@ class IslandsConductor:
             _started(self._of, number, island, weights)
             for number, island in enumerate(read(self._of.settings.island_nodes), 1)
         ]
-        members = [self._member(island) for island in islands]
+        speeds = speeds_of_islands(
+            self._leading, [*map(_island, islands)], self._of.shape, self._of.plan
+        )
+        members = [*map(self._member, islands, speeds)]
         taken: list[OuterStepTaken] = []
         for order in first_orders(self._training, members, self._every_steps(islands)):
             begun = replace(order, total_tokens=self._of.tokens)
@@ -275,7 +278,7 @@ class IslandsConductor:
         asked = self._of.settings.sync_every
         if asked:
             return asked
-        found = [Island.of(each.engine, each.nodes) for each in islands]
+        found = [*map(_island, islands)]
         return inner_steps_of(self._leading, found, self._of.shape, self._of.plan, step_s)
 
     async def _finish(self, taken: OuterStepTaken) -> None:
@@ -333,7 +336,7 @@ class IslandsConductor:
         """Return what those who have a part in a round are predicted, with their exchanges."""
         if self._foretold[0] != taken.number:
             begun = [started for _, started in self._islands().values()]
-            found = [Island.of(e.engine, e.nodes) for e in begun if e.cycle in taken.batches]
+            found = [_island(each) for each in begun if each.cycle in taken.batches]
             shape, plan, every = self._of.shape, self._of.plan, taken.steps
             rate = predicted_of_islands(self._leading, found, shape, plan, every)
             self._foretold = taken.number, rate
@@ -397,6 +400,10 @@ def _started(of: RunTraining, number: int, island: Island, weights: str) -> Trai
         parent=parent.cycle,
         parent_round=of.round,
     )
+
+
+def _island(started: TrainingStarted) -> Island:
+    return Island.of(started.engine, started.nodes)
 
 
 def _final(

@@ -91,15 +91,29 @@ def predicted_of_islands(
 
     every_steps: how often they exchange
     """
-    found = {node: leading.hardware_of(node) for island in islands for node in island.nodes}
-    machines = {node: hardware for node, hardware in found.items() if hardware is not None}
+    machines = _machines_of(leading, islands)
     if not islands or len(machines) < sum(len(island.nodes) for island in islands):
         return None
-    engines = {node: (island.engine,) for island in islands for node in island.nodes}
     job = _job(shape, plan)
-    fleet = _measured(leading, shape, job, engines, machines)
+    fleet = _fleet_of(leading, islands, machines, shape, job)
     known = corrections(leading, shape, fleet, job)
     return predict(fleet, job, Layout.of(islands), known, every_steps).tokens_per_s
+
+
+def speeds_of_islands(
+    leading: "Leading", islands: Sequence[Island], shape: "ModelShape", plan: "TrainPlan"
+) -> list[float]:
+    """Return what each island trains on in a second by itself, as measured before.
+
+    0 for all where one of them was never measured: a part of the speeds shares no step.
+    """
+    machines, unknown = _machines_of(leading, islands), [0.0] * len(islands)
+    if len(machines) < sum(len(island.nodes) for island in islands):
+        return unknown
+    job = _job(shape, plan)
+    fleet = _fleet_of(leading, islands, machines, shape, job)
+    found = [predict(fleet, job, Layout.of([island])).tokens_per_s or 0.0 for island in islands]
+    return found if all(found) else unknown
 
 
 def formed_islands(
@@ -137,14 +151,12 @@ def inner_steps_of(
     step_s: how long one takes, as measured; else as it is predicted, and where nobody can know
     that, the exchanges are as frequent as they may be
     """
-    found = {node: leading.hardware_of(node) for island in islands for node in island.nodes}
-    machines = {node: hardware for node, hardware in found.items() if hardware is not None}
-    known = [i for i in islands if set(i.nodes) <= set(machines)]
+    machines = _machines_of(leading, islands)
+    known = [island for island in islands if machines.keys() >= {*island.nodes}]
     if len(known) < 2:
         return FEWEST_INNER_STEPS
-    engines = {node: (island.engine,) for island in known for node in island.nodes}
     job = _job(shape, plan)
-    fleet = _measured(leading, shape, job, engines, machines)
+    fleet = _fleet_of(leading, known, machines, shape, job)
     predicted = predict(fleet, job, Layout.of(known))
     if step_s:
         return inner_steps(predicted.sync_s, step_s)
@@ -170,6 +182,24 @@ def _engines(
     able.setdefault(choice.engine, set()).update(choice.gang)
     found = {node: tuple(e for e in sorted(able) if node in able[e]) for node in trainers}
     return {node: engines for node, engines in found.items() if engines}
+
+
+def _machines_of(leading: "Leading", islands: Sequence[Island]) -> dict[NodeId, Hardware]:
+    """Return the machines of islands, as far as their hardware is known."""
+    found = {node: leading.hardware_of(node) for island in islands for node in island.nodes}
+    return {node: hardware for node, hardware in found.items() if hardware is not None}
+
+
+def _fleet_of(
+    leading: "Leading",
+    islands: Sequence[Island],
+    machines: Trainers,
+    shape: "ModelShape",
+    job: Job,
+) -> Fleet:
+    """Return the fleet of islands' machines, each with its island's engine."""
+    engines = {node: (island.engine,) for island in islands for node in island.nodes}
+    return _measured(leading, shape, job, engines, machines)
 
 
 def _measured(

@@ -47,6 +47,8 @@ class Wired:
     """The last one that was asked for, by the number of the machine that was."""
     _began: int = 0
     """Lines that had been said by then."""
+    _seed: int = 0
+    """Of the last run. Each has its own: what was sent once wouldn't be sent again."""
 
     @property
     def run(self) -> str:
@@ -62,7 +64,9 @@ class Wired:
         """
         words = ("train", "start", "--data", "text", "--model", str(self.model))
         sizes = ("--seq-len", SEQ_LEN, "--batch-size", BATCH, "--gradient-accumulation-steps", 1)
-        more = (*map(str, sizes), "--max-steps", str(steps), *options, "-o", "json")
+        self._seed += 1
+        drawn = ("--seed", str(self._seed))
+        more = (*map(str, sizes), "--max-steps", str(steps), *drawn, *options, "-o", "json")
         if is_first:
             self._began = len(self.stamps.said)
         asked = self.machines[machine]

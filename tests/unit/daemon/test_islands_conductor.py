@@ -13,6 +13,7 @@ import pytest
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     CycleFailed,
+    EpochClosed,
     Fact,
     ManifestFrozen,
     OuterStepTaken,
@@ -34,7 +35,7 @@ from jupiterd.daemon.work_events import Advanced, WayMade
 from jupiterd.errors import JupiterError, LossDivergedError, all_of
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.locations import config_folder
-from tests.unit.cluster.building import CYCLE, admitted, data_asked, training
+from tests.unit.cluster.building import CYCLE, admitted, checkpoint, data_asked, opened, training
 from tests.unit.daemon.test_going_on import MACHINE
 from tests.unit.daemon.test_run_conductor import MADE, OUTPUTS, Workers, leads
 from tests.unit.daemon.two_nodes import TIMEOUT_S, until
@@ -52,6 +53,7 @@ SETTINGS = {
 }
 BATCH = 8
 ELSEWHERE = NodeId("e" * 32)
+EARLIER = CycleId("d" * 16)
 
 
 @asynccontextmanager
@@ -220,6 +222,27 @@ async def test_who_is_faster_takes_more_in_the_next_round(
         say(leading, other, elapsed_s=15.0)
         await until(lambda: len(line(leading)) > 1)
         assert line(leading)[1].batches == {one: 6, other: 2}
+
+
+async def test_who_was_faster_before_takes_more_from_the_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
+        machine = replace(MACHINE, engines=("torch",))
+        term = replace(leading, hardware_of=lambda _: machine)
+        fast = trained_before(1, "mlx", leading.self_id, tokens=90_000)
+        await leading.record(replace(training(), cycle=EARLIER), *fast)
+        await leading.record(*trained_before(2, "torch", ELSEWHERE, tokens=30_000))
+        async with conducting(term):
+            one, other = (each.cycle for each in islands(term))
+            assert line(term)[0].batches == {one: 6, other: 2}
+
+
+def trained_before(epoch: int, engine: str, node: NodeId, tokens: int) -> list[Fact]:
+    """An epoch of an earlier run of such a model that took half a minute."""
+    begun = replace(opened(epoch), cycle=EARLIER, gang=(node,), engine=engine)
+    made = replace(checkpoint(f"k{epoch}", tokens=tokens), cycle=EARLIER, epoch=epoch)
+    return [begun, made, EpochClosed(EARLIER, epoch, "finished", 30.0)]
 
 
 async def test_nobody_waits_for_an_island_that_has_failed_and_its_data_comes_back(

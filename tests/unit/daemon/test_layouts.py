@@ -20,7 +20,12 @@ from jupiterd.cluster.state import State
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import ModelShape, derive, parse_model
 from jupiterd.daemon.asked_machines import Asked
-from jupiterd.daemon.layouts import planned_layouts, predicted_of_islands, predicted_tokens_per_s
+from jupiterd.daemon.layouts import (
+    planned_layouts,
+    predicted_of_islands,
+    predicted_tokens_per_s,
+    speeds_of_islands,
+)
 from jupiterd.daemon.model_files import model_text
 from jupiterd.daemon.train_commands import start_training
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -213,3 +218,15 @@ def test_the_planner_corrects_itself_by_what_islands_came_to() -> None:
     assert corrected == pytest.approx(60_000 / 60, rel=0.1)
     alone = predicted_of_islands(far, islands[:1], shape(), plan)
     assert alone == 1_000, "another kind of layout isn't corrected by it"
+
+
+def test_islands_are_as_fast_as_they_were_and_nobody_is_where_one_of_them_is_new() -> None:
+    islands, plan = [Island.of(TORCH, [A]), Island.of(TORCH, [B])], derive(shape(), 1)
+    leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    assert speeds_of_islands(leading, islands, shape(), plan) == [1_000, 2_000]
+    newcomer = Island.of(TORCH, [C])
+    assert speeds_of_islands(leading, [*islands, newcomer], shape(), plan) == [0, 0, 0]
+    assert speeds_of_islands(leading_of(), islands, shape(), plan) == [0, 0]
+    gone = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    gone.hardware_of = {A: BOX}.get
+    assert speeds_of_islands(gone, islands, shape(), plan) == [0, 0]

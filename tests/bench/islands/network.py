@@ -41,7 +41,7 @@ MEASURING_ROUNDS, MEASURING_STEPS = 3, 200
 """Of runs before the others: nothing is predicted of machines that were never measured so."""
 
 SOLO_SHARE, OVERLAPPED_SHARE, OF_DDP, PREDICTION = 95.0, 99.0, 200.0, 20.0
-SOLO_STEPS = 200
+SOLO_STEPS = 500
 GANG = ("--islands", "off", "--engine", "torch", "--nodes", "m1,m2")
 LONGEST_S = 1200.0
 

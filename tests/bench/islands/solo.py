@@ -19,7 +19,10 @@ APART_S = 60.0
 async def solo_speeds(
     on: Wired, engines: Mapping[int, str], taken: OuterStepTaken, steps: int, timeout_s: float
 ) -> list[float]:
-    """Return the tokens/s of each machine over the second half of so many steps, less the last one.
+    """Return the tokens/s of each machine while all others train, too.
+
+    Of so many steps those in the middle count: machines begin and end at different times, and one
+    that trains when others have ended has all of a shared processor's caches and memory.
 
     Args:
         on: machines that train nothing just now.
@@ -43,7 +46,7 @@ async def solo_speeds(
         plug(host)
     await on.machines.one_cluster(JOIN_S)
     return [
-        batches[n] * SEQ_LEN * _steps_per_s(heard[on.machines[n].name], steps // 2, steps - 1)
+        batches[n] * SEQ_LEN * _steps_per_s(heard[on.machines[n].name], steps // 4, 3 * steps // 4)
         for n in engines
     ]
 

@@ -1,7 +1,7 @@
 """How fast islands have trained, as their outer steps tell.
 
 Owns these sums. Pure. What the first step tells that merges anything is left out: engines start
-then, and nobody has a part by its speed yet. Doesn't know what was predicted.
+then, and nobody's part may be by its speed yet. Doesn't know what was predicted.
 """
 
 from collections.abc import Sequence

@@ -29,7 +29,7 @@ async def solo_speeds(
         on: machines that train nothing just now.
         engines: by the machines' numbers.
         taken: each takes as many sequences in a step as its island was told there, in as many
-            micro batches; one or two more where they can't be shared evenly.
+            micro batches; rounded up where these can't be alike.
         steps: of each run.
         timeout_s: for all of it.
     """

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from jupiterd.daemon import conductors
 from jupiterd.daemon.warm_kinds import wanted_kinds
 from jupiterd.errors import RefusedError
-from jupiterd.gang.spares import KEPT_S
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -28,7 +27,7 @@ async def follow_ledger(node: "Node") -> None:
         await _part_with_strangers(node)
         await node.holder.end_closed(_closed_epochs(node))
         is_idle = _is_idle(node)
-        node.runner.spares.want(wanted_kinds(node), 0.0 if is_idle else KEPT_S)
+        node.runner.spares.want(wanted_kinds(node), ends_others_now=is_idle)
         if not is_idle:
             await conductors.get_ready()
 

@@ -60,7 +60,7 @@ from jupiterd.frames import (
     WayWritten,
 )
 from jupiterd.gang.environment import worker_environment
-from jupiterd.gang.process import Worker, start_worker
+from jupiterd.gang.process import Spawn, Worker, never_warm, start_worker
 from jupiterd.gang.routes import bind_listener
 from jupiterd.gang.spares import Spares
 from jupiterd.ids import ArtifactId
@@ -78,7 +78,10 @@ KINDS = {
     "generate": "torch",
     "train_proxy": "torch",
 }
-"""Task -> the nursery that its workers come from, as long as a gang's training keeps it."""
+"""Task -> the nursery that its workers come from, where there is one."""
+
+REPEATED = frozenset({"evaluate", "train_proxy"})
+"""Tasks that are done many times in a round: the first one on torch begins their nursery."""
 
 
 WARM_WITHIN_S = 1.5
@@ -188,7 +191,7 @@ class WorkRunner:
                     environment,
                     self._log_path(order),
                     pass_fds=_descriptors(listener, device.descriptor),
-                    warm=partial(self.spares.spawn, KINDS.get(order.task, "")),
+                    warm=self._warm(order.task, params),
                 ) as worker,
             ):
                 self._workers[order.id] = worker
@@ -210,6 +213,12 @@ class WorkRunner:
                 fetch.cancel()
             if listener is not None:
                 listener.close()
+
+    def _warm(self, task: str, params: Mapping[str, Any]) -> Spawn:
+        if task not in KINDS:
+            return never_warm
+        begins = task in REPEATED and params.get("engine") == KINDS[task]
+        return partial(self.spares.spawn, KINDS[task], begins=begins)
 
     async def _event(self, frame: Frame, spool: Path, bind_host: str) -> Said:
         said: Said

@@ -1,7 +1,8 @@
 """Where workers of a gang come from: a warm nursery of their kind, or a cold start.
 
 Owns the nurseries of this node, and when they end. Doesn't know gangs: it is told which kinds are
-wanted, and ends what isn't wanted any more after a while.
+wanted. A worker that others like it will follow begins one, too, which costs what its cold start
+would; that ends a while after its last worker.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from jupiterd.gang.process import Process
 log = logging.getLogger(__name__)
 
 KEPT_S = 60.0
-"""How long a nursery that isn't wanted any more is kept: the next epoch may want it."""
+"""How long a nursery that isn't wanted is kept without workers: what comes next may want it."""
 
 BIRTH_S = 15.0
 """How long a worker may wait for being forked: one that is started cold takes no longer."""
@@ -54,28 +55,53 @@ class Spares:
         self._open: dict[str, Nursery] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ends: dict[str, asyncio.TimerHandle] = {}
+        self._opened: dict[str, asyncio.Event] = {}
+        """Whether the process of a kind was started, or couldn't be."""
         self._began_s: dict[str, float] = {}
         """When the first nursery of a kind was begun."""
         self._next: dict[str, Mapping[str, str]] = {}
         """What the nursery that is started next has read."""
 
-    def want(self, kinds: Mapping[str, Mapping[str, str]], kept_s: float = KEPT_S) -> None:
-        """Have a nursery of each of these kinds, with its environment; others end after a while."""
+    def want(
+        self, kinds: Mapping[str, Mapping[str, str]], *, ends_others_now: bool = False
+    ) -> None:
+        """Have a nursery of each of these kinds, with its environment.
+
+        ends_others_now: with their workers; otherwise they end a while after the last of these
+        """
         for kind, environment in kinds.items():
             self._keep(kind, environment)
         for kind, task in self._tasks.items():
-            if kind not in kinds and (kind not in self._ends or not kept_s):
-                self._cancel_end(kind)
-                loop = asyncio.get_running_loop()
-                self._ends[kind] = loop.call_later(kept_s, task.cancel)
+            if kind in kinds:
+                continue
+            if ends_others_now:
+                task.cancel()
+            elif kind not in self._ends:
+                self._end_later(kind)
 
     async def spawn(
-        self, kind: str, environment: Mapping[str, str], descriptors: Sequence[int]
+        self,
+        kind: str,
+        environment: Mapping[str, str],
+        descriptors: Sequence[int],
+        *,
+        begins: bool = False,
     ) -> Process | None:
-        """Fork a worker where a nursery of its kind has read the same environment; else None.
+        """Fork a worker where the nursery of its kind has read the same environment; else None.
 
-        descriptors: its link, its output, and those that it is to have by their numbers
+        Args:
+            kind: of nursery.
+            environment: the worker's.
+            descriptors: its link, its output, and those that it is to have by their numbers.
+            begins: where there is no nursery, one is begun and waited for.
         """
+        if begins and kind not in self._tasks:
+            self._keep(kind, environment)
+            self._end_later(kind)
+        elif kind in self._ends:
+            self._end_later(kind)
+        if kind in self._opened:
+            await self._opened[kind].wait()
         nursery = self._open.get(kind)
         if nursery is None or not nursery.is_alive or not _fits(nursery.environment, environment):
             return None
@@ -113,6 +139,7 @@ class Spares:
         if CAN_FORK and kind not in self._tasks:
             self._next[kind] = _early(environment)
             self._began_s[kind] = asyncio.get_running_loop().time()
+            self._opened[kind] = asyncio.Event()
             self._tasks[kind] = self._group.create_task(self._run(kind), name=f"nursery {kind}")
         nursery = self._open.get(kind)
         if nursery and not (_fits(nursery.environment, environment) or nursery.has_children):
@@ -124,15 +151,31 @@ class Spares:
             while (early := self._next.pop(kind, None)) is not None:
                 async with open_nursery(kind, early, self._logs / f"nursery-{kind}.log") as nursery:
                     self._open[kind] = nursery
+                    self._opened[kind].set()
                     await nursery.gone()
         except OSError as error:
             log.warning("no_nursery", extra={"kind": kind, "reason": str(error)})
         finally:
             self._next.pop(kind, None)
             self._open.pop(kind, None)
+            self._opened[kind].set()
             self._tasks.pop(kind, None)
             self._began_s.pop(kind, None)
             self._cancel_end(kind)
+
+    def _end_later(self, kind: str) -> None:
+        """End it when it has had no worker for a while; ending it would end them, too."""
+        self._cancel_end(kind)
+        if kind in self._tasks:
+            loop = asyncio.get_running_loop()
+            self._ends[kind] = loop.call_later(KEPT_S, self._end_unused, kind)
+
+    def _end_unused(self, kind: str) -> None:
+        nursery = self._open.get(kind)
+        if nursery is None or nursery.has_children:  # it is being started, or in use
+            self._end_later(kind)
+        else:
+            self._tasks[kind].cancel()
 
     def _cancel_end(self, kind: str) -> None:
         if (end := self._ends.pop(kind, None)) is not None:

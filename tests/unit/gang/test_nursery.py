@@ -41,17 +41,23 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def warm(folder: Path) -> AsyncGenerator[Spares]:
-    """Run a nursery of torch workers that is ready."""
+async def nobody(folder: Path) -> AsyncGenerator[Spares]:
+    """Give a place for nurseries that has none yet."""
     try:
         async with asyncio.TaskGroup() as group, asyncio.timeout(TIMEOUT_S):
-            spares = Spares(folder, group)
-            spares.want({"torch": ENVIRONMENT})
-            await until(lambda: "torch" in spares._open)
-            yield spares
+            yield Spares(folder, group)
             raise _Over  # noqa: TRY301 - as a daemon's end does
     except* _Over:
         pass
+
+
+@asynccontextmanager
+async def warm(folder: Path) -> AsyncGenerator[Spares]:
+    """Run a nursery of torch workers that training wants."""
+    async with nobody(folder) as spares:
+        spares.want({"torch": ENVIRONMENT})
+        await until(lambda: "torch" in spares._open)
+        yield spares
 
 
 @asynccontextmanager
@@ -61,7 +67,7 @@ async def forked(
     """Start a worker; without a listener it can't be a store, so that it fails at once."""
     fds = [int(str(number)) for number in params.values()]
     order = RunTask(task, params, {}, str(folder))
-    birth = partial(spares.spawn, "torch")
+    birth = partial(spares.spawn, "torch", begins=True)
     log_path = folder / "worker.log"
     async with start_worker(order, ENVIRONMENT, log_path, fds, warm=birth) as worker:
         assert await asyncio.to_thread(parent, worker.pid) != os.getpid(), "it was started cold"
@@ -74,6 +80,12 @@ async def until(is_so: Callable[[], bool]) -> None:
         if is_so():
             return
         await asyncio.sleep(0.01)
+
+
+async def looked_at(spares: Spares) -> None:
+    """Wait until it has been decided once more whether a nursery is to end."""
+    end = spares._ends["torch"]
+    await until(lambda: spares._ends.get("torch") is not end)
 
 
 def test_a_nursery_of_workers_with_many_threads_has_one_itself():
@@ -167,7 +179,7 @@ async def test_a_nursery_that_is_not_wanted_any_more_ends_after_a_while(tmp_path
         spares.want({"torch": ENVIRONMENT})
         spares.want({})
         assert is_running(pid), "the next epoch may want it"
-        spares.want({}, kept_s=0.0)
+        spares.want({}, ends_others_now=True)
         await until(lambda: not spares._tasks)
         assert gone_within(pid, 2.0)
         assert remembered(tmp_path) == []
@@ -178,7 +190,40 @@ async def test_a_worker_that_needs_another_environment_is_started_cold(tmp_path:
     async with warm(tmp_path) as spares:
         other = worker_environment("train", {"threads": 2}) | PLACE
         assert await spares.spawn("torch", other, (1, 2)) is None
-        assert await spares.spawn("mlx", ENVIRONMENT, (1, 2)) is None
+
+
+async def test_a_worker_that_begins_no_nursery_is_started_cold_without_one(tmp_path: Path) -> None:
+    async with nobody(tmp_path) as spares:
+        assert await spares.spawn("torch", ENVIRONMENT, (1, 2)) is None
+        assert remembered(tmp_path) == []
+
+
+@pytest.mark.usefixtures("light")
+async def test_the_first_worker_begins_a_nursery_which_ends_some_time_after_the_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spares_module, "KEPT_S", 0.05)
+    async with nobody(tmp_path) as spares:
+        with bind_listener("127.0.0.1") as listener:
+            async with forked(spares, tmp_path, "store", listen_fd=listener.fileno()) as worker:
+                await anext(worker.frames())
+                pid = nursery_pid(tmp_path)
+                spares.want({})
+                for _ in range(3):
+                    await looked_at(spares)
+                assert is_running(worker.pid), "it has a child"
+        await until(lambda: not spares._tasks)
+        assert gone_within(pid, 2.0)
+
+
+@pytest.mark.usefixtures("light")
+async def test_a_nursery_that_training_wants_is_kept_whatever_else_is_forked_there(
+    tmp_path: Path,
+) -> None:
+    async with warm(tmp_path) as spares:
+        async with forked(spares, tmp_path) as worker:
+            assert [frame async for frame in worker.frames()]
+        assert not spares._ends
 
 
 @pytest.mark.usefixtures("light")

@@ -114,11 +114,12 @@ M islands; a wire carries B bytes/s at a round trip of r.
 
 - All share a step by speed. Within islands `t = (T + sum(v x a)) / sum(v)`, where `a` is the
   island's own all-reduce.
-- `H = max(30, ceil(19 s / t))`, at most 500: 95 % of the time is computed wherever 500 steps are
+- `H = max(15, ceil(19 s / t))`, at most 500: 95 % of the time is computed wherever 500 steps are
   enough.
 - An island's gain over the fastest island alone counts for 0.8: four islands of 3.2 million
-  parameters kept 85 % of the gain of synchronous training in loss (docs/benchmarks.md). `worth` is
-  tokens/s so counted, and the best layout is the one worth most.
+  parameters that exchange every 30 steps kept 85 % of the gain of synchronous training in loss,
+  and all of it every 15 (docs/benchmarks.md). `worth` is tokens/s so counted, and the best layout
+  is the one worth most.
 - Islands are machines with one engine, joined by 0.6 GB/s or more. A machine under a quarter of the
   fastest one's speed generates and trains with nobody.
 - Expect real wires to be 1.1 to 1.9 times slower than paper. Where predictions of a kind and

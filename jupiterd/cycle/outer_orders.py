@@ -4,7 +4,7 @@ Owns these decisions, which one leader takes and writes down. Pure. Doesn't know
 how speeds were measured. Names of islands come in any order, and go out sorted: in that order their
 ways are merged, and the positions of a round are cut.
 
-    rate, momentum   1, and up to 0.8: Nesterov's momentum on the mean way (DiLoCo, 2311.08105), but
+    rate, momentum   1, and up to 0.6: Nesterov's momentum on the mean way (DiLoCo, 2311.08105), but
                      with all of what islands have just gone, where DiLoCo takes 0.7 of it. The
                      momentum comes bit by bit, k / (k + 3) after k rounds (Nesterov's own course;
                      Su, Boyd and Candes, 1503.01243): a run of few rounds would overshoot for good.
@@ -34,14 +34,14 @@ from jupiterd.errors import Bug
 AVERAGE: Final = "average"
 
 RATE: Final = 1.0
-MOMENTUM: Final = 0.8
+MOMENTUM: Final = 0.6
 
 BLOCKING, OVERLAPPED = "blocking", "overlapped"
 LAGS: Final = {BLOCKING: 1, OVERLAPPED: 2}
 """How many steps before the one that merges them the ways began: so many rounds are open."""
 
 WARM_UP_ROUNDS: Final = 3
-"""After so many the momentum is a half; it is whole after 12."""
+"""After so many the momentum would be a half; after 5 it is whole."""
 
 LATE_SHARE: Final = 0.5
 """What an island takes of a step that didn't come in time, of what it took before."""

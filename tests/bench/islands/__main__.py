@@ -24,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 
+from jupiterd.cluster.sync_time import FEWEST_INNER_STEPS
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.engine_options import Switch
 from jupiterd.cycle.outer_orders import AVERAGE, LAGS
@@ -145,7 +146,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--from-seed", type=int, default=1)
-    parser.add_argument("--every", type=int, default=30, help="steps between two exchanges")
+    parser.add_argument(
+        "--every", type=int, default=FEWEST_INNER_STEPS, help="steps between two exchanges"
+    )
     parser.add_argument("--batch", type=int, default=16, help="sequences of an island and step")
     parser.add_argument("--learning-rate", type=float, default=0.001, help="the same for all")
     parser.add_argument("--precision", default="bf16", help="of torch; auto: fp32 on a CPU")

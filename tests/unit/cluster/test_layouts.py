@@ -24,7 +24,7 @@ from jupiterd.cluster.layouts import (
     predict,
     slow,
 )
-from jupiterd.cluster.sync_time import MOST_INNER_STEPS, Wire
+from jupiterd.cluster.sync_time import FEWEST_INNER_STEPS, MOST_INNER_STEPS, Wire
 from jupiterd.ids import NodeId
 
 A, B, C, D = NODES = tuple(NodeId(letter * 32) for letter in "abcd")
@@ -87,7 +87,7 @@ def test_steps_between_exchanges_stay_within_their_bounds(fleet: Fleet, job: Job
     for layout in possible_layouts(fleet):
         found = predict(fleet, job, layout)
         if layout.kind is Kind.ISLANDS and found.tokens_per_s is not None:
-            assert 30 <= found.inner_steps <= MOST_INNER_STEPS
+            assert FEWEST_INNER_STEPS <= found.inner_steps <= MOST_INNER_STEPS
         else:
             assert found.inner_steps == 1
 

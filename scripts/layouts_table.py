@@ -118,7 +118,7 @@ M islands; a wire carries B bytes/s at a round trip of r.
   enough.
 - An island's gain over the fastest island alone counts for 0.8: four islands of 3.2 million
   parameters that exchange every 30 steps kept 85 % of the gain of synchronous training in loss,
-  and all of it every 15 (docs/benchmarks.md). `worth` is tokens/s so counted, and the best layout
+  and 93 % every 15 (docs/benchmarks.md). `worth` is tokens/s so counted, and the best layout
   is the one worth most.
 - Islands are machines with one engine, joined by 0.6 GB/s or more. A machine under a quarter of the
   fastest one's speed generates and trains with nobody.

@@ -23,6 +23,7 @@ from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
 from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
 from jupiterd.cluster.layouts import Island
+from jupiterd.cluster.outer_pace import paced_steps
 from jupiterd.cluster.outer_speeds import of_all
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cycle.island_speeds import speeds_before
@@ -279,7 +280,8 @@ class IslandsConductor:
         if asked:
             return asked
         found = [*map(_island, islands)]
-        return inner_steps_of(self._leading, found, self._of.shape, self._of.plan, step_s)
+        planned = inner_steps_of(self._leading, found, self._of.shape, self._of.plan, step_s)
+        return paced_steps(self._state.outer_line(self._round), planned)
 
     async def _finish(self, taken: OuterStepTaken) -> None:
         """Record the final checkpoint: that of the first island that has recorded its own.

@@ -31,7 +31,7 @@ def of_all(line: Steps, newest: int = 0) -> Stretch:
 
     newest: outer steps that count, from the line's end on; 0: all
     """
-    timed = [pair for pair in measured_rounds(line) if pair[1].elapsed_s > 0][-newest:]
+    timed = [pair for pair in _measured(line) if pair[1].elapsed_s > 0][-newest:]
     return Stretch(
         sum(sum(step.tokens) for _, step in timed),
         sum(ended.steps for ended, _ in timed),
@@ -41,7 +41,7 @@ def of_all(line: Steps, newest: int = 0) -> Stretch:
 
 def of_island(line: Steps, island: CycleId) -> Stretch:
     """Return what one island did by itself, without exchanges or waiting for others."""
-    timed = [pair for pair in measured_rounds(line) if pair[1].trained_s.get(island, 0.0) > 0]
+    timed = [pair for pair in _measured(line) if pair[1].trained_s.get(island, 0.0) > 0]
     return Stretch(
         sum(dict(zip(step.islands, step.tokens, strict=True)).get(island, 0) for _, step in timed),
         sum(ended.steps for ended, _ in timed),
@@ -49,7 +49,7 @@ def of_island(line: Steps, island: CycleId) -> Stretch:
     )
 
 
-def measured_rounds(line: Steps) -> Sequence[tuple[OuterStepTaken, OuterStepTaken]]:
+def _measured(line: Steps) -> Sequence[tuple[OuterStepTaken, OuterStepTaken]]:
     """Return the steps that tell how fast islands are, each after the one whose round it ends."""
     steps = [*line.values()]
     ended = [(steps[n - step.lag], step) for n, step in enumerate(steps) if n >= step.lag]

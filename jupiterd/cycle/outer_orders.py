@@ -41,7 +41,7 @@ LAGS: Final = {BLOCKING: 1, OVERLAPPED: 2}
 """How many steps before the one that merges them the ways began: so many rounds are open."""
 
 WARM_UP_ROUNDS: Final = 3
-"""After so many the momentum would be a half; after 5 it is whole."""
+"""After so many the momentum is a half; after 5 it is whole."""
 
 LATE_SHARE: Final = 0.5
 """What an island takes of a step that didn't come in time, of what it took before."""
@@ -130,6 +130,7 @@ def next_order(
     closing: Closing,
     members: Collection[Member],
     every_steps: int,
+    steps_before: int = 0,
 ) -> OuterOrder:
     """Return what follows a round that has closed.
 
@@ -139,6 +140,7 @@ def next_order(
         closing: how it ended.
         members: who takes part in the round that is ordered.
         every_steps: how long that one is, unless training ends before.
+        steps_before: of the round before the one that has closed; 0: there was none.
 
     Raises:
         Bug: no way counts, or one does of an island that had no part in the round.
@@ -146,7 +148,7 @@ def next_order(
     closed, last = open_rounds[0], open_rounds[-1]
     if not closing.counted or not {*closing.counted} <= closed.positions.keys():
         raise Bug(f"the ways of {closing.counted} can't close {sorted(closed.positions)}'s round")
-    rate, momentum = rate_and_momentum(training, closed, every_steps)
+    rate, momentum = rate_and_momentum(training, closed, steps_before)
     came_back = [
         each for name, ranges in closed.positions.items() if name not in closing.counted
         for each in ranges
@@ -183,21 +185,21 @@ def _following(last: OuterOrder) -> OuterOrder:
 
 
 def rate_and_momentum(
-    training: Training, closed: OuterOrder, every_steps: int
+    training: Training, closed: OuterOrder, steps_before: int
 ) -> tuple[float, float]:
     """Return how the outer step after a round is taken.
 
-    every_steps: how long rounds are now; a run's last one is shorter
+    steps_before: of the round before that; 0: there was none
     """
     if training.outer == AVERAGE:
         return 1.0, 0.0
     gathered = min(MOMENTUM, closed.number / (closed.number + WARM_UP_ROUNDS))
-    return RATE, gathered * _slowing(training.schedule, closed, every_steps)
+    return RATE, gathered * _slowing(training.schedule, closed, steps_before)
 
 
-def _slowing(schedule: Schedule, closed: OuterOrder, every_steps: int) -> float:
+def _slowing(schedule: Schedule, closed: OuterOrder, steps_before: int) -> float:
     """Return how far a round could get, of what the one before could; 1 at most."""
-    before = schedule.distance(closed.first_step - every_steps, every_steps)
+    before = schedule.distance(closed.first_step - steps_before, steps_before)
     return min(1.0, schedule.distance(closed.first_step, closed.steps) / before) if before else 1.0
 
 

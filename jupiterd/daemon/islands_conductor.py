@@ -23,7 +23,7 @@ from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
 from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
 from jupiterd.cluster.layouts import Island
-from jupiterd.cluster.outer_pace import paced_steps
+from jupiterd.cluster.outer_pace import Ended, paced_steps
 from jupiterd.cluster.outer_speeds import of_all
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cycle.island_speeds import speeds_before
@@ -180,7 +180,8 @@ class IslandsConductor:
         await self._let_go(taken, gathering.ways)
         if not counts():  # no more, since we have looked at what there is
             return
-        order = self._next([each for _, each in rounds], closing, gathering.ways)
+        ended = self._times.ended(last, taken, closing, gathering.ways)
+        order = self._next([each for _, each in rounds], closing, gathering.ways, ended)
         ways = [gathering.artifact(island) for island in closing.counted]
         step = self._times.timed(self._fact(order, last, ways), gathering.ways)
         await self._leading.record(step)
@@ -200,7 +201,11 @@ class IslandsConductor:
             await self._leading.record(CycleStateSet(island, STOPPED, TOO_SLOW, edit))
 
     def _next(
-        self, rounds: Sequence[OuterStepTaken], closing: Closing, ways: Mapping[str, Way]
+        self,
+        rounds: Sequence[OuterStepTaken],
+        closing: Closing,
+        ways: Mapping[str, Way],
+        ended: Ended | None,
     ) -> OuterOrder:
         islands, taken = self._islands(), rounds[0]
         there = [each for each in islands if self._takes_part(each, taken, ways)]
@@ -209,7 +214,11 @@ class IslandsConductor:
         members = [self._member(islands[each][1], speeds.get(each, 0.0)) for each in there]
         slowest_s = max(way.elapsed_s for way in ways.values())
         every = self._every_steps([islands[each][1] for each in there], slowest_s / taken.steps)
-        return next_order(self._training, [*map(order_of, rounds)], closing, members, every)
+        if not self._of.settings.sync_every and rounds[-1].steps:
+            every = paced_steps(every, rounds[-1].steps, ended, taken.lag)
+        before = self._state.outer_line(self._round).get(taken.parent)
+        orders, steps_before = [*map(order_of, rounds)], before.steps if before else 0
+        return next_order(self._training, orders, closing, members, every, steps_before)
 
     def _takes_part(self, island: CycleId, taken: OuterStepTaken, ways: Mapping[str, Way]) -> bool:
         """Say whether an island has a part in the next round: it trains, as far as we know.
@@ -280,8 +289,7 @@ class IslandsConductor:
         if asked:
             return asked
         found = [*map(_island, islands)]
-        planned = inner_steps_of(self._leading, found, self._of.shape, self._of.plan, step_s)
-        return paced_steps(self._state.outer_line(self._round), planned)
+        return inner_steps_of(self._leading, found, self._of.shape, self._of.plan, step_s)
 
     async def _finish(self, taken: OuterStepTaken) -> None:
         """Record the final checkpoint: that of the first island that has recorded its own.

@@ -8,6 +8,7 @@ rather too little than too much. Outer steps tell how long an island took by its
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from statistics import median
 from typing import TYPE_CHECKING
 
 from jupiterd.cluster import outer_speeds
@@ -53,7 +54,7 @@ class MeasuredLayout:
     layout: Layout
     did: Stretch
     every_steps: int = 0
-    """How often islands have exchanged."""
+    """How often islands have exchanged, as most of their rounds went."""
 
 
 def tokens_per_s_of_a_rank(leading: "Leading", engine: str, shape: "ModelShape") -> float:
@@ -118,7 +119,8 @@ def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]
             *_, last = line.values()
             parts = (each for _, each in islands if each.cycle in last.islands)
             layout = Layout.of(Island.of(each.engine, each.nodes) for each in parts)
-            yield MeasuredLayout(layout, did, max(step.steps for step in line.values()))
+            usual = median(step.steps for step in line.values() if step.steps)
+            yield MeasuredLayout(layout, did, round(usual))
 
 
 def _gangs(leading: "Leading", engine: str, shape: "ModelShape") -> Iterator[Measured]:

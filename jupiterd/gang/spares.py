@@ -93,18 +93,19 @@ class Spares:
             kind: of nursery.
             environment: the worker's.
             descriptors: its link, its output, and those that it is to have by their numbers.
-            begins: where there is no nursery, one is begun and waited for.
+            begins: where there is no nursery, or one that nobody wants and that has read something
+                else, one is begun and waited for.
         """
-        if begins and kind not in self._tasks:
+        if begins and (kind in self._ends or kind not in self._tasks):
             self._keep(kind, environment)
-            self._end_later(kind)
-        elif kind in self._ends:
             self._end_later(kind)
         if kind in self._opened:
             await self._opened[kind].wait()
         nursery = self._open.get(kind)
         if nursery is None or not nursery.is_alive or not _fits(nursery.environment, environment):
             return None
+        if kind in self._ends:
+            self._end_later(kind)
         link, output, *others = descriptors
         try:
             async with asyncio.timeout(BIRTH_S if nursery.is_ready else LOADING_S):
@@ -140,10 +141,13 @@ class Spares:
             self._next[kind] = _early(environment)
             self._began_s[kind] = asyncio.get_running_loop().time()
             self._opened[kind] = asyncio.Event()
-            self._tasks[kind] = self._group.create_task(self._run(kind), name=f"nursery {kind}")
+            task = self._group.create_task(self._run(kind), name=f"nursery {kind}")
+            task.add_done_callback(lambda _: self._ended(kind))
+            self._tasks[kind] = task
         nursery = self._open.get(kind)
         if nursery and not (_fits(nursery.environment, environment) or nursery.has_children):
             self._next[kind] = _early(environment)
+            self._opened[kind].clear()
             nursery.kill()
 
     async def _run(self, kind: str) -> None:
@@ -155,13 +159,15 @@ class Spares:
                     await nursery.gone()
         except OSError as error:
             log.warning("no_nursery", extra={"kind": kind, "reason": str(error)})
-        finally:
-            self._next.pop(kind, None)
-            self._open.pop(kind, None)
-            self._opened[kind].set()
-            self._tasks.pop(kind, None)
-            self._began_s.pop(kind, None)
-            self._cancel_end(kind)
+
+    def _ended(self, kind: str) -> None:
+        """Forget a nursery, also one that was cancelled before its task had begun."""
+        self._next.pop(kind, None)
+        self._open.pop(kind, None)
+        self._opened[kind].set()
+        self._tasks.pop(kind, None)
+        self._began_s.pop(kind, None)
+        self._cancel_end(kind)
 
     def _end_later(self, kind: str) -> None:
         """End it when it has had no worker for a while; ending it would end them, too."""

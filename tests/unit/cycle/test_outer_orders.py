@@ -1,6 +1,6 @@
 """What follows an outer round, and that nothing is trained on twice along any line of them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -108,9 +108,16 @@ def test_rounds_that_overlap_are_ordered_before_the_one_before_them_has_closed()
 
 def outer_steps(run: Training, every_steps: int) -> list[OuterOrder]:
     """All that follow a run's rounds, each of which everybody has come in with."""
-    line = first_orders(run, THREE, every_steps)
+    return outer_steps_of(run, lambda _: every_steps)
+
+
+def outer_steps_of(run: Training, every_steps: Callable[[int], int]) -> list[OuterOrder]:
+    """The same of rounds that differ in length, by their numbers."""
+    line = first_orders(run, THREE, every_steps(0))
     while line[-1].steps:
-        line.append(next_order(run, line[-1:], of_all(line[-1]), THREE, every_steps))
+        number, before = len(line), line[-2].steps if len(line) > 1 else 0
+        closing = of_all(line[-1])
+        line.append(next_order(run, line[-1:], closing, THREE, every_steps(number), before))
     return line[1:]
 
 
@@ -136,6 +143,15 @@ def test_where_the_learning_rate_falls_the_way_so_far_counts_as_much_less():
 def test_a_short_last_round_carries_as_short_a_part_of_the_way_so_far():
     *_, last = outer_steps(replace(RUN, schedule=Schedule(0.01, 62, 0, 0)), 20)
     assert last.momentum == pytest.approx(3 / 6 * 2 / 20)
+
+
+def test_rounds_that_grow_keep_the_momentum_and_shorter_ones_carry_less_of_it():
+    run = replace(RUN, schedule=Schedule(0.01, 700, 0, 0))
+    growing = outer_steps_of(run, lambda number: 10 * 2**number)
+    told = [each.momentum for each in growing[:-1]]
+    assert told == pytest.approx([0, 1 / 4, 2 / 5, 3 / 6, 4 / 7, MOMENTUM])
+    shorter = outer_steps_of(run, lambda number: 100 if number == 1 else 50)
+    assert [each.momentum for each in shorter[:3]] == pytest.approx([0, 1 / 4, 2 / 5 * 50 / 100])
 
 
 def test_an_average_has_no_momentum():

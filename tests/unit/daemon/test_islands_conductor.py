@@ -63,6 +63,7 @@ async def trains(
     *facts: Fact,
     second: NodeId | None = None,
     sync: str = "blocking",
+    sync_every: int = EVERY,
 ) -> AsyncGenerator[tuple[Leading, Workers]]:
     """A term whose run has two islands, both on the node that leads where none is named."""
 
@@ -79,7 +80,8 @@ async def trains(
     before = (replace(data_asked(), node=""), MADE, manifest, *facts)
     async with leads(folder, workers, *before) as leading:
         nodes = {"island_nodes": f"mlx:{leading.self_id} torch:{second or leading.self_id}"}
-        asked = replace(training(), model_yaml=PRESET, settings={**SETTINGS, **nodes, "sync": sync})
+        how = {**SETTINGS, **nodes, "sync": sync, "sync_every": sync_every}
+        asked = replace(training(), model_yaml=PRESET, settings=how)
         await leading.record(asked)
         leading.board.begin(CYCLE, 1, Phase.TRAIN, now_s())
         yield leading, workers
@@ -211,6 +213,19 @@ async def test_rounds_that_overlap_are_closed_one_after_another_while_the_next_i
             made = CheckpointCommitted(one, 1, "", model, 4, STEPS, 9, 9, 2.5, is_final=True)
             await leading.record(made)
             await task
+
+
+async def test_rounds_grow_after_one_in_which_islands_have_mostly_waited_unless_they_are_fixed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for every, lengths in ((0, [15, 15, 20]), (15, [15, 15, 15])):
+        of_run = trains(tmp_path / str(every), monkeypatch, second=ELSEWHERE, sync_every=every)
+        async with of_run as (leading, _), conducting(leading):
+            for number in (1, 2):
+                for island in line(leading)[-1].batches:
+                    say(leading, CycleId(island), elapsed_s=1e-6)
+                await until(lambda number=number, term=leading: len(line(term)) > number)
+            assert [step.steps for step in line(leading)] == lengths
 
 
 async def test_who_is_faster_takes_more_in_the_next_round(

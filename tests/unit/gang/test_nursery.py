@@ -173,7 +173,9 @@ async def test_kill_9_is_noticed_at_once(tmp_path: Path, victim: str) -> None:
 
 
 @pytest.mark.usefixtures("light")
-async def test_a_nursery_that_is_not_wanted_any_more_ends_after_a_while(tmp_path: Path) -> None:
+async def test_a_nursery_that_is_not_wanted_any_more_ends_when_it_is_told_to(
+    tmp_path: Path,
+) -> None:
     async with warm(tmp_path) as spares:
         pid = nursery_pid(tmp_path)
         spares.want({"torch": ENVIRONMENT})
@@ -214,6 +216,30 @@ async def test_the_first_worker_begins_a_nursery_which_ends_some_time_after_the_
                 assert is_running(worker.pid), "it has a child"
         await until(lambda: not spares._tasks)
         assert gone_within(pid, 2.0)
+
+
+@pytest.mark.usefixtures("light")
+async def test_a_nursery_that_ends_before_it_has_begun_holds_nobody_up(tmp_path: Path) -> None:
+    async with nobody(tmp_path) as spares:
+        spares.want({"torch": ENVIRONMENT})
+        spares.want({}, ends_others_now=True)
+        async with forked(spares, tmp_path) as worker:
+            assert [frame async for frame in worker.frames()]
+
+
+@pytest.mark.usefixtures("light")
+async def test_a_nursery_that_nobody_wants_makes_room_for_one_that_does_for_what_comes(
+    tmp_path: Path,
+) -> None:
+    async with nobody(tmp_path) as spares:
+        spares.want({"torch": worker_environment("train", {"threads": 2}) | PLACE})
+        await until(lambda: "torch" in spares._open)
+        first = nursery_pid(tmp_path)
+        spares.want({})
+        async with forked(spares, tmp_path) as worker:
+            assert [frame async for frame in worker.frames()]
+        assert gone_within(first, 2.0)
+        assert nursery_pid(tmp_path) != first
 
 
 @pytest.mark.usefixtures("light")

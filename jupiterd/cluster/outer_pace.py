@@ -5,13 +5,13 @@ merged. Fast machines with a small model have a round done before that is, so th
 (`sync_time`) is the least here. Whatever else holds all islands up between their steps counts as
 well. Doesn't know wires, or who trains.
 
-    of a round's time it was           the next round has
-    more than a twentieth, blocking    19 exchanges' time (`sync_time`)
-    more than a twentieth, overlapped  as many steps more as would have fitted into the wait
-    less than half of that             a twentieth fewer steps, if none of another length is open
-    anything between                   as many
+    blocking     19 exchanges' time (`sync_time`)
+    overlapped   as many steps more as would have fitted into the wait, where that was more than a
+                 twentieth of the round's time; where it was less than half of that, a twentieth
+                 fewer, unless a round of another length is open
 
-A round is at most twice as long as the one that has ended: one delay mustn't part islands for long.
+A round is at most twice as long as the one that has ended, and at most a twentieth shorter: one
+delay mustn't part islands for long.
 """
 
 import math
@@ -54,13 +54,11 @@ def paced_steps(planned: int, newest: int, ended: Ended | None, lag: int = 1) ->
 
 def _following(newest: int, ended: Ended, lag: int) -> int:
     waited_s = ended.elapsed_s - ended.trained_s
+    missed = waited_s * ended.steps / ended.trained_s
+    least, most = math.floor(DECAY * ended.steps), MOST_GROWTH * ended.steps
+    if lag == 1:
+        return min(max(least, math.ceil(STEPS_OF_AN_EXCHANGE * missed)), most)
     if waited_s > MOST_WAITED * ended.elapsed_s:
-        return max(newest, _longer(ended, waited_s, lag))
+        return max(newest, min(ended.steps + math.ceil(missed), most))
     is_cheap = waited_s < MOST_WAITED / 2 * ended.elapsed_s
-    return math.floor(DECAY * newest) if is_cheap and newest == ended.steps else newest
-
-
-def _longer(ended: Ended, waited_s: float, lag: int) -> int:
-    missed = math.ceil(waited_s * ended.steps / ended.trained_s)
-    wanted = STEPS_OF_AN_EXCHANGE * missed if lag == 1 else ended.steps + missed
-    return min(MOST_GROWTH * ended.steps, wanted)
+    return least if is_cheap and newest == ended.steps else newest

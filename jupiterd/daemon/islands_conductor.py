@@ -214,7 +214,7 @@ class IslandsConductor:
         members = [self._member(islands[each][1], speeds.get(each, 0.0)) for each in there]
         slowest_s = max(way.elapsed_s for way in ways.values())
         every = self._every_steps([islands[each][1] for each in there], slowest_s / taken.steps)
-        if not self._of.settings.sync_every and rounds[-1].steps:
+        if not self._of.settings.sync_every:
             every = paced_steps(every, rounds[-1].steps, ended, taken.lag)
         before = self._state.outer_line(self._round).get(taken.parent)
         orders, steps_before = [*map(order_of, rounds)], before.steps if before else 0

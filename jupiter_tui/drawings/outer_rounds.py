@@ -18,10 +18,10 @@ COLUMNS = (
     Column("number", "STEP", 5, 0, is_right=True),
     Column("who", "CONTRIBUTED", 12, 1, grows=True),
     Column("late", "LEFT OUT", 16, 2, grows=True),
-    Column("took", "TOOK", 10, 3, is_right=True),
-    Column("slowest", "SLOWEST", 16, 4),
+    Column("took", "AFTER", 10, 3, is_right=True),
+    Column("slowest", "SLOWEST TRAINED", 16, 4),
     Column("sent", "SENT", 10, 5, is_right=True),
-    Column("steps", "STEPS", 5, 6, is_right=True),
+    Column("steps", "OF STEPS", 8, 6, is_right=True),
 )
 
 STATE_TONES: Mapping[str, Tone] = {

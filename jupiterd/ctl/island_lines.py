@@ -30,7 +30,8 @@ def island_lines(train: Row) -> list[str]:
         return []
     steps = train.get("outer_steps") or 0
     head = f"{len(islands)} islands, {steps} outer {'step' if steps == 1 else 'steps'} taken"
-    return [head, *map(_line, islands)]
+    every = train.get("inner_steps")
+    return [f"{head}, one every {every} steps" if every else head, *map(_line, islands)]
 
 
 def _line(row: Row) -> str:

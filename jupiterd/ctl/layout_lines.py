@@ -11,6 +11,7 @@ from jupiterd.formats import plain
 CHANGE_ROLES = "jupiterctl node role NODE generator takes one out of training"
 ISLANDS_OFF = "islands are off"
 """Why a layout that is shown can't be chosen."""
+WORTH = "worth: islands learn less from each token, so the best layout is the one worth most"
 
 Row = Mapping[str, Any]
 
@@ -26,24 +27,32 @@ def layout_lines(told: Mapping[str, Any], how: str = CHANGE_ROLES) -> list[str]:
     if not plan:
         return []
     chosen: Row = plan["chosen"]
-    known = [row for row in plan["alternatives"] if row["tokens_per_s"] is not None]
-    unknown = [plain(row["title"]) for row in plan["alternatives"] if row not in known]
+    others = [row for row in plan["alternatives"] if row["title"] != plan["unasked"]]
+    known = [row for row in others if row["tokens_per_s"] is not None]
+    unknown = [plain(row["title"]) for row in others if row not in known]
     head = "Best layout" if chosen["tokens_per_s"] is not None else "Layout"
     lines = [f"{head}: {_line(chosen)}; {plain(chosen['why'])}"]
     if plan["unasked"] != chosen["title"]:
-        runs = plain(plan["unasked"])
-        is_asked = plan.get("is_asked")
-        lines.append(
-            f"what runs, as asked: {runs}" if is_asked else f"what runs by itself: {runs}; {how}"
-        )
+        lines.append(_running(plan, how))
     lines += [f"  instead: {_line(row)}" for row in known]
     if unknown:
         lines.append(f"  not compared, since it was never measured: {'; '.join(unknown)}")
     if more := plan.get("not_shown"):
         lines.append(f"  and {more} more that promise less or were never measured")
+    if any(map(_worth, (chosen, *plan["alternatives"]))):
+        lines.append(WORTH)
     if slow := plan.get("generators"):
         lines.append(f"too slow to train beside the others, better at generating: {_all(slow)}")
     return lines
+
+
+def _running(plan: Row, how: str) -> str:
+    """Return what runs where that isn't the best layout, as it is predicted where it is told."""
+    runs = plan["unasked"]
+    row = next((row for row in plan["alternatives"] if row["title"] == runs), None)
+    told = plain(runs) if row is None else _line(row)
+    is_asked = plan.get("is_asked")
+    return f"what runs, as asked: {told}" if is_asked else f"what runs by itself: {told}; {how}"
 
 
 def _line(row: Row) -> str:
@@ -54,11 +63,15 @@ def _line(row: Row) -> str:
 
 
 def _rate(row: Row) -> str:
-    rate, useful = row["tokens_per_s"], row.get("useful_tokens_per_s")
+    rate = row["tokens_per_s"]
     if rate is None:
         return f"speed N/A, never measured with this model: {_all(row.get('unmeasured') or [])}"
-    worth = "" if not useful or useful >= rate else f", worth {useful:,.0f}"
-    return f"{rate:,.0f} tokens/s{worth}"
+    return f"{rate:,.0f} tokens/s{_worth(row)}"
+
+
+def _worth(row: Row) -> str:
+    rate, useful = row["tokens_per_s"], row.get("useful_tokens_per_s")
+    return f", worth {useful:,.0f}" if rate and useful and useful < rate else ""
 
 
 def _all(names: list[str]) -> str:

@@ -228,7 +228,7 @@ def _batch_lines(done: Mapping[str, Any]) -> list[str]:
 def status_lines(train: Mapping[str, Any] | None) -> list[str]:
     """Return a training as people read it."""
     if not train:
-        return ["no training has been started"]
+        return ["no training run has been started; what a cycle trains: jupiterctl cycle status"]
     ended = train.get("state") in ENDED_STATES
     told = [f"training {cycle_summary(train)}", *failure_lines(train)]
     told += [*island_lines(train), *training_lines(train)]

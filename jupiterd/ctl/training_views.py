@@ -16,6 +16,10 @@ from jupiterd.ids import short
 VIEWS = ("curve", "outer_rounds", "checkpoints", "completions")
 """Documents about a training, by their nouns, which are their keys, too."""
 
+_OUTER = ("STEP", "OF STEPS", "CONTRIBUTED", "LEFT OUT", "SENT", "AFTER", "SLOWEST TRAINED")
+"""Heads of the exchanges: each comes so long after the one before, and ends a round of so many
+inner steps."""
+
 SEATS = ("RANK", "NODE", "DEVICE", "TOKENS/S", "SHARE")
 
 MOST_POINTS = 12
@@ -103,6 +107,7 @@ def _outer_rounds(view: Row) -> list[str]:
     rows = [
         [
             step["number"],
+            step["steps"],
             ", ".join(str(part["island"]) for part in step["contributed"]) or "nobody",
             ", ".join(f"{each['island']} ({each['reason']})" for each in step["left_out"]) or "-",
             "N/A" if step["bytes"] is None else size(step["bytes"]),
@@ -112,7 +117,7 @@ def _outer_rounds(view: Row) -> list[str]:
         ]
         for step in view["steps"]
     ]  # fmt: skip
-    return table(("STEP", "CONTRIBUTED", "LEFT OUT", "SENT", "TOOK", "SLOWEST"), rows)
+    return table(_OUTER, rows)
 
 
 def _checkpoints(view: Row) -> list[str]:

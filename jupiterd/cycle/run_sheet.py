@@ -51,8 +51,9 @@ class Accumulation:
 
     def __str__(self) -> str:
         product = self.micro_batch * self.steps * self.ranks
-        sign = "=" if product == self.sequences else "holds"
-        return f"{self.micro_batch} x {self.steps} x {self.ranks} {sign} {self.sequences:,}"
+        factors = f"{self.micro_batch} x {self.steps} x {self.ranks}"
+        is_even = product == self.sequences
+        return f"{factors} = {self.sequences:,}" if is_even else f"{self.sequences:,} of {factors}"
 
 
 def run_sheet(

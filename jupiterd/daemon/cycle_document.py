@@ -17,7 +17,7 @@ from jupiterd.cycle.work import Phase
 from jupiterd.daemon.candidates import judged
 from jupiterd.daemon.gang_rows import gang_rows
 from jupiterd.daemon.generator_document import generation_document
-from jupiterd.daemon.islands_document import Islands, island_rows, outer_steps
+from jupiterd.daemon.islands_document import Islands, inner_steps, island_rows, outer_steps
 from jupiterd.daemon.pausing import WAITING
 from jupiterd.daemon.phase_rows import Live, Settled, counted, phase_rows
 from jupiterd.document_schema import finite
@@ -103,6 +103,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         **generation_document(cycle),
         "islands": told,
         "outer_steps": outer_steps(cycle, current),
+        "inner_steps": inner_steps(cycle, current),
         "verdicts": verdicts,
         "model": model,
         "failure": _failure(cycle),

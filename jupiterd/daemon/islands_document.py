@@ -30,6 +30,15 @@ def outer_steps(run: CycleState, round_number: int = 1) -> int:
     return sum(1 for step in run.outer_line(round_number).values() if step.islands)
 
 
+def inner_steps(run: CycleState, round_number: int = 1) -> int | None:
+    """Return how many steps islands train before they exchange; None where no islands train.
+
+    The last exchange comes earlier, where the steps end.
+    """
+    given = [step.steps for step in run.outer_line(round_number).values() if step.steps]
+    return max(given[-2:], default=None)
+
+
 def _row(
     run: CycleState, island: CycleState, started: TrainingStarted, told: Mapping[str, Any]
 ) -> dict[str, Any]:

@@ -28,9 +28,9 @@ def cli(context: click.Context, **options: Any) -> None:
 
     \b
     Examples:
-      jupiterd                                  join the machines on this network
-      jupiterd --peer 192.168.1.20              where multicast doesn't reach
-      jupiterd --local --port 0 --state-dir d1  several on one machine
+      jupiterd                      join the machines on this network
+      jupiterd --peer 192.168.1.20  where multicast doesn't reach
+      jupiterd --local --port 0 --state-dir d1 --threads 1  one of several here
     """  # noqa: D301 - click's mark for lines that keep their ends
     context.obj = Given.of(options)
     if context.invoked_subcommand is None:

@@ -228,7 +228,9 @@ def test_status_shows_the_run(daemon, ctl, golden):
     golden("train_status_finished.txt", ctl("train", "status").out)
     assert json.loads(ctl("train", "status", "-o", "json").out)["train"]["val_bpb"] == 2.25
     daemon.documents["train"] = {"schema": "jupiter/v1", "train": None}
-    assert ctl("train", "status").out == "no training has been started\n"
+    assert ctl("train", "status").out == (
+        "no training run has been started; what a cycle trains: jupiterctl cycle status\n"
+    )
 
 
 def test_islands_are_shown_one_by_one(daemon, ctl):
@@ -237,10 +239,10 @@ def test_islands_are_shown_one_by_one(daemon, ctl):
         {**row, "island": 1, "engine": "mlx", "state": "training"},
         {**row, "island": 2, "engine": "torch", "state": "away", "tokens_per_s": None},
     ]
-    shown = train(islands=islands, outer_steps=41)
+    shown = train(islands=islands, outer_steps=41, inner_steps=57)
     daemon.documents["train"] = {"schema": "jupiter/v1", "train": shown}
     assert ctl("train", "status").out.splitlines()[1:] == [
-        "2 islands, 41 outer steps taken",
+        "2 islands, 41 outer steps taken, one every 57 steps",
         "  island 1 (mlx, one machine) trains, step 1,240, 900 tokens/s",
         "  island 2 (torch, one machine) is away, step 1,240",
     ]

@@ -22,6 +22,7 @@ def test_the_curve_is_told_in_a_few_rows_from_its_first_step_to_its_last():
 
 def test_exchanges_name_who_contributed_and_who_was_left_out():
     lines = views(training.outer_rounds())
+    assert lines[1].startswith("STEP  OF STEPS  CONTRIBUTED")
     assert "2.0 MiB" in lines[2]
     assert "2 (missing)" in lines[3]
 

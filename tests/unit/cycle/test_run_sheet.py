@@ -49,7 +49,7 @@ def test_the_plans_for_eight_gpus_are_what_they_are_called():
 
 
 def test_ranks_that_don_t_divide_the_batch_hold_it_all_the_same():
-    assert str(Accumulation.of(derive(PRESETS["1m"], 1), 3)) == "2 x 1 x 3 holds 4"
+    assert str(Accumulation.of(derive(PRESETS["1m"], 1), 3)) == "4 of 2 x 1 x 3"
 
 
 def test_a_speed_that_nobody_knows_is_not_made_up():

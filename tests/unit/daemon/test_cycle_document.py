@@ -38,7 +38,7 @@ NAMED_KEYS = {
 
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events", "islands",
-    "outer_steps", "lost_sources", "generators", "paused",
+    "outer_steps", "inner_steps", "lost_sources", "generators", "paused",
     "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
 }  # fmt: skip
 

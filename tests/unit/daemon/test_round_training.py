@@ -196,6 +196,7 @@ async def test_a_round_is_over_with_the_last_weights_of_an_island_and_so_are_the
         assert proved.audit.tokens == final.tokens - 1_000
         shown = document(leading)
         assert (shown["round"], shown["outer_steps"]) == (2, line(leading, 2)[-1].number)
+        assert shown["inner_steps"] == EVERY
         assert [row["state"] for row in shown["islands"]] == ["done", "done"]
         row = next(p for p in shown["phases"] if (p["round"], p["phase"]) == (2, "train"))
         assert row["state"] == "done"

@@ -167,7 +167,7 @@ class IslandsConductor:
         )
 
         def counts() -> bool:
-            self._show([each for _, each in rounds], gathering)
+            self._show_gathering(taken, rounds[-1][1], gathering)
             now = open_rounds(self._state, self._round)
             return bool(now) and now[-1][0] == last and not self._is_over()
 
@@ -296,6 +296,7 @@ class IslandsConductor:
 
         A cycle's others end soon after it: they have the same weights, and judge these now.
         """
+        self._show(taken, taken, dict.fromkeys(self._islands(), TRAINING))
         while not (self._leading.is_over or self._is_over()):
             self._check_any_left()
             lasts = (state.last_checkpoint(ROUND) for state, _ in self._islands().values())
@@ -321,14 +322,20 @@ class IslandsConductor:
         islands = self._islands().items()
         return any(not (state.finished or self._is_gone(each)) for each, (state, _) in islands)
 
-    def _show(self, rounds: Sequence[OuterStepTaken], gathering: Gathering) -> None:
+    def _show_gathering(
+        self, taken: OuterStepTaken, last: OuterStepTaken, gathering: Gathering
+    ) -> None:
         """Let people see where the round is, and who has come in while others are waited for."""
-        taken, last = rounds[0], rounds[-1]
         many, missing = len(taken.batches), gathering.missing
         if gathering.ways and missing:
             text = f"outer step {last.number + 1}: {many - len(missing)} of {many} islands are in"
             self._leading.board.explain(self._run, text)
         states = {each: self._word(each, taken, gathering) for each in self._islands()}
+        self._show(taken, last, states)
+
+    def _show(
+        self, taken: OuterStepTaken, last: OuterStepTaken, states: Mapping[CycleId, str]
+    ) -> None:
         step_tokens = self._of.plan.batch_sequences * self._of.shape.seq_len
         outer = {
             "number": last.number,
@@ -344,7 +351,7 @@ class IslandsConductor:
 
     def _predicted(self, taken: OuterStepTaken) -> float | None:
         """Return what those who have a part in a round are predicted, with their exchanges."""
-        if self._foretold[0] != taken.number:
+        if taken.steps and self._foretold[0] != taken.number:
             begun = [started for _, started in self._islands().values()]
             found = [_island(each) for each in begun if each.cycle in taken.batches]
             shape, plan, every = self._of.shape, self._of.plan, taken.steps

@@ -172,6 +172,7 @@ async def test_a_run_is_over_once_an_island_has_recorded_the_last_weights(
         last = line(leading)[-1]
         assert last.islands == tuple(sorted((one, other)))
         assert last.total_tokens == STEPS * BATCH * SEQ_LEN
+        await until(lambda: shown(leading)["done"] == STEPS)  # while the last weights are written
         model = ArtifactId("a" * 64)
         made = CheckpointCommitted(one, 1, "", model, 4, STEPS, 9, 9, 2.5, is_final=True)
         await leading.record(made)

@@ -127,7 +127,9 @@ M islands; a wire carries B bytes/s at a round trip of r.
   (`jupiterd/cluster/prediction_error.py`, of the pairs that the ledger tells of).
 
 Shares are those of all machines' speeds added up. A training run takes the best
-one by itself where all was measured (`--islands auto`), and so does each round of a cycle.
+one by itself where all was measured (`--islands auto`), and so does each round of a cycle; where
+one was never measured on what it is made for, or a gang's sum would take a second of each step,
+islands train first.
 """
 
 

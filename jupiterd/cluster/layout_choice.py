@@ -4,10 +4,13 @@ Owns that choice and its words. Pure. Doesn't know how layouts are predicted (`l
 machines are called: it is handed their names.
 
 The most useful of those that can be run is chosen, without machines that are too slow. Where nobody
-has measured a machine that would take part, what runs unasked is chosen: so it gets measured.
+has measured a machine that would take part, what runs unasked is chosen: so it gets measured. But
+islands are, where they may be, if machines are made for different engines, of which one was never
+measured, or if wires would make one gang slow whatever its machines can do.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +22,7 @@ from jupiterd.cluster.layouts import (
     Kind,
     Layout,
     Prediction,
+    islands_by_link,
     possible_layouts,
     predict,
     slow,
@@ -31,6 +35,11 @@ SHOWN = 8
 
 NAMED = 4
 """Machines of an island that are named; the others are counted."""
+
+LONG_SUM_S = 1.0
+"""Of a step's gradients: no machine whose steps take so long would rather wait as long again."""
+
+OWN_ENGINES = "each trains on what it is made for, and that was never measured"
 
 Names = Mapping[NodeId, str]
 Row = dict[str, Any]
@@ -51,6 +60,8 @@ class LayoutPlan:
     """What could be chosen; the others are only predicted."""
     runs: Layout | None = None
     """What runs, where it isn't what does so unasked."""
+    why: str = ""
+    """Why that one is chosen, where it isn't for what is predicted."""
 
     @property
     def running(self) -> Layout:
@@ -70,6 +81,7 @@ def plan_layouts(
     unasked: Island,
     corrections: Mapping[Kind, float] | None = None,
     choosable: Collection[Kind] = ONE_GANG,
+    runs: Layout | None = None,
 ) -> LayoutPlan:
     """Return the best layout and the others.
 
@@ -79,20 +91,43 @@ def plan_layouts(
         unasked: who trains where nobody asks for anything else.
         corrections: what a layout of each kind is as fast as, compared with what is predicted.
         choosable: what may be chosen.
+        runs: what runs, where that is known.
     """
-    layouts = dict.fromkeys([Layout.of([unasked]), *possible_layouts(fleet)])
-    predicted = [predict(fleet, job, layout, corrections) for layout in layouts]
-    ranked = sorted(predicted, key=_rank)
-    by_default = predicted[0]
-    too_slow = slow(fleet)
-    able = [
-        each
-        for each in ranked
-        if each.layout.kind in choosable and not too_slow & {*each.layout.nodes}
-    ]
-    chosen = by_default if by_default.unmeasured else able[0]
+    by_links = Layout.of(islands_by_link(fleet))
+    asked = [Layout.of([unasked]), by_links, *([] if runs is None else [runs])]
+    layouts = dict.fromkeys([*asked, *possible_layouts(fleet)])
+    found = {layout: predict(fleet, job, layout, corrections) for layout in layouts}
+    ranked = sorted(found.values(), key=_rank)
+    by_default = found[asked[0]]
+    why = _why_to_be_measured(by_default, found[by_links], choosable)
+    if why:
+        chosen = found[by_links]
+    elif by_default.unmeasured:
+        chosen = by_default
+    else:
+        chosen = next(each for each in ranked if _can_be_chosen(each, choosable, slow(fleet)))
     others = tuple(each for each in ranked if each is not chosen)
-    return LayoutPlan(chosen, by_default, others, tuple(sorted(too_slow)), choosable)
+    return LayoutPlan(chosen, by_default, others, tuple(sorted(slow(fleet))), choosable, runs, why)
+
+
+def _can_be_chosen(
+    prediction: Prediction, choosable: Collection[Kind], too_slow: AbstractSet[NodeId]
+) -> bool:
+    layout = prediction.layout
+    return layout.kind in choosable and not too_slow & {*layout.nodes}
+
+
+def _why_to_be_measured(
+    by_default: Prediction, islands: Prediction, choosable: Collection[Kind]
+) -> str:
+    """Return why islands had best train though nobody knows how fast; empty where they hadn't."""
+    if islands.layout.kind is not Kind.ISLANDS or Kind.ISLANDS not in choosable:
+        return ""
+    if islands.unmeasured and len({island.engine for island in islands.layout.islands}) > 1:
+        return OWN_ENGINES
+    if by_default.unmeasured and by_default.sync_s >= LONG_SUM_S:
+        return f"one gang would sum for {_time(by_default.sync_s)} in each step, over its wires"
+    return ""
 
 
 def _rank(prediction: Prediction) -> tuple[float, int, tuple[Island, ...]]:
@@ -151,6 +186,8 @@ def _rounded(rate: float | None) -> float | None:
 def _why(plan: LayoutPlan, names: Names) -> str:
     """Return in a few words why that one was chosen."""
     chosen = plan.chosen
+    if plan.why:
+        return plan.why
     if chosen.unmeasured:
         return "nothing is compared before that"
     runnable = [each for each in plan.others if each.layout.kind in plan.choosable]

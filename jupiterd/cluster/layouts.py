@@ -61,10 +61,16 @@ class Machine:
     """Engine -> tokens it trains on in a second by itself; 0: nobody has measured it."""
     ranks: Mapping[str, int] = field(default_factory=dict[str, int])
     """Engine -> ranks of it there, where it isn't one."""
+    own: str = ""
+    """What it is made for; empty: nobody knows."""
+    is_pinned: bool = False
+    """People want it to train, however slow it is."""
 
     @property
     def engine(self) -> str:
-        """Return what it is fastest with; engines that weren't measured come last."""
+        """Return what it is fastest with; what it is made for, as long as that wasn't measured."""
+        if self.speeds.get(self.own) == 0:
+            return self.own
         return max(sorted(self.speeds), key=lambda engine: self.speeds[engine])
 
     @property
@@ -95,6 +101,10 @@ class Job:
     """Of one number of a gradient."""
     tokens_per_step: int
     """Of all machines together."""
+    difference_bytes: int = 1
+    """Of one number of what islands send each other."""
+    every_steps: int = 0
+    """How often islands exchange, where people have said so; 0: as often as is best."""
 
 
 @dataclass(frozen=True, order=True)
@@ -179,10 +189,14 @@ def islands_by_link(fleet: Fleet) -> tuple[Island, ...]:
 
 
 def slow(fleet: Fleet) -> frozenset[NodeId]:
-    """Return who is so much slower than the fastest that it does better to generate."""
-    speeds = {node: machine.speed for node, machine in fleet.machines.items()}
-    least = MIN_TRAINING_SHARE * max(speeds.values(), default=0.0)
-    return frozenset(node for node, speed in speeds.items() if 0 < speed < least)
+    """Return who is so much slower than the fastest that it does better to generate.
+
+    Not whom people want to train.
+    """
+    machines = fleet.machines.values()
+    least = MIN_TRAINING_SHARE * max((each.speed for each in machines), default=0.0)
+    free = [each for each in machines if not each.is_pinned]
+    return frozenset(each.node for each in free if 0 < each.speed < least)
 
 
 def predict(
@@ -199,7 +213,7 @@ def predict(
         job: what is to be trained.
         layout: who trains with whom.
         corrections: what a layout of each kind is as fast as, compared with what is predicted here.
-        every_steps: how often islands exchange; 0: as often as is best.
+        every_steps: how often islands exchange; 0: as often as people want, or as is best.
     """
     speeds = [_speed(fleet, each) for each in layout.islands]
     rings = [_ring_wires(fleet, job, each) for each in layout.islands]
@@ -208,13 +222,13 @@ def predict(
     count = len(layout.islands)
     known = Prediction(
         layout,
-        sync_s=exchange_s(job.parameters, count, between) if count > 1 else sums_s[0],
+        sync_s=_exchange_s(job, count, between) if count > 1 else sums_s[0],
         unmeasured=_unmeasured(fleet, layout),
         has_assumed_wires=not all(wire.is_measured for wire in chain(*rings, between)),
     )
     if known.unmeasured:
         return known
-    known = replace(known, inner_steps=every_steps)
+    known = replace(known, inner_steps=every_steps or job.every_steps)
     return _with_times(job, known, speeds, sums_s, (corrections or {}).get(layout.kind, 1.0))
 
 
@@ -237,6 +251,10 @@ def _with_times(
         tokens_per_s=rate,
         useful_tokens_per_s=rate - (1 - ISLAND_GAIN) * gain,
     )
+
+
+def _exchange_s(job: Job, islands: int, wires: Sequence[Wire]) -> float:
+    return exchange_s(job.parameters, islands, wires, job.difference_bytes)
 
 
 def _shared_step_s(job: Job, speeds: Sequence[float], sums_s: Sequence[float]) -> float:
@@ -281,10 +299,11 @@ def _ring_wires(fleet: Fleet, job: Job, island: Island) -> list[Wire]:
 
 def _wires_between(fleet: Fleet, job: Job, islands: Sequence[Island]) -> list[Wire]:
     """Return the best wire between each two islands."""
+    size_bytes = exchanged_bytes(job.parameters, len(islands), job.difference_bytes)
     return [
         min(
             (fleet.wire(a, b) for a in one.nodes for b in other.nodes),
-            key=lambda wire: wire.time_s(exchanged_bytes(job.parameters, len(islands))),
+            key=lambda wire: wire.time_s(size_bytes),
         )
         for one, other in combinations(islands, 2)
     ]

@@ -112,6 +112,12 @@ def drained(pins: Mapping[NodeId, str], written: Mapping[NodeId, str]) -> frozen
     return frozenset(node for node, role in wanted.items() if role == Role.IDLE)
 
 
+def pinned_trainers(pins: Mapping[NodeId, str], written: Mapping[NodeId, str]) -> frozenset[NodeId]:
+    """Return who is to train because people said so, however slow it is."""
+    wanted = {**written, **pins}
+    return frozenset(node for node, role in wanted.items() if role in (Role.TRAINER, Role.HYBRID))
+
+
 def _assign_freely(
     able: Sequence[Candidate], pins: Mapping[NodeId, Role]
 ) -> dict[NodeId, tuple[Role, str]]:

@@ -5,7 +5,8 @@ Pure. Doesn't know who trains, or where figures about wires come from. Nothing i
 with computing: nobody has measured that it does, and islands that train on meanwhile wait less.
 
     gradients in a ring of N ranks      2(N-1) pieces of P x bytes / N, one after the other
-    differences of M islands, in int8   (M-1) x P bytes each way: everybody merges all of them
+    differences of M islands, in int8   (M-1) x P bytes each way: everybody merges all of them;
+                                        in bf16 twice, in fp32 four times as many
     steps between two exchanges         H = ceil(19 x exchange / step), from 15 to 500
     share of the time that is computed  H x step / (H x step + exchange)
 """
@@ -27,8 +28,8 @@ MOST_INNER_STEPS: Final = 500
 STEPS_OF_AN_EXCHANGE: Final = 19
 """So many exchanges' time is computed between two of them: 95 % of all time."""
 
-DIFFERENCE_BYTES: Final = 1
-"""Of one number of a weight difference: int8."""
+DIFFERENCE_BYTES: Final = {"int8": 1, "bf16": 2, "fp32": 4}
+"""Of one number of a weight difference, by how it is sent."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +68,24 @@ def all_reduce_s(parameters: int, number_bytes: int, ranks: int, wires: Sequence
     return 2 * (ranks - 1) * max(wire.time_s(piece_bytes) for wire in wires)
 
 
-def exchange_s(parameters: int, islands: int, wires: Sequence[Wire]) -> float:
+def exchange_s(
+    parameters: int, islands: int, wires: Sequence[Wire], number_bytes: int = 1
+) -> float:
     """Return how long islands take to exchange their differences, over the slowest of the wires.
 
     Each sends every other one all of its own.
+
+    number_bytes: of one number of a difference
     """
     if not wires:
         return 0.0
-    return max(wire.time_s(exchanged_bytes(parameters, islands)) for wire in wires)
+    size_bytes = exchanged_bytes(parameters, islands, number_bytes)
+    return max(wire.time_s(size_bytes) for wire in wires)
 
 
-def exchanged_bytes(parameters: int, islands: int) -> int:
+def exchanged_bytes(parameters: int, islands: int, number_bytes: int = 1) -> int:
     """Return how much an island sends, and takes in, each time."""
-    return (islands - 1) * parameters * DIFFERENCE_BYTES
+    return (islands - 1) * parameters * number_bytes
 
 
 def inner_steps(sync_s: float, step_s: float) -> int:

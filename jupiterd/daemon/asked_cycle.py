@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted
-from jupiterd.daemon.asked_machines import Asked
+from jupiterd.daemon.asked_machines import Asked, Exchanges
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.estimate import Estimate, estimate
 from jupiterd.daemon.launch import trainers
@@ -186,7 +186,7 @@ def _foretold(
         gang,
         shape,
         plan,
-        asked=Asked(engine, islands=settings.islands),
+        asked=Asked(engine, islands=settings.islands, exchanges=Exchanges.of(settings)),
         islands=islands,
     )
     later = derive(shape, 2, overrides, started.seed, goes_on=True)

@@ -1,22 +1,40 @@
-"""Who people want a training to run on.
+"""Who people want a training to run on, and how.
 
 Owns which machines that are. Doesn't know what they do (`launch`).
 """
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from jupiterd.cluster.engines import AUTO
 from jupiterd.cluster.hardware import Hardware
-from jupiterd.cluster.layouts import ONE_GANG, Kind
+from jupiterd.cluster.layouts import ONE_GANG, Island, Kind
 from jupiterd.daemon.launch import trainers
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
+    from jupiterd.cycle.run_settings import RunSettings
     from jupiterd.daemon.leading import Leading
 
 OFF, ON, AUTO_ISLANDS = "off", "on", "auto"
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """How people want islands to exchange what they have learned."""
+
+    ways: str = "int8"
+    every_steps: int = 0
+    """0: as the planner thinks best."""
+
+    @classmethod
+    def of(cls, settings: "RunSettings") -> Self:
+        """Return what a run's settings say."""
+        return cls(settings.ways, settings.sync_every)
+
+
+AS_PLANNED = Exchanges()
 
 
 @dataclass(frozen=True)
@@ -30,6 +48,10 @@ class Asked:
     """Machines; 0: any number."""
     islands: str = OFF
     """`on`, `auto` or `off`."""
+    exchanges: Exchanges = AS_PLANNED
+    """How islands would exchange."""
+    chosen: tuple[Island, ...] = ()
+    """The islands that were made of that; empty: one gang trains, or it isn't decided yet."""
 
     @property
     def choosable(self) -> frozenset[Kind]:

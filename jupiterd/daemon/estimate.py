@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.engines import MLX, EngineChoice, ranks_of
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.layout_choice import plan_document
-from jupiterd.cluster.layouts import Island, Layout
+from jupiterd.cluster.layouts import Island
 from jupiterd.daemon.asked_machines import ANYBODY, Asked
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.layouts import planned_layouts
@@ -82,9 +82,8 @@ def estimate(
     options = resolve(fit.plan.options, device, fits=not fit.gradient_checkpointing)
     ranks = _ranks(leading, gangs) if islands else len(choice.gang)
     machines = trainers(leading, asked.nodes)
-    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, asked)
-    if islands:
-        layouts = replace(layouts, runs=Layout.of(islands))
+    decided = replace(asked, chosen=tuple(islands))
+    layouts = planned_layouts(leading, choice, shape, fit.plan, machines, decided)
     before = ranks * tokens_per_s_of_a_rank(leading, choice.engine, shape)
     speed = layouts.tokens_per_s or (0.0 if islands else before)
     whole = Gang(ranks, device.memory_bytes, speed * flops_per_token(shape))

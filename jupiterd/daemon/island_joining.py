@@ -7,7 +7,7 @@ after its ranks have met and caught up from another island's checkpoint.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -19,9 +19,11 @@ from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.island_newcomers import newcomers
 from jupiterd.cluster.island_runs import island_id, islands_in, number_of
 from jupiterd.cluster.island_seeds import begun_anew, seeds
+from jupiterd.cluster.layouts import Island
 from jupiterd.cycle.architectures import ON_MLX
 from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.launch import trainers
+from jupiterd.daemon.layouts import slow_beside
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.outer_facts import open_rounds
 from jupiterd.daemon.run_training import RunTraining
@@ -53,6 +55,8 @@ class Newcomers:
         self._round = training.round
         self._since_s: dict[NodeId, float] = {}
         """When each was seen first, of those that were there at every look since."""
+        self._slow: set[NodeId] = set()
+        """Machines that are known to be too slow beside the islands."""
 
     async def watch(self) -> None:
         """Look again and again, until cancelled."""
@@ -77,7 +81,9 @@ class Newcomers:
         islands = [started for _, started in self._islands]
         found = self._found(islands)
         self._since_s = {node: self._since_s.get(node, at_s) for node in found}
-        due = [node for node in found if at_s - self._since_s[node] >= SETTLE_S]
+        due = self._fast(
+            islands, {n: found[n] for n in found if at_s - self._since_s[n] >= SETTLE_S}
+        )
         if not (islands and due) or (seed := await self._seed()) is None:
             return
         numbers = [number_of(island) for island in islands]
@@ -95,6 +101,17 @@ class Newcomers:
         machines = at_work | trainers(self._leading)
         batch = self._of.plan.batch_sequences
         return newcomers(self._of.started, islands, machines, usable, batch)
+
+    def _fast(self, islands: list[TrainingStarted], engines: Mapping[NodeId, str]) -> list[NodeId]:
+        """Return who of some machines isn't known to be too slow; those that people want aren't."""
+        slow = self._slow - self._leading.pinned_trainers()
+        unknown = [node for node in engines if node not in slow]
+        if islands and unknown:
+            at_work = [Island.of(each.engine, each.nodes) for each in islands]
+            new = [Island.of(engines[node], [node]) for node in unknown]
+            slow |= slow_beside(self._leading, at_work, new, self._of.shape, self._of.plan)
+            self._slow |= slow
+        return [node for node in unknown if node not in slow]
 
     async def _seed(self) -> CheckpointCommitted | None:
         line = self._leading.cycle(self._run).outer_line(self._round)

@@ -40,6 +40,7 @@ from jupiterd.cycle.outer_round import Closing, Way
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.run_phases import drawing
 from jupiterd.cycle.work import Phase
+from jupiterd.daemon.asked_machines import Exchanges
 from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.island_joining import joining
 from jupiterd.daemon.island_progress import OUTER_STEP
@@ -188,8 +189,10 @@ class IslandsConductor:
         self._tell(order, closing)
 
     async def _let_go(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> None:
-        """End the islands that came later, and are far slower than others."""
-        islands = [started for _, started in self._islands().values()]
+        """End islands that came later, are far slower than others, and that nobody asked for."""
+        pinned = self._leading.pinned_trainers()
+        begun = [started for _, started in self._islands().values()]
+        islands = [started for started in begun if not pinned & {*started.nodes}]
         before = self._state.outer_line(self._round).get(taken.parent)
         rounds = [taken.batches, *([] if before is None else [before.batches])]
         speeds = {each: way.tokens_per_s for each, way in ways.items()}
@@ -289,7 +292,8 @@ class IslandsConductor:
         if asked:
             return asked
         found = [*map(_island, islands)]
-        return inner_steps_of(self._leading, found, self._of.shape, self._of.plan, step_s)
+        shape, plan, ways = self._of.shape, self._of.plan, self._of.settings.ways
+        return inner_steps_of(self._leading, found, shape, plan, ways, step_s)
 
     async def _finish(self, taken: OuterStepTaken) -> None:
         """Record the final checkpoint: that of the first island that has recorded its own.
@@ -354,8 +358,9 @@ class IslandsConductor:
         if taken.steps and self._foretold[0] != taken.number:
             begun = [started for _, started in self._islands().values()]
             found = [_island(each) for each in begun if each.cycle in taken.batches]
-            shape, plan, every = self._of.shape, self._of.plan, taken.steps
-            rate = predicted_of_islands(self._leading, found, shape, plan, every)
+            shape, plan = self._of.shape, self._of.plan
+            exchanges = Exchanges(self._of.settings.ways, taken.steps)
+            rate = predicted_of_islands(self._leading, found, shape, plan, exchanges)
             self._foretold = taken.number, rate
         return self._foretold[1]
 

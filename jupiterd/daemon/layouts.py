@@ -28,9 +28,10 @@ from jupiterd.cluster.layouts import (
     Machine,
     islands_by_link,
     predict,
+    slow,
 )
-from jupiterd.cluster.sync_time import FEWEST_INNER_STEPS, Wire, inner_steps
-from jupiterd.daemon.asked_machines import ANYBODY, Asked
+from jupiterd.cluster.sync_time import DIFFERENCE_BYTES, FEWEST_INNER_STEPS, Wire, inner_steps
+from jupiterd.daemon.asked_machines import ANYBODY, AS_PLANNED, Asked, Exchanges
 from jupiterd.daemon.gang_order import qualities
 from jupiterd.daemon.layout_corrections import corrections
 from jupiterd.daemon.measured_speed import tokens_per_s_of_nodes
@@ -61,16 +62,15 @@ def planned_layouts(
         trainers: all machines that could take part, whatever their engines.
         asked: the engine that was asked for; others aren't considered then.
     """
-    job = _job(shape, plan)
-    # A role may have changed since the gang was chosen.
-    gang = {node: leading.hardware_of(node) for node in choice.gang}
-    machines = {node: found for node, found in gang.items() if found is not None} | {**trainers}
-    fleet = _measured(
-        leading, shape, job, _engines(shape, machines, asked.engine, choice), machines
-    )
+    job = _job(shape, plan, asked.exchanges)
     unasked = Island.of(choice.engine, choice.gang)
+    # A role may have changed since these were chosen.
+    machines = {**_machines_of(leading, [unasked, *asked.chosen]), **trainers}
+    engines = _engines(shape, machines, asked.engine, [unasked, *asked.chosen])
+    fleet = _measured(leading, shape, job, engines, machines)
     known = corrections(leading, shape, fleet, job)
-    return plan_layouts(fleet, job, unasked, known, asked.choosable)
+    layout = Layout.of(asked.chosen) if asked.chosen else None
+    return plan_layouts(fleet, job, unasked, known, asked.choosable, layout)
 
 
 def predicted_tokens_per_s(
@@ -85,19 +85,16 @@ def predicted_of_islands(
     islands: Sequence[Island],
     shape: "ModelShape",
     plan: "TrainPlan",
-    every_steps: int = 0,
+    exchanges: Exchanges = AS_PLANNED,
 ) -> float | None:
-    """Return what islands that train are predicted, exchanges among it; None: nobody can know.
-
-    every_steps: how often they exchange
-    """
+    """Return what islands that train are predicted, exchanges among it; None: nobody can know."""
     machines = _machines_of(leading, islands)
     if not islands or len(machines) < sum(len(island.nodes) for island in islands):
         return None
-    job = _job(shape, plan)
+    job = _job(shape, plan, exchanges)
     fleet = _fleet_of(leading, islands, machines, shape, job)
     known = corrections(leading, shape, fleet, job)
-    return predict(fleet, job, Layout.of(islands), known, every_steps).tokens_per_s
+    return predict(fleet, job, Layout.of(islands), known).tokens_per_s
 
 
 def speeds_of_islands(
@@ -126,17 +123,28 @@ def formed_islands(
 ) -> tuple[Island, ...]:
     """Return the islands that machines make up by engine and link; see `planned_layouts`.
 
-    On a machine that was never measured the engine is what it would train on by itself.
+    On a machine that wasn't measured on what it is made for the engine is that.
     """
-    job, able = _job(shape, plan), _engines(shape, trainers, wanted, choice)
-    fleet = _measured(leading, shape, job, able, trainers)
-    chosen = {node: (_own_engine(fleet, node, trainers[node]),) for node in fleet.machines}
-    return islands_by_link(_measured(leading, shape, job, chosen, trainers))
+    able = _engines(shape, trainers, wanted, [Island.of(choice.engine, choice.gang)])
+    return islands_by_link(_measured(leading, shape, _job(shape, plan), able, trainers))
 
 
-def _own_engine(fleet: Fleet, node: NodeId, hardware: Hardware) -> str:
-    machine, usual = fleet.machines[node], own_engine(hardware)
-    return machine.engine if machine.speed or usual not in machine.speeds else usual
+def slow_beside(
+    leading: "Leading",
+    islands: Sequence[Island],
+    newcomers: Collection[Island],
+    shape: "ModelShape",
+    plan: "TrainPlan",
+) -> frozenset[NodeId]:
+    """Return which machines are known to be too slow to train beside islands.
+
+    newcomers: each of one machine, on the engine that it would train on
+    """
+    everybody = [*islands, *newcomers]
+    machines = _machines_of(leading, everybody)
+    known = [each for each in everybody if machines.keys() >= {*each.nodes}]
+    fleet = _fleet_of(leading, known, machines, shape, _job(shape, plan))
+    return slow(fleet) & {node for island in newcomers for node in island.nodes}
 
 
 def inner_steps_of(
@@ -144,18 +152,25 @@ def inner_steps_of(
     islands: Sequence[Island],
     shape: "ModelShape",
     plan: "TrainPlan",
+    ways: str,
     step_s: float | None = None,
 ) -> int:
     """Return how many steps islands had best train between two exchanges.
 
-    step_s: how long one takes, as measured; else as it is predicted, and where nobody can know
-    that, the exchanges are as frequent as they may be
+    Args:
+        leading: the term.
+        islands: who trains.
+        shape: the model.
+        plan: how it is trained.
+        ways: how they send what they have learned.
+        step_s: how long one takes, as measured; else as it is predicted, and where nobody can know
+            that, the exchanges are as frequent as they may be.
     """
     machines = _machines_of(leading, islands)
     known = [island for island in islands if machines.keys() >= {*island.nodes}]
     if len(known) < 2:
         return FEWEST_INNER_STEPS
-    job = _job(shape, plan)
+    job = _job(shape, plan, Exchanges(ways))
     fleet = _fleet_of(leading, known, machines, shape, job)
     predicted = predict(fleet, job, Layout.of(known))
     if step_s:
@@ -163,15 +178,20 @@ def inner_steps_of(
     return predicted.inner_steps if predicted.step_s else FEWEST_INNER_STEPS
 
 
-def _job(shape: "ModelShape", plan: "TrainPlan") -> Job:
+def _job(shape: "ModelShape", plan: "TrainPlan", exchanges: Exchanges = AS_PLANNED) -> Job:
     from jupiterd.cycle.architectures import parameter_count  # with the models it takes 8 MB
 
-    number_bytes = 2 if plan.options.weights == "bf16" else 4
-    return Job(parameter_count(shape), number_bytes, plan.batch_sequences * shape.seq_len)
+    return Job(
+        parameter_count(shape),
+        2 if plan.options.weights == "bf16" else 4,
+        plan.batch_sequences * shape.seq_len,
+        DIFFERENCE_BYTES[exchanges.ways],
+        exchanges.every_steps,
+    )
 
 
 def _engines(
-    shape: "ModelShape", trainers: Trainers, wanted: str, choice: EngineChoice
+    shape: "ModelShape", trainers: Trainers, wanted: str, chosen: Sequence[Island]
 ) -> dict[NodeId, tuple[str, ...]]:
     """Return what each machine could train such a model on, if anything."""
     from jupiterd.cycle.architectures import ON_MLX
@@ -179,7 +199,8 @@ def _engines(
     asked = (TORCH, MLX) if wanted == AUTO else (wanted,)
     usable = [each for each in asked if each != MLX or shape.architecture in ON_MLX]
     able = {engine: set(able_on(engine, trainers)) for engine in usable}
-    able.setdefault(choice.engine, set()).update(choice.gang)
+    for island in chosen:
+        able.setdefault(island.engine, set()).update(island.nodes)
     found = {node: tuple(e for e in sorted(able) if node in able[e]) for node in trainers}
     return {node: engines for node, engines in found.items() if engines}
 
@@ -212,18 +233,19 @@ def _measured(
     """Return the machines with their engines and links, as far as anything was measured."""
     known = qualities(leading, engines)
     wires = {frozenset(ends): Wire.of(known[ends]) for ends in combinations(engines, 2)}
-    blank = {node: _machine(node, trainers[node], engines[node], {}) for node in engines}
+    blank = {node: _machine(leading, node, trainers[node], engines[node], {}) for node in engines}
     speeds = {
         engine: tokens_per_s_of_nodes(
             leading, engine, shape, partial(_sum_s, Fleet(blank, wires), job, engine)
         )
         for engine in {engine for each in engines.values() for engine in each}
     }
-    machines = {n: _machine(n, trainers[n], engines[n], speeds) for n in engines}
+    machines = {n: _machine(leading, n, trainers[n], engines[n], speeds) for n in engines}
     return Fleet(machines, wires)
 
 
 def _machine(
+    leading: "Leading",
     node: NodeId,
     hardware: Hardware,
     engines: Collection[str],
@@ -233,6 +255,8 @@ def _machine(
         node,
         {engine: speeds.get(engine, {}).get(node, 0.0) for engine in engines},
         {engine: ranks_of(hardware, engine) for engine in engines},
+        own_engine(hardware),
+        node in leading.pinned_trainers(),
     )
 
 

@@ -14,7 +14,7 @@ from shlex import quote
 from jupiterd.cluster.facts import CycleStarted, Fact
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.placement import Seat, choose
-from jupiterd.cluster.roles import drained
+from jupiterd.cluster.roles import drained, pinned_trainers
 from jupiterd.cluster.state import CycleState
 from jupiterd.cluster.tokens import TokenTimer
 from jupiterd.cluster.waiting import WaitingList
@@ -156,6 +156,11 @@ class Leading:
         """Return who is to do nothing because people said so."""
         pins = {node: pin.role for node, pin in self.journal.state.pins.items()}
         return drained(pins, self.written_roles())
+
+    def pinned_trainers(self) -> frozenset[NodeId]:
+        """Return who is to train because people said so, however slow it is."""
+        pins = {node: pin.role for node, pin in self.journal.state.pins.items()}
+        return pinned_trainers(pins, self.written_roles())
 
     def fit_workers(self) -> list[NodeId]:
         """Return the fit nodes that nobody has drained."""

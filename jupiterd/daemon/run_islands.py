@@ -12,7 +12,7 @@ from jupiterd.cluster.engines import EngineChoice, choose_engine, ranks_of
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.island_nodes import meant, read, written
 from jupiterd.cluster.layouts import Island, Kind
-from jupiterd.daemon.asked_machines import AUTO_ISLANDS, OFF, ON, Asked
+from jupiterd.daemon.asked_machines import AUTO_ISLANDS, OFF, ON, Asked, Exchanges
 from jupiterd.daemon.layouts import formed_islands, planned_layouts
 from jupiterd.daemon.leading import name_of
 from jupiterd.errors import MissingExtraError, PeerUnreachableError, UsageError
@@ -126,7 +126,7 @@ def islands_of_round(
     """
     if settings.island_nodes or settings.islands == OFF:
         return read(settings.island_nodes)
-    asked = Asked(engine, islands=settings.islands)
+    asked = Asked(engine, islands=settings.islands, exchanges=Exchanges.of(settings))
     machines = asked.machines(leading)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")

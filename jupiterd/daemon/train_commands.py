@@ -14,7 +14,7 @@ from jupiterd.cluster.facts import CycleStateSet, DataRequested, TrainingStarted
 from jupiterd.cluster.island_runs import is_whole, with_islands
 from jupiterd.cluster.node_names import find_node
 from jupiterd.cluster.run_names import Named, meant
-from jupiterd.daemon.asked_machines import Asked
+from jupiterd.daemon.asked_machines import Asked, Exchanges
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.data_commands import requested_data
 from jupiterd.daemon.data_sets import find_data, title
@@ -76,7 +76,7 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     shape = fitted(preset, settings.seq_len, vocab_size)
     gang = settings.model_copy(update={"ranks": len(choice.gang)})
     plan = derive_run(preset.recipe, preset.seq_len, gang, 0)
-    asked = Asked(engine, nodes, most, settings.islands)
+    asked = Asked(engine, nodes, most, settings.islands, Exchanges.of(settings))
     settings = with_gang(leading, asked, choice, shape, plan, settings)
     steps = settings.max_steps or 0
     if made is not None:

@@ -4,8 +4,8 @@ python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed
                               [--size 1m|3m|3m-wide|tiny] [--seq-len N] [--batch N]
                               [--learning-rate R] [--precision P] [--compile on]
                               [--keep FOLDER] [--who TEXT]...
-                              [--sync-every N] [--network-rounds N] [--network-passes N]
-                              [--kill-every N]
+                              [--sync-every N] [--network-machines N] [--network-rounds N]
+                              [--network-passes N] [--kill-every N]
 
 Losses, unequal, sameness and hashes run in this process: they are those of the product's engines
 and of its outer loop, on one thread; sameness and hashes in fp32. `network` and `kill` run real
@@ -133,7 +133,7 @@ def print_wired(shape: ModelShape, chosen: argparse.Namespace) -> None:
         return
     if chosen.only in "network":
         often = chosen.network_rounds, chosen.network_passes
-        asyncio.run(print_network(shape, chosen.sync_every, *often))
+        asyncio.run(print_network(shape, chosen.network_machines, chosen.sync_every, *often))
     if chosen.only in "kill":
         for sync in LAGS:
             asyncio.run(print_killed(preset("1m"), chosen.kill_every, sync))
@@ -157,6 +157,7 @@ def main() -> None:
     parser.add_argument("--who", action="append", help="parts of the names of whom to measure")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sync-every", type=int, default=100, help="the same over a network")
+    parser.add_argument("--network-machines", type=int, default=2, help="one on MLX; full: 4")
     parser.add_argument("--network-rounds", type=int, default=2, help="beside the first; full: 10")
     parser.add_argument("--network-passes", type=int, default=3, help="over all layouts")
     parser.add_argument("--kill-every", type=int, default=20, help="the same, for kill; full: 100")

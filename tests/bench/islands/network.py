@@ -42,7 +42,6 @@ MEASURING_ROUNDS, MEASURING_STEPS = 3, 200
 
 SOLO_SHARE, OVERLAPPED_SHARE, OF_DDP, PREDICTION = 95.0, 99.0, 200.0, 20.0
 SOLO_STEPS = 500
-GANG = ("--islands", "off", "--engine", "torch", "--nodes", "m1,m2")
 LONGEST_S = 1200.0
 
 Rounds = Sequence[Mapping[str, Part]]
@@ -63,18 +62,21 @@ class Pass:
     sent_synchronous: float
 
 
-async def print_network(shape: ModelShape, every: int, rounds: int, passes: int) -> None:
-    """Let an MLX and a torch island train on machines of their own, and print what came of it.
+async def print_network(
+    shape: ModelShape, machines: int, every: int, rounds: int, passes: int
+) -> None:
+    """Let an MLX and torch islands train on machines of their own, and print what came of it.
 
+    machines: how many; the first one is on MLX
     every: steps between two exchanges
     rounds: of each run, beside those that are left out
     passes: how often everything is measured
     """
-    async with wired(2, GBIT, shape) as on:
+    async with wired(machines, GBIT, shape) as on:
         idle = await _idle(on)
-        print(f"  idle, both machines send {idle / 1e3:,.1f} kB/s", flush=True)
-        await _run(on, every * MEASURING_ROUNDS, *_islands(every, BLOCKING))
-        await _run(on, MEASURING_STEPS, *GANG)
+        print(f"  idle, all {machines} machines send {idle / 1e3:,.1f} kB/s", flush=True)
+        await _run(on, every * MEASURING_ROUNDS, *_islands(on, every, BLOCKING))
+        await _run(on, MEASURING_STEPS, *_gang(on))
         measured: list[Pass] = []
         for number in range(passes):
             print(f"  pass {number + 1} of {passes}", flush=True)
@@ -84,15 +86,15 @@ async def print_network(shape: ModelShape, every: int, rounds: int, passes: int)
 
 
 async def _pass(on: Wired, every: int, steps: int, idle: float) -> Pass:
-    told = await _run(on, steps, *_islands(every, BLOCKING))
+    told = await _run(on, steps, *_islands(on, every, BLOCKING))
     blocking = print_speed(_rounds(on))
     print_prediction(BLOCKING, blocking, told)
     print_hashes(on)
     sent = print_sent(on, idle)
-    overlapped = print_overlapped(on, await _run(on, steps, *_islands(every, OVERLAPPED)))
+    overlapped = print_overlapped(on, await _run(on, steps, *_islands(on, every, OVERLAPPED)))
     print_hashes(on)
     taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
-    solo = await solo_speeds(on, {0: "mlx", 1: "torch"}, taken, SOLO_STEPS, LONGEST_S)
+    solo = await solo_speeds(on, _engines(on), taken, SOLO_STEPS, LONGEST_S)
     synchronous, sent_synchronous = await _synchronous(on, idle)
     return Pass(solo, blocking, overlapped, synchronous, sent, sent_synchronous)
 
@@ -107,9 +109,19 @@ def verdict(is_reached: bool) -> str:
     return "[reached]" if is_reached else "[MISSED]"
 
 
-def _islands(every: int, sync: str) -> Sequence[str]:
-    who = ("--islands", "mlx:m1 torch:m2", "--sync", sync)
-    return *who, "--sync-every", str(every), "--ways", "int8"
+def _engines(on: Wired) -> Mapping[int, str]:
+    """Return what each machine trains on where islands do, by its number."""
+    return {number: "torch" if number else "mlx" for number in range(len(on.names))}
+
+
+def _islands(on: Wired, every: int, sync: str) -> Sequence[str]:
+    who = " ".join(f"{engine}:{on.names[number]}" for number, engine in _engines(on).items())
+    how = ("--sync", sync, "--sync-every", str(every), "--ways", "int8")
+    return "--islands", who, *how
+
+
+def _gang(on: Wired) -> Sequence[str]:
+    return "--islands", "off", "--engine", "torch", "--nodes", ",".join(on.names)
 
 
 async def _idle(on: Wired) -> float:
@@ -192,7 +204,7 @@ def print_hashes(on: Wired) -> None:
     """Print whether all have the same weights and momentum."""
     equal, of = equal_digests([*on.heard().values()])
     reached = verdict(equal == of > 0)
-    print(f"hashes: equal on both machines after {equal} of {of} outer steps {reached}")
+    print(f"hashes: equal on all machines after {equal} of {of} outer steps {reached}")
 
 
 def print_prediction(what: str, measured: float, told: Document) -> None:
@@ -242,11 +254,11 @@ def _size(on: Wired, artifact: str) -> int:
 
 async def _synchronous(on: Wired, idle: float) -> tuple[float, float]:
     """Train in each step together, in fp32; return the tokens/s and the bytes sent per token."""
-    told = await _run(on, FIRST_COUNTED + COUNTED + 10, *GANG)
+    told = await _run(on, FIRST_COUNTED + COUNTED + 10, *_gang(on))
     at_s = next(iter(on.heard().values())).at_s
     from_s, to_s = at_s[FIRST_COUNTED], at_s[FIRST_COUNTED + COUNTED]
     sent = on.stamps.sent_bytes(from_s, to_s) - idle * (to_s - from_s)
-    tokens = COUNTED * 2 * BATCH * SEQ_LEN
+    tokens = COUNTED * len(on.names) * BATCH * SEQ_LEN
     measured = tokens / (to_s - from_s)
     each_s = (to_s - from_s) / COUNTED
     print(

@@ -55,6 +55,11 @@ class Wired:
         """Return the run of all."""
         return self.runs[0]
 
+    @property
+    def names(self) -> list[str]:
+        """Return the machines' names, by their numbers."""
+        return [machine.name for machine in self.machines.machines]
+
     async def start(
         self, steps: int, *options: str, machine: int = 0, is_first: bool = True
     ) -> None:

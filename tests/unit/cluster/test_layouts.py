@@ -232,6 +232,21 @@ def test_who_is_slower_than_a_quarter_of_the_fastest_generates() -> None:
     assert plan_document(plan, NAMES)["generators"] == ["c"]
 
 
+def test_who_is_to_train_does_however_slow_it_is() -> None:
+    fleet = fleet_of([{"torch": 1000.0}, {"torch": 100.0}])
+    wanted = replace(fleet.machines[B], is_pinned=True)
+    assert (slow(fleet), slow(replace(fleet, machines={**fleet.machines, B: wanted}))) == (
+        {B},
+        set(),
+    )
+
+
+def test_a_machine_trains_on_what_it_is_made_for_until_that_was_measured() -> None:
+    assert Machine(A, {"mlx": 0.0, "torch": 9.0}, own="mlx").engine == "mlx"
+    assert Machine(A, {"mlx": 5.0, "torch": 9.0}, own="mlx").engine == "torch"
+    assert Machine(A, {"torch": 9.0}, own="mlx").engine == "torch", "that wasn't asked for"
+
+
 def test_machines_that_nobody_measured_are_named_and_promise_nothing() -> None:
     fleet = fleet_of([{"torch": 1000.0}, {"torch": 0.0}])
     together = predict(fleet, JOB, ring(A, B))

@@ -19,11 +19,13 @@ from jupiterd.cluster.registers import fact_hash
 from jupiterd.cluster.state import State
 from jupiterd.cycle.architectures import parameter_count
 from jupiterd.cycle.plan import ModelShape, derive, parse_model
-from jupiterd.daemon.asked_machines import Asked
+from jupiterd.daemon.asked_machines import Asked, Exchanges
 from jupiterd.daemon.layouts import (
+    inner_steps_of,
     planned_layouts,
     predicted_of_islands,
     predicted_tokens_per_s,
+    slow_beside,
     speeds_of_islands,
 )
 from jupiterd.daemon.model_files import model_text
@@ -73,6 +75,7 @@ def leading_of(*facts: Fact, link: LinkQuality = GIGABIT, **machines: Hardware) 
         peers=Peers(views),
         journal=SimpleNamespace(state=state),
         hardware_of=found.get,
+        pinned_trainers=frozenset,
     )
 
 
@@ -193,6 +196,7 @@ def islands_run(*rounds: tuple[float, float]) -> list[Fact]:
     return [*facts, CycleStateSet(OVER, STOPPED, "stopped by a person", 1)]
 
 
+EVERY_30 = Exchanges(every_steps=30)
 OVER = CycleId("9" * 16)
 START = (99.0, 90.0)
 """The first round of islands, which tells nothing."""
@@ -210,11 +214,11 @@ def test_the_planner_corrects_itself_by_what_islands_came_to() -> None:
     running = leading_of(*islands_run(START, (60.0, 30.0))[:-1])
     far = leading_of(*islands_run(START, (60.0, 30.0)))
     islands, plan = [Island.of(TORCH, [A]), Island.of(TORCH, [B])], derive(shape(), 1)
-    as_is = predicted_of_islands(near, islands, shape(), plan, 30)
+    as_is = predicted_of_islands(near, islands, shape(), plan, EVERY_30)
     assert as_is is not None
     assert as_is == pytest.approx(2_000, rel=0.1)
-    assert predicted_of_islands(running, islands, shape(), plan, 30) == as_is
-    corrected = predicted_of_islands(far, islands, shape(), plan, 30)
+    assert predicted_of_islands(running, islands, shape(), plan, EVERY_30) == as_is
+    corrected = predicted_of_islands(far, islands, shape(), plan, EVERY_30)
     assert corrected == pytest.approx(60_000 / 60, rel=0.1)
     alone = predicted_of_islands(far, islands[:1], shape(), plan)
     assert alone == 1_000, "another kind of layout isn't corrected by it"
@@ -230,3 +234,50 @@ def test_islands_are_as_fast_as_they_were_and_nobody_is_where_one_of_them_is_new
     gone = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
     gone.hardware_of = {A: BOX}.get
     assert speeds_of_islands(gone, islands, shape(), plan) == [0, 0]
+
+
+def planned_islands(leading: Any, exchanges: Exchanges, *chosen: Island) -> dict[str, Any]:
+    """Return what is told of islands where these were chosen; else of those that are best."""
+    plan, machines = derive(shape(), 1), {node: leading.hardware_of(node) for node in (A, B)}
+    asked = Asked(islands="auto", exchanges=exchanges, chosen=chosen)
+    choice = choose_engine("auto", machines)
+    told = plan_document(planned_layouts(leading, choice, shape(), plan, machines, asked), NAMES)
+    rows = [told["chosen"], *told["alternatives"]]
+    return next(row for row in rows if row["layout"] == Kind.ISLANDS)
+
+
+def test_islands_are_planned_as_people_want_them_to_exchange() -> None:
+    leading = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 80_000))
+    as_planned = planned_islands(leading, Exchanges())
+    seldom = planned_islands(leading, Exchanges(every_steps=400))
+    assert (as_planned["inner_steps"], seldom["inner_steps"]) == (15, 400)
+    assert seldom["tokens_per_s"] > as_planned["tokens_per_s"]
+    whole = planned_islands(leading, Exchanges("fp32"))
+    assert whole["sync_s"] == pytest.approx(4 * as_planned["sync_s"], rel=0.1)
+    assert whole["tokens_per_s"] < as_planned["tokens_per_s"]
+
+
+def test_islands_that_send_more_exchange_less_often() -> None:
+    leading, plan = leading_of(), derive(shape(), 1)
+    islands = [Island.of(TORCH, [A]), Island.of(TORCH, [B])]
+    small, large = (
+        inner_steps_of(leading, islands, shape(), plan, ways, step_s=0.01)
+        for ways in ("int8", "fp32")
+    )
+    assert large == pytest.approx(4 * small, rel=0.1)
+
+
+def test_islands_that_people_have_named_are_predicted_too() -> None:
+    leading = leading_of(*epoch(1, (A,), 40_000, MLX), *epoch(2, (B,), 80_000))
+    leading.hardware_of = {A: replace(BOX, engines=("mlx", "torch")), B: BOX}.get
+    told = planned_islands(leading, Exchanges(), Island.of(MLX, [A]), Island.of(TORCH, [B]))
+    assert told["title"] == "2 islands: a (mlx), b (torch)"
+    assert told["tokens_per_s"] == pytest.approx(3_000, rel=0.1)
+
+
+def test_a_machine_that_was_slow_before_is_no_newcomer_unless_people_want_it() -> None:
+    leading, plan = leading_of(*epoch(1, (A,), 40_000), *epoch(2, (B,), 4_000)), derive(shape(), 1)
+    islands, new = [Island.of(TORCH, [A])], [Island.of(TORCH, [B]), Island.of(TORCH, [C])]
+    assert slow_beside(leading, islands, new, shape(), plan) == {B}, "nobody has measured C"
+    leading.pinned_trainers = lambda: frozenset({B})
+    assert slow_beside(leading, islands, new, shape(), plan) == frozenset()

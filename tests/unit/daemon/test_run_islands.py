@@ -1,12 +1,16 @@
 """Whether islands train a run, and which: decided when it is asked for."""
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from jupiterd.cluster.engines import choose_engine
 from jupiterd.cluster.facts import Fact
+from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.layouts import Island
+from jupiterd.cluster.link_quality import LinkQuality
 from jupiterd.cycle.plan import derive
 from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.daemon import asked_machines
@@ -18,12 +22,21 @@ from jupiterd.ids import NodeId
 from tests.unit.daemon.test_gang_order import A, B, C
 from tests.unit.daemon.test_layouts import MAC, epoch, leading_of, shape
 
+WITH_BOTH = replace(MAC, engines=("mlx", "torch"))
+GIGABIT = LinkQuality(InterfaceKind.ETHERNET, 0.001, 1e9)
+WIFI = LinkQuality(InterfaceKind.WIFI, 0.01, 2e7)
+
 
 def decided(
-    monkeypatch: pytest.MonkeyPatch, islands: str, *facts: Fact, nodes: tuple[NodeId, ...] = (A, B)
+    monkeypatch: pytest.MonkeyPatch,
+    islands: str,
+    *facts: Fact,
+    nodes: tuple[NodeId, ...] = (A, B),
+    mac: Hardware = MAC,
+    link: LinkQuality = GIGABIT,
 ) -> RunSettings:
     """What is made of `--islands` where A is a Mac, and the others are boxes with torch."""
-    leading: Any = leading_of(*facts, a=MAC)
+    leading: Any = leading_of(*facts, a=mac, link=link)
     machines = {node: leading.hardware_of(node) for node in nodes}
     monkeypatch.setattr(asked_machines, "trainers", lambda *_: machines)
     settings = RunSettings(islands=cast("Any", islands), ranks=7)
@@ -40,12 +53,41 @@ def test_islands_that_are_asked_for_have_an_engine_each(monkeypatch: pytest.Monk
     assert settings.ranks == 3
 
 
-@pytest.mark.parametrize("islands", ["auto", "off"])
+@pytest.mark.parametrize(("islands", "nodes"), [("auto", (B, C)), ("off", (A, B))])
 def test_what_nobody_has_measured_is_left_to_one_gang(
-    monkeypatch: pytest.MonkeyPatch, islands: str
+    monkeypatch: pytest.MonkeyPatch, islands: str, nodes: tuple[NodeId, ...]
 ) -> None:
-    settings = decided(monkeypatch, islands)
-    assert (islands_of_settings(settings), settings.ranks) == ((), 1)
+    settings = decided(monkeypatch, islands, nodes=nodes)
+    assert islands_of_settings(settings) == ()
+    assert settings.ranks == sum(node != A for node in nodes)
+
+
+MIXED = (Island("mlx", (A,)), Island("torch", (B,)))
+
+
+@pytest.mark.parametrize("mac", [MAC, WITH_BOTH], ids=["mlx", "mlx and torch"])
+@pytest.mark.parametrize("islands", ["auto", "on"])
+@pytest.mark.parametrize("measured", [(), epoch(1, (A, B), 400_000)], ids=["never", "as a gang"])
+def test_a_mac_beside_a_box_trains_on_mlx_though_nobody_has_measured_that(
+    monkeypatch: pytest.MonkeyPatch, islands: str, mac: Hardware, measured: list[Fact]
+) -> None:
+    assert islands_of_settings(decided(monkeypatch, islands, *measured, mac=mac)) == MIXED
+
+
+def test_a_mac_that_was_measured_is_an_island_only_where_that_is_best(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured = [*epoch(1, (A,), 400, "mlx"), *epoch(2, (B,), 40_000)]
+    assert not islands_of_settings(decided(monkeypatch, "auto", *measured, mac=WITH_BOTH))
+
+
+def test_boxes_on_a_slow_wire_are_islands_though_nobody_has_measured_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    apart = (Island("torch", (B,)), Island("torch", (C,)))
+    settings = decided(monkeypatch, "auto", nodes=(B, C), link=WIFI)
+    assert islands_of_settings(settings) == apart
+    assert not islands_of_settings(decided(monkeypatch, "off", nodes=(B, C), link=WIFI))
 
 
 def test_where_islands_are_predicted_to_be_best_they_train(

@@ -1,0 +1,46 @@
+"""Machines that are known to be slow don't become islands of a run, unless people want them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.cycle_state import STOPPED
+from jupiterd.cluster.facts import CheckpointCommitted, CycleStateSet, RoleAssigned, RolePinned
+from jupiterd.daemon.island_joining import Newcomers
+from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.run_training import training_of
+from jupiterd.ids import ArtifactId
+from tests.unit.cluster.building import CYCLE, admitted, training
+from tests.unit.daemon.test_going_on import MACHINE
+from tests.unit.daemon.test_islands_conductor import ELSEWHERE, conducting, islands, trains
+from tests.unit.daemon.test_layouts import EARLIER, epoch
+
+WITH_TORCH = replace(MACHINE, engines=("torch",))
+
+
+@pytest.mark.parametrize(("is_wanted", "joins"), [(False, False), (True, True)])
+async def test_a_machine_that_was_slow_before_joins_only_where_people_want_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_wanted: bool, joins: bool
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.island_joining.SETTLE_S", 0.0)
+    async with trains(tmp_path, monkeypatch) as (leading, _):
+        both = frozenset((leading.self_id, ELSEWHERE))
+        trainer = RoleAssigned(ELSEWHERE, "trainer", "it is estimated to be fast", 1)
+        wanted = [RolePinned(ELSEWHERE, "trainer", 1)] if is_wanted else []
+        before: list[Any] = [replace(training(), cycle=EARLIER)]
+        before += [*epoch(1, (leading.self_id,), 400_000), *epoch(2, (ELSEWHERE,), 4_000)]
+        stopped = CycleStateSet(EARLIER, STOPPED, "stopped by a person", 1)
+        await leading.record(admitted(ELSEWHERE), trainer, *wanted, *before, stopped)
+        monkeypatch.setattr(Leading, "fit_nodes", lambda _: sorted(both))
+        term = replace(leading, alive=lambda: both, hardware_of=lambda _: WITH_TORCH)
+        async with conducting(term):
+            newcomers = Newcomers(term, training_of(term, CYCLE))
+            _, on_torch = (each.cycle for each in islands(term))
+            saved = CheckpointCommitted(
+                on_torch, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
+            )
+            await term.record(saved)
+            await newcomers.look(1.0)
+            assert (ELSEWHERE in [each.nodes[0] for each in islands(term)]) is joins

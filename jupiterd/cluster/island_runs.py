@@ -134,8 +134,12 @@ def is_trained(cycle: CycleState) -> bool:
 
 
 def with_islands(cycles: Cycles, fact: CycleStateSet) -> list[CycleStateSet]:
-    """Return what is recorded where a run is stopped or goes on: the same for its islands."""
-    return [fact, *_commanded(cycles, fact.cycle, fact.wanted, fact.reason)]
+    """Return what is recorded where a run is stopped or goes on: the same for its islands.
+
+    But those that were let go for good stay where they are.
+    """
+    told = _commanded(cycles, fact.cycle, fact.wanted, fact.reason)
+    return [fact, *(each for each in told if cycles[each.cycle].wanted_reason != TOO_SLOW)]
 
 
 def stopped_with(cycles: Cycles, run: CycleId, reason: str) -> list[CycleStateSet]:

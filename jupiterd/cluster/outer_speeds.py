@@ -4,6 +4,7 @@ Owns these sums. Pure. What the first step tells that merges anything is left ou
 then, and nobody's part may be by its speed yet. Doesn't know what was predicted.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,12 +27,22 @@ class Stretch:
         return self.tokens / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
 
-def of_all(line: Steps, newest: int = 0) -> Stretch:
+def usual_islands(line: Steps) -> tuple[CycleId, ...]:
+    """Return whose ways were merged in most of the steps that tell how long they took."""
+    seen = Counter(step.islands for _, step in _timed(line))
+    return max(seen, key=lambda islands: seen[islands], default=())
+
+
+def of_all(line: Steps, newest: int = 0, islands: Sequence[CycleId] = ()) -> Stretch:
     """Return what all islands did together, exchanges and waiting among it.
 
-    newest: outer steps that count, from the line's end on; 0: all
+    Args:
+        line: their outer steps.
+        newest: outer steps that count, from the line's end on; 0: all.
+        islands: only steps that merge the ways of these, and no others; none: all steps.
     """
-    timed = [pair for pair in _measured(line) if pair[1].elapsed_s > 0][-newest:]
+    timed = [pair for pair in _timed(line) if not islands or pair[1].islands == tuple(islands)]
+    timed = timed[-newest:]
     return Stretch(
         sum(sum(step.tokens) for _, step in timed),
         sum(ended.steps for ended, _ in timed),
@@ -47,6 +58,11 @@ def of_island(line: Steps, island: CycleId) -> Stretch:
         sum(ended.steps for ended, _ in timed),
         sum(step.trained_s[island] for _, step in timed),
     )
+
+
+def _timed(line: Steps) -> Sequence[tuple[OuterStepTaken, OuterStepTaken]]:
+    """Return those whose time a leader has seen from its beginning to its end."""
+    return [pair for pair in _measured(line) if pair[1].elapsed_s > 0]
 
 
 def _measured(line: Steps) -> Sequence[tuple[OuterStepTaken, OuterStepTaken]]:

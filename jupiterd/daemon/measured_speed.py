@@ -106,18 +106,19 @@ def measured_layouts(leading: "Leading", shape: "ModelShape") -> Iterator[Measur
 def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]:
     """Yield what the islands of a run's rounds have done together, those of the newest first.
 
-    Only of rounds that are over: what runs isn't predicted by itself.
+    Only of rounds that are over: what runs isn't predicted by itself. Of each the islands count
+    that trained most of it: who came late or was lost would pass for as fast as all of them.
     """
     cycle_id = None if run.begun is None else run.begun.cycle
     rounds = sorted({step.round for step in run.outer_steps()}, reverse=True)
     over = [each for each in rounds if run.finished or is_trained_in(run, each)]
     for number in over if cycle_id is not None else ():
         line = run.outer_line(number)
-        did = outer_speeds.of_all(line)
+        usual_ones = outer_speeds.usual_islands(line)
+        did = outer_speeds.of_all(line, islands=usual_ones)
         islands = islands_in(leading.journal.state.cycles, CycleId(cycle_id or ""), number)
-        if did.tokens and islands:
-            *_, last = line.values()
-            parts = (each for _, each in islands if each.cycle in last.islands)
+        parts = [each for _, each in islands if each.cycle in usual_ones]
+        if did.tokens and len(parts) > 1:
             layout = Layout.of(Island.of(each.engine, each.nodes) for each in parts)
             usual = median(step.steps for step in line.values() if step.steps)
             yield MeasuredLayout(layout, did, round(usual))

@@ -15,7 +15,7 @@ from jupiterd.cluster.facts import OuterStepTaken
 from jupiterd.cluster.outer_line import Steps
 from jupiterd.daemon.journal import Journal
 from jupiterd.daemon.library import Library
-from jupiterd.errors import ConflictError, JupiterError, NotFoundError
+from jupiterd.errors import ConflictError, DiskFullError, JupiterError, NotFoundError
 from jupiterd.frames import OuterStepArrived
 from jupiterd.ids import ArtifactId, CycleId, short
 
@@ -31,7 +31,7 @@ UNHEARD_OF_S = 30.0
 """The same of a step that isn't in this ledger at all: it is behind."""
 
 AWAY_S = 30.0
-"""How long a way that nobody in reach has is waited for."""
+"""How long a way that nobody in reach has is waited for, or room for it on the disk."""
 
 LONGEST_S = 600.0
 """How long all ways of a step may take: a gigabyte over Wi-Fi."""
@@ -128,12 +128,19 @@ class OuterInputs:
         """Return the folders of a step's ways; whoever has one may be away for a while.
 
         Raises:
-            NotFoundError: nobody has one of them, or a TimeoutError: they take too long.
+            NotFoundError: nobody has one of them.
+            DiskFullError: there is no room for one.
+            TimeoutError: they take too long.
         """
         began_s = time.monotonic()
-        async with asyncio.timeout(LONGEST_S):
-            # A task group would hide what went wrong in a group of errors.
-            found = await asyncio.gather(*(self._patiently(way) for way in fact.ways))
+        # A task group would hide what went wrong in a group of errors.
+        fetches = [asyncio.ensure_future(self._patiently(way)) for way in fact.ways]
+        try:
+            async with asyncio.timeout(LONGEST_S):
+                found = await asyncio.gather(*fetches)
+        finally:
+            for fetch in fetches:
+                fetch.cancel()
         took_s = f"{time.monotonic() - began_s:.3f}"
         log.info("ways_fetched", extra={"step": fact.number, "ways": len(found), "took_s": took_s})
         return [str(folder) for folder in found]
@@ -145,7 +152,7 @@ class OuterInputs:
             try:
                 return await self._library.ensure(way)
             except JupiterError as error:
-                if not isinstance(error, NotFoundError):
+                if not isinstance(error, NotFoundError | DiskFullError):
                     had_s = time.monotonic()
                 elif time.monotonic() - had_s >= AWAY_S:
                     raise

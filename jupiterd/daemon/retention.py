@@ -41,6 +41,10 @@ STRAY_S = 86_400.0
 GRACE_S = 600.0
 """Between the moment when nobody needs one any more and its end: whoever still reads it is done."""
 
+WAYS_GRACE_S = 60.0
+"""The same of an island's way, which nobody reads for long: there may be hundreds by ten minutes.
+"""
+
 
 class Retention:
     """Removes what has been unneeded for the whole grace."""
@@ -81,12 +85,14 @@ class Retention:
 
         What went and is made anew waits as long again: the fact that names it may be on its way.
         """
-        found = self._unneeded()
+        ways = self._journal.derived(_old_ways)
+        found = self._unneeded() | ways
         held = await asyncio.to_thread(lambda: [*filter(self._store.holds, found)])
         self._since_s = {each: self._since_s.get(each, at_s) for each in held}
         for artifact, since_s in list(self._since_s.items()):
-            if at_s - since_s >= GRACE_S:
-                await self._remove(artifact, wall_s() - GRACE_S)
+            grace_s = WAYS_GRACE_S if artifact in ways else GRACE_S
+            if at_s - since_s >= grace_s:
+                await self._remove(artifact, wall_s() - grace_s)
 
     async def look_at_strays(self, at_s: float) -> None:
         """Remove what no fact names, nor did at the last look, unused for a day; `at_s`: wall time.
@@ -114,7 +120,7 @@ class Retention:
         What is named may have been set aside to be mended when this node went down.
         """
         partial = await asyncio.to_thread(self._store.partial_ids)
-        going = await self._unnamed(partial) | self._unneeded()
+        going = await self._unnamed(partial) | self._unneeded() | self._journal.derived(_old_ways)
         await asyncio.to_thread(self._store.remove_partial, before_s, going)
 
     def _unneeded(self) -> frozenset[ArtifactId]:
@@ -157,8 +163,11 @@ class Retention:
 
 
 def _unneeded(state: State) -> frozenset[ArtifactId]:
-    cycles = state.cycles.values()
-    return unneeded(cycles) | old_ways(cycles)
+    return unneeded(state.cycles.values())
+
+
+def _old_ways(state: State) -> frozenset[ArtifactId]:
+    return old_ways(state.cycles.values())
 
 
 def retention_of(node: "Node") -> Retention:

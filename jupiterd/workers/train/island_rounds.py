@@ -360,9 +360,9 @@ class IslandRounds:
         order, base, weights = self._order, self._island.base, self._island.end()
         self._has_diverged |= not are_numbers(weights)  # the last step may have, unnoticed
         self._is_done = self._is_sent = True
-        done = self._trained_steps
-        elapsed_s = self._trained_s * order.steps / done if done else 0.0
-        told = self._told_of(order, self.step - order.first_step, elapsed_s)
+        done, steps = self._trained_steps, self.step - order.first_step
+        elapsed_s = self._trained_s * steps / done if done else 0.0
+        told = self._told_of(order, steps, elapsed_s)
         if self._has_diverged:
             self._exchange.send_nothing(told)
             self._fall_back()
@@ -377,8 +377,8 @@ class IslandRounds:
             for name, values in moments.items()
         }
         with self._keeper.jumping(self.step):
-            self._island.fall_back()
             self._engine.load_moments(sound, self.step)
+            self._island.fall_back()  # last: of bf16 weights the moments have a part
             self._checkpoints.ramp.forget()
         self._has_diverged = False
 

@@ -9,11 +9,11 @@ import pytest
 
 from jupiterd.cluster.cycle_state import STOPPED
 from jupiterd.cluster.engines import MLX, TORCH, EngineChoice, choose_engine
-from jupiterd.cluster.facts import CycleStateSet, EpochClosed, Fact
+from jupiterd.cluster.facts import CycleStateSet, EpochClosed, Fact, OuterStepTaken
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.layout_choice import plan_document
-from jupiterd.cluster.layouts import Island, Kind
+from jupiterd.cluster.layouts import Island, Kind, Layout
 from jupiterd.cluster.link_quality import LinkQuality
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cluster.state import State
@@ -28,6 +28,7 @@ from jupiterd.daemon.layouts import (
     slow_beside,
     speeds_of_islands,
 )
+from jupiterd.daemon.measured_speed import measured_layouts
 from jupiterd.daemon.model_files import model_text
 from jupiterd.daemon.train_commands import start_training
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -222,6 +223,22 @@ def test_the_planner_corrects_itself_by_what_islands_came_to() -> None:
     assert corrected == pytest.approx(60_000 / 60, rel=0.1)
     alone = predicted_of_islands(far, islands[:1], shape(), plan)
     assert alone == 1_000, "another kind of layout isn't corrected by it"
+
+
+def test_an_island_that_was_lost_in_the_end_does_not_pass_for_as_fast_as_all() -> None:
+    *facts, stopped = islands_run(START, (60.0, 30.0), (60.0, 30.0))
+    last = facts[-1]
+    assert isinstance(last, OuterStepTaken)
+    alone = replace(
+        last, number=4, parent=fact_hash(last), islands=last.islands[:1], ways=last.ways[:1],
+        tokens=last.tokens[:1], first_step=120,
+    )  # fmt: skip
+    leading = leading_of(*facts, alone, stopped)
+    found = list(measured_layouts(leading, shape()))
+    both = Layout.of([Island.of(TORCH, [A]), Island.of(TORCH, [B])])
+    assert [(each.layout, each.did.tokens) for each in found] == [(both, 120_000)]
+    islands, plan = [Island.of(TORCH, [A])], derive(shape(), 1)
+    assert predicted_of_islands(leading, islands, shape(), plan) == 1_000
 
 
 def test_islands_are_as_fast_as_they_were_and_nobody_is_where_one_of_them_is_new() -> None:

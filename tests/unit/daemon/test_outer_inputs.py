@@ -13,6 +13,7 @@ from jupiterd.cluster.registers import fact_hash
 from jupiterd.daemon import outer_inputs
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import WayMade
+from jupiterd.errors import DiskFullError, PeerUnreachableError
 from jupiterd.frames import OuterStepArrived, WayWritten
 from jupiterd.ids import ArtifactId, CycleId
 from tests.unit.cluster.building import CYCLE, outer_step
@@ -150,6 +151,31 @@ async def test_a_way_that_never_comes_is_said_to_be_missing(
     (arrived,) = await brought(one, ROOT)
     assert not arrived.step
     assert "no node that can be reached holds" in arrived.reason
+
+
+async def test_a_full_disk_is_told_as_one_and_no_way_is_fetched_any_more(
+    two: tuple[Node, Node], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outer_inputs, "RETRY_S", 0.01)
+    monkeypatch.setattr(outer_inputs, "AWAY_S", 0.1)
+    one, _ = two
+    ways = (ArtifactId("7" * 64), ArtifactId("8" * 64))
+    asked: list[ArtifactId] = []
+
+    async def ensure(way: ArtifactId) -> Path:
+        asked.append(way)
+        if way == ways[0]:
+            raise DiskFullError("no room for a way")
+        raise PeerUnreachableError("it is broken off, again and again")
+
+    monkeypatch.setattr(one.library, "ensure", ensure)
+    step = replace(merging(ways[0]), ways=ways)
+    await one.journal.append(1, [BEGINNING, step])
+    (arrived,) = await brought(one, ROOT)
+    assert arrived.reason == "the outer step is missing: no room for a way"
+    asked.clear()
+    await asyncio.sleep(0.05)
+    assert not asked
 
 
 async def test_ways_are_waited_for_no_longer_than_their_line_counts(

@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts import Fact, UnknownFact
-from jupiterd.cluster.retention import strays
+from jupiterd.cluster.registers import fact_hash
+from jupiterd.cluster.retention import WAYS_KEPT, strays
 from jupiterd.daemon import retention as retention_module
 from jupiterd.daemon.clock import wall_s
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.old_curves import KEPT_RUNS, remove_old
-from jupiterd.daemon.retention import GRACE_S, STRAY_S, Retention
+from jupiterd.daemon.retention import GRACE_S, STRAY_S, WAYS_GRACE_S, Retention
 from jupiterd.ids import ArtifactId, short
 from tests.unit.cluster.building import (
     checkpoint,
     data_asked,
+    outer_step,
     pinned,
     started,
     training,
@@ -61,6 +63,25 @@ async def test_old_checkpoints_go_after_the_grace_and_nothing_else(tmp_path: Pat
         await one.journal.append(2, [pinned(line[1])])  # needed again, and no more
         await retention.look(GRACE_S)
         assert set(store.ids()) == {*line[1:2], *line[3:], other}
+
+
+async def test_what_islands_sent_each_other_goes_within_minutes(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        (way,) = taken_in(one, tmp_path, 1)
+        left_unused(one)
+        first = replace(outer_step(0), ways=(way,))
+        steps = [first]
+        for number in range(1, WAYS_KEPT + 1):
+            steps.append(replace(outer_step(number, fact_hash(steps[-1])), ways=()))
+        await found(one, facts=(data_asked(), training(), *steps[:-1]))
+        store = one.library.store
+        retention = Retention(one.journal, store, one.state_dir)
+        await retention.look(0.0)
+        await one.journal.append(2, steps[-1:])
+        await retention.look(WAYS_GRACE_S)
+        assert store.holds(way), "until a moment ago it was needed"
+        await retention.look(2 * WAYS_GRACE_S)
+        assert not store.holds(way)
 
 
 async def test_what_no_fact_names_goes_a_day_after_its_last_use_and_nothing_named(

@@ -353,7 +353,7 @@ async def test_reasons_that_take_turns_are_logged_once_each(
         logged = [r for r in caplog.records if r.message == "waits_outside"]
         assert len(logged) == 2
         assert "both in sight" in one.greeter.joining.pending_reason
-        monkeypatch.setattr(joining, "now_s", lambda: began_s + 25 + joining.REMEMBERED_S)
+        monkeypatch.setattr(joining, "now_s", lambda: began_s + 26 + joining.REMEMBERED_S)
         one.greeter.joining.set_pending("attic is closed")
         logged = [r for r in caplog.records if r.message == "waits_outside"]
         assert len(logged) == 3, "it was over, and has come back"

@@ -143,10 +143,10 @@ def next_order(
         steps_before: of the round before the one that has closed; 0: there was none.
 
     Raises:
-        Bug: no way counts, or one does of an island that had no part in the round.
+        Bug: a way counts of an island that had no part in the round, or nobody trains the next.
     """
     closed, last = open_rounds[0], open_rounds[-1]
-    if not closing.counted or not {*closing.counted} <= closed.positions.keys():
+    if not members or not {*closing.counted} <= closed.positions.keys():
         raise Bug(f"the ways of {closing.counted} can't close {sorted(closed.positions)}'s round")
     rate, momentum = rate_and_momentum(training, closed, steps_before)
     came_back = [

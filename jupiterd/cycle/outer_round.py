@@ -12,6 +12,9 @@ weights of all.
 
 Where nobody waits, a fast island may be in almost a round before a slow one, whose steps of the
 round before were in time: the grace begins when that one could be in, too.
+
+The grace is that of ways that can be merged. As long as there are none, all others are waited for,
+and a while longer for those that are lost: then it closes with nothing.
 """
 
 import math
@@ -32,7 +35,11 @@ next round. Less would cost an island its round whenever rounds of seconds meet 
 
 FIRST_GRACE = 9.0
 LEAST_FIRST_GRACE_S = 60.0
-"""The same for the first round: an island may be ten times as slow, or still fetch its data."""
+"""The same for the first round: an island may be ten times as slow, or still fetch its data. And
+where nobody knows how long a round took: after a change of leaders some ways are told once more."""
+
+LOST_GRACE_S = 60.0
+"""How long the lost are waited for where nobody is in with a way that can be merged."""
 
 MAX_TIMES_MEDIAN = 10.0
 """A way so many times as long as the median of all is taken for a fault."""
@@ -111,7 +118,11 @@ class OuterRound:
         self._lost: frozenset[str] = frozenset()
         self._ways: dict[str, Way] = {}
         self._first_s: float | None = None
-        self._first_took_s = 0.0
+        """When the first way came that can be merged."""
+        self._took_s = 0.0
+        """How long the first of those took that tell it."""
+        self._lost_since_s = math.inf
+        """Since when nobody has been here who isn't in."""
         self._grace = FIRST_GRACE if is_first else GRACE if lag == 1 else OVERLAPPED_GRACE
         self._least_grace_s = LEAST_FIRST_GRACE_S if is_first else LEAST_GRACE_S
 
@@ -120,8 +131,10 @@ class OuterRound:
         if way.island not in self._islands or way.island in self._ways:
             return
         self._ways[way.island] = way
-        if self._first_s is None:
-            self._first_s, self._first_took_s = now_s, way.elapsed_s
+        if not _is_way(way):
+            return
+        self._first_s = now_s if self._first_s is None else self._first_s
+        self._took_s = self._took_s or way.elapsed_s
 
     def take_back(self, island: str) -> None:
         """Take in that an island's way can't be had after all."""
@@ -143,28 +156,40 @@ class OuterRound:
 
     @property
     def due_s(self) -> float | None:
-        """Return when it closes at the latest; None as long as nobody is in."""
+        """Return when it closes at the latest; None as long as nothing is in to be merged."""
         if self._first_s is None:
             return None
-        expected_s = max(self._first_s, self._opened_s + self._first_took_s)
-        return expected_s + max(self._least_grace_s, self._grace * self._first_took_s)
+        expected_s = max(self._first_s, self._opened_s + self._took_s)
+        least_s = self._least_grace_s if self._took_s else LEAST_FIRST_GRACE_S
+        return expected_s + max(least_s, self._grace * self._took_s)
 
     def closing(self, now_s: float) -> Closing | None:
-        """Return how it ends, once it does."""
-        is_waiting = not self._lost.issuperset(self.missing) and now_s < (self.due_s or 0.0)
-        if not self._ways or is_waiting:
-            return None
+        """Return how it ends, once it does; nothing counts where nothing could be merged."""
         good = {way.island for way in self._ways.values() if self._is_sound(way)}
+        are_lost = self._lost.issuperset(self.missing)
+        self._lost_since_s = min(self._lost_since_s, now_s) if are_lost else math.inf
+        if good:
+            is_over = are_lost or now_s >= (self.due_s or 0.0)
+        else:
+            is_over = not self.missing or now_s >= self._lost_since_s + LOST_GRACE_S
+        return self._ending(good) if is_over else None
+
+    def _ending(self, good: Collection[str]) -> Closing:
         counted = tuple(sorted(good))
         return Closing(
             counted,
             tuple(self._ways[island].tokens for island in counted),
-            tuple(sorted(self._ways.keys() - good)),
+            tuple(sorted(self._ways.keys() - {*good})),
             self.missing,
         )
 
     def _is_sound(self, way: Way) -> bool:
-        if not math.isfinite(way.norm) or way.tokens <= 0:
+        if not _is_way(way):
             return False
         usual = median(each.norm for each in self._ways.values() if math.isfinite(each.norm))
         return len(self._ways) < 3 or way.norm <= MAX_TIMES_MEDIAN * usual
+
+
+def _is_way(way: Way) -> bool:
+    """Say whether it has numbers, and something was trained for it."""
+    return math.isfinite(way.norm) and way.tokens > 0

@@ -175,8 +175,11 @@ class IslandsConductor:
         closing = await gathering.closing(lambda: self._lost(taken), counts)
         if closing is None or not counts():
             return  # another leader's step does by now
-        if not closing.counted:
+        if closing.quarantined and not closing.counted:
             raise LossDivergedError("no island has weights that are numbers any more")
+        if not closing.counted and not self._taking_part(taken, gathering.ways):
+            await self._leading.ways.news(LOOK_S)  # nobody could train the next round either
+            return
         closing = await without_strangers(self._leading, self._run, taken, closing, gathering.ways)
         await self._let_go(taken, gathering.ways)
         if not counts():  # no more, since we have looked at what there is
@@ -211,17 +214,19 @@ class IslandsConductor:
         ended: Ended | None,
     ) -> OuterOrder:
         islands, taken = self._islands(), rounds[0]
-        there = [each for each in islands if self._takes_part(each, taken, ways)]
-        there = there or [*map(CycleId, closing.counted)]
+        there = self._taking_part(taken, ways) or [*map(CycleId, closing.counted)]
         speeds = self._speeds(there, taken, ways)
         members = [self._member(islands[each][1], speeds.get(each, 0.0)) for each in there]
-        slowest_s = max(way.elapsed_s for way in ways.values())
+        slowest_s = max((way.elapsed_s for way in ways.values()), default=0.0)
         every = self._every_steps([islands[each][1] for each in there], slowest_s / taken.steps)
         if not self._of.settings.sync_every:
             every = paced_steps(every, rounds[-1].steps, ended, taken.lag)
         before = self._state.outer_line(self._round).get(taken.parent)
         orders, steps_before = [*map(order_of, rounds)], before.steps if before else 0
         return next_order(self._training, orders, closing, members, every, steps_before)
+
+    def _taking_part(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> list[CycleId]:
+        return [each for each in self._islands() if self._takes_part(each, taken, ways)]
 
     def _takes_part(self, island: CycleId, taken: OuterStepTaken, ways: Mapping[str, Way]) -> bool:
         """Say whether an island has a part in the next round: it trains, as far as we know.

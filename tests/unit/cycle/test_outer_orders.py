@@ -38,9 +38,8 @@ def of_all(order: OuterOrder) -> Closing:
 
 def without(closing: Closing, *missing: str) -> Closing:
     pairs = zip(closing.counted, closing.tokens, strict=True)
-    kept = [(name, tokens) for name, tokens in pairs if name not in missing]
-    names, tokens = zip(*kept, strict=True)
-    return Closing(names, tokens, (), tuple(sorted(missing)))
+    kept = {name: tokens for name, tokens in pairs if name not in missing}
+    return Closing(tuple(kept), tuple(kept.values()), (), tuple(sorted(missing)))
 
 
 def test_in_the_beginning_nothing_is_merged_and_all_take_alike():
@@ -159,11 +158,21 @@ def test_an_average_has_no_momentum():
     assert {(each.rate, each.momentum) for each in steps} == {(1.0, 0.0)}
 
 
-def test_a_way_of_nobody_closes_nothing():
+def test_a_way_of_nobody_closes_nothing_and_nobody_trains_no_round():
     (first,) = first_orders(RUN, THREE, 30)
-    for closing in (Closing((), ()), Closing(("z",), (1,))):
+    for closing, members in ((Closing(("z",), (1,)), THREE), (of_all(first), [])):
         with pytest.raises(Bug):
-            next_order(RUN, [first], closing, THREE, 30)
+            next_order(RUN, [first], closing, members, 30)
+
+
+def test_a_round_whose_islands_are_all_gone_gives_its_data_to_those_that_are_here():
+    (first,) = first_orders(RUN, THREE, 30)
+    closing, newcomer = Closing((), (), (), tuple(first.batches)), Member("d")
+    merged = next_order(RUN, [first], closing, [newcomer], 30)
+    assert (merged.islands, merged.tokens, merged.total_tokens) == ((), (), 0)
+    assert set(merged.left_out) == set(first.batches)
+    given = [position for ranges in first.positions.values() for position in each(ranges)]
+    assert sorted(given) == each(merged.positions["d"])
 
 
 def each(ranges: Iterable[Range]) -> list[int]:
@@ -172,7 +181,7 @@ def each(ranges: Iterable[Range]) -> list[int]:
 
 @st.composite
 def lines(draw: st.DrawFn) -> list[OuterOrder]:
-    """A line of rounds in which islands come, go, are late or quarantined."""
+    """A line of rounds in which islands come, go, are late or quarantined, even all of them."""
     names = "abcd"
     sizes = st.sampled_from([1, 2])
     speeds = st.sampled_from([0.0, 1.0, 3.0, 50.0])
@@ -186,7 +195,7 @@ def lines(draw: st.DrawFn) -> list[OuterOrder]:
     line = first_orders(run, members(), draw(st.integers(1, 12)))
     while line[-lag].steps and len(line) < 12:
         closed = line[-lag]
-        counted = draw(st.sets(st.sampled_from(sorted(closed.batches)), min_size=1))
+        counted = draw(st.sets(st.sampled_from(sorted(closed.batches))))
         whole = of_all(closed)
         closing = without(whole, *({*whole.counted} - counted))
         line.append(next_order(run, line[-lag:], closing, members(), draw(st.integers(1, 12))))
@@ -215,12 +224,15 @@ def test_every_line_passes_its_audit_and_no_forged_one_does(line: list[OuterOrde
     proved = audit_outer_line(line, SEQ_LEN)
     assert proved.problems == ()
     last = line[-1]
-    assert proved.outer_steps == len(line) - last.lag
+    assert proved.outer_steps == sum(bool(step.islands) for step in line)
     assert (proved.cursor, proved.tokens) == (last.left.cursor, last.total_tokens)
+    closing = line[last.lag :][:1]
+    is_told_of = not closing or bool(closing[0].islands)
+    twice = {"a": ((1, 2), (1, 2))} if is_told_of else {}
     for forged in (
         [*line[:-1], replace(last, total_tokens=last.total_tokens + 1)],
         [*line[:-1], replace(last, left=replace(last.left, cursor=last.left.cursor + 1))],
-        [replace(line[0], positions={"a": ((1, 2), (1, 2))}), *line[1:]],
+        [replace(line[0], positions=twice), *line[1:]] if twice else [replace(line[0], number=1)],
         [*line[:-1], replace(last, first_step=last.first_step + 1)]
         if line[1:]
         else [replace(last, number=1)],

@@ -8,6 +8,7 @@ from jupiterd.cycle.outer_round import (
     GRACE,
     LEAST_FIRST_GRACE_S,
     LEAST_GRACE_S,
+    LOST_GRACE_S,
     OVERLAPPED_GRACE,
     Closing,
     OuterRound,
@@ -131,3 +132,61 @@ def test_of_two_ways_nobody_knows_which_one_is_at_fault():
     closing = round_.closing(10.0)
     assert closing is not None
     assert closing.counted == ("a", "b")
+
+
+def nothing_to_merge(*lost: str) -> OuterRound:
+    """A round in which one island is in at 10 s, with a way that is no number."""
+    round_ = OuterRound(ISLANDS)
+    round_.arrived(Way("a", 100, math.inf), 10.0)
+    round_.set_lost(lost)
+    return round_
+
+
+def test_islands_that_train_are_waited_for_however_long_one_has_been_in_with_no_number():
+    round_ = nothing_to_merge("c")
+    assert round_.closing(10.0 + 100 * LEAST_FIRST_GRACE_S) is None
+    round_.arrived(Way("b", 100, 1.0, 900.0), 1000.0)
+    assert round_.closing(1000.0) == Closing(("b",), (100,), ("a",), ("c",))
+
+
+def test_the_grace_begins_with_the_first_way_that_can_be_merged():
+    round_ = nothing_to_merge()
+    round_.arrived(Way("b", 100, 1.0, 100.0), 100.0)
+    assert round_.closing(100.0 + 100.0 * GRACE - 0.1) is None
+    assert round_.closing(100.0 + 100.0 * GRACE) == Closing(("b",), (100,), ("a",), ("c",))
+
+
+def test_the_lost_have_a_while_to_come_back_where_nothing_else_could_be_merged():
+    round_ = nothing_to_merge("b", "c")
+    assert round_.closing(20.0) is None
+    assert round_.closing(20.0 + LOST_GRACE_S - 0.1) is None
+    assert round_.closing(20.0 + LOST_GRACE_S) == Closing((), (), ("a",), ("b", "c"))
+    again = nothing_to_merge("b", "c")
+    assert again.closing(20.0) is None
+    again.set_lost({"b"})
+    assert again.closing(20.0 + LOST_GRACE_S) is None
+    again.set_lost({"b", "c"})
+    assert again.closing(30.0 + LOST_GRACE_S) is None
+
+
+def test_where_all_are_in_with_no_numbers_nobody_is_waited_for():
+    round_ = OuterRound(("a", "b"))
+    for island in "ab":
+        round_.arrived(Way(island, 100, math.nan), 10.0)
+    assert round_.closing(10.0) == Closing((), (), ("a", "b"))
+
+
+def test_a_round_of_which_all_are_lost_for_a_while_closes_with_nothing():
+    round_ = OuterRound(("a", "b"))
+    round_.set_lost({"a", "b"})
+    assert round_.closing(5.0) is None
+    assert round_.closing(5.0 + LOST_GRACE_S) == Closing((), (), (), ("a", "b"))
+
+
+def test_a_way_that_is_told_once_more_without_its_time_cuts_nobody_short():
+    round_ = OuterRound(("a", "b", "c"))
+    round_.arrived(Way("a", 100, 1.0), 10.0)
+    assert round_.closing(10.0 + LEAST_FIRST_GRACE_S - 0.1) is None
+    round_.arrived(Way("b", 100, 1.0, 500.0), 20.0)
+    assert round_.closing(10.0 + 500.0 * GRACE - 0.1) is None
+    assert round_.closing(10.0 + 500.0 * GRACE) is not None

@@ -1,0 +1,94 @@
+"""Rounds in which nothing can be merged: who is sick or away doesn't end a run for the others."""
+
+from pathlib import Path
+
+import pytest
+
+from jupiterd.daemon.leading import Leading
+from tests.unit.daemon.test_islands_conductor import (
+    ELSEWHERE,
+    conducting,
+    failure,
+    islands,
+    line,
+    reach,
+    say,
+    trains,
+)
+from tests.unit.daemon.two_nodes import until
+
+
+@pytest.fixture(autouse=True)
+def _nobody_is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LEAST_GRACE_S", "LEAST_FIRST_GRACE_S", "LOST_GRACE_S"):
+        monkeypatch.setattr(f"jupiterd.cycle.outer_round.{name}", 0.0)
+
+
+@pytest.mark.parametrize(("sync", "rounds"), [("blocking", 1), ("overlapped", 2)])
+async def test_an_island_with_no_numbers_waits_for_those_that_train(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: str, rounds: int
+) -> None:
+    async with (
+        trains(tmp_path, monkeypatch, sync=sync) as (leading, _),
+        conducting(leading) as task,
+    ):
+        sick, well = sorted(each.cycle for each in islands(leading))
+        for _ in range(rounds):
+            before = len(line(leading))
+            say(leading, sick)
+            say(leading, well)
+            await until(lambda before=before: len(line(leading)) > before)
+        before = len(line(leading))
+        say(leading, sick, norm=float("inf"), elapsed_s=0.0)
+        seen = looks_at(leading)
+        await until(lambda: len(seen) > 3 or task.done())
+        assert not task.done()
+        assert len(line(leading)) == before, "the other one still trains"
+        say(leading, well)
+        await until(lambda: len(line(leading)) > before)
+        assert line(leading)[-1].islands == (well,)
+
+
+def looks_at(leading: Leading) -> list[float]:
+    """Return a list that grows each time the round is looked at."""
+    seen: list[float] = []
+    news = leading.ways.news
+
+    async def counted(_timeout_s: float) -> None:
+        seen.append(0.0)
+        await news(0.01)
+
+    leading.ways.news = counted  # pyright: ignore[reportAttributeAccessIssue]
+    leading.ways._news.set()
+    return seen
+
+
+async def test_where_all_are_lost_another_island_goes_on_with_their_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with (
+        trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _),
+        conducting(leading),
+    ):
+        here, lost = (each.cycle for each in islands(leading))
+        say(leading, lost, elapsed_s=0.001)
+        await until(lambda: len(line(leading)) > 1)
+        first = line(leading)[1]
+        assert set(first.batches) == {lost}, "the other one hasn't caught up"
+        reach(leading, here, 1)
+        await until(lambda: len(line(leading)) > 2)
+        step = line(leading)[2]
+        assert (step.islands, set(step.batches)) == ((), {here})
+        assert step.positions[here].startswith(first.positions[lost].partition("-")[0])
+        say(leading, here)
+        await until(lambda: len(line(leading)) > 3)
+        assert line(leading)[3].islands == (here,)
+
+
+async def test_where_nobody_has_numbers_the_run_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch) as (leading, _), conducting(leading) as task:
+        for each in islands(leading):
+            say(leading, each.cycle, norm=float("nan"))
+        assert "no island has weights that are numbers" in (await failure(task)).message

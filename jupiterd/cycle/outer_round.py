@@ -7,8 +7,8 @@ A round closes as soon as every island is in; otherwise a grace after the first 
 time that the first one took. Nobody waits longer for a slow or a lost one, and no island's steps
 are thrown away for another's sake. In the first round nobody has been measured: all take as much of
 a step, however fast they are, and start at different times, so it is far more patient. What isn't a
-number, or is much longer than the others' ways, is left out, and its island begins anew from the
-weights of all.
+number, or is much longer than the others' ways (of three and more: of two nobody knows which one is
+at fault), is left out, and its island takes the weights of all.
 
 Where nobody waits, a fast island may be in almost a round before a slow one, whose steps of the
 round before were in time: the grace begins when that one could be in, too.

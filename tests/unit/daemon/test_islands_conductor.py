@@ -21,6 +21,7 @@ from jupiterd.cluster.facts import (
 )
 from jupiterd.cluster.island_runs import islands_of
 from jupiterd.cluster.registers import fact_hash
+from jupiterd.cycle.outer_orders import QUARANTINED
 from jupiterd.cycle.outer_round import Closing
 from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon.clock import now_s
@@ -281,6 +282,26 @@ async def test_nobody_waits_for_an_island_that_has_failed_and_its_data_comes_bac
         assert list(then.left_out) == [one]
         assert then.positions[other].startswith(first.positions[one])
         says = "outer step 1: 1 of 2 islands, one is missing"
+        await until(lambda: says in str(leading.board.to_plain(now_s())))
+
+
+async def test_a_way_that_is_far_longer_than_the_others_is_left_out_and_its_data_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_three = trains(tmp_path, monkeypatch, has_third=True)
+    async with of_three as (leading, _), conducting(leading):
+        one, other, far = sorted(each.cycle for each in islands(leading))
+        say(leading, one, norm=1.0)
+        say(leading, other, norm=1.1)
+        say(leading, far, norm=50.0)
+        await until(lambda: len(line(leading)) > 1)
+        first, then = line(leading)
+        assert then.islands == (one, other)
+        assert then.left_out == {far: QUARANTINED}
+        assert set(then.batches) == {one, other, far}, "it goes on with the weights of all"
+        assert then.positions[one].startswith(first.positions[far])
+        assert then.total_tokens == EVERY * (BATCH - first.batches[far]) * SEQ_LEN
+        says = "outer step 1: 2 of 3 islands, one is left out"
         await until(lambda: says in str(leading.board.to_plain(now_s())))
 
 

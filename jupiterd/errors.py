@@ -396,7 +396,7 @@ class StateNotFetchedError(WorkFailedError):
 
 
 class IslandLeftOutError(WorkFailedError):
-    """What an island trains isn't merged again and again: it is no numbers, or far off."""
+    """What an island trains isn't merged: it is no numbers, far off, or from other weights."""
 
     code = "island-left-out"
     may_mend = True

@@ -164,6 +164,10 @@ class WayWritten:
     """How long the inner steps took."""
     logits: bytes = b""
     """Of a batch that is the same everywhere, at that step's weights: float32 in little endian."""
+    stands_at: str = ""
+    """The last outer step that the island had taken when its round ended."""
+    digest: bytes = b""
+    """BLAKE3 of the weights and the momentum that it had after that one; see `cycle.same_state`."""
 
 
 @dataclass(frozen=True)

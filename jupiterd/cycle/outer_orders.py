@@ -49,6 +49,7 @@ LATE_SHARE: Final = 0.5
 MISSING: Final = "it didn't come in time"
 QUARANTINED: Final = "its weights are no numbers, or far from all others'"
 STRANGER: Final = "it trains another model"
+ADRIFT: Final = "its weights or momentum aren't those of the others"
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,8 @@ def next_order(
         left=last.left.give_back(came_back),
         left_out=dict.fromkeys(closing.missing, MISSING)
         | dict.fromkeys(closing.quarantined, QUARANTINED)
-        | dict.fromkeys(closing.strangers, STRANGER),
+        | dict.fromkeys(closing.strangers, STRANGER)
+        | dict.fromkeys(closing.adrift, ADRIFT),
     )
     return _with_round(merged, training, _measured(members, closed.batches), every_steps)
 

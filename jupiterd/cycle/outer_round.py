@@ -8,7 +8,8 @@ time that the first one took. Nobody waits longer for a slow or a lost one, and 
 are thrown away for another's sake. In the first round nobody has been measured: all take as much of
 a step, however fast they are, and start at different times, so it is far more patient. What isn't a
 number, or is much longer than the others' ways (of three and more: of two nobody knows which one is
-at fault), is left out, and its island takes the weights of all.
+at fault), is left out, and its island takes the weights of all. Whose weights aren't those of the
+others, `same_state` says.
 
 Where nobody waits, a fast island may be in almost a round before a slow one, whose steps of the
 round before were in time: the grace begins when that one could be in, too.
@@ -59,6 +60,10 @@ class Way:
     """What tells whether it trains the same model, see `same_model`; empty: nobody knows."""
     size_bytes: int = 0
     """What it takes to send it once; 0: nobody knows."""
+    stands_at: str = ""
+    """The last outer step that it had taken by then; empty: nobody knows."""
+    digest: bytes = field(default=b"", repr=False)
+    """Of the weights and the momentum after that one, see `same_state`; empty: nobody knows."""
 
     @property
     def tokens_per_s(self) -> float:
@@ -80,17 +85,25 @@ class Closing:
     """Whoever wasn't in."""
     strangers: tuple[str, ...] = ()
     """Their ways are left out: they train another model."""
+    adrift: tuple[str, ...] = ()
+    """Their ways are left out, and they begin anew: their weights or momentum aren't the others'.
+    """
 
     def without(self, strangers: Collection[str]) -> "Closing":
         """Return the same round with the ways of these left out."""
+        found = tuple(sorted({*self.counted} & {*strangers}))
+        return replace(self._merging_none_of(strangers), strangers=found)
+
+    def without_adrift(self, adrift: Collection[str]) -> "Closing":
+        """Return the same round with the ways of these left out, sound or not."""
+        sick = tuple(each for each in self.quarantined if each not in adrift)
+        found = tuple(sorted({*self.counted, *self.quarantined} & {*adrift}))
+        return replace(self._merging_none_of(adrift), quarantined=sick, adrift=found)
+
+    def _merging_none_of(self, islands: Collection[str]) -> "Closing":
         pairs = zip(self.counted, self.tokens, strict=True)
-        left = {island: tokens for island, tokens in pairs if island not in strangers}
-        return replace(
-            self,
-            counted=tuple(left),
-            tokens=tuple(left.values()),
-            strangers=tuple(sorted({*self.counted} & {*strangers})),
-        )
+        left = {island: tokens for island, tokens in pairs if island not in islands}
+        return replace(self, counted=tuple(left), tokens=tuple(left.values()))
 
 
 class OuterRound:

@@ -15,6 +15,9 @@ Owns when it does, and what the leader records. Doesn't know gangs, or how a see
                                          its moments, its process or its machine are at fault
                                          (where rounds overlap, three times: the second round had
                                          begun before it took the weights of all)
+    its weights or momentum aren't       as above, at once: each outer step that it takes would keep
+    those of the others                  the difference. Until another one has saved something that
+                                         it hasn't tried, it trains on, and its ways are left out
 """
 
 import logging
@@ -22,9 +25,15 @@ import logging
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.island_runs import islands_of
-from jupiterd.cluster.island_seeds import ROUND, begun_anew, left_out_again, seeds
+from jupiterd.cluster.island_seeds import (
+    ROUND,
+    begun_anew,
+    left_out_again,
+    left_out_last,
+    seeds,
+)
 from jupiterd.cluster.outer_line import Steps
-from jupiterd.cycle.outer_orders import QUARANTINED
+from jupiterd.cycle.outer_orders import ADRIFT, QUARANTINED
 from jupiterd.daemon.bad_checkpoints import set_aside
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.lost_outer_line import LostOuterLine
@@ -46,18 +55,27 @@ class BeginningAnew:
         """Of the run, or the cycle, of which it is a part."""
         self._looked_at = ""
         """The last outer step that has led to it."""
+        self._begun_after = -1
+        """Number of the last outer step there was when it began anew: what it told in the rounds
+        until then is of what it had before."""
         self._lost_line = LostOuterLine(leading, run, self._round)
 
     def check(self) -> None:
         """Look whether a gang that trains is to end for it.
 
         Raises:
-            IslandLeftOutError: its way was left out twice running, and there is a seed.
+            IslandLeftOutError: its way was left out twice running, or once since its weights aren't
+                those of the others, and there is a seed.
         """
-        again = left_out_again(self._line, self._island, QUARANTINED)
+        line = self._line
+        again = left_out_again(line, self._island, QUARANTINED)
         if again and again != self._looked_at and self._seeds():
             self._looked_at = again
             raise IslandLeftOutError(f"its way was left out twice running: {QUARANTINED}")
+        apart = left_out_last(line, self._island, ADRIFT, self._begun_after)
+        if apart and apart != self._looked_at and any(map(self._is_new, self._seeds())):
+            self._looked_at = apart
+            raise IslandLeftOutError(f"its way was left out: {ADRIFT}")
 
     async def begin(self, start: str, error: JupiterError) -> bool:
         """Let the next epoch start from elsewhere; say no where the same is to be tried again.
@@ -69,8 +87,7 @@ class BeginningAnew:
         """
         found = self._seeds()
         for seed in found:
-            is_new = self._state.checkpoint(seed.artifact) is None
-            if is_new and await self._leading.is_in_reach(seed.artifact):
+            if self._is_new(seed) and await self._leading.is_in_reach(seed.artifact):
                 await self._record(seed, error)
                 return True
         if await self._lost_line.set_aside():
@@ -101,12 +118,17 @@ class BeginningAnew:
 
     def _seeds(self) -> list[CheckpointCommitted]:
         """Return what there is to begin with, tried or not; nothing that turned out damaged."""
-        found = seeds(self._line, self._others())
+        found = seeds(self._line, self._others(), ADRIFT)
         return [seed for seed in found if seed.artifact not in self._leading.damaged]
+
+    def _is_new(self, seed: CheckpointCommitted) -> bool:
+        """Say whether it hasn't begun with that before."""
+        return self._state.checkpoint(seed.artifact) is None
 
     async def _record(self, seed: CheckpointCommitted, error: JupiterError) -> None:
         last = self._state.last_checkpoint(ROUND)
         await self._leading.record(begun_anew(self._island, seed, last))
+        self._begun_after = max(step.number for step in self._line.values())
         extra = {"island": self._island, "from_step": seed.step, "of": short(seed.cycle)}
         log.warning("island_begins_anew", extra={**extra, "reason": error.message})
         told = f"{error.message}; going on from another island's step {seed.step}"

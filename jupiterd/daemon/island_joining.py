@@ -21,6 +21,7 @@ from jupiterd.cluster.island_runs import island_id, islands_in, number_of
 from jupiterd.cluster.island_seeds import begun_anew, seeds
 from jupiterd.cluster.layouts import Island
 from jupiterd.cycle.architectures import ON_MLX
+from jupiterd.cycle.outer_orders import ADRIFT
 from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.layouts import slow_beside
@@ -115,7 +116,7 @@ class Newcomers:
 
     async def _seed(self) -> CheckpointCommitted | None:
         line = self._leading.cycle(self._run).outer_line(self._round)
-        for seed in seeds(line, [state for state, _ in self._islands]):
+        for seed in seeds(line, [state for state, _ in self._islands], ADRIFT):
             is_whole = seed.artifact not in self._leading.damaged
             if is_whole and await self._leading.is_in_reach(seed.artifact):
                 return seed

@@ -22,12 +22,14 @@ from jupiterd.cluster.facts import (
 from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
 from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
+from jupiterd.cluster.island_seeds import left_out_last
 from jupiterd.cluster.layouts import Island
 from jupiterd.cluster.outer_pace import Ended, paced_steps
 from jupiterd.cluster.outer_speeds import of_all
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cycle.island_speeds import speeds_before
 from jupiterd.cycle.outer_orders import (
+    ADRIFT,
     LAGS,
     Member,
     OuterOrder,
@@ -42,6 +44,7 @@ from jupiterd.cycle.run_phases import drawing
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.asked_machines import Exchanges
 from jupiterd.daemon.clock import now_s, wall_iso
+from jupiterd.daemon.drifted_islands import without_drifted
 from jupiterd.daemon.island_joining import joining
 from jupiterd.daemon.island_progress import OUTER_STEP
 from jupiterd.daemon.item_runner import ItemRunner
@@ -177,9 +180,10 @@ class IslandsConductor:
             return  # another leader's step does by now
         if closing.quarantined and not closing.counted:
             raise LossDivergedError("no island has weights that are numbers any more")
-        if not closing.counted and not self._taking_part(taken, gathering.ways):
+        if not closing.counted and not self._taking_part(taken, closing, gathering.ways):
             await self._leading.ways.news(LOOK_S)  # nobody could train the next round either
             return
+        closing = without_drifted(self._leading, self._run, last, closing, gathering.ways)
         closing = await without_strangers(self._leading, self._run, taken, closing, gathering.ways)
         await self._let_go(taken, gathering.ways)
         if not counts():  # no more, since we have looked at what there is
@@ -214,7 +218,7 @@ class IslandsConductor:
         ended: Ended | None,
     ) -> OuterOrder:
         islands, taken = self._islands(), rounds[0]
-        there = self._taking_part(taken, ways) or [*map(CycleId, closing.counted)]
+        there = self._taking_part(taken, closing, ways) or [*map(CycleId, closing.counted)]
         speeds = self._speeds(there, taken, ways)
         members = [self._member(islands[each][1], speeds.get(each, 0.0)) for each in there]
         slowest_s = max((way.elapsed_s for way in ways.values()), default=0.0)
@@ -225,8 +229,12 @@ class IslandsConductor:
         orders, steps_before = [*map(order_of, rounds)], before.steps if before else 0
         return next_order(self._training, orders, closing, members, every, steps_before)
 
-    def _taking_part(self, taken: OuterStepTaken, ways: Mapping[str, Way]) -> list[CycleId]:
-        return [each for each in self._islands() if self._takes_part(each, taken, ways)]
+    def _taking_part(
+        self, taken: OuterStepTaken, closing: Closing, ways: Mapping[str, Way]
+    ) -> list[CycleId]:
+        """Return who has a part in the next round; who is adrift begins anew first."""
+        sound = self._islands().keys() - {*closing.adrift}
+        return sorted(each for each in sound if self._takes_part(each, taken, ways))
 
     def _takes_part(self, island: CycleId, taken: OuterStepTaken, ways: Mapping[str, Way]) -> bool:
         """Say whether an island has a part in the next round: it trains, as far as we know.
@@ -308,13 +316,25 @@ class IslandsConductor:
         self._show(taken, taken, dict.fromkeys(self._islands(), TRAINING))
         while not (self._leading.is_over or self._is_over()):
             self._check_any_left()
-            lasts = (state.last_checkpoint(ROUND) for state, _ in self._islands().values())
-            made = next((last for last in lasts if last is not None and last.is_final), None)
-            if made is not None:
+            if (made := self._last_weights()) is not None:
                 await self._leading.record(_final(self._of, made, taken))
                 await self._others_end()
                 return
             await self._leading.ways.news(LOOK_S)
+
+    def _last_weights(self) -> CheckpointCommitted | None:
+        """Return the last weights of all, as the first island has recorded them.
+
+        Those of one that was adrift may be others: they count where nobody else records any.
+        """
+        line, islands = self._state.outer_line(self._round), self._islands()
+        lasts = [(each, state.last_checkpoint(ROUND)) for each, (state, _) in islands.items()]
+        made = {each: last for each, last in lasts if last is not None and last.is_final}
+        sound = [each for each in islands if not left_out_last(line, each, ADRIFT)]
+        found = next((made[each] for each in sound if each in made), None)
+        if found is not None or not all(map(self._is_gone, sound)):
+            return found
+        return next(iter(made.values()), None)
 
     async def _others_end(self) -> None:
         """End the islands of a cycle's round, when they had a moment to do so by themselves."""
@@ -383,7 +403,7 @@ class IslandsConductor:
 
     def _tell(self, order: OuterOrder, closing: Closing) -> None:
         left_out = {"missing": len(closing.missing), "quarantined": len(closing.quarantined)}
-        left_out["strangers"] = len(closing.strangers)
+        left_out |= {"strangers": len(closing.strangers), "adrift": len(closing.adrift)}
         extra = {"run": self._run, "number": order.number, "counted": len(closing.counted)}
         log.info("outer_step_taken", extra=extra | left_out)
         self._leading.board.explain(self._run, told(order.number, closing))
@@ -395,6 +415,7 @@ def told(number: int, closing: Closing) -> str:
         "missing": len(closing.missing),
         "left out": len(closing.quarantined),
         "not let in": len(closing.strangers),
+        "adrift": len(closing.adrift),
     }
     many = len(closing.counted) + sum(others.values())
     rest = [f"{_counted(count)} {what}" for what, count in others.items() if count]

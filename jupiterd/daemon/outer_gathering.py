@@ -11,6 +11,7 @@ from jupiterd.cycle.outer_round import Closing, OuterRound, Way
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.ways import ToldWay
+from jupiterd.daemon.work_events import WayMade
 from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId, CycleId, short
 
@@ -98,8 +99,7 @@ class Gathering:
                 continue
             way = told.way
             self._told[island] = told
-            said = Way(island, way.tokens, way.norm, way.elapsed_s, way.logits, way.size_bytes)
-            self._round.arrived(said, told.at_s)
+            self._round.arrived(_said(island, way), told.at_s)
             copying = group.create_task(self._copy(island, told))
             self._copying.add(copying)
             copying.add_done_callback(self._copying.discard)
@@ -112,3 +112,8 @@ class Gathering:
             log.warning("way_not_copied", extra={"island": short(island), "reason": error.message})
             self._round.take_back(island)
             self._again_s[island] = now_s() + RETRY_S
+
+
+def _said(island: str, way: WayMade) -> Way:
+    told = way.tokens, way.norm, way.elapsed_s, way.logits, way.size_bytes
+    return Way(island, *told, way.stands_at, way.digest)

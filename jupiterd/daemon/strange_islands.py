@@ -48,11 +48,13 @@ async def _refuse(leading: Leading, run: CycleId, island: CycleId, apart: Apart)
     log.warning(
         "island_refused", extra={"run": run, "island": island, "apart": f"{apart.most:.3g}"}
     )
-    leading.board.explain(run, f"{_name(leading, run, island)} isn't let in: {error.message}")
+    name = island_name(leading, run, island)
+    leading.board.explain(run, f"{name} isn't let in: {error.message}")
     await leading.record(CycleFailed(island, error.code, error.message, error.hint))
 
 
-def _name(leading: Leading, run: CycleId, island: CycleId) -> str:
+def island_name(leading: Leading, run: CycleId, island: CycleId) -> str:
+    """Return what people call an island: its number, its machines and its engine."""
     found = islands_of(leading.journal.state.cycles, run)
     started = next(each for _, each in found if each.cycle == island)
     nodes = ", ".join(name_of(leading, node) for node in started.nodes)

@@ -14,6 +14,9 @@ from jupiterd.errors import Bug, JupiterError, from_wire
 from jupiterd.ids import ArtifactId
 from jupiterd.rpc import peer_pb2
 
+DIGEST_BYTES = 32
+"""Of BLAKE3; whatever else is told is no digest, and differs from all of them."""
+
 MAX_KEEP_S = 600.0
 """The longest that a node waits for a rank to write down its state."""
 
@@ -112,6 +115,10 @@ class WayMade:
     """Of a batch that is the same everywhere, at that step's weights; see `cycle.same_model`."""
     size_bytes: int = 0
     """Of the artifact; 0: nobody knows."""
+    stands_at: str = ""
+    """Hash of the last outer step that the island had taken by then; empty: nobody knows."""
+    digest: bytes = b""
+    """Of what it had after that one, see `cycle.same_state`; empty: nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -263,8 +270,17 @@ def made_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
 
 def _way(message: peer_pb2.WorkWay) -> WayMade:
     artifact = ArtifactId(message.artifact)
-    told = message.tokens, message.norm, message.elapsed_s, message.logits, message.size_bytes
-    return WayMade(artifact, message.after, *told)
+    return WayMade(
+        artifact,
+        message.after,
+        message.tokens,
+        message.norm,
+        message.elapsed_s,
+        message.logits,
+        message.size_bytes,
+        message.stands_at,
+        message.digest[:DIGEST_BYTES],
+    )
 
 
 def _advanced(message: peer_pb2.WorkProgress) -> Advanced:

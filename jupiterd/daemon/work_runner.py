@@ -264,7 +264,7 @@ class WorkRunner:
         artifact = await self._ingest(spool, frame.path)
         size_bytes = self._library.store.manifest(artifact).size_bytes
         told = frame.tokens, frame.norm, frame.elapsed_s, frame.logits, size_bytes
-        return WayMade(artifact, frame.after, *told)
+        return WayMade(artifact, frame.after, *told, frame.stands_at, frame.digest)
 
     async def _ingest(self, spool: Path, relative: str) -> ArtifactId:
         artifact = await asyncio.to_thread(self._library.store.ingest, _inside(spool, relative))

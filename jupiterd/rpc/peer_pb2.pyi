@@ -677,7 +677,7 @@ class WorkUnsaved(_message.Message):
     def __init__(self, step: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class WorkWay(_message.Message):
-    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s", "logits", "size_bytes")
+    __slots__ = ("artifact", "after", "tokens", "norm", "elapsed_s", "logits", "size_bytes", "stands_at", "digest")
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
@@ -685,6 +685,8 @@ class WorkWay(_message.Message):
     ELAPSED_S_FIELD_NUMBER: _ClassVar[int]
     LOGITS_FIELD_NUMBER: _ClassVar[int]
     SIZE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    STANDS_AT_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
     artifact: str
     after: str
     tokens: int
@@ -692,7 +694,9 @@ class WorkWay(_message.Message):
     elapsed_s: float
     logits: bytes
     size_bytes: int
-    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ..., size_bytes: _Optional[int] = ...) -> None: ...
+    stands_at: str
+    digest: bytes
+    def __init__(self, artifact: _Optional[str] = ..., after: _Optional[str] = ..., tokens: _Optional[int] = ..., norm: _Optional[float] = ..., elapsed_s: _Optional[float] = ..., logits: _Optional[bytes] = ..., size_bytes: _Optional[int] = ..., stands_at: _Optional[str] = ..., digest: _Optional[bytes] = ...) -> None: ...
 
 class WorkAlive(_message.Message):
     __slots__ = ()

@@ -247,7 +247,7 @@ class IslandRounds:
         with self._keeper.jumping(self.step):
             self._island.take(state, order, is_counted=arrived.is_counted, goes_on=goes_on)
         self._report.outer_step(order.number, short(order.step), digest, len(arrived.ways))
-        self._exchange.begin(order.step, is_compared=arrived.is_compared)
+        self._exchange.begin(order.step, digest, is_compared=arrived.is_compared)
         self._is_behind |= not (goes_on or self._is_sent)
         if self._is_done and self._has_diverged:
             self._fall_back()

@@ -5,7 +5,13 @@ from dataclasses import replace
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, OuterStepTaken
-from jupiterd.cluster.island_seeds import BY_NO_GANG, begun_anew, left_out_again, seeds
+from jupiterd.cluster.island_seeds import (
+    BY_NO_GANG,
+    begun_anew,
+    left_out_again,
+    left_out_last,
+    seeds,
+)
 from jupiterd.cluster.outer_line import outer_line
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.ids import ArtifactId, CycleId, NodeId
@@ -13,17 +19,21 @@ from tests.unit.cluster.building import outer_step
 
 ONE, TWO, THREE = (CycleId(digit * 16) for digit in "123")
 BAD = "its weights are no numbers"
+LATE = "it didn't come in time"
 
 
 def taken(
-    parent: OuterStepTaken | None, *who: CycleId, left_out: Sequence[CycleId] = ()
+    parent: OuterStepTaken | None,
+    *who: CycleId,
+    left_out: Sequence[CycleId] = (),
+    reason: str = BAD,
 ) -> OuterStepTaken:
     """An outer step, and a round of 30 steps in which these have a part."""
     number = 0 if parent is None else parent.number + 1
     return replace(
         outer_step(number, "" if parent is None else fact_hash(parent), total_tokens=number * 10),
         batches=dict.fromkeys(who, 4),
-        left_out=dict.fromkeys(left_out, BAD),
+        left_out=dict.fromkeys(left_out, reason),
     )
 
 
@@ -125,3 +135,45 @@ def test_rounds_without_a_part_in_them_say_nothing_of_an_island() -> None:
     assert left_out_again(line(FIRST, second, third, fourth), TWO, BAD) == fact_hash(fourth)
     fine = taken(third, ONE, TWO)
     assert left_out_again(line(FIRST, second, third, fine), TWO, BAD) == ""
+
+
+def test_one_that_was_left_out_is_told_by_that_step_until_a_way_of_it_is_merged() -> None:
+    second = taken(FIRST, ONE, TWO, left_out=[TWO])
+    late = taken(second, ONE, TWO, left_out=[TWO], reason=LATE)
+    merged = taken(late, ONE, TWO)
+    without = taken(late, ONE, left_out=[TWO], reason=LATE)
+    after = taken(without, ONE, TWO)
+    assert left_out_last(line(FIRST), TWO, BAD) == ""
+    assert left_out_last(line(FIRST, second), TWO, BAD) == fact_hash(second)
+    assert left_out_last(line(FIRST, second), ONE, BAD) == ""
+    assert left_out_last(line(FIRST, second, late), TWO, BAD) == fact_hash(second)
+    assert left_out_last(line(FIRST, second, late, merged), TWO, BAD) == ""
+    apart = line(FIRST, second, late, without, after)
+    assert left_out_last(apart, TWO, BAD) == fact_hash(second), "it had no part in the last round"
+
+
+def test_rounds_that_it_had_a_part_in_before_it_began_anew_say_nothing_of_what_it_has_now() -> None:
+    second = taken(FIRST, ONE, TWO)
+    third = taken(second, ONE, TWO, left_out=[TWO])
+    assert left_out_last(line(FIRST, second, third), TWO, BAD, after=0) == fact_hash(third)
+    assert left_out_last(line(FIRST, second, third), TWO, BAD, after=1) == ""
+
+
+def test_what_one_has_saved_since_its_weights_were_others_is_no_seed_until_it_is_merged() -> None:
+    """Rounds begin with steps 0, 30, 60 and 90; that of 30 shows that its weights are others."""
+    second = taken(FIRST, ONE, TWO)
+    third = taken(second, ONE, TWO, left_out=[TWO])
+    fourth = taken(third, ONE, TWO, left_out=[TWO], reason=LATE)
+    own = [saved(TWO, step, step - 10 if step > 10 else 0) for step in range(10, 120, 10)]
+    apart = line(FIRST, second, third, fourth)
+    assert steps(seeds(apart, [state(*own)], BAD)) == [(TWO, 20), (TWO, 10)]
+    assert steps(seeds(apart, [state(*own)], "another reason")) == [
+        (TWO, 110), (TWO, 100), (TWO, 90),
+    ]  # fmt: skip
+    again = taken(third, ONE, TWO)
+    both = line(FIRST, second, third, again)
+    assert steps(seeds(both, [state(*own)], BAD))[0] == (TWO, 110), "by then its way counts"
+    anew = begun_anew(TWO, saved(ONE, 20), own[5])
+    later = replace(saved(TWO, 65), parent=anew.artifact, tokens=anew.tokens + 1)
+    assert steps(seeds(apart, [state(*own[:6], anew, later)], BAD)) == [], "nobody knows yet"
+    assert steps(seeds(both, [state(*own[:6], anew, later)], BAD)) == [(TWO, 65)]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from jupiterd.cycle.outer_audit import audit_outer_line
 from jupiterd.cycle.outer_orders import (
+    ADRIFT,
     LAGS,
     MOMENTUM,
     OVERLAPPED,
@@ -80,6 +81,13 @@ def test_what_is_missing_comes_back_before_anything_new():
     assert then.positions == {"a": ((120, 240), (360, 420)), "c": ((420, 600),)}
     assert then.left == Positions(600)
     assert "b" in then.left_out
+
+
+def test_what_one_trained_whose_weights_are_not_those_of_the_others_comes_back_too():
+    (first,) = first_orders(RUN, THREE, 30)
+    then = next_order(RUN, [first], of_all(first).without_adrift({"b"}), THREE[:2], 30)
+    assert (then.islands, then.left_out) == (("a", "c"), {"b": ADRIFT})
+    assert then.positions == {"a": ((120, 240), (360, 420)), "c": ((420, 600),)}
 
 
 def test_the_last_round_is_shorter_and_then_training_is_over():

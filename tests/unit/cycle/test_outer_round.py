@@ -125,6 +125,14 @@ def test_what_is_no_number_or_far_too_long_is_left_out():
         assert round_.closing(10.6) == Closing(("a", "b"), (100, 100), ("c",))
 
 
+def test_whose_weights_are_not_those_of_the_others_is_left_out_whether_its_way_is_sound_or_not():
+    closing = Closing(("a", "b", "c"), (100, 300, 200), ("d", "e"), ("f",))
+    assert closing.without_adrift(("b", "e", "f")) == Closing(
+        ("a", "c"), (100, 200), ("d",), ("f",), adrift=("b", "e")
+    )
+    assert closing.without_adrift(()) == closing
+
+
 def test_of_two_ways_nobody_knows_which_one_is_at_fault():
     round_ = OuterRound(("a", "b"))
     round_.arrived(Way("a", 100, 1.0), 10.0)

@@ -9,7 +9,7 @@ import pytest
 from jupiterd.cluster.facts import CheckpointCommitted, CycleFailed, TrainingStarted
 from jupiterd.cluster.island_seeds import BY_NO_GANG
 from jupiterd.cluster.registers import fact_hash
-from jupiterd.cycle.outer_orders import QUARANTINED
+from jupiterd.cycle.outer_orders import ADRIFT, QUARANTINED
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon import lost_outer_line
 from jupiterd.daemon.beginning_anew import BeginningAnew, reason_to_begin_anew
@@ -42,12 +42,12 @@ def island(cycle: CycleId, leading: Leading) -> TrainingStarted:
     )  # fmt: skip
 
 
-async def take_step(leading: Leading, *left_out: CycleId) -> None:
+async def take_step(leading: Leading, *left_out: CycleId, reason: str = QUARANTINED) -> None:
     """Add an outer step to the line, and a round of 30 steps in which both have a part."""
     rounds = open_rounds(leading.cycle(CYCLE))
     number, parent = (rounds[-1][1].number + 1, rounds[-1][0]) if rounds else (0, "")
     step = replace(outer_step(number, parent), batches={ONE: 4, TWO: 4})
-    await leading.record(replace(step, left_out=dict.fromkeys(left_out, QUARANTINED)))
+    await leading.record(replace(step, left_out=dict.fromkeys(left_out, reason)))
 
 
 def saved(cycle: CycleId, step: int, tokens: int = 0, parent: str = "") -> CheckpointCommitted:
@@ -162,6 +162,48 @@ async def test_a_gang_ends_once_its_way_was_left_out_twice_running(leading: Lead
         anew.check()
     anew.check()  # once for each such step
     BeginningAnew(leading, ONE, CYCLE).check()
+
+
+async def test_a_gang_whose_weights_are_not_those_of_the_others_ends_at_once_and_once(
+    leading: Leading,
+) -> None:
+    anew, own = two(leading), saved(TWO, 65)
+    await leading.record(own)
+    await take_step(leading, TWO, reason=ADRIFT)
+    anew.check()  # nobody else has saved anything, and it goes on meanwhile
+    seed = saved(ONE, 65)
+    await leading.record(seed)
+    with pytest.raises(IslandLeftOutError, match="aren't those of the others") as raised:
+        anew.check()
+    assert await anew.begin(own.artifact, raised.value)
+    assert start(leading) == (seed.artifact, 65)
+    await leading.record(replace(saved(ONE, 95), parent=seed.artifact))
+    anew.check()
+    await take_step(leading, TWO, reason=ADRIFT)  # of what it had told before it began anew
+    anew.check()
+    await take_step(leading, TWO, reason=ADRIFT)
+    with pytest.raises(IslandLeftOutError):
+        anew.check()
+    BeginningAnew(leading, ONE, CYCLE).check()
+
+
+async def test_an_island_begins_with_nothing_that_another_one_saved_with_other_weights(
+    leading: Leading,
+) -> None:
+    older, newer = saved(ONE, 40), saved(ONE, 65)
+    await leading.record(older, replace(newer, parent=older.artifact))
+    await take_step(leading, ONE, reason=ADRIFT)
+    assert await two(leading).begin("", WITHOUT)
+    assert start(leading) == (older.artifact, 40)
+
+
+async def test_one_that_has_tried_all_that_there_is_trains_on_with_other_weights(
+    leading: Leading,
+) -> None:
+    await leading.record(saved(ONE, 65))
+    assert await two(leading).begin("", AGAIN)
+    await take_step(leading, TWO, reason=ADRIFT)
+    two(leading).check()
 
 
 async def test_where_nothing_can_take_its_place_a_state_that_is_left_out_stays(

@@ -4,6 +4,7 @@ import pytest
 
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.work_events import (
+    DIGEST_BYTES,
     Advanced,
     CheckpointMade,
     Finished,
@@ -32,7 +33,7 @@ ARTIFACT = ArtifactId("a" * 64)
         Advanced(0, 0, "", {}),
         CheckpointMade(ARTIFACT, 100, 25_600, 400, 3.25),
         Unsaved(100, "no room"),
-        WayMade(ARTIFACT, "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?"),
+        WayMade(ARTIFACT, "5" * 64, 960, 1.5, 12.5, b"\0\0\x80?", 4096, "6" * 64, b"\7" * 32),
         Listening("127.0.0.1", 4000),
         Joined("gpu", "without OpenBLAS"),
         Finished(WorkResult({"kept": ARTIFACT}, {"kept": 3.0}, {"why": "x", "n": 1, "none": None})),
@@ -43,6 +44,15 @@ ARTIFACT = ArtifactId("a" * 64)
 def test_an_event_arrives_as_it_was_sent(event: WorkEvent) -> None:
     wire = to_proto(event).SerializeToString()
     assert from_proto(peer_pb2.WorkEvent.FromString(wire)) == event
+
+
+def test_a_way_of_which_less_is_told_or_more_than_a_digest_arrives() -> None:
+    way = peer_pb2.WorkWay(artifact=ARTIFACT, after="5" * 64, tokens=960, norm=1.5)
+    assert from_proto(peer_pb2.WorkEvent(way=way)) == WayMade(ARTIFACT, "5" * 64, 960, 1.5, 0.0)
+    way.digest = b"\7" * 1000
+    made = from_proto(peer_pb2.WorkEvent(way=way))
+    assert isinstance(made, WayMade)
+    assert made.digest == b"\7" * DIGEST_BYTES
 
 
 def test_an_order_arrives_as_it_was_sent() -> None:

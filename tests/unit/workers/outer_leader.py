@@ -8,7 +8,7 @@ compute. A round closes once all islands that are `expected` are in.
 import math
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from jupiterd.cycle.outer_orders import MOMENTUM, RATE
 from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.positions import Positions, Range, split, written
+from jupiterd.cycle.same_state import adrift
 from jupiterd.frames import (
     Frame,
     FrameReader,
@@ -33,6 +34,7 @@ from tests.unit.workers.tiny_run import tiny_shape, train_params
 
 RUN = "the run"
 WAIT_S = 50.0
+DIGEST_BYTES = 32
 
 _open: list[socket.socket] = []
 """Closing one would end this process, as it would a worker."""
@@ -100,6 +102,9 @@ class OuterLeader:
         self.expected = set(batches)
         self.left_out: set[tuple[int, str]] = set()
         """Steps and the islands whose ways don't count in them."""
+        self.adrift: list[tuple[int, str]] = []
+        """Steps and the islands whose ways they left out since their weights weren't the others'.
+        """
         self.ranks: list[Rank] = []
         self.refuses_after = ""
         """A step that nothing follows, as far as ranks are told."""
@@ -203,10 +208,20 @@ class OuterLeader:
                 for island, (folder, way) in self._ways.items()
                 if (number, island) not in self.left_out and math.isfinite(way.norm)
             }
+            for island in self._drifted(ways):
+                self.adrift.append((number, island))
+                ways.pop(island, None)
             ways |= self._played.get(number, {})
             self._ways = {}
             self._append(dict(sorted(ways.items())))
             self._answer()
+
+    def _drifted(self, counted: Collection[str]) -> tuple[str, ...]:
+        newest = self.line[-1].name
+        told = {
+            each: way.digest for each, (_, way) in self._ways.items() if way.stands_at == newest
+        }
+        return adrift(told, counted)
 
     def _append(self, merged: Mapping[str, tuple[Path, int]]) -> None:
         first_step = self.line[-1].first_step + self.line[-1].steps if self.line else 0

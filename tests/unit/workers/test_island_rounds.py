@@ -16,6 +16,7 @@ from safetensors.numpy import load_file, save_file
 from jupiterd.errors import (
     CorruptArtifactError,
     CorruptCheckpointError,
+    IslandLeftOutError,
     StateNotFetchedError,
 )
 from jupiterd.frames import (
@@ -27,12 +28,14 @@ from jupiterd.frames import (
     WayWritten,
 )
 from jupiterd.workers import link
+from jupiterd.workers.islands.island import Island as OuterIsland
+from jupiterd.workers.islands.outer_step import OuterState
 from jupiterd.workers.islands.way_file import WAY_FILE
 from jupiterd.workers.train import island_rounds
 from jupiterd.workers.train.checkpoint import load_state
 from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.island_threads import EVERY, ROUNDS, STEPS, Island, plan, same, tensors
-from tests.unit.workers.outer_leader import OuterLeader, digests
+from tests.unit.workers.outer_leader import DIGEST_BYTES, OuterLeader, digests
 from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs
 
 
@@ -63,6 +66,8 @@ def test_islands_of_unlike_batches_end_every_round_with_the_same_weights(
         assert [way.after for way in ways] == [f"step {n}" for n in range(ROUNDS)]
         assert {way.tokens for way in ways} == {EVERY * batch * SEQ_LEN}
         assert all(0 < way.norm < 10 and way.elapsed_s > 0 for way in ways)
+        stand = [(f"step {n}", digests(log, "a")[n]) for n in range(ROUNDS)]
+        assert [(way.stands_at, way.digest.hex()) for way in ways] == stand
         last = island.rank.said(CheckpointWritten)[-1]
         assert (last.step, last.tokens) == (STEPS, STEPS * batch * SEQ_LEN)
         assert island.finished is not None
@@ -109,9 +114,15 @@ def test_an_island_that_begins_again_within_a_round_does_to_the_bit_what_it_woul
     assert [again.way(n) for n in range(number, ROUNDS)] == [
         islands["b"].way(n) for n in range(number, ROUNDS)
     ]
+    assert digests_told(again) == digests_told(islands["b"])[number:]
     assert same(again.checkpoint(STEPS), islands["b"].checkpoint(STEPS))
     states = [load_state(each.checkpoint(STEPS)) for each in (again, islands["b"])]
     assert states[0].tokens == states[1].tokens
+
+
+def digests_told(island: Island) -> list[tuple[str, bytes]]:
+    assert all(len(way.digest) == DIGEST_BYTES for way in island.ways)
+    return [(way.stands_at, way.digest) for way in island.ways]
 
 
 def test_who_is_behind_takes_the_outer_steps_that_it_has_missed_and_goes_on_from_there(
@@ -125,6 +136,7 @@ def test_who_is_behind_takes_the_outer_steps_that_it_has_missed_and_goes_on_from
     late = Island(leader.again(tmp_path, 3, "b"), "b", inputs | start).ended()
     assert late.error is None
     assert [way.after for way in late.ways] == ["step 3"], "its round was over long ago"
+    assert digests_told(late) == digests_told(islands["a"])[3:]
     assert len(late.losses) == EVERY
     last = load_state(late.checkpoint(STEPS))
     assert (last.step, last.tokens) == (STEPS, (6 + EVERY) * 3 * SEQ_LEN), "jumps aren't trained"
@@ -152,6 +164,7 @@ def test_another_island_begins_where_the_round_of_the_one_began_and_waits_for_it
     first = island.rank.said(Progressed)[0]
     assert (first.done, first.values["waiting"]) == (EVERY, 1.0), "where that round began"
     assert [way.after for way in island.ways] == ["step 2", "step 3"]
+    assert digests_told(island)[0] == digests_told(islands["b"])[2], "it has what the others have"
     assert island.finished is not None
     assert island.finished.counts == {
         **island.finished.counts,
@@ -245,6 +258,7 @@ def test_a_rank_that_is_told_to_stop_while_it_waits_keeps_its_round(
     leader.stop(again.rank)
     assert not again.ended().losses
     assert again.way(0) == island.way(0), "it sends the same once more"
+    assert digests_told(again) == digests_told(island)
 
 
 def test_before_all_have_met_after_the_last_step_nothing_is_kept_that_would_look_final(
@@ -294,8 +308,71 @@ def test_an_island_whose_weights_are_no_numbers_is_left_out_and_goes_on_with_tho
     log = capsys.readouterr().out
     assert digests(log, "a") == digests(log, "b")
     assert [math.isfinite(way.norm) for way in islands[1].ways] == [True, False, True, True]
+    assert digests_told(islands[0]) == digests_told(islands[1]), "what all have is sound"
     assert islands[1].ways[1].tokens == 3 * tokens
     assert list(leader.line[2].ways) == ["a"]
+
+
+@pytest.mark.parametrize("what", ["weights", "momentum"])
+def test_an_island_that_has_drifted_by_one_bit_is_left_out_for_as_long_as_it_goes_on_with_it(
+    what: str, inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    drift(monkeypatch, "c", 1, what)
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 2, "c": 1}, EVERY)
+    islands = [Island(leader, name, inputs) for name in ("a", "b", "c")]
+    assert [island.ended().error for island in islands] == [None] * 3
+    assert leader.adrift == [(number, "c") for number in range(2, ROUNDS + 1)]
+    assert [[*step.ways] for step in leader.line[1:]] == [["a", "b", "c"], *[["a", "b"]] * 3]
+
+
+def test_an_island_that_has_drifted_by_one_bit_has_what_all_have_once_it_goes_on_from_anothers(
+    inputs: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    drift(monkeypatch, "c", 1, "weights", ends_at=2)
+    leader = OuterLeader(tmp_path, plan(), {"a": 2, "b": 2, "c": 1}, EVERY)
+    islands = {name: Island(leader, name, inputs) for name in ("a", "b", "c")}
+    assert isinstance(islands["c"].ended().error, IslandLeftOutError)
+    assert leader.adrift == [(2, "c")], "in the round that it begins with them"
+    leader.wait_for(islands["a"].rank, CheckpointWritten)
+    start = {"checkpoint": str(islands["a"].checkpoint(6))}
+    again = Island(leader, "c", inputs | start)
+    for island in (again, islands["a"], islands["b"]):
+        assert island.ended().error is None
+    assert leader.adrift == [(2, "c")]
+    assert [*leader.line[3].ways] == ["a", "b", "c"], "its next way counts"
+    log = capsys.readouterr().out
+    ours, theirs = digests(log, "c"), digests(log, "a")
+    assert [number for number in theirs if ours[number] != theirs[number]] == [1]
+    ends = [tensors(island.checkpoint(STEPS)) for island in (again, islands["a"])]
+    shared = [name for name in ends[0] if name.startswith(("model.", "outer w", "outer m"))]
+    assert all(np.array_equal(ends[0][name], ends[1][name]) for name in shared)
+
+
+def drift(
+    monkeypatch: pytest.MonkeyPatch, name: str, number: int, what: str, ends_at: int = 0
+) -> None:
+    """Let an island get one bit of the weights or the momentum wrong, once, in an outer step.
+
+    ends_at: the step at which it is ended
+    """
+    merged, done = OuterIsland.merged, set[int]()
+
+    def merged_wrongly(island: OuterIsland, *given: Any) -> OuterState:
+        state, last = merged(island, *given), island.last
+        at = -1 if last is None or last.island != name else last.number + 1
+        if at in done:
+            return state
+        done.add(at)
+        if at == number:
+            getattr(state, what).view(np.uint32)[7] ^= 1 << 20
+        if at == ends_at > 0:
+            raise IslandLeftOutError("its way was left out")
+        return state
+
+    monkeypatch.setattr(OuterIsland, "merged", merged_wrongly)
 
 
 def _break(engine: TorchEngine) -> None:

@@ -113,6 +113,8 @@ def test_an_mlx_and_a_torch_island_that_meet_every_step_train_as_one_process_doe
     one, other = (rank.said(WayWritten) for rank in leader.ranks)
     for each, beside in zip(one, other, strict=True):
         assert not strangers({"a": each.logits, "b": beside.logits}, {"a"})
+        assert each.digest == beside.digest != b""
+    assert not leader.adrift
     ours = alone(make_inputs(tmp_path / "again"), rounds)
     for island in both:
         theirs = losses(leader.ranks, island)

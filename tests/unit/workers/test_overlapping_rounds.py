@@ -23,7 +23,7 @@ from jupiterd.workers.train import island_rounds
 from jupiterd.workers.train.checkpoint import load_state
 from jupiterd.workers.train.engine import Tensors
 from tests.unit.workers.island_threads import EVERY, ROUNDS, STEPS, Island, plan, tensors
-from tests.unit.workers.outer_leader import WAIT_S, OuterLeader, digests
+from tests.unit.workers.outer_leader import DIGEST_BYTES, WAIT_S, OuterLeader, digests
 from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs
 
 
@@ -56,6 +56,8 @@ def test_islands_whose_rounds_overlap_train_on_while_the_ways_are_on_their_way(
     assert len(set(digests(log, "a").values())) == ROUNDS + 1, "the second step merges nothing"
     for island, batch in zip(islands, (2, 3), strict=True):
         assert [way.after for way in island.ways] == [f"step {n}" for n in range(ROUNDS)]
+        stand = [(f"step {n}", digests(log, "a")[n]) for n in range(1, ROUNDS + 1)]
+        assert [(way.stands_at, way.digest.hex()) for way in island.ways] == stand
         assert {way.tokens for way in island.ways} == {EVERY * batch * SEQ_LEN}
         assert len(island.losses) == STEPS
         last = island.rank.said(CheckpointWritten)[-1]
@@ -87,11 +89,14 @@ def test_an_island_that_begins_again_sends_its_way_again_and_has_what_it_trained
     leader.wait_for(again.rank, WayWritten)
     sent = [replace(way, elapsed_s=0.0, logits=b"") for way in (*island.ways, *again.ways)]
     assert (sent[0], again.way(0)) == (sent[1], island.way(0))
+    assert sent[1].stands_at == "step 1"
+    assert len(sent[1].digest) == DIGEST_BYTES
     other = Island(leader, "a", inputs)
     leader.wait_for_line(3)
     assert again.ended().error is None
     assert other.ended().error is None
     assert [way.after for way in again.ways] == [f"step {n}" for n in range(ROUNDS)]
+    assert not leader.adrift
 
 
 def test_what_is_kept_while_a_round_begins_is_of_that_round_or_of_the_one_before(

@@ -1,0 +1,30 @@
+"""Whether islands stand at the same outer state: weights and momentum, equal to the bit.
+
+Owns who is taken for the one that has drifted. Pure. Doesn't know how digests are computed, when
+states are comparable, or what becomes of whoever differs.
+
+Islands work out each outer step by themselves, from the same ways: where memory or a library is at
+fault, one gets something else, and what it trains from there leads away from the others' weights
+for good. Nobody can say from digests which of two states is the right one. That isn't needed: each
+is as good to go on from as the other, as long as all have the same.
+"""
+
+from collections.abc import Collection, Mapping
+
+
+def adrift(told: Mapping[str, bytes], counted: Collection[str]) -> tuple[str, ...]:
+    """Return whose state isn't the one that most have; where it is a draw, that the first one has.
+
+    Only states of islands whose ways can be merged are gone on from: somebody always can.
+
+    Args:
+        told: digests of those who are in, after the same outer step; empty where one tells none.
+        counted: those of them whose ways are sound.
+    """
+    known = {name: told[name] for name in sorted(told) if told[name]}
+    digests = [*known.values()]
+    candidates = [digest for name, digest in known.items() if name in counted]
+    if not candidates:
+        return ()
+    right = max(candidates, key=digests.count)  # of equals, it returns the first
+    return tuple(name for name, digest in known.items() if digest != right)

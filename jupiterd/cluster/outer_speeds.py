@@ -31,12 +31,21 @@ def of_all(line: Steps, newest: int = 0) -> Stretch:
 
     newest: outer steps that count, from the line's end on; 0: all
     """
-    timed = [pair for pair in _measured(line) if pair[1].elapsed_s > 0][-newest:]
+    timed = rounds(line)[-newest:]
     return Stretch(
-        sum(sum(step.tokens) for _, step in timed),
-        sum(ended.steps for ended, _ in timed),
-        sum(step.elapsed_s for _, step in timed),
+        sum(did.tokens for _, did in timed),
+        sum(did.steps for _, did in timed),
+        sum(did.elapsed_s for _, did in timed),
     )
+
+
+def rounds(line: Steps) -> list[tuple[OuterStepTaken, Stretch]]:
+    """Return what all islands did in each round that was timed, with the step that ordered it."""
+    return [
+        (ended, Stretch(sum(step.tokens), ended.steps, step.elapsed_s))
+        for ended, step in _measured(line)
+        if step.elapsed_s > 0
+    ]
 
 
 def of_island(line: Steps, island: CycleId) -> Stretch:

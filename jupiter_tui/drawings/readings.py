@@ -75,10 +75,20 @@ def _figures(scene: Scene, look: Look) -> Iterator[tuple[str, Line]]:
     yield "bits/byte", _number(cycle.get("val_bpb"), "{:.4f}")
     yield "lr", _number(cycle.get("lr"), "{:.3g}")
     yield "grad norm", _number(cycle.get("grad_norm"), "{:.3f}")
-    yield "tokens/s", _number(cycle.get("tokens_per_s"), "{:,.0f}")
-    yield "predicted", _number(cycle.get("predicted_tokens_per_s"), "{:,.0f}")
+    rate, predicted = _speeds(cycle)
+    yield "tokens/s", _number(rate, "{:,.0f}")
+    yield "predicted", _number(predicted, "{:,.0f}")
     yield "tokens", _number(cycle.get("tokens"), "{:,}")
     yield "MFU", _mfu(cycle)
+
+
+def _speeds(cycle: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return tokens per second, and what was predicted: of training alone, also after its end."""
+    rate = cycle.get("tokens_per_s")
+    if cycle.get("phase") not in {None, "train"}:
+        return rate, None
+    measured = cycle.get("measured_tokens_per_s")
+    return measured if rate is None else rate, cycle.get("predicted_tokens_per_s")
 
 
 def _mfu(cycle: Mapping[str, Any]) -> Line:

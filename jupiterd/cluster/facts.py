@@ -273,6 +273,8 @@ class EpochOpened:
     """Sequences that each rank holds in memory at a time; empty: as the plan says."""
     follows: str = ""
     """The line's end that its checkpoints hang below; empty: the one it starts from."""
+    predicted_tokens_per_s: float = 0.0
+    """Of that gang, when it began in this round; 0: nobody could know."""
 
 
 @dataclass(frozen=True)

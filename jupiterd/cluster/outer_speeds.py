@@ -42,12 +42,17 @@ def of_all(line: Steps, newest: int = 0, islands: Sequence[CycleId] = ()) -> Str
         islands: only steps that merge the ways of these, and no others; none: all steps.
     """
     timed = [pair for pair in _timed(line) if not islands or pair[1].islands == tuple(islands)]
-    timed = timed[-newest:]
+    did = [_did(*pair) for pair in timed[-newest:]]
     return Stretch(
-        sum(sum(step.tokens) for _, step in timed),
-        sum(ended.steps for ended, _ in timed),
-        sum(step.elapsed_s for _, step in timed),
+        sum(each.tokens for each in did),
+        sum(each.steps for each in did),
+        sum(each.elapsed_s for each in did),
     )
+
+
+def rounds(line: Steps) -> list[tuple[OuterStepTaken, Stretch]]:
+    """Return what all islands did in each round that was timed, with the step that ordered it."""
+    return [(ended, _did(ended, step)) for ended, step in _timed(line)]
 
 
 def of_island(line: Steps, island: CycleId) -> Stretch:
@@ -58,6 +63,11 @@ def of_island(line: Steps, island: CycleId) -> Stretch:
         sum(ended.steps for ended, _ in timed),
         sum(step.trained_s[island] for _, step in timed),
     )
+
+
+def _did(ended: OuterStepTaken, step: OuterStepTaken) -> Stretch:
+    """Return what was done in a round, by the steps that ordered it and that ended it."""
+    return Stretch(sum(step.tokens), ended.steps, step.elapsed_s)
 
 
 def _timed(line: Steps) -> Sequence[tuple[OuterStepTaken, OuterStepTaken]]:

@@ -24,6 +24,7 @@ class OuterStepTaken:
         "trained_s": {},
         "lag": 1,
         "way_bytes": {},
+        "predicted_tokens_per_s": 0.0,
     }
     """Fields that came later than steps that name their parents: see `registers.fact_hash`."""
     cycle: CycleId
@@ -69,6 +70,9 @@ class OuterStepTaken:
     islands train on in the meantime."""
     way_bytes: Mapping[str, int] = field(default_factory=dict[str, int])
     """Island -> how large its way is; left out where nobody knows."""
+    predicted_tokens_per_s: float = 0.0
+    """Of all who have a part in the round, with their exchanges, when these began to train
+    together; 0: nobody could know."""
 
 
 @dataclass(frozen=True)

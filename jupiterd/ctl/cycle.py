@@ -19,6 +19,7 @@ from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.phase_lines import phase_lines
+from jupiterd.ctl.prediction_lines import prediction_lines
 from jupiterd.ctl.progress_lines import (
     ENDED_STATES,
     cycle_summary,
@@ -293,7 +294,7 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
         return ["no cycle has been started"]
     lines = [f"cycle {cycle_summary(cycle)}", *failure_lines(cycle)]
     lines += filter(None, [pause_line(cycle)])
-    lines += [*island_lines(cycle), *training_lines(cycle)]
+    lines += [*island_lines(cycle), *prediction_lines(cycle), *training_lines(cycle)]
     does = "generated" if cycle.get("state") in ENDED_STATES else "generates"
     lines += [_generator_line(row, does) for row in cycle.get("generators", [])]
     lines += writer_lines(cycle)

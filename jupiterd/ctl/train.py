@@ -16,6 +16,7 @@ from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
+from jupiterd.ctl.prediction_lines import prediction_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, failure_lines, final_lines
 from jupiterd.ctl.run_at_rest import stopped_line, wait_until_at_rest
 from jupiterd.ctl.training_views import training_lines, view_lines, view_options, views_of
@@ -231,7 +232,7 @@ def status_lines(train: Mapping[str, Any] | None) -> list[str]:
         return ["no training run has been started; what a cycle trains: jupiterctl cycle status"]
     ended = train.get("state") in ENDED_STATES
     told = [f"training {cycle_summary(train)}", *failure_lines(train)]
-    told += [*island_lines(train), *training_lines(train)]
+    told += [*island_lines(train), *prediction_lines(train), *training_lines(train)]
     return [*told, *(final_lines(train) if ended else [])]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import RUNNING, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, WorkCompleted
+from jupiterd.cluster.foretold_speeds import Compared, compared
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.peak_flops import utilisation
@@ -20,6 +21,7 @@ from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.islands_document import Islands, inner_steps, island_rows, outer_steps
 from jupiterd.daemon.pausing import WAITING
 from jupiterd.daemon.phase_rows import Live, Settled, counted, phase_rows
+from jupiterd.daemon.progress import PREDICTED
 from jupiterd.document_schema import finite
 from jupiterd.errors import Bug
 from jupiterd.ids import NodeId, short
@@ -78,6 +80,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
     verdicts = _verdicts(cycle)
     gangs = [cycle, *(state for state, _ in islands)]
     rate, told = values.get("tokens_per_s"), island_rows(cycle, shown, live)
+    speeds = _live_speeds(values) if training else compared(cycle, current)
     return {
         "id": begun.cycle,
         "kind": cycle.kind,
@@ -95,7 +98,8 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "lr": learnt.get("lr"),
         "grad_norm": learnt.get("grad_norm"),
         "mfu": utilisation(rate, values.get("flops_per_token"), values.get("peak_flops_per_s")),
-        "predicted_tokens_per_s": values.get("predicted_tokens_per_s"),
+        "predicted_tokens_per_s": speeds.predicted,
+        "measured_tokens_per_s": speeds.measured,
         "epoch": max((epoch for each in gangs for epoch in each.epochs_opened), default=0),
         "resumed_from_step": _resumed(gangs),
         "gang": _named(gang_rows(training["gang"]) if training else [], names),
@@ -112,6 +116,10 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "phases": phase_rows(cycle, live, islands, settled),
         "events": _events(cycle, islands),
     }
+
+
+def _live_speeds(values: Mapping[str, Any]) -> Compared:
+    return Compared(values.get(PREDICTED), values.get("tokens_per_s"))
 
 
 def _with_finite_values(live: Live) -> Live:

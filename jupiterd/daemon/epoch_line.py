@@ -167,6 +167,7 @@ class EpochLine:
             engine_reason=launch.choice.reason,
             micro_batches=launch.micro_batches,
             follows=launch.follows,
+            predicted_tokens_per_s=launch.predicted_tokens_per_s,
         )
 
     def _is_recorded(self, made: CheckpointMade, epoch: int) -> bool:

@@ -36,6 +36,7 @@ from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.epoch_end import FINISHED, EpochEnd
 from jupiterd.daemon.epoch_line import EpochLine
 from jupiterd.daemon.epoch_orders import EpochOrders
+from jupiterd.daemon.foretelling import launch_foretold
 from jupiterd.daemon.gang_changes import Changes, changing
 from jupiterd.daemon.gang_clock import Verdict, as_error, watching
 from jupiterd.daemon.gang_members import GangMembers
@@ -220,6 +221,7 @@ class GangConductor:
         await whole_start(self._leading.library, inputs)
         if not self._anew:  # its ranks all wait for what the others have learned
             launch = await self._late.named(launch)
+        launch = launch_foretold(self._orders, launch)
         await self._leading.record(self._line.opened(launch))
         self._change.mark("opened")
         self._line.follow(launch)

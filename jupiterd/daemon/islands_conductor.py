@@ -19,6 +19,7 @@ from jupiterd.cluster.facts import (
     OuterStepTaken,
     TrainingStarted,
 )
+from jupiterd.cluster.foretold_speeds import newest
 from jupiterd.cluster.island_newcomers import too_slow
 from jupiterd.cluster.island_nodes import read
 from jupiterd.cluster.island_runs import TOO_SLOW, going_on_in, island_id, islands_in, stopped_in
@@ -42,13 +43,13 @@ from jupiterd.cycle.outer_round import Closing, Way
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.run_phases import drawing
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon.asked_machines import Exchanges
 from jupiterd.daemon.clock import now_s, wall_iso
 from jupiterd.daemon.drifted_islands import without_drifted
+from jupiterd.daemon.foretelling import step_foretold
 from jupiterd.daemon.island_joining import joining
 from jupiterd.daemon.island_progress import OUTER_STEP
 from jupiterd.daemon.item_runner import ItemRunner
-from jupiterd.daemon.layouts import inner_steps_of, predicted_of_islands, speeds_of_islands
+from jupiterd.daemon.layouts import inner_steps_of, speeds_of_islands
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.outer_facts import fact_of, open_rounds, order_of
 from jupiterd.daemon.outer_gathering import LOOK_S, Gathering
@@ -81,8 +82,6 @@ class IslandsConductor:
         self._round = training.round
         self._of = training
         self._times = OuterTimes()
-        self._foretold: tuple[int, float | None] = (-1, None)
-        """An outer step's number, and what its islands were predicted."""
         plan, settings = training.plan, training.settings
         self._training = Training(
             plan.schedule(), plan.batch_sequences, settings.outer, LAGS[settings.sync]
@@ -145,7 +144,7 @@ class IslandsConductor:
         taken: list[OuterStepTaken] = []
         for order in first_orders(self._training, members, self._every_steps(islands)):
             begun = replace(order, total_tokens=self._of.tokens)
-            fact = self._fact(begun, fact_hash(taken[-1]) if taken else "")
+            fact = self._fact(begun, islands, fact_hash(taken[-1]) if taken else "")
             taken.append(self._times.timed(fact, {}))
         await self._leading.record(*islands, *taken)
         log.info("islands_begin", extra={"run": self._run, "islands": len(islands)})
@@ -191,7 +190,8 @@ class IslandsConductor:
         ended = self._times.ended(last, taken, closing, gathering.ways)
         order = self._next([each for _, each in rounds], closing, gathering.ways, ended)
         ways = [gathering.artifact(island) for island in closing.counted]
-        step = self._times.timed(self._fact(order, last, ways), gathering.ways)
+        islands = [started for _, started in self._islands().values()]
+        step = self._times.timed(self._fact(order, islands, last, ways), gathering.ways)
         await self._leading.record(step)
         self._tell(order, closing)
 
@@ -291,10 +291,15 @@ class IslandsConductor:
         return len(read(self._of.settings.island_nodes) if first is None else first.batches)
 
     def _fact(
-        self, order: OuterOrder, after: str = "", ways: Sequence[ArtifactId] = ()
+        self,
+        order: OuterOrder,
+        islands: Sequence[TrainingStarted],
+        after: str,
+        ways: Sequence[ArtifactId] = (),
     ) -> OuterStepTaken:
         taken = fact_of(order, self._run, after, ways)
-        return replace(taken, round=self._round, start=self._of.start)
+        taken = replace(taken, round=self._round, start=self._of.start)
+        return step_foretold(self._leading, self._of, taken, islands)
 
     def _every_steps(self, islands: Sequence[TrainingStarted], step_s: float | None = None) -> int:
         """Return how many steps a round has.
@@ -366,6 +371,7 @@ class IslandsConductor:
         self, taken: OuterStepTaken, last: OuterStepTaken, states: Mapping[CycleId, str]
     ) -> None:
         step_tokens = self._of.plan.batch_sequences * self._of.shape.seq_len
+        line = self._state.outer_line(self._round)
         outer = {
             "number": last.number,
             "states": states,
@@ -373,21 +379,10 @@ class IslandsConductor:
             "first_step": taken.first_step,
             "tokens": last.total_tokens,
             "step_tokens": step_tokens,
-            "tokens_per_s": of_all(self._state.outer_line(self._round), NEWEST).tokens_per_s,
-            "predicted_tokens_per_s": self._predicted(taken),
+            "tokens_per_s": of_all(line, NEWEST).tokens_per_s,
+            "predicted_tokens_per_s": newest([*line.values()]),
         }
         self._leading.board.note(self._run, {"outer": outer})
-
-    def _predicted(self, taken: OuterStepTaken) -> float | None:
-        """Return what those who have a part in a round are predicted, with their exchanges."""
-        if taken.steps and self._foretold[0] != taken.number:
-            begun = [started for _, started in self._islands().values()]
-            found = [_island(each) for each in begun if each.cycle in taken.batches]
-            shape, plan = self._of.shape, self._of.plan
-            exchanges = Exchanges(self._of.settings.ways, taken.steps)
-            rate = predicted_of_islands(self._leading, found, shape, plan, exchanges)
-            self._foretold = taken.number, rate
-        return self._foretold[1]
 
     def _word(self, island: CycleId, taken: OuterStepTaken, gathering: Gathering) -> str:
         """Return what an island does just now, in a word."""

@@ -36,6 +36,8 @@ class Launch:
     """Members that begin without the state, and fetch it while the others train."""
     follows: str = ""
     """The line's end that its checkpoints hang below; empty: the one it starts from."""
+    predicted_tokens_per_s: float = 0.0
+    """0: nobody can know."""
 
     @property
     def gang(self) -> tuple[NodeId, ...]:
@@ -75,6 +77,7 @@ class Launch:
             now_s(),
             opened.micro_batches,
             follows=opened.follows,
+            predicted_tokens_per_s=opened.predicted_tokens_per_s,
         )
 
 

@@ -1,8 +1,8 @@
 """How fast a model was trained here before, as the ledger tells.
 
 Owns reading that from epochs that have ended, and from the outer steps of islands. Doesn't know why
-anybody asks. An epoch's time holds its start as well, so only long ones count, and what is said is
-rather too little than too much. Outer steps tell how long an island took by itself.
+anybody asks. An epoch's time holds its start as well, so what is said is rather too little than too
+much (`cluster.epoch_speeds`). Outer steps tell how long an island took by itself.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster import outer_speeds
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import EpochClosed, EpochOpened, TrainingStarted
+from jupiterd.cluster.epoch_speeds import ended, stretch
+from jupiterd.cluster.facts import TrainingStarted
 from jupiterd.cluster.island_runs import is_trained_in, islands_in
 from jupiterd.cluster.layouts import Island, Layout
 from jupiterd.cluster.outer_speeds import Stretch
@@ -22,9 +23,6 @@ from jupiterd.ids import CycleId, NodeId
 if TYPE_CHECKING:
     from jupiterd.cycle.plan import ModelShape
     from jupiterd.daemon.leading import Leading
-
-LEAST_S = 20.0
-"""A shorter epoch says more about its start than about its speed."""
 
 NEWEST_EPOCHS = 50
 """So many are looked at: machines and links change, and a run that was often struck has many."""
@@ -95,9 +93,9 @@ def tokens_per_s_of_nodes(
 def measured_layouts(leading: "Leading", shape: "ModelShape") -> Iterator[MeasuredLayout]:
     """Yield what several machines have done together with such a model, the newest first."""
     for run in _runs_of(leading, shape.size):
-        for opened, closed in reversed(list(_ended(run))):
+        for opened, closed in reversed(list(ended(run))):
             engine, _, _ = opened.engine.partition("/")
-            did = _stretch(run, opened, closed)
+            did = stretch(run, opened, closed)
             if len(set(opened.gang)) > 1 and did.tokens > 0:
                 yield MeasuredLayout(Layout.of([Island.of(engine, opened.gang)]), did)
         yield from _of_islands(leading, run)
@@ -127,13 +125,13 @@ def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]
 def _gangs(leading: "Leading", engine: str, shape: "ModelShape") -> Iterator[Measured]:
     """Yield what has been measured of such a model on such an engine, the newest first."""
     for run in _runs_of(leading, shape.size):
-        started, ended = run.training, reversed(list(_ended(run)))
+        started, epochs = run.training, reversed(list(ended(run)))
         if started is not None and started.parent and run.epochs_opened:
             yield from _island(leading, run, started) if started.engine == engine else ()
             continue
-        for opened, closed in ended:
+        for opened, closed in epochs:
             if opened.engine.partition("/")[0] == engine:
-                yield Measured(opened.gang, _stretch(run, opened, closed))
+                yield Measured(opened.gang, stretch(run, opened, closed))
 
 
 def _island(leading: "Leading", run: CycleState, started: TrainingStarted) -> Iterator[Measured]:
@@ -155,19 +153,3 @@ def _is_of(run: CycleState, size: str) -> bool:
     if run.training is not None:
         return run.training.model == size
     return run.started is not None and run.started.size == size
-
-
-def _ended(run: CycleState) -> Iterator[tuple[EpochOpened, EpochClosed]]:
-    for epoch, closed in sorted(run.epochs_closed.items()):
-        opened = run.epochs_opened.get(epoch)
-        if opened is not None and closed.elapsed_s >= LEAST_S:
-            yield opened, closed
-
-
-def _stretch(run: CycleState, opened: EpochOpened, closed: EpochClosed) -> Stretch:
-    """Return what an epoch has added to its line, and how long that took, its start among it."""
-    last, start = run.last_of_epoch(opened.epoch), run.checkpoint(opened.from_checkpoint)
-    if last is None:
-        return Stretch(0, 0, closed.elapsed_s)
-    before = 0 if start is None else start.tokens
-    return Stretch(last.tokens - before, last.step - opened.from_step, closed.elapsed_s)

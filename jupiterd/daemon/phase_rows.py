@@ -11,6 +11,7 @@ from typing import Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import LEFT_OPEN, EpochClosed, WorkCompleted
+from jupiterd.cluster.foretold_speeds import compared
 from jupiterd.cluster.trunk import start_of
 from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among
@@ -23,6 +24,7 @@ from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.daemon.generator_document import standing_before
 from jupiterd.daemon.islands_document import Islands, outer_steps
 from jupiterd.daemon.phase_work import elapsed_s_of, own_work, share_told, students_told
+from jupiterd.daemon.progress import PREDICTED
 from jupiterd.document_schema import finite
 
 Live = Mapping[str, Any]
@@ -177,10 +179,17 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
         "rate": max(last.step - untimed, 0) / elapsed_s if elapsed_s else None,
         "elapsed_s": elapsed_s,
         "detail": ", ".join(told),
-        "values": {"loss": finite(last.loss)},
+        "values": {"loss": finite(last.loss), **_speeds(cycle, number)},
         "in": manifest.sequences if (manifest := cycle.manifests.get(number)) else None,
         "out": last.step,
     }
+
+
+def _speeds(cycle: CycleState, number: int) -> dict[str, float]:
+    """Return what it was predicted to train on in a second, and what it did, as far as known."""
+    found = compared(cycle, number)
+    told = {PREDICTED: found.predicted, "tokens_per_s": found.measured}
+    return {name: round(rate, 1) for name, rate in told.items() if rate is not None}
 
 
 def _steps_of(cycle: CycleState, closed: EpochClosed) -> int:

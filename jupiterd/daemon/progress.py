@@ -28,6 +28,9 @@ PREDICTED, FLOPS_PER_TOKEN, PEAK = "predicted_tokens_per_s", "flops_per_token", 
 OF_THE_GANG = (PREDICTED, FLOPS_PER_TOKEN, PEAK)
 """Told among the readings of training, where the leader knows them of its gang."""
 
+TRAINED_BY = "trained_by"
+"""What is noted of who trains a round, and why: it stays beside whatever else is special."""
+
 RATE_BASIS_S = 3.0
 RATE_BASIS_UNITS = 3
 """A rate is told once so much has been done in so long; on less, time left would be a guess."""
@@ -88,7 +91,7 @@ class PhaseProgress:
             "gang": self.extra.get("gang") or self._by_node(),
             "epoch": self.extra.get("epoch"),
             "resumed_from_step": self.extra.get("resumed_from_step"),
-            "detail": self.extra.get("detail", ""),
+            "detail": "; ".join(filter(None, map(self.extra.get, (TRAINED_BY, "detail")))),
             **{name: self.extra[name] for name in ("outer", "ahead") if name in self.extra},
         }
 

@@ -12,12 +12,13 @@ from dataclasses import replace
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.island_nodes import written
-from jupiterd.daemon.asked_machines import OFF
+from jupiterd.daemon.asked_machines import AUTO_ISLANDS, OFF
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_conductor import GangConductor
 from jupiterd.daemon.islands_conductor import IslandsConductor
 from jupiterd.daemon.launch import TRAINING_ROLES, trainers
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.progress import TRAINED_BY
 from jupiterd.daemon.run_islands import islands_of_round
 from jupiterd.daemon.run_training import RunTraining, training_of
 from jupiterd.ids import CycleId
@@ -71,8 +72,19 @@ async def _decided(leading: Leading, training: RunTraining) -> RunTraining:
     )
     extra = {"cycle": training.started.cycle, "round": training.round, "islands": len(islands)}
     log.info("round_is_trained_by", extra=extra)
+    told = _told(len(islands), is_asked=settings.islands != AUTO_ISLANDS)
+    leading.board.note(training.started.cycle, {TRAINED_BY: told})
     nodes = {"island_nodes": written(islands)}
     return replace(training, settings=settings.model_copy(update=nodes))
+
+
+def _told(islands: int, *, is_asked: bool) -> str:
+    """Return who trains a round, and why, for people."""
+    if islands:
+        why = "as asked" if is_asked else "predicted to be best of who is here"
+        return f"{islands} islands train this round, {why}"
+    lacks = "can be made up of who is here" if is_asked else "are predicted to be better"
+    return f"one gang trains this round, no islands {lacks}"
 
 
 async def _gather(leading: Leading) -> None:

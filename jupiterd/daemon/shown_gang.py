@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from jupiterd.cycle.memory import flops_per_token
 from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.launch import Launch
-from jupiterd.daemon.layouts import predicted_tokens_per_s
 from jupiterd.daemon.leading import Leading
-from jupiterd.daemon.progress import FLOPS_PER_TOKEN, PEAK
+from jupiterd.daemon.progress import FLOPS_PER_TOKEN, PEAK, PREDICTED
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.ids import CycleId
 
@@ -26,17 +25,15 @@ class ShownGang:
     def begin(self, launch: Launch) -> None:
         """Show a gang that is about to train, or is followed from now on."""
         board = self._leading.board
-        shape, plan = self._orders.shape, self._orders.plan
-        rate = predicted_tokens_per_s(self._leading, launch.choice, shape, plan)
         board.restart_rate(self._cycle)
         board.show_gang(self._cycle, self._ranks(launch), {})
         board.note(
             self._cycle,
             {
-                "predicted_tokens_per_s": rate,
+                PREDICTED: launch.predicted_tokens_per_s or None,
                 "epoch": launch.epoch,
                 "resumed_from_step": launch.from_step,
-                FLOPS_PER_TOKEN: float(flops_per_token(shape)),
+                FLOPS_PER_TOKEN: float(flops_per_token(self._orders.shape)),
                 PEAK: self._orders.peak(launch),
             },
         )

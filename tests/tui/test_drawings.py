@@ -304,6 +304,14 @@ def test_the_readings_of_a_running_training():
     assert shown["bits/byte"] == "2.5000"
 
 
+def test_after_its_end_a_training_shows_how_fast_it_was_beside_what_was_predicted():
+    told = {"tokens_per_s": None, "predicted_tokens_per_s": 990.0, "measured_tokens_per_s": 1e3}
+    shown = _readings(phase=None, **told)
+    assert (shown["tokens/s"], shown["predicted"].strip()) == ("1,000", "990")
+    writes = _readings(phase="generate", **(told | {"tokens_per_s": 20.0}))
+    assert (writes["tokens/s"], writes["predicted"].strip()) == ("20", "N/A"), "of another kind"
+
+
 def test_what_is_not_known_is_not_zero():
     shown = _readings(total_steps=None, loss=None, tokens_per_s=None, epoch=0, phases=[])
     assert (shown["loss"], shown["tokens/s"], shown["time left"]) == ("N/A", "N/A", "N/A")

@@ -159,6 +159,8 @@ def train(state: str = "running", **more: Any) -> dict[str, Any]:
         "kind": "train",
         "domain": "letters",
         "rounds": 1,
+        "predicted_tokens_per_s": 9_930.0,
+        "measured_tokens_per_s": 10_240.4,
         "phases": [
             phase(1, "pack", "done", done=29640, total=29640, unit="tokens", elapsed_s=1.0,
                   rate=29640.0, detail="57 documents of 136,436 bytes"),
@@ -170,8 +172,9 @@ def train(state: str = "running", **more: Any) -> dict[str, Any]:
 
 
 TRAINED = train(
-    "finished", phases=[], events=[], val_bpb=2.25, model="/state/runs/letters-fa/model"
-)
+    "finished", phases=[], events=[], val_bpb=2.25, model="/state/runs/letters-fa/model",
+    measured_tokens_per_s=7_912.6,
+)  # fmt: skip
 
 DATA = {
     "id": "decade0000000001",

@@ -37,8 +37,8 @@ NAMED_KEYS = {
 """The keys that the design promises to scripts."""
 
 FURTHER_KEYS = {
-    "predicted_tokens_per_s", "kind", "rounds", "failure", "phases", "events", "islands",
-    "outer_steps", "inner_steps", "lost_sources", "generators", "paused",
+    "predicted_tokens_per_s", "measured_tokens_per_s", "kind", "rounds", "failure", "phases",
+    "events", "islands", "outer_steps", "inner_steps", "lost_sources", "generators", "paused",
     "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
 }  # fmt: skip
 
@@ -217,6 +217,54 @@ def test_a_running_phase_shows_the_leader_s_readings() -> None:
     assert (trains["state"], trains["done"], trains["unit"]) == ("running", 150, "steps")
     assert trains["rate"] == pytest.approx(5.0)
     assert trains["eta_s"] == pytest.approx(10.0)
+
+
+def test_a_running_training_is_predicted_and_measured_by_what_the_leader_tells() -> None:
+    live = training()
+    live["values"]["predicted_tokens_per_s"] = 6_000.0
+    assert speeds(document(*TRAINED[:5], live=live)) == (6_000, 5_000)
+    assert speeds(document(*TRAINED[:5])) == (None, None), "where nobody tells, nobody knows"
+
+
+def test_what_was_predicted_stands_beside_what_was_measured_after_the_end() -> None:
+    facts = (started(), *foretold_epoch(1, 6_000.0, 40.0))
+    shown = document(*facts)
+    assert speeds(shown) == (6_000, 5_000)
+    assert shown["tokens_per_s"] is None, "nothing is trained just now"
+    values = phase(shown, "train")["values"]
+    assert (values["predicted_tokens_per_s"], values["tokens_per_s"]) == (6_000, 5_000)
+    board = ProgressBoard()
+    board.begin(CYCLE, 1, Phase.GATE, 100.0)
+    judged = document(*facts, live=board.to_plain(130.0)[0])
+    assert speeds(judged) == (6_000, 5_000)
+
+
+def test_a_round_that_is_not_trained_yet_has_no_speeds_but_those_before_it_keep_theirs() -> None:
+    facts = (*foretold_epoch(1, 6_000.0, 40.0), verdict("HOLD"), committed("HOLD"))
+    shown = document(started(), *facts)
+    assert (shown["round"], speeds(shown)) == (2, (None, None))
+    assert phase(shown, "train")["values"]["predicted_tokens_per_s"] == 6_000
+
+
+def test_each_round_is_compared_by_itself() -> None:
+    first = (*foretold_epoch(1, 6_000.0, 40.0), verdict("HOLD"), committed("HOLD"))
+    made = replace(checkpoint("k3", 100, "k2", number=2, final=True), epoch=2, tokens=300_000)
+    begun = replace(epoch(2, round_number=2), predicted_tokens_per_s=3_000.0)
+    opened = replace(begun, from_checkpoint="k2")
+    shown = document(started(), *first, opened, made, EpochClosed(CYCLE, 2, "finished", 50.0))
+    assert speeds(shown) == (3_000, 2_000)
+    assert phase(shown, "train")["values"]["predicted_tokens_per_s"] == 6_000
+
+
+def speeds(shown: dict[str, Any]) -> tuple[float | None, float | None]:
+    return shown["predicted_tokens_per_s"], shown["measured_tokens_per_s"]
+
+
+def foretold_epoch(number: int, predicted: float, elapsed_s: float) -> tuple[CycleFact, ...]:
+    """An epoch of 200,000 tokens that trains a round to its end."""
+    opened = replace(epoch(number), predicted_tokens_per_s=predicted)
+    made = replace(checkpoint("k2", 200, final=True), epoch=number)
+    return opened, made, EpochClosed(CYCLE, number, "finished", elapsed_s)
 
 
 def test_facts_outrun_readings_that_are_late() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jupiterd.cluster.engines import MLX, TORCH
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
     CycleStarted,
@@ -23,9 +24,11 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.island_runs import TOO_SLOW, counting_islands, counts, islands_in, islands_of
+from jupiterd.cluster.layouts import Island
 from jupiterd.cluster.registers import fact_hash
-from jupiterd.cycle.work import WorkResult
+from jupiterd.cycle.work import Phase, WorkResult
 from jupiterd.daemon import round_training
+from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.gang_conductor import GangConductor
@@ -352,3 +355,49 @@ async def test_one_machine_alone_trains_a_round_without_islands(
 ) -> None:
     async with a_cycle(tmp_path, monkeypatch, *BEGUN, islands=islands, island_nodes="") as leading:
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), GangConductor)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({}, "2 islands train this round, as asked"),
+        (
+            {"islands": "auto", "island_nodes": ""},
+            "one gang trains this round, no islands are predicted to be better",
+        ),
+        (
+            {"islands": "on", "island_nodes": ""},
+            "one gang trains this round, no islands can be made up of who is here",
+        ),
+        ({"islands": "off", "island_nodes": ""}, ""),
+    ],
+)
+async def test_people_are_told_all_along_who_trains_a_round_and_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], says: str
+) -> None:
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN, **settings) as leading:
+        leading.board.begin(CYCLE, 2, Phase.TRAIN, now_s())
+        await trainer_of_round(leading, CYCLE, 2)
+        assert details(leading) == [says]
+        leading.board.explain(CYCLE, "outer step 1: 2 islands")
+        assert details(leading) == ["; ".join(filter(None, [says, "outer step 1: 2 islands"]))]
+        leading.board.explain(CYCLE, "")
+        assert details(leading) == [says]
+
+
+async def test_islands_that_are_predicted_to_be_best_are_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"islands": "auto", "island_nodes": ""}
+    async with a_cycle(tmp_path, monkeypatch, *BEGUN, **settings) as leading:
+        parts = [Island.of(MLX, [leading.self_id]), Island.of(TORCH, [NODES[1]])]
+        monkeypatch.setattr(round_training, "islands_of_round", lambda *_: parts)
+        leading.board.begin(CYCLE, 2, Phase.TRAIN, now_s())
+        assert isinstance(await trainer_of_round(leading, CYCLE, 2), IslandsConductor)
+        said = "2 islands train this round, predicted to be best of who is here"
+        assert details(leading) == [said]
+
+
+def details(leading: Leading) -> list[str]:
+    """What people read of each running phase."""
+    return [running["detail"] for running in leading.board.to_plain(now_s())]

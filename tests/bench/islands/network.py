@@ -41,7 +41,9 @@ MEASURING_ROUNDS, MEASURING_STEPS = 3, 200
 """Of runs before the others: nothing is predicted of machines that were never measured so."""
 
 SOLO_SHARE, OVERLAPPED_SHARE, OF_DDP, PREDICTION = 95.0, 99.0, 200.0, 20.0
-SOLO_STEPS = 500
+SOLO_STEPS = 250
+"""Of each run of machines by themselves: one between both forms of islands, and one after them."""
+
 LONGEST_S = 1200.0
 
 Rounds = Sequence[Mapping[str, Part]]
@@ -91,12 +93,17 @@ async def _pass(on: Wired, every: int, steps: int, idle: float) -> Pass:
     print_prediction(BLOCKING, blocking, told)
     print_hashes(on)
     sent = print_sent(on, idle)
+    solo = await _solo(on)
     overlapped = print_overlapped(on, await _run(on, steps, *_islands(on, every, OVERLAPPED)))
     print_hashes(on)
-    taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
-    solo = await solo_speeds(on, _engines(on), taken, SOLO_STEPS, LONGEST_S)
+    solo = [*map(fmean, zip(solo, await _solo(on), strict=True))]
     synchronous, sent_synchronous = await _synchronous(on, idle)
     return Pass(solo, blocking, overlapped, synchronous, sent, sent_synchronous)
+
+
+async def _solo(on: Wired) -> list[float]:
+    taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
+    return await solo_speeds(on, _engines(on), taken, SOLO_STEPS, LONGEST_S)
 
 
 async def _run(on: Wired, steps: int, *options: str) -> Document:

@@ -84,7 +84,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--domain", default="python")
     parser.add_argument("--size", default="1m")
     parser.add_argument("--rounds", default="2")
-    parser.add_argument("--engine", default="auto", help="auto, torch, mlx or hybrid")
+    parser.add_argument("--engine", default="auto", choices=("auto", "torch", "mlx", HYBRID))
     parser.add_argument("--tui", action="store_true", help="show the cycle in the dashboard")
     return parser.parse_args()
 

@@ -10,9 +10,10 @@ What an island has saved once its weights weren't those of the others is no seed
 is merged again: nobody knows before that what it has.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -49,10 +50,8 @@ def _sound(
     line: Steps, own: Iterable[CheckpointCommitted], adrift: str
 ) -> Iterator[CheckpointCommitted]:
     steps = [*line.values()]
-    closed: Sequence[_Closed] | None = None
     for saved in own:
-        closed = _closed(line, saved.cycle) if closed is None else closed
-        if _is_on_line(steps, saved) and not _was_adrift(closed, saved, adrift):
+        if _is_on_line(steps, saved) and not _was_adrift(line, saved, adrift):
             yield saved
 
 
@@ -75,11 +74,11 @@ def _is_on_line(line: Sequence[OuterStepTaken], saved: CheckpointCommitted) -> b
 
     One from between two rounds is of either.
     """
-    return any(
-        saved.cycle in taken.batches
-        and taken.first_step <= saved.step <= taken.first_step + taken.steps
-        for taken in line
+    until = bisect_right(line, saved.step, key=lambda taken: taken.first_step)
+    near = takewhile(
+        lambda taken: saved.step <= taken.first_step + taken.steps, reversed(line[:until])
     )
+    return any(saved.cycle in taken.batches for taken in near)
 
 
 def begun_anew(
@@ -106,13 +105,12 @@ def left_out_again(line: Steps, island: CycleId, reason: str) -> str:
     that left it out: where rounds overlap, one was open then, which it began with the same weights.
     Empty: it isn't so.
     """
-    had_part = _closed(line, island)
-    if not had_part:
+    closed = _closed(line, island)
+    newest = next(closed, None)
+    if newest is None or newest.why != reason:
         return ""
-    newest = had_part[-1]
-    lag = newest.ordered.lag
-    last = [each.why for each in had_part[-1 - lag :]]
-    return newest.name if len(last) > lag and all(why == reason for why in last) else ""
+    before = [each.why for each in islice(closed, newest.ordered.lag)]
+    return newest.name if before == [reason] * newest.ordered.lag else ""
 
 
 def left_out_last(line: Steps, island: CycleId, reason: str, after: int = -1) -> str:
@@ -122,7 +120,7 @@ def left_out_last(line: Steps, island: CycleId, reason: str, after: int = -1) ->
 
     after: the number of a step; only rounds that were ordered later are looked at
     """
-    late = [each for each in _closed(line, island) if each.ordered.number > after]
+    late = takewhile(lambda each: each.ordered.number > after, _closed(line, island))
     return _left_out_last(late, reason)
 
 
@@ -137,24 +135,25 @@ class _Closed(NamedTuple):
     """Why the way was left out; None: it was merged."""
 
 
-def _closed(line: Steps, island: CycleId) -> list[_Closed]:
+def _closed(line: Steps, island: CycleId) -> Iterator[_Closed]:
+    """Yield the rounds that an island had a part in, the newest first."""
     steps = [*line.items()]
-    return [
-        _Closed(name, steps[number - taken.lag][1], taken.left_out.get(island))
-        for number, (name, taken) in enumerate(steps)
-        if number >= taken.lag and island in steps[number - taken.lag][1].batches
-    ]
+    for number, (name, taken) in reversed([*enumerate(steps)]):
+        if number >= taken.lag and island in (ordered := steps[number - taken.lag][1]).batches:
+            yield _Closed(name, ordered, taken.left_out.get(island))
 
 
-def _left_out_last(closed: Sequence[_Closed], reason: str) -> str:
-    telling = next((each for each in reversed(closed) if each.why in {None, reason}), None)
+def _left_out_last(closed: Iterable[_Closed], reason: str) -> str:
+    """Return the last step's name that tells whether ways are left out for it, where they are."""
+    telling = next((each for each in closed if each.why in {None, reason}), None)
     return "" if telling is None or telling.why is None else telling.name
 
 
-def _was_adrift(closed: Sequence[_Closed], saved: CheckpointCommitted, reason: str) -> bool:
+def _was_adrift(line: Steps, saved: CheckpointCommitted, reason: str) -> bool:
     """Say whether an island's weights weren't those of the others when it saved this.
 
     What it told in a round is of the outer steps that a checkpoint within that round contains.
     """
-    begun = [each for each in closed if each.ordered.first_step <= saved.step]
+    closed = _closed(line, saved.cycle)
+    begun = (each for each in closed if each.ordered.first_step <= saved.step)
     return bool(_left_out_last(begun, reason))

@@ -4,9 +4,10 @@ Owns that choice and its words. Pure. Doesn't know how layouts are predicted (`l
 machines are called: it is handed their names.
 
 The most useful of those that can be run is chosen, without machines that are too slow. Where nobody
-has measured a machine that would take part, what runs unasked is chosen: so it gets measured. But
-islands are, where they may be, if machines are made for different engines, of which one was never
-measured, or if wires would make one gang slow whatever its machines can do.
+has measured a machine that would take part, neither in what runs unasked nor in islands, the former
+is chosen: so it gets measured. But islands are, where they may be, if machines are made for
+different engines, of which one was never measured, or if wires would make one gang slow whatever
+its machines can do.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -98,16 +99,19 @@ def plan_layouts(
     layouts = dict.fromkeys([*asked, *possible_layouts(fleet)])
     found = {layout: predict(fleet, job, layout, corrections) for layout in layouts}
     ranked = sorted(found.values(), key=_rank)
-    by_default = found[asked[0]]
-    why = _why_to_be_measured(by_default, found[by_links], choosable)
+    by_default, islands = found[asked[0]], found[by_links]
+    too_slow = slow(fleet)
+    may_be_islands = by_links.kind is Kind.ISLANDS and _can_be_chosen(islands, choosable, too_slow)
+    why = _why_to_be_measured(by_default, islands) if may_be_islands else ""
+    is_any_known = not by_default.unmeasured or (may_be_islands and not islands.unmeasured)
     if why:
-        chosen = found[by_links]
-    elif by_default.unmeasured:
-        chosen = by_default
+        chosen = islands
+    elif is_any_known:
+        chosen = next(each for each in ranked if _can_be_chosen(each, choosable, too_slow))
     else:
-        chosen = next(each for each in ranked if _can_be_chosen(each, choosable, slow(fleet)))
+        chosen = by_default
     others = tuple(each for each in ranked if each is not chosen)
-    return LayoutPlan(chosen, by_default, others, tuple(sorted(slow(fleet))), choosable, runs, why)
+    return LayoutPlan(chosen, by_default, others, tuple(sorted(too_slow)), choosable, runs, why)
 
 
 def _can_be_chosen(
@@ -117,13 +121,11 @@ def _can_be_chosen(
     return layout.kind in choosable and not too_slow & {*layout.nodes}
 
 
-def _why_to_be_measured(
-    by_default: Prediction, islands: Prediction, choosable: Collection[Kind]
-) -> str:
+def _why_to_be_measured(by_default: Prediction, islands: Prediction) -> str:
     """Return why islands had best train though nobody knows how fast; empty where they hadn't."""
-    if islands.layout.kind is not Kind.ISLANDS or Kind.ISLANDS not in choosable:
+    if not islands.unmeasured:
         return ""
-    if islands.unmeasured and len({island.engine for island in islands.layout.islands}) > 1:
+    if len({island.engine for island in islands.layout.islands}) > 1:
         return OWN_ENGINES
     if by_default.unmeasured and by_default.sync_s >= LONG_SUM_S:
         return f"one gang would sum for {_time(by_default.sync_s)} in each step, over its wires"
@@ -173,7 +175,7 @@ def _row(plan: LayoutPlan, prediction: Prediction, names: Names) -> Row:
         "useful_tokens_per_s": _rounded(prediction.useful_tokens_per_s),
         "step_s": None if prediction.step_s is None else round(prediction.step_s, 4),
         "sync_s": round(prediction.sync_s, 4),
-        "inner_steps": prediction.inner_steps if layout.kind is Kind.ISLANDS else None,
+        "inner_steps": (prediction.inner_steps or None) if layout.kind is Kind.ISLANDS else None,
         "unmeasured": [names.get(node, node) for node in prediction.unmeasured],
         "has_assumed_wires": prediction.has_assumed_wires,
     }

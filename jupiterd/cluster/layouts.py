@@ -154,7 +154,7 @@ class Prediction:
     sync_s: float
     """Of one exchange: each step's in all-reduce, each `inner_steps`-th one's between islands."""
     inner_steps: int = 1
-    """Steps between two exchanges."""
+    """Steps between two exchanges; 0: nobody can know."""
     step_s: float | None = None
     """Of one step with its part of the exchange; None where nobody can know."""
     tokens_per_s: float | None = None
@@ -226,9 +226,10 @@ def predict(
         unmeasured=_unmeasured(fleet, layout),
         has_assumed_wires=not all(wire.is_measured for wire in chain(*rings, between)),
     )
+    if count > 1:
+        known = replace(known, inner_steps=every_steps or job.every_steps)
     if known.unmeasured:
         return known
-    known = replace(known, inner_steps=every_steps or job.every_steps)
     return _with_times(job, known, speeds, sums_s, (corrections or {}).get(layout.kind, 1.0))
 
 

@@ -11,11 +11,11 @@ long enough for a name to be recorded.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields
 from functools import cache
-from itertools import accumulate, islice, takewhile
+from itertools import islice, takewhile
 
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.fact_wire import to_wire
@@ -42,13 +42,6 @@ TRAINING = "train"
 
 WAYS_KEPT = 16
 """Outer steps whose ways are kept, from the end of the line on."""
-
-LEAST_WAYS_KEPT = 8
-"""So many are kept however large they are: islands save something every fourth round, and whoever
-begins with that catches up from there."""
-
-MOST_WAY_BYTES = 4 << 30
-"""More steps than those have their ways kept only as long as all together are no larger."""
 
 
 def unneeded(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
@@ -77,18 +70,11 @@ def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
         (gone if has_ended else needed).update(_drawn_weights(cycle))
         for number, steps in _outer_rounds(cycle).items():
             is_over = cycle.failed is not None or cycle.rounds_committed >= number
-            first = _first_kept([*cycle.outer_line(number).values()])
+            last = max(step.number for step in cycle.outer_line(number).values())
             for step in steps:
-                kept = not is_over and step.number >= first
+                kept = not is_over and step.number > last - WAYS_KEPT
                 (needed if kept else gone).update(step.ways)
     return frozenset(gone - needed)
-
-
-def _first_kept(line: Sequence[OuterStepTaken]) -> int:
-    """Return the number of the oldest outer step whose ways are kept."""
-    sizes = accumulate(sum(step.way_bytes.values()) for step in reversed(line[-WAYS_KEPT:]))
-    small = sum(1 for size_bytes in sizes if size_bytes <= MOST_WAY_BYTES)
-    return line[-1].number + 1 - max(small, LEAST_WAYS_KEPT)
 
 
 def _drawn_weights(run: CycleState) -> Iterator[ArtifactId]:

@@ -13,6 +13,7 @@ from jupiterd.errors import UsageError
 from jupiterd.frames import Scalar
 
 AUTO = "auto"
+WHICH_ISLANDS = "auto, on, off, or who they are: 'mlx:mini,studio torch:box'"
 ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 
 
@@ -36,6 +37,8 @@ class _Asked(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = ".".join(map(str, first["loc"])) or "the settings"
+            if first["type"] == "string_pattern_mismatch":
+                raise UsageError(f"{name} can't be {first['input']!r}", WHICH_ISLANDS) from error
             raise UsageError(f"{name.replace('_', '-')}: {first['msg'].lower()}") from error
 
 

@@ -12,19 +12,25 @@ is as good to go on from as the other, as long as all have the same.
 from collections.abc import Collection, Mapping
 
 
-def adrift(told: Mapping[str, bytes], counted: Collection[str]) -> tuple[str, ...]:
-    """Return whose state isn't the one that most have; where it is a draw, that the first one has.
+def adrift(
+    told: Mapping[str, bytes], counted: Collection[str], before: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return whose state isn't the one that most have.
+
+    Where it is a draw, it is the one that the first has of those who were there before.
 
     Only states of islands whose ways can be merged are gone on from: somebody always can.
 
     Args:
         told: digests of those who are in, after the same outer step; empty where one tells none.
         counted: those of them whose ways are sound.
+        before: those whose ways were merged before; a newcomer's state is no reason to doubt them.
     """
-    known = {name: told[name] for name in sorted(told) if told[name]}
+    order = sorted(told, key=lambda name: (name not in before, name))
+    known = {name: told[name] for name in order if told[name]}
     digests = [*known.values()]
     candidates = [digest for name, digest in known.items() if name in counted]
     if not candidates:
         return ()
     right = max(candidates, key=digests.count)  # of equals, it returns the first
-    return tuple(name for name, digest in known.items() if digest != right)
+    return tuple(sorted(name for name, digest in known.items() if digest != right))

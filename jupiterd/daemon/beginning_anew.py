@@ -26,6 +26,7 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cluster.island_runs import islands_of
 from jupiterd.cluster.island_seeds import (
+    BY_NO_GANG,
     ROUND,
     begun_anew,
     left_out_again,
@@ -53,9 +54,11 @@ class BeginningAnew:
         training = leading.cycle(island).training
         self._round = 1 if training is None else training.parent_round
         """Of the run, or the cycle, of which it is a part."""
-        self._looked_at = ""
-        """The last outer step that has led to it."""
-        self._begun_after = -1
+        self._looked_at: dict[str, str] = {}
+        """Reason -> the last outer step that has led to it."""
+        self._seen: tuple[str, ...] = ()
+        """The line's end and what others had saved, as of the last look; it is as good as free."""
+        self._begun_after = self._end_number() if self._has_just_begun() else -1
         """Number of the last outer step there was when it began anew: what it told in the rounds
         until then is of what it had before."""
         self._lost_line = LostOuterLine(leading, run, self._round)
@@ -68,13 +71,18 @@ class BeginningAnew:
                 those of the others, and there is a seed.
         """
         line = self._line
+        seen = (next(reversed([*line]), ""), *map(_last_saved, self._others()))
+        if seen == self._seen:
+            return
+        self._seen = seen
         again = left_out_again(line, self._island, QUARANTINED)
-        if again and again != self._looked_at and self._seeds():
-            self._looked_at = again
+        if again and again != self._looked_at.get(QUARANTINED) and self._seeds():
+            self._looked_at[QUARANTINED] = again
             raise IslandLeftOutError(f"its way was left out twice running: {QUARANTINED}")
         apart = left_out_last(line, self._island, ADRIFT, self._begun_after)
-        if apart and apart != self._looked_at and any(map(self._is_new, self._seeds())):
-            self._looked_at = apart
+        is_news = apart != self._looked_at.get(ADRIFT)
+        if apart and is_news and any(map(self._is_new, self._seeds())):
+            self._looked_at[ADRIFT] = apart
             raise IslandLeftOutError(f"its way was left out: {ADRIFT}")
 
     async def begin(self, start: str, error: JupiterError) -> bool:
@@ -109,6 +117,14 @@ class BeginningAnew:
     def _line(self) -> Steps:
         return self._leading.cycle(self._run).outer_line(self._round)
 
+    def _end_number(self) -> int:
+        return max((step.number for step in self._line.values()), default=-1)
+
+    def _has_just_begun(self) -> bool:
+        """Say whether it has saved nothing since it last began anew, whoever led then."""
+        last = self._state.last_checkpoint(ROUND)
+        return last is not None and last.epoch == BY_NO_GANG
+
     def _others_go_on(self) -> bool:
         return any(not state.finished for state in self._others())
 
@@ -128,11 +144,16 @@ class BeginningAnew:
     async def _record(self, seed: CheckpointCommitted, error: JupiterError) -> None:
         last = self._state.last_checkpoint(ROUND)
         await self._leading.record(begun_anew(self._island, seed, last))
-        self._begun_after = max(step.number for step in self._line.values())
+        self._begun_after, self._seen = self._end_number(), ()
         extra = {"island": self._island, "from_step": seed.step, "of": short(seed.cycle)}
         log.warning("island_begins_anew", extra={**extra, "reason": error.message})
         told = f"{error.message}; going on from another island's step {seed.step}"
         self._leading.board.explain(self._island, told)
+
+
+def _last_saved(island: CycleState) -> str:
+    last = island.last_checkpoint(ROUND)
+    return "" if last is None else last.artifact
 
 
 def reason_to_begin_anew(errors: list[JupiterError]) -> JupiterError | None:

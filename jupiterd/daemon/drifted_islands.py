@@ -7,6 +7,7 @@ has drifted (`cycle.same_state`), or how such an island begins anew (`beginning_
 import logging
 from collections.abc import Mapping
 
+from jupiterd.cluster.facts import OuterStepTaken
 from jupiterd.cycle.outer_orders import ADRIFT
 from jupiterd.cycle.outer_round import Closing, Way
 from jupiterd.cycle.same_state import adrift
@@ -18,15 +19,20 @@ log = logging.getLogger(__name__)
 
 
 def without_drifted(
-    leading: Leading, run: CycleId, last: str, closing: Closing, ways: Mapping[str, Way]
+    leading: Leading,
+    run: CycleId,
+    newest: tuple[str, OuterStepTaken],
+    closing: Closing,
+    ways: Mapping[str, Way],
 ) -> Closing:
     """Return how a round ends without those who have other weights or another momentum.
 
-    last: hash of the newest outer step; who stood at another one is of another line, and what it
-        had there is no fault
+    newest: outer step, and its hash; who stood at another one is of another line, and what it had
+        there is no fault
     """
+    last, taken = newest
     told = {island: way.digest for island, way in ways.items() if way.stands_at == last}
-    found = adrift(told, closing.counted)
+    found = adrift(told, closing.counted, taken.islands)
     for island in found:
         log.warning(
             "island_adrift",

@@ -7,7 +7,7 @@ run: a round that was open when the leader changed is simply gathered anew.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from jupiterd.cluster.cycle_state import STOPPED, CycleState
@@ -39,7 +39,7 @@ from jupiterd.cycle.outer_orders import (
     is_over,
     next_order,
 )
-from jupiterd.cycle.outer_round import Closing, Way
+from jupiterd.cycle.outer_round import LOST_GRACE_S, Closing, Way
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.run_phases import drawing
 from jupiterd.cycle.work import Phase
@@ -82,6 +82,8 @@ class IslandsConductor:
         self._round = training.round
         self._of = training
         self._times = OuterTimes()
+        self._sound_seen_s = 0.0
+        """When an island was here last that has the weights of all, as training ends."""
         plan, settings = training.plan, training.settings
         self._training = Training(
             plan.schedule(), plan.batch_sequences, settings.outer, LAGS[settings.sync]
@@ -140,7 +142,7 @@ class IslandsConductor:
         speeds = speeds_of_islands(
             self._leading, [*map(_island, islands)], self._of.shape, self._of.plan
         )
-        members = [*map(self._member, islands, speeds)]
+        members = self._members(islands, speeds)
         taken: list[OuterStepTaken] = []
         for order in first_orders(self._training, members, self._every_steps(islands)):
             begun = replace(order, total_tokens=self._of.tokens)
@@ -160,7 +162,8 @@ class IslandsConductor:
 
     async def _see_through(self, rounds: Sequence[tuple[str, OuterStepTaken]]) -> None:
         """Wait for the end of the oldest round that is open, and record the next outer step."""
-        (after, taken), (last, _) = rounds[0], rounds[-1]
+        (after, taken), newest = rounds[0], rounds[-1]
+        last, _ = newest
         gathering = Gathering(
             self._leading,
             after,
@@ -177,18 +180,20 @@ class IslandsConductor:
         closing = await gathering.closing(lambda: self._lost(taken), counts)
         if closing is None or not counts():
             return  # another leader's step does by now
-        if closing.quarantined and not closing.counted:
+        if closing.quarantined and not (closing.counted or closing.missing):
             raise LossDivergedError("no island has weights that are numbers any more")
         if not closing.counted and not self._taking_part(taken, closing, gathering.ways):
             await self._leading.ways.news(LOOK_S)  # nobody could train the next round either
             return
-        closing = without_drifted(self._leading, self._run, last, closing, gathering.ways)
+        closing = without_drifted(self._leading, self._run, newest, closing, gathering.ways)
         closing = await without_strangers(self._leading, self._run, taken, closing, gathering.ways)
         await self._let_go(taken, gathering.ways)
-        if not counts():  # no more, since we have looked at what there is
+        there = self._taking_part(taken, closing, gathering.ways)
+        there = there or [*map(CycleId, closing.counted)]
+        if not (there and counts()):  # no more, since we have looked at what there is
             return
         ended = self._times.ended(last, taken, closing, gathering.ways)
-        order = self._next([each for _, each in rounds], closing, gathering.ways, ended)
+        order = self._next([each for _, each in rounds], there, closing, gathering.ways, ended)
         ways = [gathering.artifact(island) for island in closing.counted]
         islands = [started for _, started in self._islands().values()]
         step = self._times.timed(self._fact(order, islands, last, ways), gathering.ways)
@@ -213,16 +218,17 @@ class IslandsConductor:
     def _next(
         self,
         rounds: Sequence[OuterStepTaken],
+        there: Sequence[CycleId],
         closing: Closing,
         ways: Mapping[str, Way],
         ended: Ended | None,
     ) -> OuterOrder:
         islands, taken = self._islands(), rounds[0]
-        there = self._taking_part(taken, closing, ways) or [*map(CycleId, closing.counted)]
         speeds = self._speeds(there, taken, ways)
-        members = [self._member(islands[each][1], speeds.get(each, 0.0)) for each in there]
+        begun = [islands[each][1] for each in there]
+        members = self._members(begun, [speeds.get(each, 0.0) for each in there])
         slowest_s = max((way.elapsed_s for way in ways.values()), default=0.0)
-        every = self._every_steps([islands[each][1] for each in there], slowest_s / taken.steps)
+        every = self._every_steps(begun, slowest_s / taken.steps)
         if not self._of.settings.sync_every:
             every = paced_steps(every, rounds[-1].steps, ended, taken.lag)
         before = self._state.outer_line(self._round).get(taken.parent)
@@ -247,9 +253,12 @@ class IslandsConductor:
         return (island in ways or is_at_work) and not self._is_gone(island)
 
     def _is_gone(self, island: CycleId) -> bool:
-        state, started = self._islands()[island]
-        has_ended = state.failed is not None or state.wanted == STOPPED
-        return has_ended or not self._leading.alive() & {*started.nodes}
+        _, started = self._islands()[island]
+        return self._has_ended(island) or not self._leading.alive() & {*started.nodes}
+
+    def _has_ended(self, island: CycleId) -> bool:
+        state, _ = self._islands()[island]
+        return state.failed is not None or state.wanted == STOPPED
 
     def _lost(self, taken: OuterStepTaken) -> list[CycleId]:
         """Return who of a round is gone just now.
@@ -279,11 +288,19 @@ class IslandsConductor:
         ]
         return measured | speeds_before(away, measured, rounds)
 
-    def _member(self, started: TrainingStarted, tokens_per_s: float = 0.0) -> Member:
+    def _members(self, islands: Sequence[TrainingStarted], speeds: Sequence[float]) -> list[Member]:
+        """Return who takes part; parts are cut where a step has fewer sequences than ranks."""
+        ranks = [*map(self._ranks, islands)]
+        batch = self._of.plan.batch_sequences
+        most = batch if sum(ranks) <= batch else max(1, batch // len(ranks))
+        return [
+            Member(started.cycle, min(many, most), speed)
+            for started, many, speed in zip(islands, ranks, speeds, strict=True)
+        ]
+
+    def _ranks(self, started: TrainingStarted) -> int:
         machines = map(self._leading.hardware_of, started.nodes)
-        ranks = sum(1 if each is None else ranks_of(each, started.engine) for each in machines)
-        most = self._of.plan.batch_sequences // self._planned()
-        return Member(started.cycle, max(1, min(ranks, most)), tokens_per_s)
+        return sum(1 if each is None else ranks_of(each, started.engine) for each in machines)
 
     def _planned(self) -> int:
         """Return how many islands there were at the beginning."""
@@ -319,6 +336,7 @@ class IslandsConductor:
         A cycle's others end soon after it: they have the same weights, and judge these now.
         """
         self._show(taken, taken, dict.fromkeys(self._islands(), TRAINING))
+        self._sound_seen_s = now_s()
         while not (self._leading.is_over or self._is_over()):
             self._check_any_left()
             if (made := self._last_weights()) is not None:
@@ -330,16 +348,23 @@ class IslandsConductor:
     def _last_weights(self) -> CheckpointCommitted | None:
         """Return the last weights of all, as the first island has recorded them.
 
-        Those of one that was adrift may be others: they count where nobody else records any.
+        Those of one that was adrift may be others: they count where nobody else will record any.
         """
         line, islands = self._state.outer_line(self._round), self._islands()
         lasts = [(each, state.last_checkpoint(ROUND)) for each, (state, _) in islands.items()]
         made = {each: last for each, last in lasts if last is not None and last.is_final}
         sound = [each for each in islands if not left_out_last(line, each, ADRIFT)]
         found = next((made[each] for each in sound if each in made), None)
-        if found is not None or not all(map(self._is_gone, sound)):
+        if found is not None or self._may_yet_end(sound):
             return found
         return next(iter(made.values()), None)
+
+    def _may_yet_end(self, islands: Collection[CycleId]) -> bool:
+        """Say whether any of these may yet record something: who is away often comes back."""
+        going_on = [each for each in islands if not self._has_ended(each)]
+        if not all(map(self._is_gone, going_on)):
+            self._sound_seen_s = now_s()
+        return bool(going_on) and now_s() < self._sound_seen_s + LOST_GRACE_S
 
     async def _others_end(self) -> None:
         """End the islands of a cycle's round, when they had a moment to do so by themselves."""

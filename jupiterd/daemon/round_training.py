@@ -81,9 +81,9 @@ async def _decided(leading: Leading, training: RunTraining) -> RunTraining:
 def _told(islands: int, *, is_asked: bool) -> str:
     """Return who trains a round, and why, for people."""
     if islands:
-        why = "as asked" if is_asked else "predicted to be best of who is here"
+        why = "as asked" if is_asked else "as planned of who is here"
         return f"{islands} islands train this round, {why}"
-    lacks = "can be made up of who is here" if is_asked else "are predicted to be better"
+    lacks = "can be made up of who is here" if is_asked else "are known to be better"
     return f"one gang trains this round, no islands {lacks}"
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jupiterd.cluster.cycle_state import CycleFact, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, CycleFailed, OuterStepTaken
 from jupiterd.cluster.registers import fact_hash
-from jupiterd.cluster.retention import MOST_WAY_BYTES, old_ways, unneeded
+from jupiterd.cluster.retention import old_ways, unneeded
 from jupiterd.ids import ArtifactId, CycleId
 from tests.unit.cluster.building import (
     CYCLE,
@@ -124,20 +124,6 @@ def test_the_ways_of_old_outer_steps_may_go() -> None:
     beginning, first = outer_line(1)
     young = run_of(beginning, replace(first, ways=(ArtifactId("w3"),)))
     assert old_ways([*going_on, young]) == {"w1", "w2", "w4"}, "another run needs it"
-
-
-def test_of_large_ways_fewer_are_kept_but_always_those_that_newcomers_need() -> None:
-    def going(size_bytes: int) -> frozenset[ArtifactId]:
-        first, *others = outer_line(0), *outer_line(20)[1:]
-        line = [*first]
-        for step in others:
-            sized = replace(step, parent=fact_hash(line[-1]), way_bytes={"e" * 16: size_bytes})
-            line.append(sized)
-        return old_ways([run_of(*line)])
-
-    assert going(MOST_WAY_BYTES // 16) == {f"w{number}" for number in range(1, 5)}
-    assert going(MOST_WAY_BYTES // 10) == {f"w{number}" for number in range(1, 11)}
-    assert going(MOST_WAY_BYTES) == {f"w{number}" for number in range(1, 13)}
 
 
 def test_of_a_run_that_is_over_no_way_is_kept_and_of_one_that_was_stopped_the_last_ones() -> None:

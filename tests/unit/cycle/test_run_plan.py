@@ -97,6 +97,12 @@ def test_settings_that_can_t_be_are_refused_by_name(given: dict, names: str) -> 
         RunSettings.parse(given)
 
 
+def test_whoever_names_no_islands_is_told_how_they_are_named() -> None:
+    with pytest.raises(UsageError, match="islands can't be 'maybe'") as raised:
+        RunSettings.parse({"islands": "maybe"})
+    assert "auto, on, off" in raised.value.hint
+
+
 def test_settings_survive_as_a_fact_s_scalars() -> None:
     settings = RunSettings(max_steps=5, learning_rate=0.1)
     assert RunSettings.parse(settings.to_scalars()) == settings

@@ -36,3 +36,9 @@ def test_one_whose_way_is_no_number_has_a_say_and_may_be_adrift_itself():
 def test_what_no_way_that_can_be_merged_leads_on_from_is_not_gone_on_with():
     assert adrift({"a": RIGHT, "b": OTHER, "c": OTHER}, "a") == ("b", "c")
     assert adrift({"a": b"", "b": RIGHT, "c": OTHER}, "a") == ()
+
+
+def test_a_newcomer_is_adrift_where_it_differs_from_one_who_was_there_before():
+    assert adrift({"a": OTHER, "b": RIGHT}, "ab", before="b") == ("a",)
+    assert adrift({"a": OTHER, "b": RIGHT, "c": OTHER, "d": RIGHT}, "abcd", "bd") == ("a", "c")
+    assert adrift({"a": OTHER, "b": RIGHT, "c": OTHER}, "abc", before="b") == ("b",), "most have it"

@@ -187,6 +187,25 @@ async def test_a_gang_whose_weights_are_not_those_of_the_others_ends_at_once_and
     BeginningAnew(leading, ONE, CYCLE).check()
 
 
+async def test_an_island_that_has_begun_anew_is_left_alone_by_whoever_leads_next(
+    leading: Leading,
+) -> None:
+    older, newer = saved(ONE, 40), saved(ONE, 65)
+    await leading.record(older, replace(newer, parent=older.artifact))
+    await take_step(leading, TWO, reason=ADRIFT)
+    with pytest.raises(IslandLeftOutError) as raised:
+        two(leading).check()
+    assert await two(leading).begin("", raised.value)
+    assert start(leading) == (newer.artifact, 65)
+    after = two(leading)
+    after.check()
+    await take_step(leading, TWO, reason=ADRIFT)  # of what it had told before it began anew
+    after.check()
+    await take_step(leading, TWO, reason=ADRIFT)
+    with pytest.raises(IslandLeftOutError):
+        after.check()
+
+
 async def test_an_island_begins_with_nothing_that_another_one_saved_with_other_weights(
     leading: Leading,
 ) -> None:

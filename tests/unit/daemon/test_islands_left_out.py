@@ -8,6 +8,7 @@ import pytest
 
 from jupiterd.cluster.facts import CheckpointCommitted
 from jupiterd.cycle.outer_orders import ADRIFT, STRANGER
+from jupiterd.daemon import islands_conductor
 from jupiterd.daemon.beginning_anew import BeginningAnew
 from jupiterd.daemon.islands_conductor import IslandsConductor
 from jupiterd.daemon.leading import Leading
@@ -167,6 +168,10 @@ async def test_last_weights_of_an_island_that_was_adrift_count_where_no_other_is
             await until(lambda: len(looks) > 1 or task.done())
             assert not task.done(), "the other one has what all have"
             alive.discard(next(node for node, island in there.items() if island == first))
+            looks.clear()
+            await until(lambda: len(looks) > 1 or task.done())
+            assert not task.done(), "who is away often comes back"
+            monkeypatch.setattr(islands_conductor, "LOST_GRACE_S", 0.0)
             await task
             last = term.cycle(CYCLE).last_checkpoint(1)
             assert last is not None

@@ -363,7 +363,7 @@ async def test_one_machine_alone_trains_a_round_without_islands(
         ({}, "2 islands train this round, as asked"),
         (
             {"islands": "auto", "island_nodes": ""},
-            "one gang trains this round, no islands are predicted to be better",
+            "one gang trains this round, no islands are known to be better",
         ),
         (
             {"islands": "on", "island_nodes": ""},
@@ -394,7 +394,7 @@ async def test_islands_that_are_predicted_to_be_best_are_told_as_such(
         monkeypatch.setattr(round_training, "islands_of_round", lambda *_: parts)
         leading.board.begin(CYCLE, 2, Phase.TRAIN, now_s())
         assert isinstance(await trainer_of_round(leading, CYCLE, 2), IslandsConductor)
-        said = "2 islands train this round, predicted to be best of who is here"
+        said = "2 islands train this round, as planned of who is here"
         assert details(leading) == [said]
 
 

@@ -1,9 +1,11 @@
 """Rounds in which nothing can be merged: who is sick or away doesn't end a run for the others."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from jupiterd.cycle.outer_orders import QUARANTINED
 from jupiterd.daemon.leading import Leading
 from tests.unit.daemon.test_islands_conductor import (
     ELSEWHERE,
@@ -92,3 +94,21 @@ async def test_where_nobody_has_numbers_the_run_is_over(
         for each in islands(leading):
             say(leading, each.cycle, norm=float("nan"))
         assert "no island has weights that are numbers" in (await failure(task)).message
+
+
+async def test_who_has_no_numbers_ends_no_run_of_others_that_are_only_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with trains(tmp_path, monkeypatch, second=ELSEWHERE) as (leading, _):
+        alive = {leading.self_id, ELSEWHERE}
+        term = replace(leading, alive=lambda: frozenset(alive))
+        async with conducting(term) as task:
+            sick, away = (each.cycle for each in islands(term))
+            alive.discard(ELSEWHERE)
+            say(term, sick, norm=float("nan"))
+            await until(lambda: len(line(term)) > 1 or task.done())
+            assert not task.done()
+            step = line(term)[1]
+            assert (step.islands, step.left_out[sick]) == ((), QUARANTINED)
+            assert set(step.batches) == {sick}, "it gets the weights of all, and goes on"
+            assert away not in step.batches

@@ -74,11 +74,21 @@ def test_a_mac_beside_a_box_trains_on_mlx_though_nobody_has_measured_that(
     assert islands_of_settings(decided(monkeypatch, islands, *measured, mac=mac)) == MIXED
 
 
+@pytest.mark.parametrize(("mac_tokens", "are_best"), [(400, False), (40_000, True)])
 def test_a_mac_that_was_measured_is_an_island_only_where_that_is_best(
+    monkeypatch: pytest.MonkeyPatch, mac_tokens: int, are_best: bool
+) -> None:
+    measured = [*epoch(1, (A,), mac_tokens, "mlx"), *epoch(2, (B,), 40_000)]
+    found = islands_of_settings(decided(monkeypatch, "auto", *measured, mac=WITH_BOTH))
+    assert found == (MIXED if are_best else ())
+
+
+def test_a_mac_known_to_be_far_too_slow_is_no_island_though_its_wire_is_slow_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     measured = [*epoch(1, (A,), 400, "mlx"), *epoch(2, (B,), 40_000)]
-    assert not islands_of_settings(decided(monkeypatch, "auto", *measured, mac=WITH_BOTH))
+    settings = decided(monkeypatch, "auto", *measured, mac=WITH_BOTH, link=WIFI)
+    assert islands_of_settings(settings) == ()
 
 
 def test_boxes_on_a_slow_wire_are_islands_though_nobody_has_measured_them(

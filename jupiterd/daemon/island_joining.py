@@ -7,17 +7,17 @@ after its ranks have met and caught up from another island's checkpoint.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.engines import MLX, TORCH
-from jupiterd.cluster.facts import CheckpointCommitted, TrainingStarted
+from jupiterd.cluster.facts import CheckpointCommitted, CycleStateSet, TrainingStarted
 from jupiterd.cluster.gang_growth import SETTLE_S
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.island_newcomers import newcomers
-from jupiterd.cluster.island_runs import island_id, islands_in, number_of
+from jupiterd.cluster.island_runs import TOO_SLOW, island_id, islands_in, number_of
 from jupiterd.cluster.island_seeds import begun_anew, seeds
 from jupiterd.cluster.layouts import Island
 from jupiterd.cycle.architectures import ON_MLX
@@ -57,7 +57,9 @@ class Newcomers:
         self._since_s: dict[NodeId, float] = {}
         """When each was seen first, of those that were there at every look since."""
         self._slow: set[NodeId] = set()
-        """Machines that are known to be too slow beside the islands."""
+        """Machines that are known to be too slow beside the islands there are."""
+        self._beside: Sequence[Island] = ()
+        """Those islands."""
 
     async def watch(self) -> None:
         """Look again and again, until cancelled."""
@@ -79,17 +81,26 @@ class Newcomers:
         rounds = open_rounds(self._leading.cycle(self._run), self._round)
         if not rounds or not rounds[-1][1].steps:
             return
+        await self._let_in_again()
         islands = [started for _, started in self._islands]
         found = self._found(islands)
         self._since_s = {node: self._since_s.get(node, at_s) for node in found}
-        due = self._fast(
-            islands, {n: found[n] for n in found if at_s - self._since_s[n] >= SETTLE_S}
-        )
-        if not (islands and due) or (seed := await self._seed()) is None:
+        settled = {n: found[n] for n in found if at_s - self._since_s[n] >= SETTLE_S}
+        due = self._fast(settled) if islands and settled else []
+        if not due or (seed := await self._seed()) is None:
             return
         numbers = [number_of(island) for island in islands]
         for number, node in enumerate(due, max(numbers) + 1):
             await self._record(self._island(islands[0], number, node, found[node]), seed)
+
+    async def _let_in_again(self) -> None:
+        """Let machines go on that were let go as too slow, and that people want since then."""
+        pinned = self._leading.pinned_trainers()
+        for state, island in self._islands:
+            if state.wanted_reason == TOO_SLOW and pinned & {*island.nodes}:
+                edit = state.wanted_edit + 1
+                wanted = CycleStateSet(island.cycle, RUNNING, "people want it to train", edit)
+                await self._leading.record(wanted)
 
     @property
     def _islands(self) -> list[tuple[CycleState, TrainingStarted]]:
@@ -103,16 +114,18 @@ class Newcomers:
         batch = self._of.plan.batch_sequences
         return newcomers(self._of.started, islands, machines, usable, batch)
 
-    def _fast(self, islands: list[TrainingStarted], engines: Mapping[NodeId, str]) -> list[NodeId]:
+    def _fast(self, engines: Mapping[NodeId, str]) -> list[NodeId]:
         """Return who of some machines isn't known to be too slow; those that people want aren't."""
-        slow = self._slow - self._leading.pinned_trainers()
-        unknown = [node for node in engines if node not in slow]
-        if islands and unknown:
-            at_work = [Island.of(each.engine, each.nodes) for each in islands]
+        going_on = [each for state, each in self._islands if _goes_on(state)]
+        beside = [Island.of(each.engine, each.nodes) for each in going_on]
+        if beside != self._beside:
+            self._beside, self._slow = beside, set()
+        unknown = engines.keys() - self._slow
+        if beside and unknown:
             new = [Island.of(engines[node], [node]) for node in unknown]
-            slow |= slow_beside(self._leading, at_work, new, self._of.shape, self._of.plan)
-            self._slow |= slow
-        return [node for node in unknown if node not in slow]
+            self._slow |= slow_beside(self._leading, beside, new, self._of.shape, self._of.plan)
+        slow = self._slow - self._leading.pinned_trainers()
+        return [node for node in engines if node not in slow]
 
     async def _seed(self) -> CheckpointCommitted | None:
         line = self._leading.cycle(self._run).outer_line(self._round)
@@ -145,3 +158,7 @@ class Newcomers:
         log.info("island_joins", extra={**extra, "from_step": seed.step})
         name = self._leading.names().get(node, short(node))
         self._leading.board.explain(self._run, f"{name} joins as an island of its own")
+
+
+def _goes_on(island: CycleState) -> bool:
+    return island.failed is None and island.wanted != STOPPED

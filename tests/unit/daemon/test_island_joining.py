@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from jupiterd.cluster.cycle_state import STOPPED
+from jupiterd.cluster.cycle_state import RUNNING, STOPPED
 from jupiterd.cluster.facts import CheckpointCommitted, CycleStateSet, RoleAssigned, RolePinned
+from jupiterd.cluster.island_runs import TOO_SLOW
 from jupiterd.daemon.island_joining import Newcomers
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.run_training import training_of
@@ -44,3 +45,31 @@ async def test_a_machine_that_was_slow_before_joins_only_where_people_want_it(
             await term.record(saved)
             await newcomers.look(1.0)
             assert (ELSEWHERE in [each.nodes[0] for each in islands(term)]) is joins
+
+
+async def test_a_machine_that_was_let_go_goes_on_once_people_want_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jupiterd.daemon.island_joining.SETTLE_S", 0.0)
+    async with trains(tmp_path, monkeypatch) as (leading, _):
+        both = frozenset((leading.self_id, ELSEWHERE))
+        await leading.record(admitted(ELSEWHERE), RoleAssigned(ELSEWHERE, "trainer", "fast", 1))
+        monkeypatch.setattr(Leading, "fit_nodes", lambda _: sorted(both))
+        term = replace(leading, alive=lambda: both, hardware_of=lambda _: WITH_TORCH)
+        async with conducting(term):
+            newcomers = Newcomers(term, training_of(term, CYCLE))
+            _, on_torch = (each.cycle for each in islands(term))
+            saved = CheckpointCommitted(
+                on_torch, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
+            )
+            await term.record(saved)
+
+            await newcomers.look(1.0)
+            (let_go,) = (each.cycle for each in islands(term) if each.nodes[0] == ELSEWHERE)
+            await term.record(CycleStateSet(let_go, STOPPED, TOO_SLOW, 1))
+            await newcomers.look(2.0)
+            assert term.cycle(let_go).wanted == STOPPED
+            await term.record(RolePinned(ELSEWHERE, "trainer", 1))
+            await newcomers.look(3.0)
+            assert term.cycle(let_go).wanted == RUNNING
+            assert term.cycle(let_go).wanted_reason != TOO_SLOW

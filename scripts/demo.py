@@ -8,6 +8,7 @@ train each round, one on MLX, the other, of two nodes, on torch; the rounds are 
 import argparse
 import asyncio
 import contextlib
+import fcntl
 import os
 import secrets
 import shlex
@@ -16,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 STAGE = ROOT / ".demo"
 BEFORE = ROOT / ".demo-before"
+LOCK = ROOT / ".demo.lock"
 NAMES = ("node-1", "node-2", "node-3")
 ELECT_TIMEOUT_S = 30.0
 SCOPE = f"demo-{secrets.token_hex(4)}"
@@ -45,10 +47,29 @@ Views = dict[str, Mapping[str, Any] | None]
 
 
 def main() -> int:
-    """Play the demo and return its exit status."""
+    """Play the demo, unless one is running here, and return its exit status."""
     options = read_options()
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
+    with alone_here():
+        return play(options)
+
+
+@contextlib.contextmanager
+def alone_here() -> Generator[None]:
+    """Keep another demo in this folder from taking the stage of one that runs."""
+    with LOCK.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            sys.exit(
+                "demo: error: a demo is running in this folder\n\nhint: stop it with Ctrl-C first"
+            )
+        yield
+
+
+def play(options: argparse.Namespace) -> int:
+    """Play the demo on an empty stage and return its exit status."""
     clear_stage()
     began_s = time.monotonic()
     daemons = [start_daemon(name) for name in NAMES]

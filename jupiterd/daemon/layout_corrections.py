@@ -42,5 +42,9 @@ def _predicted(fleet: Fleet, job: Job, measured: MeasuredLayout) -> float | None
     known = fleet.machines.keys() & {*layout.nodes}
     if len(known) < len(layout.nodes) or not did.steps:
         return None
-    then = replace(job, tokens_per_step=max(1, did.tokens // did.steps))
+    then = replace(
+        job,
+        tokens_per_step=max(1, did.tokens // did.steps),
+        difference_bytes=measured.difference_bytes,
+    )
     return predict(fleet, then, layout, every_steps=measured.every_steps).tokens_per_s

@@ -18,6 +18,7 @@ from jupiterd.cluster.facts import TrainingStarted
 from jupiterd.cluster.island_runs import is_trained_in, islands_in
 from jupiterd.cluster.layouts import Island, Layout
 from jupiterd.cluster.outer_speeds import Stretch
+from jupiterd.cluster.sync_time import DIFFERENCE_BYTES
 from jupiterd.ids import CycleId, NodeId
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class MeasuredLayout:
     did: Stretch
     every_steps: int = 0
     """How often islands have exchanged, as most of their rounds went."""
+    difference_bytes: int = 1
+    """Of a weight in what islands exchanged."""
 
 
 def tokens_per_s_of_a_rank(leading: "Leading", engine: str, shape: "ModelShape") -> float:
@@ -119,7 +122,8 @@ def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]
         if did.tokens and len(parts) > 1:
             layout = Layout.of(Island.of(each.engine, each.nodes) for each in parts)
             usual = median(step.steps for step in line.values() if step.steps)
-            yield MeasuredLayout(layout, did, round(usual))
+            ways = str(parts[0].settings.get("ways", "int8"))
+            yield MeasuredLayout(layout, did, round(usual), DIFFERENCE_BYTES[ways])
 
 
 def _gangs(leading: "Leading", engine: str, shape: "ModelShape") -> Iterator[Measured]:

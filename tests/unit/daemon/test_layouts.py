@@ -9,7 +9,7 @@ import pytest
 
 from jupiterd.cluster.cycle_state import STOPPED
 from jupiterd.cluster.engines import MLX, TORCH, EngineChoice, choose_engine
-from jupiterd.cluster.facts import CycleStateSet, EpochClosed, Fact, OuterStepTaken
+from jupiterd.cluster.facts import CycleStateSet, EpochClosed, Fact, OuterStepTaken, TrainingStarted
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.interface_kind import InterfaceKind
 from jupiterd.cluster.layout_choice import plan_document
@@ -223,6 +223,27 @@ def test_the_planner_corrects_itself_by_what_islands_came_to() -> None:
     assert corrected == pytest.approx(60_000 / 60, rel=0.1)
     alone = predicted_of_islands(far, islands[:1], shape(), plan)
     assert alone == 1_000, "another kind of layout isn't corrected by it"
+
+
+def test_islands_that_sent_more_correct_nothing_of_those_that_send_less() -> None:
+    islands, plan = [Island.of(TORCH, [A]), Island.of(TORCH, [B])], derive(shape(), 1)
+    wifi, in_fp32 = LinkQuality(InterfaceKind.WIFI, 0.01, 2e6), Exchanges("fp32", 30)
+    running = leading_of(*islands_run(START, (31.0, 30.0))[:-1], link=wifi)
+    as_is, slower = (
+        predicted_of_islands(running, islands, shape(), plan, how) for how in (EVERY_30, in_fp32)
+    )
+    assert as_is is not None
+    assert slower is not None
+    assert slower < 0.8 * as_is
+    exchange_s = 30 * plan.batch_sequences * shape().seq_len * (1 / slower - 1 / 2_000)
+    sent = [
+        replace(fact, settings={**fact.settings, "ways": "fp32"})
+        if isinstance(fact, TrainingStarted)
+        else fact
+        for fact in islands_run(START, (30.0 + exchange_s, 30.0))
+    ]
+    leading = leading_of(*sent, link=wifi)
+    assert predicted_of_islands(leading, islands, shape(), plan, EVERY_30) == pytest.approx(as_is)
 
 
 def test_an_island_that_was_lost_in_the_end_does_not_pass_for_as_fast_as_all() -> None:

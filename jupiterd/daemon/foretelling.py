@@ -44,9 +44,9 @@ def step_foretold(
         taken: the step, before it is recorded.
         islands: at least those that have a part.
     """
-    before = leading.cycle(taken.cycle).outer_line(taken.round).get(taken.parent)
-    is_same = before is not None and before.batches.keys() == taken.batches.keys()
-    rate = before.predicted_tokens_per_s if before is not None and is_same else 0.0
+    before = reversed([*leading.cycle(taken.cycle).outer_line(taken.round).values()])
+    same = (step for step in before if step.batches.keys() == taken.batches.keys())
+    rate = next((step.predicted_tokens_per_s for step in same if step.predicted_tokens_per_s), 0.0)
     parts = [Island.of(each.engine, each.nodes) for each in islands if each.cycle in taken.batches]
     if parts and not rate:
         shape, plan = training.shape, training.plan

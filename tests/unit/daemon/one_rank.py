@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from types import SimpleNamespace
 from typing import cast
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice
 from jupiterd.cluster.gang_watch import GangWatch
+from jupiterd.cluster.state import State
 from jupiterd.cycle.plan import TrainPlan
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.gang_conductor import GangConductor
@@ -39,6 +41,7 @@ class OneRank:
         self.board = ProgressBoard()
         self.board.begin(CYCLE, 1, Phase.TRAIN, 0.0)
         self.ways = Ways()
+        self.journal = SimpleNamespace(state=State())
         self._events = events
         self._is_slow = is_slow
 

@@ -37,7 +37,7 @@ class _Asked(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = ".".join(map(str, first["loc"])) or "the settings"
-            if first["type"] == "string_pattern_mismatch":
+            if name == "islands":
                 raise UsageError(f"{name} can't be {first['input']!r}", WHICH_ISLANDS) from error
             raise UsageError(f"{name.replace('_', '-')}: {first['msg'].lower()}") from error
 

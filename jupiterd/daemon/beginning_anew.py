@@ -57,7 +57,8 @@ class BeginningAnew:
         self._looked_at: dict[str, str] = {}
         """Reason -> the last outer step that has led to it."""
         self._seen: tuple[str, ...] = ()
-        """The line's end and what others had saved, as of the last look; it is as good as free."""
+        """The line's end and what others had saved, as of the last look: until either changes,
+        there is nothing to look at, and a rank tells several things a second."""
         self._begun_after = self._end_number() if self._has_just_begun() else -1
         """Number of the last outer step there was when it began anew: what it told in the rounds
         until then is of what it had before."""

@@ -122,8 +122,8 @@ def _of_islands(leading: "Leading", run: CycleState) -> Iterator[MeasuredLayout]
         if did.tokens and len(parts) > 1:
             layout = Layout.of(Island.of(each.engine, each.nodes) for each in parts)
             usual = median(step.steps for step in line.values() if step.steps)
-            ways = str(parts[0].settings.get("ways", "int8"))
-            yield MeasuredLayout(layout, did, round(usual), DIFFERENCE_BYTES[ways])
+            sent = DIFFERENCE_BYTES.get(str(parts[0].settings.get("ways")), 1)
+            yield MeasuredLayout(layout, did, round(usual), sent)
 
 
 def _gangs(leading: "Leading", engine: str, shape: "ModelShape") -> Iterator[Measured]:

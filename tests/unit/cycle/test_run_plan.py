@@ -90,6 +90,7 @@ def test_a_model_takes_the_data_s_vocabulary_where_its_own_is_too_small() -> Non
         ({"learning_rate": float("nan")}, "learning-rate"),
         ({"max_steps": 0}, "max-steps"),
         ({"colour": "red"}, "colour"),
+        ({"start_from": "there"}, "start-from: string should match"),
     ],
 )
 def test_settings_that_can_t_be_are_refused_by_name(given: dict, names: str) -> None:

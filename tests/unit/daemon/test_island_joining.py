@@ -21,6 +21,16 @@ from tests.unit.daemon.test_layouts import EARLIER, epoch
 WITH_TORCH = replace(MACHINE, engines=("torch",))
 
 
+async def with_a_seed(term: Leading) -> Newcomers:
+    """Who looks for newcomers, once an island has saved what they could begin with."""
+    _, on_torch = (each.cycle for each in islands(term))
+    saved = CheckpointCommitted(
+        on_torch, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
+    )
+    await term.record(saved)
+    return Newcomers(term, training_of(term, CYCLE))
+
+
 @pytest.mark.parametrize(("is_wanted", "joins"), [(False, False), (True, True)])
 async def test_a_machine_that_was_slow_before_joins_only_where_people_want_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_wanted: bool, joins: bool
@@ -37,12 +47,7 @@ async def test_a_machine_that_was_slow_before_joins_only_where_people_want_it(
         monkeypatch.setattr(Leading, "fit_nodes", lambda _: sorted(both))
         term = replace(leading, alive=lambda: both, hardware_of=lambda _: WITH_TORCH)
         async with conducting(term):
-            newcomers = Newcomers(term, training_of(term, CYCLE))
-            _, on_torch = (each.cycle for each in islands(term))
-            saved = CheckpointCommitted(
-                on_torch, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
-            )
-            await term.record(saved)
+            newcomers = await with_a_seed(term)
             await newcomers.look(1.0)
             assert (ELSEWHERE in [each.nodes[0] for each in islands(term)]) is joins
 
@@ -57,13 +62,7 @@ async def test_a_machine_that_was_let_go_goes_on_once_people_want_it(
         monkeypatch.setattr(Leading, "fit_nodes", lambda _: sorted(both))
         term = replace(leading, alive=lambda: both, hardware_of=lambda _: WITH_TORCH)
         async with conducting(term):
-            newcomers = Newcomers(term, training_of(term, CYCLE))
-            _, on_torch = (each.cycle for each in islands(term))
-            saved = CheckpointCommitted(
-                on_torch, 1, "", ArtifactId("a" * 64), 1, 12, 9, 9, 2.5, is_final=False
-            )
-            await term.record(saved)
-
+            newcomers = await with_a_seed(term)
             await newcomers.look(1.0)
             (let_go,) = (each.cycle for each in islands(term) if each.nodes[0] == ELSEWHERE)
             await term.record(CycleStateSet(let_go, STOPPED, TOO_SLOW, 1))

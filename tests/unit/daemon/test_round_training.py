@@ -385,7 +385,7 @@ async def test_people_are_told_all_along_who_trains_a_round_and_why(
         assert details(leading) == [says]
 
 
-async def test_islands_that_are_predicted_to_be_best_are_told_as_such(
+async def test_islands_that_were_planned_are_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"islands": "auto", "island_nodes": ""}

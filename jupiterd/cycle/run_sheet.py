@@ -52,8 +52,8 @@ class Accumulation:
     def __str__(self) -> str:
         product = self.micro_batch * self.steps * self.ranks
         factors = f"{self.micro_batch} x {self.steps} x {self.ranks}"
-        is_even = product == self.sequences
-        return f"{factors} = {self.sequences:,}" if is_even else f"{self.sequences:,} of {factors}"
+        joined = " =" if product == self.sequences else ", not all full:"
+        return f"{factors}{joined} {self.sequences:,}"
 
 
 def run_sheet(
@@ -115,7 +115,7 @@ def _length(steps: int, tokens: int) -> str:
 def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:
     rate = gang.tokens_per_s(shape)
     if not rate:
-        return "Expected speed N/A: no device was measured yet"
+        return "Expected speed N/A: not all of these devices were measured yet"
     tokens = plan.steps * plan.batch_sequences * shape.seq_len
     if not tokens:
         return f"Expected {rate:,.0f} tokens/s"

@@ -154,18 +154,20 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
     last = cycle.last_checkpoint(number)
     if last is None or not last.is_final:
         return {}
-    epochs, ranks, elapsed_s, untimed = 0, 0, 0.0, 0
+    begun_anew, ranks, elapsed_s, untimed = 0, 0, 0.0, 0
     gangs = _gangs(cycle, number, islands)
     for each, own in gangs:
         closed = [each.epochs_closed[epoch] for epoch in own if epoch in each.epochs_closed]
         elapsed_s = max(elapsed_s, sum(fact.elapsed_s for fact in closed))
         untimed += sum(_steps_of(each, fact) for fact in closed if fact.reason == LEFT_OPEN)
         ranks += len(each.epochs_opened[max(own)].gang) if own else 0
-        epochs += len(own)
+        begun_anew += max(len(own) - 1, 0)
     before = cycle.checkpoint(start_of(cycle, number))
     tokens = last.tokens - (0 if before is None else before.tokens)
     told = [f"loss {last.loss:.3f}", f"{tokens:,} tokens"]
-    told += [counted(ranks, "rank"), counted(epochs, "epoch")]
+    told.append(counted(ranks, "rank"))
+    if begun_anew:
+        told.append("begun anew " + ("once" if begun_anew == 1 else f"{begun_anew} times"))
     if untimed:
         told.append(f"without the time of {counted(untimed, 'step')} whose leader fell silent")
     if len(gangs) > 1:

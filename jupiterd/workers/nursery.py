@@ -10,7 +10,6 @@ one thread and no device, and a fork of it is whole. Linux only; elsewhere worke
 """
 
 import ctypes
-import gc
 import importlib
 import os
 import select
@@ -24,6 +23,7 @@ from typing import Any, cast
 import msgpack
 
 from jupiterd.frames import LINK_FD_VARIABLE
+from jupiterd.workers.loading import load
 
 PRELOADED: Mapping[str, Sequence[str]] = {
     "torch": (
@@ -56,10 +56,7 @@ def main(kind: str) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     link = socket.socket(fileno=int(os.environ.pop(LINK_FD_VARIABLE)))
     import_numpy()
-    for module in PRELOADED[kind]:
-        importlib.import_module(module)
-    gc.collect()
-    gc.freeze()  # so that children share these pages for good
+    load(PRELOADED[kind])
     wake = _wake_at_children()
     _tell(link, {"ready": True})
     while True:

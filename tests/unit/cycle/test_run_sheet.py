@@ -49,9 +49,10 @@ def test_the_plans_for_eight_gpus_are_what_they_are_called():
 
 
 def test_ranks_that_don_t_divide_the_batch_hold_it_all_the_same():
-    assert str(Accumulation.of(derive(PRESETS["1m"], 1), 3)) == "4 of 2 x 1 x 3"
+    assert str(Accumulation.of(derive(PRESETS["1m"], 1), 3)) == "2 x 1 x 3, not all full: 4"
 
 
 def test_a_speed_that_nobody_knows_is_not_made_up():
-    assert sheet("100m", Gang(1, 0, 0.0))[-1] == "Expected speed N/A: no device was measured yet"
-    assert " of " not in sheet("100m", Gang(1, 0, 0.0))[-3].partition(":")[0]
+    said = sheet("100m", Gang(1, 0, 0.0))
+    assert said[-1] == "Expected speed N/A: not all of these devices were measured yet"
+    assert " of " not in said[-3].partition(":")[0]

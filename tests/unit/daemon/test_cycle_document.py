@@ -283,10 +283,10 @@ def test_a_phase_tells_what_went_in_came_out_and_was_dropped() -> None:
     assert phase(shown, "gate")["dropped"] == {}
 
 
-def test_a_trained_round_tells_of_its_ranks_and_epochs() -> None:
+def test_a_trained_round_tells_of_its_ranks_and_how_often_they_began_anew() -> None:
     trained = phase(document(*TRAINED), "train")
     assert (trained["state"], trained["done"], trained["unit"]) == ("done", 200, "steps")
-    assert trained["detail"] == "loss 3.500, 200,000 tokens, 2 ranks, 2 epochs"
+    assert trained["detail"] == "loss 3.500, 200,000 tokens, 2 ranks, begun anew once"
     assert trained["elapsed_s"] == 40.0
     assert trained["rate"] == pytest.approx(5.0)
 

@@ -5,14 +5,13 @@ each rank of a gang; once all of them have ended, a line of their exit statuses 
 rank prints goes to `log` beside its file. Doesn't know what a rank does.
 """
 
-import gc
-import importlib
 import json
 import os
 import sys
 import traceback
 from pathlib import Path
 
+from jupiterd.workers.loading import load
 from jupiterd.workers.nursery import PRELOADED
 from tests.unit.workers.uneven_rank import run
 
@@ -38,10 +37,7 @@ def forked(spec: Path) -> int:
 
 def main(engine: str) -> None:
     """Import, then serve one gang after the other until nobody wants any more."""
-    for module in PRELOADED[engine]:
-        importlib.import_module(module)
-    gc.collect()
-    gc.freeze()
+    load(PRELOADED[engine])
     for line in sys.stdin:
         pids = [forked(Path(spec)) for spec in json.loads(line)]
         ended = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]

@@ -7,8 +7,8 @@ python -m tests.bench.islands [--only TEXT] [--steps N] [--seeds N] [--from-seed
                               [--sync-every N] [--network-machines N] [--network-rounds N]
                               [--network-passes N] [--kill-every N]
 
-Losses, unequal, sameness and hashes run in this process: they are those of the product's engines
-and of its outer loop, on one thread; sameness and hashes in fp32. `network` and `kill` run real
+Losses, unequal, sameness, hashes and cost run in this process: they are those of the product's
+engines and of its outer loop, on one thread; the last three in fp32. `network` and `kill` run real
 daemons on machines of their own, whose links carry 1 Gbit/s, as root on Linux.
 
 With --keep, losses can be measured in pieces: what is found in the folder isn't measured again, and
@@ -32,6 +32,7 @@ from jupiterd.cycle.plan import ModelShape
 from jupiterd.gang.environment import worker_environment
 from tests.bench.figure import machine
 from tests.bench.islands.contestants import Outer, Race, apart, synchronous
+from tests.bench.islands.cost import print_cost
 from tests.bench.islands.kept import KeptResults
 from tests.bench.islands.killed import print_killed
 from tests.bench.islands.losses import (
@@ -62,6 +63,9 @@ SLOWER = 4
 SAME_STEPS = 50
 SAME_BATCH = 4
 ROUNDS = 1000
+COST_STEPS, COST_BATCH = 1000, 8
+"""As in a run over a network: what is measured is at its beginning."""
+
 TOLERANCE = 1e-4
 CALM_RATE = 1e-4
 """At the size's own rate a last bit grows to hundredths of a nat in 50 steps, whoever trains: MLX
@@ -170,7 +174,7 @@ def main() -> None:
     print(f"  {parameter_count(shape):,} parameters, {ISLANDS} islands of {chosen.batch} sequences")
     if any(chosen.only in name for name in ("network", "kill")):
         print_wired(exact, chosen)
-    if not any(chosen.only in name for name in ("sameness", "hashes", "losses", "unequal")):
+    if not any(chosen.only in name for name in ("sameness", "hashes", "cost", "losses", "unequal")):
         return
     with tempfile.TemporaryDirectory() as folder:
         text = packed(Path(folder) / "shards", shape)
@@ -179,6 +183,8 @@ def main() -> None:
             print_sameness(text, exact)
         if chosen.only in "hashes":
             print_hashes(text, exact, chosen.rounds)
+        if chosen.only in "cost":
+            print_cost(Race(exact, text, COST_STEPS, COST_BATCH, 1), chosen.sync_every)
         races = [
             Race(shape, text, chosen.steps, chosen.batch, seed, chosen.learning_rate)
             for seed in range(chosen.from_seed, chosen.from_seed + chosen.seeds)

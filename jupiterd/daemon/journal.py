@@ -24,7 +24,7 @@ from jupiterd.cluster.snapshot import (
     seal_snapshot,
 )
 from jupiterd.cluster.state import State
-from jupiterd.daemon.collector import collector_paused
+from jupiterd.collector import collector_paused
 from jupiterd.daemon.ledger_transfer import FetchedLedger
 from jupiterd.daemon.verification import (
     add_verified,

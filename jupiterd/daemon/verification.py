@@ -7,7 +7,7 @@ are kept.
 from jupiterd.cluster.facts import NodeAdmitted
 from jupiterd.cluster.ledger import Entry, Ledger
 from jupiterd.cluster.snapshot import Snapshot, parse_snapshot
-from jupiterd.daemon.collector import collector_paused
+from jupiterd.collector import collector_paused
 from jupiterd.errors import CorruptLedgerError
 from jupiterd.ids import NodeId, short
 from jupiterd.net.identity import node_id_of, verify

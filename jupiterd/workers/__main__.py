@@ -3,10 +3,12 @@
 Owns the table of tasks, and how an exception becomes a frame. Doesn't know what any task does.
 """
 
+import importlib
 import os
 import sys
 import traceback
 
+from jupiterd.collector import collector_paused
 from jupiterd.errors import (
     DiskFullError,
     JupiterError,
@@ -17,7 +19,6 @@ from jupiterd.errors import (
 from jupiterd.frames import RankStuck, TaskFailed
 from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.link import Task, open_task
-from jupiterd.workers.loading import load
 from jupiterd.workers.memory_room import is_out_of_memory
 
 TASKS = {
@@ -64,7 +65,8 @@ def main() -> int:
     """Do one task and say how it ended."""
     task: Task = open_task()
     try:
-        (worker,) = load([TASKS[task.name]])
+        with collector_paused():
+            worker = importlib.import_module(TASKS[task.name])
         finished = worker.run(task)
     except Exception as error:  # noqa: BLE001 - the border of the process: everything becomes a frame
         traceback.print_exc()

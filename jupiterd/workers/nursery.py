@@ -22,8 +22,8 @@ from typing import Any, cast
 
 import msgpack
 
+from jupiterd.collector import collector_paused
 from jupiterd.frames import LINK_FD_VARIABLE
-from jupiterd.workers.loading import load
 
 PRELOADED: Mapping[str, Sequence[str]] = {
     "torch": (
@@ -56,7 +56,9 @@ def main(kind: str) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     link = socket.socket(fileno=int(os.environ.pop(LINK_FD_VARIABLE)))
     import_numpy()
-    load(PRELOADED[kind])
+    with collector_paused():
+        for module in PRELOADED[kind]:
+            importlib.import_module(module)
     wake = _wake_at_children()
     _tell(link, {"ready": True})
     while True:

@@ -1,8 +1,8 @@
 """What an exchange takes of an island's processor, beside the steps of its round.
 
-Owns this figure: time of the processor, which isn't blurred by who else runs on the machine. What
-waits for nothing is all in it: what `workers.train.island_exchange` and `island_rounds` do between
-two rounds. What daemons take to carry the ways, and checkpoints, aren't.
+Owns this figure: time of the processor, which who else runs on the machine blurs less than the
+clock's. In it is what `workers.train.island_exchange` and `island_rounds` do between two rounds.
+What daemons take to carry the ways, and checkpoints, aren't.
 """
 
 import time

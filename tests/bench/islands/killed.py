@@ -16,7 +16,7 @@ from jupiterd.cycle.outer_orders import BLOCKING
 from jupiterd.cycle.outer_round import GRACE, LEAST_GRACE_S
 from jupiterd.cycle.plan import ModelShape
 from tests.bench.artifacts.stations import GBIT
-from tests.bench.islands.network import verdict
+from tests.bench.islands.losses import verdict
 from tests.bench.islands.rounds import Heard, equal_digests
 from tests.bench.islands.wired import Wired, wired
 from tests.network.machines import Machine

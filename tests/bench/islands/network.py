@@ -13,6 +13,7 @@ from statistics import fmean, mean
 from jupiterd.cycle.outer_orders import BLOCKING, OVERLAPPED
 from jupiterd.cycle.plan import ModelShape
 from tests.bench.artifacts.stations import GBIT
+from tests.bench.islands.losses import verdict
 from tests.bench.islands.rounds import (
     Part,
     equal_digests,
@@ -109,11 +110,6 @@ async def _solo(on: Wired) -> list[float]:
 async def _run(on: Wired, steps: int, *options: str) -> Document:
     await on.start(steps, *options)
     return await on.until_over(LONGEST_S)
-
-
-def verdict(is_reached: bool) -> str:
-    """Return how a goal fared."""
-    return "[reached]" if is_reached else "[MISSED]"
 
 
 def _engines(on: Wired) -> Mapping[int, str]:

@@ -5,13 +5,14 @@ each rank of a gang; once all of them have ended, a line of their exit statuses 
 rank prints goes to `log` beside its file. Doesn't know what a rank does.
 """
 
+import importlib
 import json
 import os
 import sys
 import traceback
 from pathlib import Path
 
-from jupiterd.workers.loading import load
+from jupiterd.collector import collector_paused
 from jupiterd.workers.nursery import PRELOADED
 from tests.unit.workers.uneven_rank import run
 
@@ -37,7 +38,9 @@ def forked(spec: Path) -> int:
 
 def main(engine: str) -> None:
     """Import, then serve one gang after the other until nobody wants any more."""
-    load(PRELOADED[engine])
+    with collector_paused():
+        for module in PRELOADED[engine]:
+            importlib.import_module(module)
     for line in sys.stdin:
         pids = [forked(Path(spec)) for spec in json.loads(line)]
         ended = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]

@@ -41,7 +41,12 @@ SLICE_S = 0.5
 """How long a rank waits at a time before it hears how the others are: a collective isn't patient.
 """
 
-CHECKPOINT_EVERY_ROUNDS = 4
+SAVE_AFTER_S = 60.0
+"""How long after the last checkpoint the plan's next one is written. What outer steps have merged is
+safe without: with few and quick steps between them, writing would take more than it saves."""
+
+SAVE_AFTER_ROUNDS = 4
+"""After so many one is written anyway: whoever begins from it takes all outer steps since then."""
 
 
 class News(Enum):
@@ -89,8 +94,8 @@ class IslandRounds:
         """Of the round, by us."""
         self._saved_step = -1
         self._is_save_due = False
-        """Since the end of the round."""
-        self._saved_number = max(0, self._number)
+        """The plan's next checkpoint, once it may be written."""
+        self._saved_number, self._saved_s = max(0, self._number), -math.inf
 
     def run(self, step: int, tokens: int) -> None:
         """Train until the run is over or a rank is told to stop.
@@ -287,8 +292,9 @@ class IslandRounds:
             self._count_from(order)
         self._is_done = self._is_sent = False
         self._trained_s, self._trained_steps = 0.0, 0
-        is_due = self._is_save_due or self._number - self._saved_number >= CHECKPOINT_EVERY_ROUNDS
-        self._is_save_due = False
+        is_due = (self._is_save_due and self._may_save) or (
+            self._number - self._saved_number >= SAVE_AFTER_ROUNDS
+        )
         if is_due and self._engine.rank == 0 and self._last is not None:
             self._save()
 
@@ -349,10 +355,13 @@ class IslandRounds:
 
     def _save_in_time(self) -> None:
         """Save now, or at the beginning of the next round: others wait for our way before that."""
-        if self.step == self._order.end_step:
-            self._is_save_due = True
-        else:
+        self._is_save_due = True
+        if self._may_save and self.step != self._order.end_step:
             self._save()
+
+    @property
+    def _may_save(self) -> bool:
+        return time.monotonic() - self._saved_s >= SAVE_AFTER_S
 
     def _end_round(self) -> None:
         """Send our way from rank 0; it is packed on every rank, beside whatever follows."""
@@ -392,3 +401,4 @@ class IslandRounds:
         if self.step != self._saved_step:
             self._checkpoints.write(self.step, must_be_saved=must_be_saved)
             self._saved_step, self._saved_number = self.step, self._number
+            self._saved_s, self._is_save_due = time.monotonic(), False

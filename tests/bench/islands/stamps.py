@@ -95,6 +95,8 @@ class Stamps:
 
     def _read(self, path: Path) -> None:
         log = self._logs[path]
+        if path.stat().st_size == log.read_bytes:  # of most: reading all of them takes a processor
+            return
         with path.open("rb") as file:
             file.seek(log.read_bytes)
             data = file.read()

@@ -33,7 +33,8 @@ BATCH = 32
 FILES = 150
 JOIN_S = 60.0
 PREPARED_S = 120.0
-LOOK_S = 0.1
+LOOK_S = 2.0
+"""Between two questions whether a run is over: answering takes of the processor."""
 
 
 @dataclass
@@ -95,7 +96,7 @@ class Wired:
                 return foretold
             foretold = foretold or (told if told.get("predicted_tokens_per_s") else {})
             assert time.monotonic() < deadline_s, self.machines.told(f"not over: {told}")
-            await asyncio.sleep(5 * LOOK_S)
+            await asyncio.sleep(LOOK_S)
 
     def heard(self) -> dict[str, Heard]:
         """Return what the first rank on each machine has said of the run."""

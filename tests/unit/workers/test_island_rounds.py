@@ -43,6 +43,7 @@ from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs
 def _every_step_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "PROGRESS_INTERVAL_S", -1.0)
     monkeypatch.setattr(island_rounds, "MOMENT_S", 0.2)
+    monkeypatch.setattr(island_rounds, "SAVE_AFTER_S", 0.0)
 
 
 @pytest.fixture
@@ -92,9 +93,11 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[OuterLeader, dict[
     folder = tmp_path_factory.mktemp("before")
     inputs = make_inputs(folder)
     leader = OuterLeader(folder, plan(), {"a": 2, "b": 3}, EVERY)
-    islands = {name: Island(leader, name, inputs) for name in ("a", "b")}
-    for island in islands.values():
-        assert island.ended().error is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(island_rounds, "SAVE_AFTER_S", 0.0)
+        islands = {name: Island(leader, name, inputs) for name in ("a", "b")}
+        for island in islands.values():
+            assert island.ended().error is None
     return leader, islands
 
 
@@ -221,6 +224,16 @@ def test_after_every_fourth_outer_step_without_a_checkpoint_there_is_one(
     assert [[order["number"] for order in place["orders"]] for place in places] == [
         [number] for number in made
     ]
+
+
+def test_few_and_quick_steps_between_outer_steps_are_not_all_written_down(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(island_rounds, "SAVE_AFTER_S", 60.0)
+    leader = OuterLeader(tmp_path, plan(steps=12, checkpoint_every_steps=2), {"a": 2}, 1)
+    island = Island(leader, "a", inputs).ended()
+    made = [told.step for told in island.rank.said(CheckpointWritten)]
+    assert made == [2, 6, 10, 12], "the first one, each fourth round's, and the last one"
 
 
 def test_a_round_that_the_others_have_ended_is_left_at_once(inputs: dict[str, str], tmp_path: Path):

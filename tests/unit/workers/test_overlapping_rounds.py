@@ -31,6 +31,7 @@ from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs
 def _every_step_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "PROGRESS_INTERVAL_S", -1.0)
     monkeypatch.setattr(island_rounds, "MOMENT_S", 0.2)
+    monkeypatch.setattr(island_rounds, "SAVE_AFTER_S", 0.0)
 
 
 @pytest.fixture

@@ -42,8 +42,8 @@ SLICE_S = 0.5
 """
 
 SAVE_AFTER_S = 60.0
-"""How long after the last checkpoint the plan's next one is written. What outer steps have merged is
-safe without: with few and quick steps between them, writing would take more than it saves."""
+"""How long after the last checkpoint the plan's next one is written. What outer steps have merged
+is safe without; with few and quick steps between them, writing would take more than it saves."""
 
 SAVE_AFTER_ROUNDS = 4
 """After so many one is written anyway: whoever begins from it takes all outer steps since then."""

@@ -41,7 +41,7 @@ SLICE_S = 0.5
 """How long a rank waits at a time before it hears how the others are: a collective isn't patient.
 """
 
-SAVE_AFTER_S = 60.0
+SAVE_AFTER_S = 30.0
 """How long after the last checkpoint the plan's next one is written. What outer steps have merged
 is safe without; with few and quick steps between them, writing would take more than it saves."""
 

@@ -229,7 +229,7 @@ def test_after_every_fourth_outer_step_without_a_checkpoint_there_is_one(
 def test_few_and_quick_steps_between_outer_steps_are_not_all_written_down(
     inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(island_rounds, "SAVE_AFTER_S", 60.0)
+    monkeypatch.setattr(island_rounds, "SAVE_AFTER_S", 30.0)
     leader = OuterLeader(tmp_path, plan(steps=12, checkpoint_every_steps=2), {"a": 2}, 1)
     island = Island(leader, "a", inputs).ended()
     made = [told.step for told in island.rank.said(CheckpointWritten)]

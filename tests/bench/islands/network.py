@@ -23,7 +23,7 @@ from tests.bench.islands.rounds import (
     speed,
     stretches,
 )
-from tests.bench.islands.solo import solo_speeds
+from tests.bench.islands.solo import Solo, train_apart
 from tests.bench.islands.wired import BATCH, SEQ_LEN, Wired, wired
 from tests.e2e.cluster import Document
 
@@ -54,15 +54,22 @@ Rounds = Sequence[Mapping[str, Part]]
 class Pass:
     """All layouts one after another: a machine's speed drifts, and so they are near in time."""
 
-    solo: Sequence[float]
-    """Tokens/s of each machine by itself, all at once, without cables."""
     blocking: float
     """Tokens/s, as those of the others."""
     overlapped: float
+    overlapped_share: float
+    """What ranks have of the processors then."""
+    solo: Sequence[Solo]
+    """Each machine by itself, all at once, without cables: before that run and after it."""
     synchronous: float
     sent: float
     """Bytes per token of islands."""
     sent_synchronous: float
+
+    @property
+    def solo_speeds(self) -> list[float]:
+        """Return the tokens/s of each machine by itself."""
+        return [*map(fmean, zip(*(each.speeds for each in self.solo), strict=True))]
 
 
 async def print_network(
@@ -94,17 +101,18 @@ async def _pass(on: Wired, every: int, steps: int, idle: float) -> Pass:
     print_prediction(BLOCKING, blocking, told)
     print_hashes(on)
     sent = print_sent(on, idle)
-    solo = await _solo(on)
-    overlapped = print_overlapped(on, await _run(on, steps, *_islands(on, every, OVERLAPPED)))
+    before = await _solo(on)
+    told = await _run(on, steps, *_islands(on, every, OVERLAPPED))
+    overlapped, share = print_overlapped(on, told)
     print_hashes(on)
-    solo = [*map(fmean, zip(solo, await _solo(on), strict=True))]
+    solo = (before, await _solo(on))
     synchronous, sent_synchronous = await _synchronous(on, idle)
-    return Pass(solo, blocking, overlapped, synchronous, sent, sent_synchronous)
+    return Pass(blocking, overlapped, share, solo, synchronous, sent, sent_synchronous)
 
 
-async def _solo(on: Wired) -> list[float]:
+async def _solo(on: Wired) -> Solo:
     taken = [each for each in on.recorded().outer_line().values() if each.steps][-1]
-    return await solo_speeds(on, _engines(on), taken, SOLO_STEPS, LONGEST_S)
+    return await train_apart(on, _engines(on), taken, SOLO_STEPS, LONGEST_S)
 
 
 async def _run(on: Wired, steps: int, *options: str) -> Document:
@@ -163,8 +171,11 @@ def print_speed(rounds: Rounds) -> float:
     return speed(rounds)
 
 
-def print_overlapped(on: Wired, told: Document) -> float:
-    """Print the same of islands that train on while the ways are on their way."""
+def print_overlapped(on: Wired, told: Document) -> tuple[float, float]:
+    """Print the same of islands that train on while the ways are on their way.
+
+    Returns their tokens/s, and what ranks have of the processors meanwhile.
+    """
     line = [*on.recorded().outer_line().values()]
     rounds = [taken for taken in line[LEFT_OUT:] if taken.steps][:-LAST]
     for taken in line:
@@ -179,7 +190,7 @@ def print_overlapped(on: Wired, told: Document) -> float:
     print(f"  overlapped: {100 * share_of_calm(found):.1f} % of the islands' sum in calm steps")
     measured = sum(each.tokens / each.span_s for each in found.values())
     print_prediction(OVERLAPPED, measured, told)
-    return measured
+    return measured, on.stamps.processors.share({name: each.span for name, each in found.items()})
 
 
 def print_shares(every: int, passes: Sequence[Pass]) -> None:
@@ -187,18 +198,24 @@ def print_shares(every: int, passes: Sequence[Pass]) -> None:
 
     passes: those so far; the shares are of their means
     """
-    solo = sum(fmean(each.solo[n] for each in passes) for n in range(len(passes[0].solo)))
+    solo = fmean(sum(each.solo_speeds) for each in passes)
     blocking, overlapped, synchronous = (
         100 * fmean(values) / solo
         for values in zip(*((p.blocking, p.overlapped, p.synchronous) for p in passes), strict=True)
     )
-    alone = " + ".join(f"{each:,.0f}" for each in passes[-1].solo)
+    alone = " + ".join(f"{each:,.0f}" for each in passes[-1].solo_speeds)
     print(f"speed: each by itself without a network {alone} tokens/s; of all passes {solo:,.0f}")
     print(
         f"speed at 1 Gbit/s, H = {every}, int8, mean of {len(passes)}: blocking {blocking:.1f} % "
         f"{verdict(blocking >= SOLO_SHARE)} (goal {SOLO_SHARE:g}), overlapped {overlapped:.1f} % "
         f"{verdict(overlapped >= OVERLAPPED_SHARE)} (goal {OVERLAPPED_SHARE:g}); both by torch DDP "
-        f"in fp32 over gloo {synchronous:.1f} %",
+        f"in fp32 over gloo {synchronous:.1f} %"
+    )
+    used = 100 * fmean(each.overlapped_share for each in passes)
+    used_solo = 100 * fmean(run.processor_share for each in passes for run in each.solo)
+    print(
+        f"processors: ranks have {used:.1f} % of them while overlapped, exchanges and all, and "
+        f"{used_solo:.1f} % where each is by itself: {100 * used / used_solo:.1f} %",
         flush=True,
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 
 from jupiterd.cluster.facts import OuterStepTaken
+from tests.bench.islands.processor_use import Span
 from tests.bench.islands.stamps import Said
 
 _STEP = re.compile(r"^\[Rank 0/.* \| Step (\d+) \|")
@@ -115,11 +116,16 @@ class Stretch:
     """One island's part of some rounds in a row, during which it never waits for long."""
 
     tokens: int
-    span_s: float
+    span: Span
     """From the end of the round before to the end of the last one."""
     calm_s: float
     """What its steps would take, were all as long as those of the second halves of the rounds: by
     then, nothing of the exchange is under way."""
+
+    @property
+    def span_s(self) -> float:
+        """Return how long that is."""
+        return self.span[1] - self.span[0]
 
 
 def stretches(
@@ -140,8 +146,8 @@ def stretches(
             assert {end, end - half} <= at_s.keys(), f"{name}: no line of {end - half} or {end}"
             calm_s += (at_s[end] - at_s[end - half]) / half * taken.steps
             tokens += taken.batches[runs[name]] * taken.steps * seq_len
-        span_s = at_s[rounds[-1].first_step + rounds[-1].steps] - at_s[rounds[0].first_step]
-        found[name] = Stretch(tokens, span_s, calm_s)
+        last = rounds[-1].first_step + rounds[-1].steps
+        found[name] = Stretch(tokens, (at_s[rounds[0].first_step], at_s[last]), calm_s)
     return found
 
 

@@ -1,14 +1,16 @@
 """How fast machines train by themselves: all at once, as they share the processors, without cables.
 
-Owns pulling the cables, one run on each machine, and their speeds. A run writes its checkpoints as
-those of islands do. Doesn't know what it is compared with.
+Owns pulling the cables, one run on each machine, and their speeds. Such a run writes checkpoints,
+too: smaller ones, and more often. Doesn't know what it is compared with.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, prod
 
 from jupiterd.cluster.facts import OuterStepTaken
+from tests.bench.islands.processor_use import Span
 from tests.bench.islands.rounds import Heard
 from tests.bench.islands.wired import BATCH, JOIN_S, SEQ_LEN, Wired
 from tests.network.links import plug, pull
@@ -17,10 +19,20 @@ from tests.network.machines import Views
 APART_S = 60.0
 
 
-async def solo_speeds(
+@dataclass(frozen=True)
+class Solo:
+    """Machines that train by themselves."""
+
+    speeds: Sequence[float]
+    """Tokens/s of each, by their numbers."""
+    processor_share: float
+    """What ranks have of a machine's processor."""
+
+
+async def train_apart(
     on: Wired, engines: Mapping[int, str], taken: OuterStepTaken, steps: int, timeout_s: float
-) -> list[float]:
-    """Return the tokens/s of each machine while all others train, too.
+) -> Solo:
+    """Let each machine train by itself while all others do, too.
 
     Of so many steps those in the middle count: machines begin and end at different times, and one
     that trains when others have ended has all of a shared processor's caches and memory.
@@ -49,12 +61,14 @@ async def solo_speeds(
     for host in hosts:
         plug(host)
     await on.machines.one_cluster(JOIN_S)
-    return [
-        prod(micros[n])
-        * SEQ_LEN
-        * _steps_per_s(heard[on.machines[n].name], steps // 4, 3 * steps // 4)
-        for n in engines
+    names = {number: on.machines[number].name for number in engines}
+    spans = {n: _middle(heard[name], steps) for n, name in names.items()}
+    speeds = [
+        prod(micros[n]) * SEQ_LEN * _middle_steps(steps) / (to_s - from_s)
+        for n, (from_s, to_s) in spans.items()
     ]
+    use = on.stamps.processors.share({names[n]: span for n, span in spans.items()})
+    return Solo(speeds, use)
 
 
 def _micros(batch: int) -> tuple[int, int]:
@@ -70,5 +84,9 @@ def _are_apart(views: Views) -> bool:
     return all(view is not None and view["cluster"]["nodes_alive"] == 1 for view in views)
 
 
-def _steps_per_s(heard: Heard, first: int, last: int) -> float:
-    return (last - first) / (heard.at_s[last] - heard.at_s[first])
+def _middle_steps(steps: int) -> int:
+    return 3 * steps // 4 - steps // 4
+
+
+def _middle(heard: Heard, steps: int) -> Span:
+    return heard.at_s[steps // 4], heard.at_s[3 * steps // 4]

@@ -1,8 +1,8 @@
 """When the ranks and daemons of machines said what, and what had gone over their wires by then.
 
-Owns following the logs of processes that run, and the interfaces' counters. Doesn't know what the
-lines mean. Ranks' lines bear no time: each gets that at which it is seen, `LOOK_S` after their
-daemon has written it, which gathers them for a quarter of a second (`gang.process`).
+Owns following the logs of processes that run, and their counters. Doesn't know what the lines mean.
+Ranks' lines bear no time: each gets that at which it is seen, `LOOK_S` after their daemon has
+written it, which gathers them for a quarter of a second (`gang.process`).
 """
 
 import re
@@ -16,6 +16,7 @@ from typing import Self
 
 import numpy as np
 
+from tests.bench.islands.processor_use import ProcessorUse
 from tests.network.lab import interface
 from tests.network.machines import Machine
 
@@ -49,6 +50,7 @@ class Stamps:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self.said: list[Said] = []
+        self.processors = ProcessorUse(machines)
         self._sent: list[tuple[float, int]] = []
 
     def __enter__(self) -> Self:
@@ -92,6 +94,7 @@ class Stamps:
                 if RANK_LOG.search(path.name):
                     self._logs.setdefault(path, _Log(machine.name))
         self._sent.append((time.monotonic(), sum(map(sent_bytes, self._machines))))
+        self.processors.look()
 
     def _read(self, path: Path) -> None:
         log = self._logs[path]

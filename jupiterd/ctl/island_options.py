@@ -4,20 +4,36 @@ Owns the options. Doesn't know what follows from them: the daemon does.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import click
 
+from jupiterd.errors import UsageError
+
 Command = Callable[..., Any]
 
-NAMES = ("islands", "sync_every", "sync", "outer", "ways")
+HOW = ("sync_every", "sync", "outer", "ways")
+"""What is said of islands only where there may be some."""
 
 
 def island_options(command: Command) -> Command:
-    """Add the options to a command."""
+    """Add the options to a command, which raises UsageError where they contradict each other."""
+
+    @wraps(command)
+    def checked(*args: object, **options: object) -> object:
+        given = [name for name in HOW if options[name] is not None]
+        if options["islands"] == "off" and given:
+            option = given[0].replace("_", "-")
+            raise UsageError(
+                f"--{option} says how islands train, and --islands off says that there are none",
+                "leave one of the two out",
+            )
+        return command(*args, **options)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        checked = option(checked)
+    return checked
 
 
 _OPTIONS = (

@@ -258,6 +258,18 @@ def test_what_is_said_of_islands_is_asked_for(daemon, ctl, letters):
     assert asked["settings"] == wanted
 
 
+@pytest.mark.parametrize("start", [("train", "start"), ("cycle", "start"), ("cycle", "plan")])
+def test_how_islands_train_is_not_said_where_there_are_none(daemon, ctl, start: tuple[str, ...]):
+    of_cycle = ("--domain", "python") if start[0] == "cycle" else ()
+    ran = ctl(*start, *of_cycle, "--islands", "off", "--sync-every", "50")
+    assert ran.exit_code == 2
+    assert ran.err == (
+        "jupiterctl: error: --sync-every says how islands train, and --islands off says that "
+        "there are none\n\nhint: leave one of the two out\n"
+    )
+    assert not daemon.executed
+
+
 def test_the_cluster_s_status_has_a_line_for_it(daemon, ctl):
     daemon.documents["status"] = STATUS | {"train": train()}
     assert "\ntrain    letters (facade00): running, train 120 of 600 steps" in ctl("status").out

@@ -13,16 +13,18 @@ from jupiterd.errors import UsageError
 
 Command = Callable[..., Any]
 
-HOW = ("sync_every", "sync", "outer", "ways")
-"""What is said of islands only where there may be some."""
+ONLY_WITH_ISLANDS = ("sync_every", "sync", "outer", "ways")
 
 
 def island_options(command: Command) -> Command:
-    """Add the options to a command, which raises UsageError where they contradict each other."""
+    """Add the options to a command, which raises UsageError where they contradict each other.
+
+    The daemon takes them together: a cluster file may say how islands train whenever they do.
+    """
 
     @wraps(command)
     def checked(*args: object, **options: object) -> object:
-        given = [name for name in HOW if options[name] is not None]
+        given = [name for name in ONLY_WITH_ISLANDS if options[name] is not None]
         if options["islands"] == "off" and given:
             option = given[0].replace("_", "-")
             raise UsageError(

@@ -49,7 +49,8 @@ class Recipe(Plain):
     clip_norm: Annotated[float, Field(gt=0.0)] = 1.0
     """Longest gradient (L2, over all parameters)."""
     checkpoint_every_steps: Annotated[int, Field(ge=1)]
-    """A dead machine costs at most this many steps."""
+    """A dead machine costs at most this many steps; islands write less often where they are quick.
+    """
     options: EngineOptions = EngineOptions()
     """How it is computed."""
 

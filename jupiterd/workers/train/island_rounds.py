@@ -42,8 +42,10 @@ SLICE_S = 0.5
 """
 
 SAVE_AFTER_S = 30.0
-"""How long after the last checkpoint the plan's next one is written. What outer steps have merged
-is safe without; with few and quick steps between them, writing would take more than it saves."""
+"""No sooner than that after the last checkpoint one of the plan's is written: at once, or where one
+was due meanwhile, at the beginning of a later round. Only the steps of open rounds could be lost
+with it, which outer steps haven't merged; where steps are quick, writing takes more than they do.
+"""
 
 SAVE_AFTER_ROUNDS = 4
 """After so many one is written anyway: whoever begins from it takes all outer steps since then."""
@@ -94,7 +96,7 @@ class IslandRounds:
         """Of the round, by us."""
         self._saved_step = -1
         self._is_save_due = False
-        """The plan's next checkpoint, once it may be written."""
+        """One of the plan's was due, and isn't written yet."""
         self._saved_number, self._saved_s = max(0, self._number), -math.inf
 
     def run(self, step: int, tokens: int) -> None:
@@ -354,7 +356,7 @@ class IslandRounds:
             self._save_in_time()
 
     def _save_in_time(self) -> None:
-        """Save now, or at the beginning of the next round: others wait for our way before that."""
+        """Save now, or at the beginning of a later round: others wait for our way before that."""
         self._is_save_due = True
         if self._may_save and self.step != self._order.end_step:
             self._save()

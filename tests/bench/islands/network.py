@@ -58,7 +58,7 @@ class Pass:
     """Tokens/s, as those of the others."""
     overlapped: float
     overlapped_share: float
-    """What ranks have of the processors then."""
+    """What workers have of a processor then."""
     solo: Sequence[Solo]
     """Each machine by itself, all at once, without cables: before that run and after it."""
     synchronous: float
@@ -174,7 +174,7 @@ def print_speed(rounds: Rounds) -> float:
 def print_overlapped(on: Wired, told: Document) -> tuple[float, float]:
     """Print the same of islands that train on while the ways are on their way.
 
-    Returns their tokens/s, and what ranks have of the processors meanwhile.
+    Returns their tokens/s, and what workers have of a processor meanwhile.
     """
     line = [*on.recorded().outer_line().values()]
     rounds = [taken for taken in line[LEFT_OUT:] if taken.steps][:-LAST]
@@ -214,8 +214,8 @@ def print_shares(every: int, passes: Sequence[Pass]) -> None:
     used = 100 * fmean(each.overlapped_share for each in passes)
     used_solo = 100 * fmean(run.processor_share for each in passes for run in each.solo)
     print(
-        f"processors: ranks have {used:.1f} % of them while overlapped, exchanges and all, and "
-        f"{used_solo:.1f} % where each is by itself: {100 * used / used_solo:.1f} %",
+        f"processors: workers have {used:.1f} % of one while overlapped, {used_solo:.1f} % by "
+        f"themselves: {100 * used / used_solo:.1f} %, what exchanges take (ONLY=cost) among it",
         flush=True,
     )
 

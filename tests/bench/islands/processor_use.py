@@ -1,8 +1,8 @@
-"""What training takes of machines' processors, looked at now and then.
+"""What the workers of machines take of their processors, looked at now and then.
 
 Owns these readings. Doesn't know who trains what. A processor that is never idle is shared by
-ranks, daemon and disk: what ranks have of it, beside what they have at other times, is blurred less
-by who else runs there than the time that steps take.
+workers, daemon and disk: what workers have of it, beside what they have at other times, is blurred
+less by others on this machine than the time that steps take.
 """
 
 import time
@@ -22,11 +22,11 @@ Span = tuple[float, float]
 
 
 class ProcessorUse:
-    """Seconds that the processes below each machine's daemon have taken."""
+    """Seconds that all processes below each machine's daemon have taken."""
 
     def __init__(self, machines: Sequence[Machine]) -> None:
         self._machines = machines
-        self._of_process: dict[int, float] = {}
+        self._of_process: dict[psutil.Process, float] = {}
         self._taken_s: dict[str, float] = defaultdict(float)
         self._readings: dict[str, list[tuple[float, float]]] = defaultdict(list)
         self._looked_s = float("-inf")
@@ -41,11 +41,12 @@ class ProcessorUse:
                 self._readings[machine.name].append(reading)
 
     def share(self, spans: Mapping[str, Span]) -> float:
-        """Return what they have taken of a processor each, in a span of each machine."""
+        """Return what they have taken of a processor in a span of each machine, in the mean."""
         return float(np.mean([self._share(name, span) for name, span in spans.items()]))
 
     def _share(self, machine: str, span: Span) -> float:
         at_s, taken_s = zip(*self._readings[machine], strict=True)
+        assert at_s[0] <= span[0] < span[1] <= at_s[-1], f"{machine} wasn't looked at all the time"
         first_s, last_s = np.interp(span, at_s, taken_s)
         return (last_s - first_s) / (span[1] - span[0])
 
@@ -54,8 +55,8 @@ class ProcessorUse:
             used = process.cpu_times()
         except psutil.NoSuchProcess:
             return 0.0
-        before = self._of_process.get(process.pid, 0.0)
-        self._of_process[process.pid] = used.user + used.system
+        before = self._of_process.get(process, 0.0)
+        self._of_process[process] = used.user + used.system
         return max(0.0, used.user + used.system - before)
 
 

@@ -1,7 +1,7 @@
 """How fast machines train by themselves: all at once, as they share the processors, without cables.
 
 Owns pulling the cables, one run on each machine, and their speeds. Such a run writes checkpoints,
-too: smaller ones, and more often. Doesn't know what it is compared with.
+too: half as large, and twice as often as islands. Doesn't know what it is compared with.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class Solo:
     speeds: Sequence[float]
     """Tokens/s of each, by their numbers."""
     processor_share: float
-    """What ranks have of a machine's processor."""
+    """What workers have of a machine's processor."""
 
 
 async def train_apart(

@@ -1,6 +1,7 @@
-"""When the ranks and daemons of machines said what, and what had gone over their wires by then.
+"""When the ranks and daemons of machines said what, and what they had sent and taken by then.
 
-Owns following the logs of processes that run, and their counters. Doesn't know what the lines mean.
+Owns following the logs of processes that run, and when counters are read: the interfaces' and the
+processors'. Doesn't know what the lines mean.
 Ranks' lines bear no time: each gets that at which it is seen, `LOOK_S` after their daemon has
 written it, which gathers them for a quarter of a second (`gang.process`).
 """

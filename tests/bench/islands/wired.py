@@ -34,7 +34,7 @@ FILES = 150
 JOIN_S = 60.0
 PREPARED_S = 120.0
 LOOK_S = 2.0
-"""Between two questions whether a run is over: answering takes of the processor."""
+"""Between two questions whether a run is over: answering takes processor time."""
 
 
 @dataclass

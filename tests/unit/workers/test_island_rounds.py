@@ -33,6 +33,7 @@ from jupiterd.workers.islands.outer_step import OuterState
 from jupiterd.workers.islands.way_file import WAY_FILE
 from jupiterd.workers.train import island_rounds
 from jupiterd.workers.train.checkpoint import load_state
+from jupiterd.workers.train.island_rounds import IslandRounds
 from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.island_threads import EVERY, ROUNDS, STEPS, Island, plan, same, tensors
 from tests.unit.workers.outer_leader import DIGEST_BYTES, OuterLeader, digests
@@ -234,6 +235,15 @@ def test_few_and_quick_steps_between_outer_steps_are_not_all_written_down(
     island = Island(leader, "a", inputs).ended()
     made = [told.step for told in island.rank.said(CheckpointWritten)]
     assert made == [2, 6, 10, 12], "the first one, each fourth round's, and the last one"
+
+
+def test_a_checkpoint_that_was_due_too_soon_is_written_as_a_later_round_begins(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(IslandRounds, "_may_save", property(lambda rounds: rounds.step > 6))
+    leader = OuterLeader(tmp_path, plan(checkpoint_every_steps=5), {"a": 2}, EVERY)
+    island = Island(leader, "a", inputs).ended()
+    assert [told.step for told in island.rank.said(CheckpointWritten)] == [8, 10, 15, 16]
 
 
 def test_a_round_that_the_others_have_ended_is_left_at_once(inputs: dict[str, str], tmp_path: Path):

@@ -20,6 +20,10 @@ log = logging.getLogger(__name__)
 LOOK_S = 0.25
 """How long a round stays open at the most once it could be closed; news are taken in at once."""
 
+QUIET_LOOK_S = 1.0
+"""The same while nothing has come in yet: then only who is lost could change anything, and each
+look takes a millisecond from whoever trains on the leader's machine."""
+
 RETRY_S = 1.0
 """How long a way that couldn't be copied is left alone: its island tells of it once."""
 
@@ -86,7 +90,7 @@ class Gathering:
                         await asyncio.wait(self._copying)
                     if (closing := self._round.closing(now_s())) is not None:
                         return closing
-                await self._leading.ways.news(LOOK_S)
+                await self._leading.ways.news(LOOK_S if self._round.ways else QUIET_LOOK_S)
             for task in self._copying:
                 task.cancel()
         return None

@@ -5,9 +5,11 @@ global batch of a step depends on nothing but the manifest, the seed and the cur
 ranks.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise, starmap
 from typing import Self
 
 import numpy as np
@@ -59,8 +61,7 @@ class Batches:
         first = sum(shares[: self.rank])
         numbers = self._numbers(cursor + first, shares[self.rank])
         tokens, documents = self.shards.sequences_at(numbers), self._documents(numbers)
-        for start in range(0, len(numbers), self.micro_batch_sequences):
-            part = slice(start, start + self.micro_batch_sequences)
+        for part in _parts(len(numbers), self.micro_batch_sequences):
             bounds = None if documents is None else documents[part]
             yield MicroBatch(tokens[part, :-1], tokens[part, 1:], bounds)
 
@@ -77,6 +78,14 @@ class Batches:
         if not self.documents_apart:
             return None
         return documents_of_inputs(self.shards.documents_at(numbers))
+
+
+def _parts(count: int, most: int) -> Iterator[slice]:
+    """Yield as few parts as can be, none longer than `most`: alike, for a short one takes as long
+    to begin and to end as any."""
+    many = math.ceil(count / most)
+    bounds = [count * n // many for n in range(many + 1)]
+    return starmap(slice, pairwise(bounds))
 
 
 @lru_cache(maxsize=1)

@@ -81,8 +81,10 @@ class Batches:
 
 
 def _parts(count: int, most: int) -> Iterator[slice]:
-    """Yield as few parts as can be, none longer than `most`: alike, for a short one takes as long
-    to begin and to end as any."""
+    """Yield as few parts as can be, none longer than `most`, and all about alike.
+
+    A short one beside long ones takes as long to begin and to end as they do.
+    """
     many = math.ceil(count / most)
     bounds = [count * n // many for n in range(many + 1)]
     return starmap(slice, pairwise(bounds))

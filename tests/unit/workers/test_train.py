@@ -87,6 +87,17 @@ def test_ranks_share_the_global_batch_without_gap_or_overlap(inputs: dict[str, s
         assert np.array_equal(np.concatenate(parts), whole[0][0])
 
 
+@pytest.mark.parametrize(
+    ("batch", "most", "sizes"),
+    [(6, 6, [6]), (6, 7, [6]), (7, 6, [3, 4]), (12, 6, [6, 6]), (13, 6, [4, 4, 5])],
+)
+def test_micro_batches_are_as_few_as_can_be_and_alike(
+    inputs: dict[str, str], batch: int, most: int, sizes: list[int]
+):
+    batches = Batches(ShardSet(Path(inputs["shards"])), "s", batch, most)
+    assert [len(each.inputs) for each in batches.at(0)] == sizes
+
+
 def test_positions_that_lie_apart_are_trained_on_one_after_the_other(inputs: dict[str, str]):
     shards = ShardSet(Path(inputs["shards"]))
     ranges, batch, first_step = [(3, 8), (12, 13), (17, 29)], 6, 40

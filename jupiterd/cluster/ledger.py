@@ -70,19 +70,25 @@ class Ledger:
                 broken: the entry before it is missing or another one, its term goes back, or
                 another entry stands at its index. Nothing has changed then.
         """
-        if entry.cluster != self.cluster:
-            raise CorruptLedgerError(f"an entry of another cluster, {short(entry.cluster)}")
-        chain = self._chains.get(str(entry.writer), Chain())
-        if entry.index <= chain.tip.index:
-            self._check_same(entry.writer, entry.index, entry.hash)
+        if not self.check_entry(entry):
             return False
-        self._check_chain(entry, chain.tip)
-        self._check_author(entry)
         for fact in entry.facts:
             self._state.apply(fact, entry.order)
-        self._chains.setdefault(str(entry.writer), chain).append(entry)
+        self._chains.setdefault(str(entry.writer), Chain()).append(entry)
         self._book.keep(entry)
         self._head = None
+        return True
+
+    def check_entry(self, entry: Entry) -> bool:
+        """Say whether an entry would be new, and raise what `add` would; nothing changes."""
+        if entry.cluster != self.cluster:
+            raise CorruptLedgerError(f"an entry of another cluster, {short(entry.cluster)}")
+        tip = self._tip(entry.writer)
+        if entry.index <= tip.index:
+            self._check_same(entry.writer, entry.index, entry.hash)
+            return False
+        self._check_chain(entry, tip)
+        self._check_author(entry)
         return True
 
     def witness(self, entry: Entry) -> bool:

@@ -115,9 +115,10 @@ class Journal:
         """Write an entry of our own: sign, persist, apply. Only the leader calls this.
 
         Once begun it is finished, even if the caller is cancelled: an entry that is on disk and not
-        in memory would fork our own chain.
+        in memory would fork our own chain. So nothing is persisted that can't be applied.
 
         Raises:
+            CorruptLedgerError: this node isn't admitted, as before its cluster is founded.
             NoLeaderError: this node has moved to another cluster since it was asked to.
         """
         return await asyncio.shield(self._append(self._ledger, term, facts))
@@ -129,6 +130,7 @@ class Journal:
             index, previous = self._ledger.chain_end(self._writer)
             body = compose(self.cluster, term, self._writer, index, previous, tuple(facts))
             entry = parse(seal(body, self._identity.sign(body)))
+            self._ledger.check_entry(entry)
             await self._save(entry.raw)
             self._ledger.add(entry)
             self.saved_tips = self._ledger.tips()

@@ -11,7 +11,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from shlex import quote
 
-from jupiterd.cluster.facts import CycleStarted, Fact
+from jupiterd.cluster.facts import ClusterFounded, CycleStarted, Fact
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.placement import Seat, choose
 from jupiterd.cluster.roles import drained, pinned_trainers
@@ -98,12 +98,14 @@ class Leading:
         """Append facts and send them on; return when a second node has them, where one answers.
 
         Raises:
-            NoLeaderError: the term is over.
+            NoLeaderError: the term is over, or its cluster is yet to be founded.
             DiskFullError: this node has no room for them.
         """
         self.check_awake()
         if self.is_over:
             raise NoLeaderError("this node no longer leads")
+        if len(self.journal.ledger) == 0 and not isinstance(facts[0], ClusterFounded):
+            raise NoLeaderError("this node's cluster is just being founded")
         with self.named(self.self_id):
             entry = await self.journal.append(self.term, facts)
         copies = await self.exchange.spread(entry)

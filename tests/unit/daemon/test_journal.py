@@ -221,6 +221,16 @@ async def test_an_append_that_is_cancelled_never_forks_our_own_chain(ours: Disk)
     assert ours.journal().ledger.head() == journal.ledger.head()
 
 
+async def test_what_would_not_count_is_refused_before_it_is_on_disk(
+    ours: Disk, theirs: Disk
+) -> None:
+    journal = ours.journal()
+    with pytest.raises(CorruptLedgerError, match="before it was admitted"):
+        await journal.append(1, [admitted(theirs)])
+    await journal.append(1, [ClusterFounded("home"), admitted(ours)])
+    assert ours.file().load() == raws(journal)
+
+
 async def test_an_entry_that_found_no_room_is_saved_with_the_next_one(
     ours: Disk, theirs: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

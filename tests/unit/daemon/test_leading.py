@@ -9,9 +9,17 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import UNITE_TIMEOUT_S
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish
+from jupiterd.errors import NoLeaderError
 from jupiterd.ids import CycleId, NodeId
 from tests.unit.cluster.building import CYCLE, opened, started
-from tests.unit.daemon.two_nodes import found, lead, serving, unite
+from tests.unit.daemon.two_nodes import (
+    EVERYTHING_BYTES,
+    admission_of,
+    found,
+    lead,
+    serving,
+    unite,
+)
 
 EPOCH = 3
 WISH = KeepWish(0, 5.0)
@@ -52,6 +60,17 @@ async def test_a_gang_is_ended_without_waiting_for_a_member_that_has_fallen_sile
         assert one.leading.fit_nodes() == [own]
         one.leading.answering = lambda: frozenset(gang)
         assert set(one.leading.fit_nodes()) == {own, silent}
+
+
+async def test_a_leader_records_nothing_before_its_cluster_is_founded(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one, serving(tmp_path, "other") as other:
+        one.leadership.on_lead(1)
+        assert one.leading is not None
+        with pytest.raises(NoLeaderError, match="founded"):
+            await one.leading.record(admission_of(other))
+        await lead(one)
+        await one.leading.record(admission_of(other))
+        assert one.file.load() == one.journal.lacking({}, EVERYTHING_BYTES)[0]
 
 
 async def test_a_new_leader_begins_without_waiting_for_the_silent_one_before_it(

@@ -37,7 +37,7 @@ class Accumulation:
 
     micro_batch: int
     steps: int
-    """Micro batches of each rank in one optimizer step; the last may be smaller."""
+    """Micro batches of each rank in one optimizer step; those of a part may be smaller."""
     ranks: int
     sequences: int
     """Of one optimizer step; exactly as planned, whatever the rest comes to."""

@@ -105,7 +105,8 @@ class Leading:
         if self.is_over:
             raise NoLeaderError("this node no longer leads")
         if len(self.journal.ledger) == 0 and not isinstance(facts[0], ClusterFounded):
-            raise NoLeaderError("this node's cluster is just being founded")
+            why = f": {self.journal.trouble}" if self.journal.trouble else ""
+            raise NoLeaderError(f"this node's cluster is yet to be founded{why}")
         with self.named(self.self_id):
             entry = await self.journal.append(self.term, facts)
         copies = await self.exchange.spread(entry)

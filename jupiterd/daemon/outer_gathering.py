@@ -21,8 +21,9 @@ LOOK_S = 0.25
 """How long a round stays open at the most once it could be closed; news are taken in at once."""
 
 QUIET_LOOK_S = 1.0
-"""The same while nothing has come in yet: then only who is lost could change anything, and each
-look takes a millisecond from whoever trains on the leader's machine."""
+"""The same while nothing has come in yet: then it is early enough to hear a second later of who is
+lost, or that another leader has closed the round. Each look takes a millisecond from whoever trains
+on the leader's machine."""
 
 RETRY_S = 1.0
 """How long a way that couldn't be copied is left alone: its island tells of it once."""

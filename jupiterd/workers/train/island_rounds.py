@@ -42,13 +42,13 @@ SLICE_S = 0.5
 """
 
 SAVE_AFTER_S = 30.0
-"""No sooner than that after the last checkpoint one of the plan's is written: at once, or where one
-was due meanwhile, at the beginning of a later round. Only the steps of open rounds could be lost
-with it, which outer steps haven't merged; where steps are quick, writing takes more than they do.
-"""
+"""No sooner than that after the last checkpoint one of the plan's is written, whenever it was due.
+Only the steps of open rounds could be lost with it, which outer steps haven't merged; where steps
+are quick, writing takes more than they do."""
 
 SAVE_AFTER_ROUNDS = 4
-"""After so many one is written anyway: whoever begins from it takes all outer steps since then."""
+"""After so many one is written anyway, however soon that is: whoever begins from it takes all outer
+steps since then."""
 
 
 class News(Enum):
@@ -294,9 +294,7 @@ class IslandRounds:
             self._count_from(order)
         self._is_done = self._is_sent = False
         self._trained_s, self._trained_steps = 0.0, 0
-        is_due = (self._is_save_due and self._may_save) or (
-            self._number - self._saved_number >= SAVE_AFTER_ROUNDS
-        )
+        is_due = self._may_save or self._number - self._saved_number >= SAVE_AFTER_ROUNDS
         if is_due and self._engine.rank == 0 and self._last is not None:
             self._save()
 
@@ -351,19 +349,16 @@ class IslandRounds:
     def _step_done(self, done: StepDone) -> None:
         self.step, self._last = done.step, done
         self._loop.step_done(done)
-        is_due = done.step % self._plan.checkpoint_every_steps == 0
-        if is_due and self._engine.rank == 0:
-            self._save_in_time()
-
-    def _save_in_time(self) -> None:
-        """Save now, or at the beginning of a later round: others wait for our way before that."""
-        self._is_save_due = True
-        if self._may_save and self.step != self._order.end_step:
+        self._is_save_due |= done.step % self._plan.checkpoint_every_steps == 0
+        ends_round = self.step == self._order.end_step  # others wait for our way before that
+        if self._may_save and not ends_round and self._engine.rank == 0:
             self._save()
 
     @property
     def _may_save(self) -> bool:
-        return time.monotonic() - self._saved_s >= SAVE_AFTER_S
+        """Say whether one that is due may be written; one that found no room isn't waited for."""
+        is_time = time.monotonic() - self._saved_s >= SAVE_AFTER_S
+        return self._is_save_due and (is_time or not self._checkpoints.has_room)
 
     def _end_round(self) -> None:
         """Send our way from rank 0; it is packed on every rank, beside whatever follows."""

@@ -66,6 +66,8 @@ class RankCheckpoints:
         start = task.inputs.get("checkpoint")
         self.last_good = "none" if start is None else start.name
         """What people are told of."""
+        self.has_room = True
+        """The last one didn't fail for want of room."""
 
     def check(self) -> None:
         """Raise what went wrong while one was written, if anything did."""
@@ -122,10 +124,11 @@ class RankCheckpoints:
         )
 
     def _written(self, told: CheckpointWritten) -> None:
-        self.last_good = told.path
+        self.last_good, self.has_room = told.path, True
         self._task.checkpoint_written(told)
 
     def _unsaved(self, step: int) -> None:
+        self.has_room = False
         where = "the disk of rank 0's machine has no room"
         self._task.send(CheckpointUnsaved(step, f"{where} for the checkpoint of step {step}"))
 

@@ -3,6 +3,7 @@
 Pure: values come in, lines go out. Doesn't know where they are printed.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -121,7 +122,7 @@ def end_line(place: Place) -> str:
 
 
 def _course_lines(course: Course, ranks: int) -> list[str]:
-    accumulation = max(1, round(course.batch / (course.micro_batch * ranks)))
+    accumulation = math.ceil(course.batch / (course.micro_batch * ranks))
     shape = f"d_model={course.d_model}, layers={course.layers}, heads={course.heads}"
     batch = f"Batch per device {course.micro_batch} | Accumulation {accumulation}"
     length = f"Total steps {course.steps} | Steps per epoch {course.steps_per_epoch:,.1f}"

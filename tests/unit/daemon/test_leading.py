@@ -1,6 +1,7 @@
 """What a leader waits for, and for whom it doesn't."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.exchange import UNITE_TIMEOUT_S
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.work_events import CheckpointMade, KeepWish
-from jupiterd.errors import NoLeaderError
+from jupiterd.errors import DiskFullError, NoLeaderError
 from jupiterd.ids import CycleId, NodeId
 from tests.unit.cluster.building import CYCLE, opened, started
 from tests.unit.daemon.two_nodes import (
@@ -19,6 +20,7 @@ from tests.unit.daemon.two_nodes import (
     lead,
     serving,
     unite,
+    until,
 )
 
 EPOCH = 3
@@ -71,6 +73,21 @@ async def test_a_leader_records_nothing_before_its_cluster_is_founded(tmp_path: 
         await lead(one)
         await one.leading.record(admission_of(other))
         assert one.file.load() == one.journal.lacking({}, EVERYTHING_BYTES)[0]
+
+
+async def test_a_leader_that_has_no_room_to_found_its_cluster_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_raws: Sequence[bytes]) -> None:
+        raise DiskFullError("no room left for the ledger")
+
+    async with serving(tmp_path, "one") as one:
+        monkeypatch.setattr(one.file, "append", full)
+        one.leadership.on_lead(1)
+        await until(lambda: bool(one.journal.trouble))
+        assert one.leading is not None
+        with pytest.raises(NoLeaderError, match="yet to be founded: no room left"):
+            await one.leading.record(started())
 
 
 async def test_a_new_leader_begins_without_waiting_for_the_silent_one_before_it(

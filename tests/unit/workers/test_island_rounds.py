@@ -3,6 +3,7 @@
 Islands of torch run in threads of this process.
 """
 
+import errno
 import math
 import shutil
 import threading
@@ -20,6 +21,7 @@ from jupiterd.errors import (
     StateNotFetchedError,
 )
 from jupiterd.frames import (
+    CheckpointUnsaved,
     CheckpointWritten,
     KeepState,
     OuterStepWanted,
@@ -31,8 +33,8 @@ from jupiterd.workers import link
 from jupiterd.workers.islands.island import Island as OuterIsland
 from jupiterd.workers.islands.outer_step import OuterState
 from jupiterd.workers.islands.way_file import WAY_FILE
-from jupiterd.workers.train import island_rounds
-from jupiterd.workers.train.checkpoint import load_state
+from jupiterd.workers.train import checkpoint_saver, island_rounds
+from jupiterd.workers.train.checkpoint import Snapshot, load_state, write
 from jupiterd.workers.train.island_rounds import IslandRounds
 from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.island_threads import EVERY, ROUNDS, STEPS, Island, plan, same, tensors
@@ -237,13 +239,35 @@ def test_few_and_quick_steps_between_outer_steps_are_not_all_written_down(
     assert made == [2, 6, 10, 12], "the first one, each fourth round's, and the last one"
 
 
-def test_a_checkpoint_that_was_due_too_soon_is_written_as_a_later_round_begins(
+def test_a_checkpoint_that_was_due_too_soon_is_written_as_soon_as_may_be(
     inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(IslandRounds, "_may_save", property(lambda rounds: rounds.step > 6))
+    usual = IslandRounds._may_save.fget
+    assert usual is not None
+    may_save = property(lambda rounds: rounds.step > 6 and usual(rounds))
+    monkeypatch.setattr(IslandRounds, "_may_save", may_save)
     leader = OuterLeader(tmp_path, plan(checkpoint_every_steps=5), {"a": 2}, EVERY)
     island = Island(leader, "a", inputs).ended()
-    assert [told.step for told in island.rank.said(CheckpointWritten)] == [8, 10, 15, 16]
+    assert [told.step for told in island.rank.said(CheckpointWritten)] == [7, 10, 15, 16]
+
+
+def test_after_a_checkpoint_without_room_the_next_one_that_is_due_is_tried(
+    inputs: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(island_rounds, "SAVE_AFTER_S", 30.0)
+    monkeypatch.setattr(island_rounds, "SAVE_AFTER_ROUNDS", 100)
+    full = iter([True, True, False])
+
+    def write_if_room(taken: Snapshot, *rest: Path) -> None:
+        if next(full, False):
+            raise OSError(errno.ENOSPC, "no room")
+        write(taken, *rest)
+
+    monkeypatch.setattr(checkpoint_saver, "write", write_if_room)
+    leader = OuterLeader(tmp_path, plan(checkpoint_every_steps=5), {"a": 2}, 16)
+    island = Island(leader, "a", inputs).ended()
+    assert [told.step for told in island.rank.said(CheckpointUnsaved)] == [5, 10]
+    assert [told.step for told in island.rank.said(CheckpointWritten)] == [15, 16]
 
 
 def test_a_round_that_the_others_have_ended_is_left_at_once(inputs: dict[str, str], tmp_path: Path):

@@ -48,6 +48,9 @@ log = logging.getLogger(__name__)
 TROUBLE_S = 5.0
 """How long a node whose stream broke is passed over: membership needs about as long to judge."""
 
+FOUNDING_S = 2.0
+"""How long whoever wants to record something waits for a new leader to found its cluster."""
+
 NO_ROOM_S = 30.0
 """How long a node whose disk is full is passed over, as long as another one has room."""
 
@@ -98,20 +101,29 @@ class Leading:
         """Append facts and send them on; return when a second node has them, where one answers.
 
         Raises:
-            NoLeaderError: the term is over, or its cluster is yet to be founded.
+            NoLeaderError: the term is over, or its cluster can't be founded.
             DiskFullError: this node has no room for them.
         """
+        if not isinstance(facts[0], ClusterFounded):
+            await self._until_founded()
         self.check_awake()
         if self.is_over:
             raise NoLeaderError("this node no longer leads")
-        if len(self.journal.ledger) == 0 and not isinstance(facts[0], ClusterFounded):
-            why = f": {self.journal.trouble}" if self.journal.trouble else ""
-            raise NoLeaderError(f"this node's cluster is yet to be founded{why}")
         with self.named(self.self_id):
             entry = await self.journal.append(self.term, facts)
         copies = await self.exchange.spread(entry)
         if copies == 1 and len(self.alive()) > 1:
             log.warning("entry_has_one_copy", extra={"entry": short(entry.hash)})
+
+    async def _until_founded(self) -> None:
+        """Wait for the first entry of this node's own cluster; nothing before it would count."""
+        try:
+            async with asyncio.timeout(FOUNDING_S):
+                while len(self.journal.ledger) == 0:
+                    await self.journal.changed_since(self.journal.version)
+        except TimeoutError:
+            why = f": {self.journal.trouble}" if self.journal.trouble else ""
+            raise NoLeaderError(f"this node's cluster is yet to be founded{why}") from None
 
     def next_epoch(self, cycle: CycleId) -> int:
         """Return an epoch number that no gang of any cycle has had: nodes obey rising ones only.

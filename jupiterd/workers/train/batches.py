@@ -85,7 +85,7 @@ def _parts(count: int, most: int) -> Iterator[slice]:
 
     A short one beside long ones takes as long to begin and to end as they do.
     """
-    many = max(1, math.ceil(count / most))
+    many = math.ceil(count / most)
     bounds = [count * n // many for n in range(many + 1)]
     return starmap(slice, pairwise(bounds))
 

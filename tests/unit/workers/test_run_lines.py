@@ -38,6 +38,12 @@ def test_rank_0_says_what_is_trained_on_what() -> None:
     ]
 
 
+def test_a_batch_that_is_no_multiple_of_the_micro_batch_is_counted_upward() -> None:
+    course = replace(COURSE, micro_batch=32, batch=38)
+    lines = start_lines(replace(PLACE, world_size=1), "torch", ["RTX 4090"], FP16, course)
+    assert lines[3].endswith("Batch per device 32 | Accumulation 2 | Effective batch 38")
+
+
 def test_other_ranks_say_only_where_they_are() -> None:
     place = replace(PLACE, rank=3, device="cpu")
     fp32 = Numerics("fp32", autocast=False, scaler=False, documents_apart=False)

@@ -41,14 +41,12 @@ def report(invocation: Invocation, cycle: str | None, to: Path | None) -> None:
       jupiterctl cycle report 3f2a91bc --to report.html
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask_over_grpc
-    from jupiterd.ctl.report.curves import read_curves
     from jupiterd.ctl.report.page import report_page
     from jupiterd.ctl.report.samples import choose
 
     noun = f"report/{cycle}" if cycle else "report"
     told = ask_over_grpc(invocation.state_dir, noun, READING_S)["report"]
-    curves = read_curves(Path(told["curves"]) if told["curves"] else None)
-    page = report_page(told, choose(told["samples"]), curves)
+    page = report_page(told, choose(told["samples"]))
     shown = told["cycle"]
     path = to or Path(f"{shown['domain']}-{short(shown['id'])}.html")
     written = _write(path, page)

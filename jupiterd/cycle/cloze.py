@@ -105,6 +105,16 @@ def make_items(
 
 
 def _spans(text: str, patterns: Mapping[Kind, re.Pattern[str]]) -> Iterator[_Span]:
+    """Yield what may be hidden, one at a place: a gap's id says where it is, and no more.
+
+    A heading may begin with a number or a name; there are fewest headings, so that one stays.
+    """
+    at = {span.start: span for span in _found(text, patterns)}
+    yield from at.values()
+
+
+def _found(text: str, patterns: Mapping[Kind, re.Pattern[str]]) -> Iterator[_Span]:
+    """Yield all that the patterns find, those of headings last."""
     for kind, pattern in patterns.items():
         for match in pattern.finditer(text):
             start, stop = match.span("word" if "word" in pattern.groupindex else 0)

@@ -43,22 +43,23 @@ async def curve_document(node: "Node", run_id: str) -> dict[str, Any]:
     Raises:
         NotFoundError: there is no such training.
     """
-    run = shown_run(node, run_id)
+    return {"schema": SCHEMA, "curve": await curve_of(node, shown_run(node, run_id))}
+
+
+async def curve_of(node: "Node", run: ShownRun) -> dict[str, Any]:
+    """Return the loss of one round of a training, as `curve_document` has it."""
     writers = [*_writers(run)]
     told, missing = await _told(node, run.id, list(dict.fromkeys(w.node for w in writers)))
     curve = whole_curve(writers, told, run.round)
     first_s = next((point.at_s for point in curve.points if point.at_s is not None), None)
     names = {member: fact.name for member, fact in node.journal.state.members.items()}
     return {
-        "schema": SCHEMA,
-        "curve": {
-            "run": run.id,
-            "round": run.round,
-            "islands": len(run.islands),
-            "points": [_row(point, first_s) for point in curve.points],
-            "validation": [_row(point, first_s) for point in curve.validations],
-            "missing": [names.get(each, short(each)) for each in missing],
-        },
+        "run": run.id,
+        "round": run.round,
+        "islands": len(run.islands),
+        "points": [_row(point, first_s) for point in curve.points],
+        "validation": [_row(point, first_s) for point in curve.validations],
+        "missing": [names.get(each, short(each)) for each in missing],
     }
 
 

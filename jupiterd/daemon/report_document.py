@@ -14,13 +14,15 @@ from jupiterd.cluster.island_runs import counting_islands
 from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
+from jupiterd.daemon.curve_document import curve_of
 from jupiterd.daemon.model_documents import completions_of, data_of, verdict_of
 from jupiterd.daemon.models import CANDIDATE, KnownModel, models_of
+from jupiterd.daemon.shown_run import shown_run
 from jupiterd.daemon.status_document import shown
 from jupiterd.daemon.training_log import training_log
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import JupiterError, NotFoundError
-from jupiterd.ids import ArtifactId, short
+from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
@@ -43,19 +45,24 @@ async def report_document(node: "Node", wanted: str) -> dict[str, Any]:
     own = "" if cycle.begun is None else cycle.begun.cycle
     islands = counting_islands(node.journal.state.cycles, cycle.begun.cycle) if cycle.begun else []
     models = [m for m in models_of(node.journal.state) if (m.run, m.kind) == (own, CANDIDATE)]
-    curves = node.state_dir.curves / short(own)
+    log = training_log(cycle, islands)
     return {
         "schema": SCHEMA,
         "report": {
             "cycle": shown(node, cycle),
             "started_at": "" if cycle.begun is None else cycle.begun.started_at,
-            "log": training_log(cycle, islands),
+            "log": log,
+            "curve": await _curve(node, own, [int(row["round"]) for row in log]),
             "machines": {name: each.name for name, each in node.journal.state.members.items()},
             "rounds": [await _round(node, cycle, model) for model in models[:MAX_ROUNDS]][::-1],
             "samples": await _samples(node, cycle),
-            "curves": str(curves) if curves.is_dir() else None,
         },
     }
+
+
+async def _curve(node: "Node", cycle: str, trained: list[int]) -> dict[str, Any] | None:
+    """Return the loss of each step of the newest round that trained; None where none has."""
+    return await curve_of(node, shown_run(node, cycle, max(trained))) if trained else None
 
 
 def _meant(node: "Node", wanted: str) -> CycleState:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShownRun:
-    """One training, in the round that it is in."""
+    """One training, in the round that it is in, or in one before."""
 
     id: CycleId
     state: CycleState
@@ -28,8 +28,8 @@ class ShownRun:
     """Those of this round."""
 
 
-def shown_run(node: "Node", run_id: str) -> ShownRun:
-    """Return the training of that id.
+def shown_run(node: "Node", run_id: str, round_number: int | None = None) -> ShownRun:
+    """Return the training of that id, in the round that is named, or the present one.
 
     Raises:
         NotFoundError: there is none.
@@ -37,7 +37,7 @@ def shown_run(node: "Node", run_id: str) -> ShownRun:
     run = node.journal.state.cycles.get(CycleId(run_id))
     if run is None or run.begun is None:
         raise NotFoundError(f"there is no training {short(run_id)}", "jupiterctl cycle list")
-    current = min(run.rounds_committed + 1, run.rounds_wanted)
+    current = round_number or min(run.rounds_committed + 1, run.rounds_wanted)
     pairs = counting_islands(node.journal.state.cycles, run.begun.cycle)
     islands = [pair for pair in pairs if pair[1].parent_round == current]
     return ShownRun(run.begun.cycle, run, current, islands)

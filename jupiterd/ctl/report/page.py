@@ -1,13 +1,12 @@
 """The whole page: one file, with nothing from elsewhere, that a browser shows without a network.
 
-Pure: the daemon's document, samples and curves come in, HTML goes out.
+Pure: the daemon's document and samples come in, HTML goes out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from jupiterd.ctl.report import sections
-from jupiterd.ctl.report.chart import Series
 from jupiterd.ctl.report.html import Html, element
 from jupiterd.ctl.report.samples import Chosen
 from jupiterd.ctl.report.style import STYLE
@@ -16,15 +15,12 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """A browser runs and fetches nothing, whatever a text in the page may try."""
 
 
-def report_page(
-    report: Mapping[str, Any], chosen: Chosen | None, curves: Sequence[Series] = ()
-) -> str:
+def report_page(report: Mapping[str, Any], chosen: Chosen | None) -> str:
     """Return the page.
 
     Args:
         report: the daemon's document of `cycle report`.
         chosen: samples to look at.
-        curves: the loss of every step, where this machine has it.
     """
     cycle, rounds = report["cycle"], report["rounds"]
     title = f"{cycle['domain']}: a report"
@@ -33,7 +29,7 @@ def report_page(
         element("h1", title),
         *sections.facts(report),
         sections.overview(report),
-        sections.loss(report, curves),
+        sections.loss(report),
         sections.phases(cycle),
         sections.verdicts(rounds),
         sections.data(rounds),

@@ -77,7 +77,7 @@ def _gain_chart(rounds: Sequence[Document]) -> Html:
     return interval_chart(f"{title}; the coloured line is the margin", "round", intervals, margin)
 
 
-def loss(report: Document, curves: Sequence[Series]) -> Html:
+def loss(report: Document) -> Html:
     """Return the curves of training."""
     points = [
         Series(
@@ -87,13 +87,29 @@ def loss(report: Document, curves: Sequence[Series]) -> Html:
         for row in report["log"]
     ]
     by_token = line_chart("Loss at each recorded checkpoint, nats per token", "tokens", points)
-    by_step = line_chart("Loss of each step of the newest round", "step", curves)
-    if not by_step:
-        by_step = element(
-            "p", "The loss of every step lies on the node that was rank 0.", class_="soft"
-        )
     told = element("pre", "\n".join(training_lines(report)))
-    return section("Training", by_token, by_step, told)
+    return section("Training", by_token, *_loss_by_step(report.get("curve")), told)
+
+
+def _loss_by_step(curve: Document | None) -> Iterator[Html]:
+    """Yield the newest round's curve, and who has a part of it that isn't here."""
+    missing = ", ".join((curve or {}).get("missing") or ())
+    drawn = Html("") if curve is None else _curve_chart(curve)
+    if drawn:
+        yield drawn
+    if missing:
+        yield element("p", f"Some of its steps were written by {missing}, not in reach.",
+                      class_="soft")  # fmt: skip
+    elif not drawn:
+        yield element("p", "No curve of single steps is in reach.", class_="soft")
+
+
+def _curve_chart(curve: Document) -> Html:
+    series = [
+        Series(name, [(step, loss) for step, loss, *_ in curve[key]])
+        for name, key in (("training", "points"), ("held out", "validation"))
+    ]
+    return line_chart(f"Loss of each step of round {curve['round']}", "step", series)
 
 
 def phases(cycle: Document) -> Html:

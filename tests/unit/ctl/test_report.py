@@ -8,7 +8,6 @@ from html.parser import HTMLParser
 import pytest
 
 from jupiterd.ctl.report.chart import MAX_POINTS, Interval, Series, interval_chart, line_chart
-from jupiterd.ctl.report.curves import read_curves
 from jupiterd.ctl.report.html import element, text
 from jupiterd.ctl.report.samples import choose
 from jupiterd.cycle.drop_reason import DropReason
@@ -60,7 +59,7 @@ def told(folder, samples, **more):
             "machines": DETAILS["machines"],
             "rounds": rounds,
             "samples": samples,
-            "curves": None,
+            "curve": None,
         },
     }
 
@@ -178,14 +177,28 @@ def test_a_single_value_is_drawn(value):
     assert interval_chart("t", "x", [], 0.0) == ""
 
 
-def test_the_loss_of_each_step_is_read_but_for_a_torn_line(tmp_path):
-    (tmp_path / "island-1").mkdir()
-    lines = ['{"step": 1, "loss": 3.5}', '{"step": 2, "val_loss": 3.25}', '{"step": 3, "lo']
-    (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
-    (tmp_path / "island-1" / "metrics.jsonl").write_text(lines[0])
-    assert read_curves(tmp_path) == [
-        Series("island-1 training", [(1.0, 3.5)]),
-        Series("training", [(1.0, 3.5)]),
-        Series("held out", [(2.0, 3.25)]),
-    ]
-    assert read_curves(tmp_path / "none") == read_curves(None) == []
+CURVE = {
+    "run": "c0ffee", "round": 2, "islands": 0, "missing": [],
+    "points": [[1, 3.5, 100, 0.0], [2, 3.25, 200, 1.0]], "validation": [[2, 3.0, 200, 1.0]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("curve", "words"),
+    [
+        (CURVE, "Loss of each step of round 2"),
+        (CURVE, "held out"),
+        (CURVE | {"missing": ["nuc"]}, "Some of its steps were written by nuc, not in reach."),
+        (CURVE | {"points": [], "validation": []}, "No curve of single steps is in reach."),
+        (None, "No curve of single steps is in reach."),
+    ],
+)
+def test_the_loss_of_each_step_is_drawn_with_the_round_that_it_is_of(
+    daemon, ctl, folders, tmp_path, curve, words
+):
+    daemon.documents["report"] = told(tmp_path, folders)
+    daemon.documents["report"]["report"]["curve"] = curve
+    assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    parsed(page)
+    assert words in page

@@ -1,6 +1,8 @@
 """Gaps in held-out text: which words are hidden, and what is offered beside them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jupiterd.cycle.cloze import (
     BEFORE_CHARS,
@@ -60,6 +62,27 @@ def test_prose_has_headings_too():
     items = make_items(corpus(PROSE), "en")
     assert {item.kind for item in items} == set(Kind)
     assert all("\n" not in option for item in items for option in item.options)
+
+
+HEADINGS = ("12. Backups", "max_depth option", "2024 in review", "42_000 rows", "7")
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+@pytest.mark.parametrize("marks", ["#", "##", "######"])
+def test_a_heading_that_begins_with_a_number_or_a_name_is_one_gap(heading, marks):
+    line = f"{marks} {heading} of {{0}}{{1}}\n\n"
+    items = make_items(corpus(PROSE + line), "en")
+    assert len({item.id for item in items}) == len(items)
+    assert Kind.HEADING in {item.kind for item in items}
+
+
+@given(
+    st.lists(st.sampled_from(["## ", "12", "12.5", "max_depth", " In", " 2024", ". ", "\n", "a"])),
+    st.sampled_from(["en", "code:python"]),
+)
+def test_no_text_has_two_gaps_at_one_place(pieces, language):
+    items = make_items(corpus(PROSE.replace("{0}", "".join(pieces) + "{0}")), language)
+    assert len({item.id for item in items}) == len(items)
 
 
 def test_the_gaps_are_spread_over_the_documents_and_of_a_number_that_was_wanted():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jupiterd.cluster.facts import RoundCommitted
 from jupiterd.daemon.documents import document_of
 from jupiterd.errors import NotFoundError
 from jupiterd.ids import ArtifactId, NodeId
@@ -14,14 +15,20 @@ from tests.unit.daemon.test_cycle_document import checkpoint, epoch
 from tests.unit.daemon.two_nodes import found, serving
 
 
-def write_curve(curves: Path, *steps: int) -> None:
+def write_curve(curves: Path, *steps: int, of_round: int = 1) -> None:
     folder = curves / CYCLE[:8]
     folder.mkdir(parents=True)
     lines = [
-        {"step": step, "round": 1, "tokens": 100 * step, "at_s": 50.0 + step, "loss": 8.0 / step}
+        {
+            "step": step,
+            "round": of_round,
+            "tokens": 100 * step,
+            "at_s": 50.0 + step,
+            "loss": 8.0 / step,
+        }
         for step in steps
     ]
-    lines.append({"step": steps[-1], "round": 1, "tokens": 7, "at_s": 60.0, "val_loss": 2.5})
+    lines.append({"step": steps[-1], "round": of_round, "tokens": 7, "at_s": 60.0, "val_loss": 2.5})
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "metrics.jsonl").write_text(text)
 
@@ -42,6 +49,29 @@ async def test_a_node_that_is_away_is_missing_in_the_curve(tmp_path: Path) -> No
         await found(one, facts=(started(), replace(epoch(1), gang=(NodeId("c" * 32),))))
         told = (await document_of(one, f"curve/{CYCLE}"))["curve"]
         assert (told["points"], told["missing"]) == ([], ["cccccccc"])
+
+
+async def test_a_report_never_draws_an_older_round_into_the_newest(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        mine, away = (one.identity.node_id,), (NodeId("c" * 32),)
+        of_first, of_second = replace(epoch(1), gang=mine), replace(epoch(2), gang=away, round=2)
+        last = checkpoint("k1", 4, final=True)
+        over = RoundCommitted(CYCLE, 1, last.artifact, "HOLD", "")
+        await found(one, facts=(started(2), of_first, last, over, of_second))
+        write_curve(one.state_dir.curves, 1, 2, 4)
+        told = (await document_of(one, "report"))["report"]["curve"]
+        assert (told["round"], told["points"], told["missing"]) == (2, [], ["cccccccc"])
+
+
+async def test_a_report_draws_the_newest_round_that_trained(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        mine = replace(epoch(1), gang=(one.identity.node_id,))
+        last = checkpoint("k1", 4, final=True)
+        over = RoundCommitted(CYCLE, 1, last.artifact, "HOLD", "")
+        await found(one, facts=(started(2), mine, last, over))
+        write_curve(one.state_dir.curves, 1, 2, 4)
+        told = (await document_of(one, "report"))["report"]["curve"]
+        assert (told["round"], [point[0] for point in told["points"]]) == (1, [1, 2, 4])
 
 
 async def test_checkpoints_are_told_with_who_holds_them(tmp_path: Path) -> None:

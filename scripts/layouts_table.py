@@ -116,10 +116,11 @@ M islands; a wire carries B bytes/s at a round trip of r.
   island's own all-reduce.
 - `H = max(15, ceil(19 s / t))`, at most 500: 95 % of the time is computed wherever 500 steps are
   enough.
-- An island's gain over the fastest island alone counts for 0.8: four islands of 3.2 million
-  parameters that exchange every 30 steps kept 85 % of the gain of synchronous training in loss,
-  and 93 % every 15 (docs/benchmarks.md). `worth` is tokens/s so counted, and the best layout
-  is the one worth most.
+- Of what all-reduce gains over the fastest island, islands keep `R / (R + 30)`, where `R` is how
+  many exchanges the training has: 53 % was measured after 20 of them, 87 % after 66 and 93 % after
+  133, and once 10 % after 50 (docs/benchmarks.md, `jupiterd/cluster/planning/island_gain.py`).
+  `worth` is tokens/s so counted. The best layout is the one worth most, but islands only where
+  they win over one gang by more than 20 %, which is what predictions may be off by.
 - Islands are machines with one engine, joined by 0.6 GB/s or more. A machine under a quarter of the
   fastest one's speed generates and trains with nobody.
 - Expect real wires to be 1.1 to 1.9 times slower than paper. Where predictions of a kind and
@@ -147,7 +148,8 @@ def page() -> str:
 def _section(model: str) -> Iterator[str]:
     shape = parse_model((ROOT / "config" / "models" / f"{model}.yaml").read_text())
     parameters, recipe = parameter_count(shape), shape.recipe
-    job = Job(parameters, GRADIENT_BYTES, recipe.batch_sequences * shape.seq_len)
+    tokens_per_step = recipe.batch_sequences * shape.seq_len
+    job = Job(parameters, GRADIENT_BYTES, tokens_per_step, steps=recipe.first_steps)
     size = f"{parameters / 1e6:,.0f} million parameters"
     yield f"## {model}: {size}, {job.tokens_per_step:,} tokens a step"
     yield ""
@@ -161,12 +163,12 @@ def _section(model: str) -> Iterator[str]:
 def _row(cluster: Cluster, shape: ModelShape, job: Job) -> str:
     fleet = cluster.fleet(shape)
     first = next(iter(fleet.machines.values()))
-    plan = plan_layouts(fleet, job, Island.of(first.engine, [first.node]))
+    unasked = Island.of(first.engine, [first.node])
+    plan = plan_layouts(fleet, job, unasked, choosable=frozenset(Kind))
     all_speeds = sum(machine.speed for machine in fleet.machines.values())
     kinds = [_best_of(plan, kind) for kind in Kind]
-    best = max((each for each in kinds if each is not None), key=_useful)
     cells = [_cell(each, all_speeds) for each in kinds]
-    return f"| {' | '.join([cluster.name, *cells, title(best.layout, {})])} |"
+    return f"| {' | '.join([cluster.name, *cells, title(plan.chosen.layout, {})])} |"
 
 
 def _best_of(plan: LayoutPlan, kind: Kind) -> Prediction | None:

@@ -3,9 +3,10 @@
 Owns that choice and its words. Pure. Doesn't know how layouts are predicted (`layouts`), or what
 machines are called: it is handed their names.
 
-The most useful of those that can be run is chosen, without machines that are too slow. Where nobody
-has measured a machine that would take part, neither in what runs unasked nor in islands, the former
-is chosen: so it gets measured. But islands are, where they may be, if machines are made for
+The most useful of those that can be run is chosen, without machines that are too slow; islands only
+where they win over one gang by more than a prediction is usually off (`prediction_error`). Where
+nobody has measured a machine that would take part, neither in what runs unasked nor in islands, the
+former is chosen: so it gets measured. But islands are, where they may be, if machines are made for
 different engines, of which one was never measured, or if wires would make one gang slow whatever
 its machines can do.
 """
@@ -28,6 +29,7 @@ from jupiterd.cluster.layouts import (
     predict,
     slow,
 )
+from jupiterd.cluster.prediction_error import TOLERANCE
 from jupiterd.formats import duration
 from jupiterd.ids import NodeId
 
@@ -107,7 +109,7 @@ def plan_layouts(
     if why:
         chosen = islands
     elif is_any_known:
-        chosen = next(each for each in ranked if _can_be_chosen(each, choosable, too_slow))
+        chosen = _best([each for each in ranked if _can_be_chosen(each, choosable, too_slow)])
     else:
         chosen = by_default
     others = tuple(each for each in ranked if each is not chosen)
@@ -119,6 +121,16 @@ def _can_be_chosen(
 ) -> bool:
     layout = prediction.layout
     return layout.kind in choosable and not too_slow & {*layout.nodes}
+
+
+def _best(ranked: Sequence[Prediction]) -> Prediction:
+    """Return the most useful one; of islands and a gang that may be as good, the gang."""
+    best = ranked[0]
+    gang = next((each for each in ranked if each.layout.kind is not Kind.ISLANDS), None)
+    if best.layout.kind is not Kind.ISLANDS or gang is None or not gang.useful_tokens_per_s:
+        return best
+    least = (1 + TOLERANCE) * gang.useful_tokens_per_s
+    return best if (best.useful_tokens_per_s or 0.0) > least else gang
 
 
 def _why_to_be_measured(by_default: Prediction, islands: Prediction) -> str:
@@ -193,10 +205,22 @@ def _why(plan: LayoutPlan, names: Names) -> str:
     if chosen.unmeasured:
         return "nothing is compared before that"
     runnable = [each for each in plan.others if each.layout.kind in plan.choosable]
+    if held := _held_against_islands(chosen, runnable):
+        return held
     if chosen.layout.kind is Kind.ALONE:
         return _why_alone(runnable)
     alone = [each for each in runnable if each.layout.kind is Kind.ALONE and each.tokens_per_s]
     return ", ".join(filter(None, [_wire_share(chosen), _compared(chosen, alone[:1], names)]))
+
+
+def _held_against_islands(chosen: Prediction, runnable: Sequence[Prediction]) -> str:
+    """Say that islands would win by less than is certain; empty where they wouldn't win."""
+    useful = chosen.useful_tokens_per_s
+    islands = [each for each in runnable if each.layout.kind is Kind.ISLANDS]
+    best = max((each.useful_tokens_per_s or 0.0 for each in islands), default=0.0)
+    if chosen.layout.kind is Kind.ISLANDS or not useful or best <= useful:
+        return ""
+    return f"islands would win by {best / useful - 1:.0%}, which is less than predictions are off"
 
 
 def _why_alone(others: Sequence[Prediction]) -> str:

@@ -19,6 +19,7 @@ from enum import StrEnum
 from itertools import chain, combinations
 from typing import Final
 
+from jupiterd.cluster.planning.island_gain import kept_gain
 from jupiterd.cluster.ring_order import best_order
 from jupiterd.cluster.roles import MIN_TRAINING_SHARE
 from jupiterd.cluster.sync_time import (
@@ -34,10 +35,8 @@ from jupiterd.ids import NodeId
 FAST_BYTES_PER_S: Final = 0.6e9
 """Machines joined by less are islands of their own: 10 Gbit/s and Thunderbolt are more."""
 
-ISLAND_GAIN: Final = 0.8
-"""What a token counts for that islands train beyond what one of them would: four of 3.2 million
-parameters that exchanged every 30 steps kept 85 % of what synchronous training gains over one
-(docs/benchmarks.md)."""
+USUAL_OUTER_STEPS: Final = 120
+"""Of a training whose length nobody knows."""
 
 
 class Kind(StrEnum):
@@ -105,6 +104,8 @@ class Job:
     """Of one number of what islands send each other."""
     every_steps: int = 0
     """How often islands exchange, where people have said so; 0: as often as is best."""
+    steps: int = 0
+    """Of the whole training; 0: nobody knows yet."""
 
 
 @dataclass(frozen=True, order=True)
@@ -250,8 +251,12 @@ def _with_times(
         inner_steps=steps,
         step_s=job.tokens_per_step / rate,
         tokens_per_s=rate,
-        useful_tokens_per_s=rate - (1 - ISLAND_GAIN) * gain,
+        useful_tokens_per_s=rate - (1 - kept_gain(_outer_steps(job, steps))) * gain,
     )
+
+
+def _outer_steps(job: Job, inner_steps: int) -> float:
+    return job.steps / inner_steps if job.steps else USUAL_OUTER_STEPS
 
 
 def _exchange_s(job: Job, islands: int, wires: Sequence[Wire]) -> float:

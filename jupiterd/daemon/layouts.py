@@ -187,6 +187,7 @@ def _job(shape: "ModelShape", plan: "TrainPlan", exchanges: Exchanges = AS_PLANN
         plan.batch_sequences * shape.seq_len,
         DIFFERENCE_BYTES[exchanges.ways],
         exchanges.every_steps,
+        plan.steps,
     )
 
 

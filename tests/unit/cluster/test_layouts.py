@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupiterd.cluster.layout_choice import plan_document, plan_layouts, title
+from jupiterd.cluster.layout_choice import LayoutPlan, plan_document, plan_layouts, title
 from jupiterd.cluster.layouts import (
-    ISLAND_GAIN,
     ONE_GANG,
+    USUAL_OUTER_STEPS,
     Fleet,
     Island,
     Job,
@@ -24,6 +24,7 @@ from jupiterd.cluster.layouts import (
     predict,
     slow,
 )
+from jupiterd.cluster.planning.island_gain import kept_gain
 from jupiterd.cluster.sync_time import FEWEST_INNER_STEPS, MOST_INNER_STEPS, Wire
 from jupiterd.ids import NodeId
 
@@ -183,7 +184,7 @@ def test_islands_over_a_gigabit_lose_a_twentieth_where_all_reduce_loses_nearly_a
     assert found.inner_steps == pytest.approx(149, abs=1)
     assert found.tokens_per_s is not None
     assert found.useful_tokens_per_s == pytest.approx(
-        speed + ISLAND_GAIN * (found.tokens_per_s - speed)
+        speed + kept_gain(USUAL_OUTER_STEPS) * (found.tokens_per_s - speed)
     )
     assert rate(fleet, JOB, ring(*NODES)) < speed
 
@@ -270,6 +271,34 @@ def test_islands_are_chosen_where_they_may_be_and_shown_where_not() -> None:
     told = plan_document(either, NAMES)["chosen"]
     assert (told["title"], told["is_choosable"]) == (first["title"], True)
     assert told["why"].startswith("an exchange takes ")
+
+
+def test_islands_are_worth_less_in_a_short_training() -> None:
+    fleet = fleet_of([{"torch": 1000.0}, {"torch": 1000.0}])
+    islands = Layout.of([Island.of("torch", [A]), Island.of("torch", [B])])
+
+    def useful(outer_steps: int) -> float:
+        job = replace(JOB, every_steps=20, steps=20 * outer_steps)
+        return (predict(fleet, job, islands).useful_tokens_per_s or 0.0) / 1000.0
+
+    assert 1.0 < useful(10) < useful(50) < useful(200) < 2.0
+    assert useful(50) == pytest.approx(1 + kept_gain(50), abs=0.01)
+
+
+def test_one_gang_stays_unless_islands_win_by_more_than_a_prediction_is_off() -> None:
+    fleet = fleet_of([{"torch": 20_000.0}] * 2, GIGABIT)
+
+    def plan(steps: int) -> LayoutPlan:
+        job, unasked = replace(JOB, steps=steps), Island.of("torch", [A, B])
+        return plan_layouts(fleet, job, unasked, choosable=frozenset(Kind))
+
+    assert plan(100_000).chosen.layout.kind is Kind.ISLANDS
+    short = plan(75)
+    assert short.chosen.layout.kind in ONE_GANG
+    islands = max(short.others, key=lambda each: each.useful_tokens_per_s or 0.0)
+    assert islands.layout.kind is Kind.ISLANDS
+    why = plan_document(short, NAMES)["chosen"]["why"]
+    assert why == "islands would win by 14%, which is less than predictions are off"
 
 
 def test_islands_are_formed_by_engine_and_link_else_of_one_machine_each() -> None:

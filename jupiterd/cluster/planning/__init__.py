@@ -1,0 +1,1 @@
+"""Who trains with whom, and what that is predicted to come to."""

@@ -28,6 +28,11 @@ class Judgement:
     """Why it is dropped; None keeps it."""
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
     """What was measured of a text that is kept."""
+    measure: str = ""
+    """What was measured of a text that is dropped, such as `words`; empty: nothing was counted."""
+    value: float = 0.0
+    limit: float = 0.0
+    """The least or the most that `measure` could have been, whichever it missed."""
 
 
 def is_code(language: str) -> bool:

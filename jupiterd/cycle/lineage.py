@@ -55,6 +55,9 @@ class Sample:
     """Name@version of what made text of those bytes; empty where they were text."""
     robots_ok: bool | None = None
     """Whether the site's robots.txt allowed the fetch; None where there is no such question."""
+    document_kind: str = ""
+    """What kind of document it is, as `text_rules.document_kind` writes it: `prose`, `code:python`;
+    empty where an older version collected it."""
     filters: str = ""
     """Name@version of the filters that kept it."""
     filter_scores: Mapping[str, float] = field(default_factory=dict[str, float])

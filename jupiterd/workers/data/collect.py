@@ -27,6 +27,7 @@ from jupiterd.cycle.licenses import UNKNOWN_LICENSE, LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import TRAIN, part_of
+from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind, document_kind
 from jupiterd.errors import (
     EmptySourceError,
     InvalidDomainError,
@@ -232,7 +233,15 @@ def _sample(
         source_hash=found.source_hash,
         extractor=found.extractor,
         robots_ok=found.robots_ok,
+        document_kind=str(_form(found, text)),
     )
+
+
+def _form(found: Document, text: str) -> DocumentForm:
+    """Return what it is; what a reader took out of a page isn't code, whatever its address says."""
+    form = document_kind(found.uri if found.name is None else found.name, text)
+    is_source = form.kind in (DocumentKind.CODE, DocumentKind.DATA)
+    return DocumentForm(DocumentKind.WEB) if found.extractor and is_source else form
 
 
 def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> dict[str, float]:

@@ -34,6 +34,8 @@ class Document:
     robots_ok: bool | None = None
     fetched_at: str = ""
     """When it was fetched; empty: the time that the whole item goes by."""
+    name: str | None = None
+    """What tells its kind; None: `uri`. Empty: its content alone does, as for rows of a table."""
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,7 @@ def _document(
         source_hash=blake3(text.encode("utf-8", "surrogatepass")).hexdigest(),
         license=_license(row, source),
         revision=revision,
+        name="",
     )
 
 

@@ -38,7 +38,7 @@ def branches(invocation: Invocation) -> None:
     from jupiterd.ctl.calls import ask
 
     document = ask(invocation.state_dir, "branches")
-    Console.of(invocation).show(document, lambda: branch_lines(document))
+    Console.of(invocation).show_list(document, "branches", lambda: branch_lines(document))
 
 
 @click.command(cls=Command)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from jupiterd.ctl.invocation import global_options
+from jupiterd.ctl.options.values import complete_values
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -21,6 +22,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        complete_values(self.params)
         self.params.extend(global_options())
 
 

@@ -12,7 +12,7 @@ VARIABLE = "_JUPITERCTL_COMPLETE"
 @click.command(cls=Command)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print what SHELL needs to complete commands and options; asks no daemon.
+    """Print what SHELL needs to complete commands, options and names; asks no daemon.
 
     \b
     Examples:

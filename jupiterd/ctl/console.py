@@ -57,6 +57,19 @@ class Console:
         else:
             self.line(_json(document, separators=(",", ":")))
 
+    def show_list(
+        self, document: Mapping[str, Any], rows: str, as_lines: Callable[[], Sequence[str]]
+    ) -> None:
+        """Print a document that is a list: with -o jsonl each of its rows is a line of its own.
+
+        rows: the key that holds them
+        """
+        if self.output != "jsonl":
+            self.show(document, as_lines)
+            return
+        for row in document.get(rows) or ():
+            self.show({"schema": document.get("schema"), **row}, list)
+
     def line(self, text: str) -> None:
         """Print a line that stays."""
         self.settle()

@@ -61,7 +61,12 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--domain", required=True, metavar="NAME|FILE", help="What to become an expert in.")
+@click.option(
+    "--domain",
+    default="",
+    metavar="NAME|FILE",
+    help="What to become an expert in; the only domain of this folder unless told.",
+)
 @click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
 @click.option("--size", default="1m", show_default=True, help="Size of the model.")
 @click.option(
@@ -127,7 +132,12 @@ def start(
 
 
 @command.command()
-@click.option("--domain", required=True, metavar="NAME|FILE", help="What to become an expert in.")
+@click.option(
+    "--domain",
+    default="",
+    metavar="NAME|FILE",
+    help="What to become an expert in; the only domain of this folder unless told.",
+)
 @click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True)
 @click.option("--size", default="1m", show_default=True, help="Size of the model.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), hidden=True)
@@ -242,16 +252,17 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
 
     Raises:
         NotFoundError: there is no such domain, no such generator, or no such model.
+        UsageError: no domain is named, and there isn't one alone.
         InvalidDomainError: the domain file has mistakes.
         JupiterError: the generator can't be had, or can't be one.
     """
-    from jupiterd.ctl.domain_files import read_domain_file
+    from jupiterd.ctl.domain_files import only_domain, read_domain_file
     from jupiterd.ctl.domain_name import checked_domain
     from jupiterd.ctl.generator_source import generator_arguments, judge_arguments
     from jupiterd.ctl.init_source import init_arguments, planned_init
 
     init_of = planned_init if is_plan else init_arguments
-    file = read_domain_file(domain)
+    file = read_domain_file(domain or only_domain())
     found = checked_domain(file)
     said = found.generation
     named = said.generator if generator is None else generator

@@ -11,7 +11,6 @@ import click
 from jupiterd.ctl.commands import Command
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
-from jupiterd.document_schema import SCHEMA
 from jupiterd.formats import plain, table
 from jupiterd.ids import short
 
@@ -35,13 +34,8 @@ def list_(invocation: Invocation) -> None:
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
 
-    console, document = Console.of(invocation), ask(invocation.state_dir, "cycles")
-    rows: Sequence[Row] = document["cycles"]
-    if console.output == "jsonl":
-        for row in rows:
-            console.show({"schema": SCHEMA, **row}, list)
-        return
-    console.show(document, lambda: cycle_rows(rows))
+    document = ask(invocation.state_dir, "cycles")
+    Console.of(invocation).show_list(document, "cycles", lambda: cycle_rows(document["cycles"]))
 
 
 def cycle_rows(rows: Sequence[Row]) -> list[str]:

@@ -97,7 +97,7 @@ def list_data(invocation: Invocation) -> None:
     from jupiterd.ctl.data_lines import data_table
 
     document = ask(invocation.state_dir, NOUN)
-    Console.of(invocation).show(document, lambda: data_table(document))
+    Console.of(invocation).show_list(document, NOUN, lambda: data_table(document))
 
 
 @command.command()

@@ -8,11 +8,17 @@ import click
 
 from jupiterd.ctl.commands import Group
 from jupiterd.ctl.console import Console
-from jupiterd.ctl.domain_files import DomainFile, read_domain_file, shipped_domains
+from jupiterd.ctl.domain_files import (
+    DomainFile,
+    own_domains,
+    read_domain_file,
+    shipped_domains,
+)
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import EmptySourceError, InvalidDomainError, UsageError
 from jupiterd.formats import plain, table
+from jupiterd.locations import config_folder
 
 if TYPE_CHECKING:
     from jupiterd.ctl.source_reach import Reached
@@ -26,19 +32,25 @@ def command() -> None:
 @command.command("list")
 @click.pass_obj
 def list_domains(invocation: Invocation) -> None:
-    """List the domains that come with Jupiter; asks no daemon.
+    """List the domains of this folder, and those that come with Jupiter; asks no daemon.
+
+    Files in the current folder and in config/domains below it count more than Jupiter's.
 
     \b
     Examples:
       jupiterctl domain list
       jupiterctl domain list -o json
     """  # noqa: D301 - click's mark for lines that keep their ends
-    domains = [_described(name) for name in shipped_domains()]
-    Console.of(invocation).show(
+    domains = [_described(name) for name in dict.fromkeys([*own_domains(), *shipped_domains()])]
+    Console.of(invocation).show_list(
         {"schema": SCHEMA, "domains": domains},
+        "domains",
         lambda: table(
-            ("DOMAIN", "LANGUAGE", "TITLE"),
-            [(item["domain"], item["language"], item["title"]) for item in domains],
+            ("DOMAIN", "LANGUAGE", "TITLE", "FILE"),
+            [
+                (item["domain"], item["language"], item["title"], _shown_file(item["file"]))
+                for item in domains
+            ],
         ),
     )
 
@@ -134,13 +146,12 @@ def show_schema(invocation: Invocation, to: Path | None) -> None:
 
 
 def _mistakes(file: DomainFile) -> list[str]:
-    from jupiterd.ctl.domain_name import name_mistake
+    from jupiterd.ctl.domain_name import value_mistakes
     from jupiterd.cycle.domain import domain_mistakes, parse_domain
 
     if mistakes := domain_mistakes(file.text, str(file.path)):
         return list(mistakes)
-    mistake = name_mistake(file, parse_domain(file.text, str(file.path)))
-    return [mistake] if mistake else []
+    return value_mistakes(file, parse_domain(file.text, str(file.path)))
 
 
 def _reached(file: DomainFile) -> list["Reached"]:
@@ -153,6 +164,12 @@ def _reached(file: DomainFile) -> list["Reached"]:
 def _reach_line(source: "Reached") -> str:
     found = plain(source.problem) if source.problem else "can be reached"
     return f"source {source.name} ({source.kind}, {plain(source.where)}): {found}"
+
+
+def _shown_file(file: str) -> str:
+    """Return a file as people know it: those that come with Jupiter lie wherever it does."""
+    is_shipped = Path(file).is_relative_to(config_folder())
+    return "comes with Jupiter" if is_shipped else plain(file)
 
 
 def _described(name: str) -> dict[str, Any]:

@@ -8,10 +8,17 @@ import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupiterd.errors import InvalidDomainError, NotFoundError
+from jupiterd.errors import InvalidDomainError, NotFoundError, UsageError
 from jupiterd.locations import config_folder
 
 SUFFIXES = (".yaml", ".yml")
+
+OWN_FOLDERS = (Path(), Path("config", "domains"))
+"""Where people's own domains are looked for, the first one first."""
+
+
+LOOKED_AT_CHARS = 1 << 16
+"""How far into a file one looks whether it is a domain's."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,21 @@ def shipped_domains() -> dict[str, Path]:
     return {
         path.stem: path for path in sorted(folder.glob("*.yaml")) if not path.stem.startswith("_")
     }
+
+
+def own_domains() -> dict[str, Path]:
+    """Return the domain files of the current folder, and of config/domains below it, by name.
+
+    Other YAML lies in such folders, too: a file counts that says where its text comes from. In a
+    checkout of Jupiter those that come with it aren't anybody's own.
+    """
+    found: dict[str, Path] = {}
+    shipped = (config_folder() / "domains").resolve()
+    for folder in reversed([each for each in OWN_FOLDERS if each.resolve() != shipped]):
+        for path in sorted(path for suffix in SUFFIXES for path in folder.glob(f"*{suffix}")):
+            if not path.stem.startswith("_") and _says_sources(path):
+                found[path.stem] = path
+    return dict(sorted(found.items()))
 
 
 def read_domain_file(name_or_file: str) -> DomainFile:
@@ -61,6 +83,27 @@ def read_domain_file(name_or_file: str) -> DomainFile:
         ) from error
 
 
+def only_domain() -> str:
+    """Return the domain that is meant where none is named: the only one of this folder.
+
+    Raises:
+        UsageError: there are several, or none; it says the line to type.
+    """
+    own = own_domains()
+    if len(own) == 1:
+        return next(iter(own))
+    if own:
+        raise UsageError(
+            f"several domains are here: {', '.join(own)}",
+            f"say which one: --domain {next(iter(own))}",
+        )
+    raise UsageError(
+        f"no domain is named, and none is here; Jupiter comes with {', '.join(shipped_domains())}",
+        "say which one, such as --domain python, or write one of your own documents: "
+        "jupiterctl domain new NAME --from FOLDER",
+    )
+
+
 def _located(name_or_file: str) -> Path:
     if _is_file(name_or_file):
         return Path(name_or_file)
@@ -69,7 +112,7 @@ def _located(name_or_file: str) -> Path:
     domains = shipped_domains()
     if name_or_file in domains:
         return domains[name_or_file]
-    close = difflib.get_close_matches(name_or_file, domains, n=1)
+    close = difflib.get_close_matches(name_or_file, [*own_domains(), *domains], n=1)
     meant = f"did you mean {close[0]}? " if close else ""
     raise NotFoundError(
         f"there is no domain {name_or_file!r}", f"{meant}jupiterctl domain list shows the domains"
@@ -82,6 +125,13 @@ def _is_file(name_or_file: str) -> bool:
 
 def _own(name: str) -> Path | None:
     """Return the user's own file of a domain, or None."""
-    folders = (Path(), Path("config", "domains"))
-    paths = (folder / f"{name}{suffix}" for folder in folders for suffix in SUFFIXES)
+    paths = (folder / f"{name}{suffix}" for folder in OWN_FOLDERS for suffix in SUFFIXES)
     return next((path for path in paths if path.is_file()), None)
+
+
+def _says_sources(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return "\ndata_sources:" in file.read(LOOKED_AT_CHARS)
+    except OSError:
+        return False

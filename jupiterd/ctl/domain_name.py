@@ -1,9 +1,12 @@
-"""Whether a domain that people call by its name is the one that its file says.
+"""What a domain file must get right beside its form: its name, and a language that there is.
 
-Owns that check: a copy of another domain's file would run, and be shown, under the other's name.
+Owns those checks of a file that somebody starts with now. A cycle that was recorded with another
+language goes on, so they aren't part of the form. A copy of another domain's file would run, and be
+shown, under the other's name.
 """
 
 from jupiterd.ctl.domain_files import DomainFile
+from jupiterd.cycle.base.languages import language_mistake
 from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.yaml_text import line_finder
 from jupiterd.errors import InvalidDomainError
@@ -16,17 +19,19 @@ def checked_domain(file: DomainFile) -> Domain:
         InvalidDomainError: with file, line and what was expected there, for the first mistake.
     """
     domain = parse_domain(file.text, str(file.path))
-    if mistake := name_mistake(file, domain):
+    for mistake in value_mistakes(file, domain):
         raise InvalidDomainError(mistake, "change that line, or leave it out")
     return domain
 
 
-def name_mistake(file: DomainFile, domain: Domain) -> str:
-    """Return what is wrong with the name that a file gives itself; empty: nothing."""
+def value_mistakes(file: DomainFile, domain: Domain) -> list[str]:
+    """Return what is wrong with a file whose form is right, with its lines; none: nothing."""
+    found = {"domain": _name_mistake(file, domain), "language": language_mistake(domain.language)}
+    line_of = line_finder(file.text)
+    return [f"{file.path}:{line_of((key,))}: {key}: {told}" for key, told in found.items() if told]
+
+
+def _name_mistake(file: DomainFile, domain: Domain) -> str:
     if file.called in ("", domain.domain):
         return ""
-    line = line_finder(file.text)(("domain",))
-    return (
-        f"{file.path}:{line}: domain: expected {file.called}, as the file is called, "
-        f"got {domain.domain}"
-    )
+    return f"expected {file.called}, as the file is called, got {domain.domain}"

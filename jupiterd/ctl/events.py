@@ -103,4 +103,4 @@ def _matters(row: Row, level: str) -> bool:
 
 def _show(console: Console, document: Row, rows: Sequence[Row]) -> None:
     shown = {"schema": SCHEMA, "since": document["since"], "events": list(rows)}
-    console.show(shown, lambda: list(event_lines(rows)))
+    console.show_list(shown, "events", lambda: list(event_lines(rows)))

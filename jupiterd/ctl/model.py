@@ -40,7 +40,7 @@ def list_models(invocation: Invocation) -> None:
     from jupiterd.ctl.model_lines import model_table
 
     document = ask(invocation.state_dir, "models")
-    Console.of(invocation).show(document, lambda: model_table(document))
+    Console.of(invocation).show_list(document, "models", lambda: model_table(document))
 
 
 @command.command()

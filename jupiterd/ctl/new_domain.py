@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 from jupiterd.ctl.domain_files import shipped_domains
+from jupiterd.cycle.base.languages import language_mistake
 from jupiterd.errors import ConflictError, JupiterError, UsageError
 from jupiterd.locations import config_folder
 
 SCHEMA_FILE = "domain.schema.json"
 
 _NAME = re.compile(r"(?!(true|false|null)$)[a-z][a-z0-9_-]{0,31}")
-_LANGUAGE = re.compile(r"(code:)?[a-z][a-z0-9+#-]{0,31}")
 
 
 def write_new_domain(folder: Path, name: str, language: str, *, with_every_key: bool) -> Path:
@@ -28,8 +28,8 @@ def write_new_domain(folder: Path, name: str, language: str, *, with_every_key: 
             f"{name!r} can't be a domain's name",
             "take up to 32 lower-case letters, digits, - and _, a letter first",
         )
-    if language and not _LANGUAGE.fullmatch(language):
-        raise UsageError(f"{language!r} is no language", "give one such as en, or code:python")
+    if language and (mistake := language_mistake(language)):
+        raise UsageError(f"--language: {mistake}", "docs/domains.md says which there are")
     if name in shipped_domains():
         raise ConflictError(f"Jupiter comes with a domain {name}", "choose another name")
     path = folder / f"{name}.yaml"

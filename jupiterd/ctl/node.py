@@ -35,7 +35,7 @@ def list_nodes(invocation: Invocation) -> None:
     status = ask(invocation.state_dir, "status")
     document = {"schema": SCHEMA, "nodes": status.get("nodes", [])}
     lines = [*node_table(status), *contradiction_lines(status)]
-    Console.of(invocation).show(document, lambda: lines)
+    Console.of(invocation).show_list(document, "nodes", lambda: lines)
 
 
 @command.command("show")

@@ -6,13 +6,14 @@ same time, each within a time limit (`pinned_asking` has those over the network)
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from jupiterd.ctl.pinned_asking import Asking, UnreachableError
+from jupiterd.cycle.base.globs import glob_pattern
 from jupiterd.cycle.data_sources import (
     DataSource,
     FeedSource,
@@ -118,11 +119,20 @@ def _look(path: str, globs: Sequence[str], *, must_be_folder: bool = False) -> N
     if not root.is_dir():
         raise UnreachableError("there is no such folder on this machine")
     try:
-        found = (path for glob in globs for path in root.glob(glob) if path.is_file())
-        if next(found, None) is None:
-            raise UnreachableError(f"no file in it matches {' or '.join(globs)}")
-    except (OSError, ValueError, NotImplementedError) as error:  # the last for absolute globs
-        raise UnreachableError(f"it can't be searched: {error}") from error
+        patterns = [glob_pattern(glob) for glob in globs]
+    except re.error as error:
+        raise UnreachableError(f"{globs[0]!r} is no glob: {error}") from error
+    names = _names_below(root)
+    if not any(pattern.fullmatch(name) for name in names for pattern in patterns):
+        raise UnreachableError(f"no file in it matches {' or '.join(globs)}")
+
+
+def _names_below(root: Path) -> Iterator[str]:
+    """Yield the names of files as a collector meets them: relative to it, without hidden ones."""
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        below = Path(folder).relative_to(root)
+        yield from ((below / name).as_posix() for name in files if not name.startswith("."))
 
 
 def _ask_repository(source: GitSource, timeout_s: float) -> None:

@@ -11,7 +11,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from jupiterd.cycle.licenses import PYTHON_LICENSE, UNKNOWN_LICENSE, LicenseId, LicensePolicy
+from jupiterd.cycle.licenses import (
+    PRIVATE_LICENSE,
+    PYTHON_LICENSE,
+    UNKNOWN_LICENSE,
+    LicenseId,
+    LicensePolicy,
+)
 from jupiterd.cycle.part import Part
 
 MAX_NAME_CHARS = 64
@@ -122,6 +128,9 @@ class FolderSource(_Licensed):
     """Files below a folder of the machine that collects: text, Markdown, code, HTML, PDF."""
 
     kind: Literal["folder"]
+    license: LicenseId = PRIVATE_LICENSE
+    """SPDX id of the licence of everything in it, or `unknown`; `private`, the default: you wrote
+    it yourself, or have it for your own use."""
     path: _Path
     """The folder, absolute or beginning with ~/."""
     glob: _Glob = "**/*"

@@ -14,13 +14,16 @@ PYTHON_LICENSE = "PSF-2.0"
 
 UNKNOWN_LICENSE = "unknown"
 
+PRIVATE_LICENSE = "private"
+"""Of what people wrote themselves, or have for their own use: nobody was given a licence."""
+
 LICENSE_PATTERN = r"^[A-Za-z0-9.+-]{1,64}$"
 
 LicenseId = Annotated[
     str,
     Field(
         pattern=LICENSE_PATTERN,
-        json_schema_extra={"expected": "an SPDX licence id such as MIT, or unknown"},
+        json_schema_extra={"expected": "an SPDX licence id such as MIT, private or unknown"},
     ),
 ]
 

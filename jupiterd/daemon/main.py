@@ -17,7 +17,7 @@ from jupiterd.errors import ExitCode, JupiterError, all_of
 from jupiterd.usage_lines import usage_error
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="jupiterd")
 @daemon_options
 @click.pass_context

@@ -6,7 +6,7 @@ know files.
 | kind | what it is | called |
 |---|---|---|
 | candidate | the model that a round of a cycle has trained | DOMAIN/ROUND |
-| run | the last model of a training run without the cycle | the run's name |
+| run | the last model of a training run that is over, or was stopped | the run's name |
 | generator | what others made and a cycle generates with | its name |
 """
 
@@ -150,7 +150,7 @@ def _candidate(
 
 def _trained(run: CycleState) -> Iterator[KnownModel]:
     last = run.last_checkpoint(1)
-    if last is None or not last.is_final:
+    if last is None or not (last.is_final or run.finished):  # one that was stopped has its last
         return
     scored = run.completed.get((1, evaluation_id(last.artifact)))
     val_bpb = None if scored is None else scored.summary.get("val_bpb")

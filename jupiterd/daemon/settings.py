@@ -184,7 +184,8 @@ class Settings:
     """HOST, HOST:PORT or [IPv6]:PORT of other nodes, where multicast doesn't reach them."""
 
     cluster: Written = _read_by(_cluster, default_factory=Written)  # noqa: RUF009
-    """What a cluster file says of the machines; default: cluster.yaml in the state folder."""
+    """What a cluster file says of the machines; default: cluster.yaml in the state folder, else
+    config/cluster.yaml below the folder that the daemon was started in."""
 
     scope: str = _read_by(_text(0, 64), default="")
     """Find by multicast only daemons of the same scope; default: those without one."""
@@ -305,10 +306,11 @@ def load_settings(
             values[name] = _checked(name, told, source)
             sources[name] = source
     settings = Settings(**values)
-    kept = settings.state_dir / CLUSTER_FILE
-    if "cluster" not in values and _is_there(kept):
-        sources["cluster"] = str(kept)
-        settings = replace(settings, cluster=_cluster(kept))
+    lying = (settings.state_dir / CLUSTER_FILE, Path("config", CLUSTER_FILE).absolute())
+    found_file = next(filter(_is_there, lying), None)
+    if "cluster" not in values and found_file is not None:
+        sources["cluster"] = str(found_file)
+        settings = replace(settings, cluster=_cluster(found_file))
     return settings, sources
 
 

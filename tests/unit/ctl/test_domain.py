@@ -27,6 +27,62 @@ def test_the_list_for_scripts_names_the_file(ctl):
     assert python["file"].endswith("config/domains/python.yaml")
 
 
+def test_with_jsonl_each_domain_is_a_line(ctl):
+    lines = ctl("domain", "list", "-o", "jsonl").out.splitlines()
+    assert [json.loads(line)["domain"] for line in lines] == list(shipped_domains())
+
+
+def test_the_list_has_the_file_just_written(ctl, here):
+    ctl("domain", "new", "cooking", "--language", "es")
+    first = ctl("domain", "list").out.splitlines()[1].split()
+    assert (first[:2], first[-1]) == (["cooking", "es"], "cooking.yaml")
+
+
+def test_a_new_domain_s_folder_is_private_unless_its_writer_says_otherwise(ctl, here):
+    ctl("domain", "new", "cooking")
+    text = (here / "cooking.yaml").read_text()
+    assert parse_domain(text, "cooking.yaml").data_sources[0].license == "private"
+    silent = parse_domain(text.replace("    license: private\n", ""), "cooking.yaml")
+    assert silent.data_sources[0].license == "private"
+
+
+@pytest.mark.parametrize(
+    ("language", "meant"), [("english", "en"), ("code:pyton", "code:python"), ("klingon", "")]
+)
+def test_an_unknown_language_is_refused_with_its_line_and_the_nearest_right_one(
+    daemon, ctl, here, language, meant
+):
+    assert meant in ctl("domain", "new", "cooking", "--language", language).err
+    assert list(here.iterdir()) == []
+    ctl("domain", "new", "cooking")
+    file = here / "cooking.yaml"
+    text = file.read_text()
+    file.write_text(text.replace("language: en\n", f"language: {language}\n"))
+    line = text.splitlines().index("language: en") + 1
+    ran = ctl("domain", "lint", "cooking", "--offline")
+    assert ran.exit_code == 2
+    assert ran.out.startswith(f"cooking.yaml:{line}: language: expected ")
+    assert meant in ran.out
+    for verb in ("start", "plan"):
+        ran = ctl("cycle", verb, "--domain", "cooking")
+        assert (ran.exit_code, daemon.executed) == (2, [])
+        assert f"cooking.yaml:{line}: language: expected " in ran.err
+
+
+def test_without_a_name_the_only_domain_of_the_folder_is_meant(daemon, ctl, here):
+    ran = ctl("cycle", "start")
+    assert ran.exit_code == 2
+    assert "--domain python" in ran.err
+    ctl("domain", "new", "cooking")
+    assert ctl("cycle", "start").exit_code == 0
+    assert daemon.executed[-1][1]["domain_name"] == "cooking"
+    ctl("domain", "new", "baking")
+    ran = ctl("cycle", "start")
+    assert ran.exit_code == 2
+    assert "several domains are here: baking, cooking" in ran.err
+    assert "hint: say which one: --domain baking" in ran.err
+
+
 def test_every_shipped_domain_has_no_mistakes(ctl):
     for name in shipped_domains():
         ran = ctl("domain", "lint", name, "--offline")

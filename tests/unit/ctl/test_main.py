@@ -31,10 +31,10 @@ def test_a_misspelt_word_is_guessed(ctl, arguments, meant):
 
 
 def test_a_missing_option_points_to_the_help_of_its_command(ctl):
-    ran = ctl("cycle", "start")
+    ran = ctl("data", "purge")
     assert ran.exit_code == 2
     assert ran.err == (
-        "jupiterctl: error: missing option '--domain'\n\nhint: jupiterctl cycle start --help\n"
+        "jupiterctl: error: missing option '--source'\n\nhint: jupiterctl data purge --help\n"
     )
 
 

@@ -55,7 +55,9 @@ def converter(folder: Path, fails: str = "") -> Path:
 def test_the_list_shows_every_model(daemon, ctl, golden):
     daemon.documents["models"] = {"schema": "jupiter/v1", "models": MODELS}
     golden("model_list.txt", ctl("model", "list").out)
-    assert json.loads(ctl("model", "list", "-o", "jsonl").out)["models"][2]["writes"] is True
+    lines = ctl("model", "list", "-o", "jsonl").out.splitlines()  # one model a line
+    assert [json.loads(line)["name"] for line in lines] == [model["name"] for model in MODELS]
+    assert json.loads(lines[2])["writes"] is True
     daemon.documents["models"]["models"] = []
     assert ctl("model", "list").out == "no model has been trained yet\n"
 

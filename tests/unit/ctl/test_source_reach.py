@@ -43,7 +43,18 @@ def test_a_folder_must_hold_what_is_asked_for(tmp_path):
     assert problem(folder(glob="*.py")) == "no file in it matches *.py"
     assert "no such folder" in problem(folder(tmp_path / "none"))
     assert "no such folder" in problem(folder(tmp_path / "a.txt"))
-    assert "it can't be searched" in problem(folder(glob="/etc/*"))
+    assert problem(folder(glob="/etc/*")) == "no file in it matches /etc/*"
+    assert problem(folder(glob="*.{md,txt}")) == ""  # as the collector takes it
+    assert problem(folder(glob="*.{md,rst}")) == "no file in it matches *.{md,rst}"
+    assert "is no glob" in problem(folder(glob="[z-a].txt"))
+
+
+def test_hidden_files_are_not_there_for_they_are_not_collected_either(tmp_path):
+    (tmp_path / ".hidden.txt").write_text("a")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "a.txt").write_text("a")
+    source = FolderSource(kind="folder", path=str(tmp_path), license="MIT")
+    assert problem(source) == "no file in it matches **/*"
 
 
 def test_tables_are_a_file_or_a_folder_of_them(tmp_path):

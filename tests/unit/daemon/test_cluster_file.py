@@ -150,6 +150,20 @@ def test_the_file_in_the_state_folder_counts_where_no_other_is_named(tmp_path: P
     assert settings.cluster == Written()
 
 
+def test_one_in_config_below_the_folder_of_the_start_counts_where_the_state_folder_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").mkdir()
+    lying = file_of(tmp_path / "config", "backend: mlx\n")
+    monkeypatch.chdir(tmp_path)
+    settings, sources = load_settings({"state_dir": tmp_path / "state"}, {}, None)
+    assert (settings.cluster.backend, sources["cluster"]) == ("mlx", str(lying))
+    (tmp_path / "state").mkdir()
+    kept = file_of(tmp_path / "state", "backend: torch\n")
+    settings, sources = load_settings({"state_dir": tmp_path / "state"}, {}, None)
+    assert (settings.cluster.backend, sources["cluster"]) == ("torch", str(kept))
+
+
 def test_a_broken_one_in_the_state_folder_is_no_less_a_mistake(tmp_path: Path) -> None:
     kept = file_of(tmp_path, "backend: gloo\n")
     with pytest.raises(InvalidClusterFileError, match=f"{kept}:1: backend"):

@@ -6,6 +6,7 @@ import pytest
 
 from jupiterd.cluster.facts import (
     CheckpointCommitted,
+    CycleStateSet,
     Fact,
     RoundCommitted,
     TrainingStarted,
@@ -87,6 +88,13 @@ def test_a_generator_that_others_made_is_listed_and_writes_instead() -> None:
     found = known(named, *TWO_ROUNDS[1:])
     assert [each.name for each in found if each.share] == ["org/writer"]
     assert model_meant(found, "org/writer").artifact == OTHERS
+
+
+def test_a_run_that_was_stopped_has_its_last_checkpoint_and_one_that_runs_has_none() -> None:
+    begun = replace(made(LAST, run=RUN), is_final=False)
+    assert known(trained_run(), begun) == []
+    stopped = CycleStateSet(RUN, "stopped", "by a person", 1)
+    assert [each.artifact for each in known(trained_run(), begun, stopped)] == [LAST]
 
 
 def test_a_training_run_has_its_last_model_with_the_score_on_its_held_out_text() -> None:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jupiterd.cycle.base.globs import glob_pattern
 from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.errors import DiskFullError
 from jupiterd.frames import Progressed
 from jupiterd.workers.__main__ import translate
 from jupiterd.workers.data import sample_file
-from jupiterd.workers.data.collectors.files import glob_pattern
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.extraction import Extractor
 from tests.unit.workers.collecting import (

@@ -5,14 +5,13 @@ source, or how it is named.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from blake3 import blake3
 
+from jupiterd.cycle.base.globs import glob_pattern
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
 from jupiterd.workers.data.extraction import extractor_of
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
@@ -171,28 +170,3 @@ class Walk:
 def printable(name: str) -> str:
     """Return a file's name as text: what isn't UTF-8 in it is written out."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-@lru_cache(maxsize=64)
-def glob_pattern(glob: str) -> re.Pattern[str]:
-    """Return what whole names must match: *, ?, [...], {a,b} stay within a part, ** doesn't."""
-    parts = [_part_pattern(part) for part in glob.strip("/").split("/")]
-    if glob.endswith("**"):
-        parts[-1] = r".+/"
-    return re.compile("".join(parts).removesuffix("/"), re.DOTALL)
-
-
-def _part_pattern(part: str) -> str:
-    if part == "**":
-        return r"(?:[^/]+/)*"
-    pieces: list[str] = []
-    for piece in re.findall(r"\[!?\]?[^\]]*\]|\{[^{},]*(?:,[^{},]*)+\}|.", part, re.DOTALL):
-        if piece.startswith("[") and piece.endswith("]") and len(piece) > 2:
-            inner = piece[1:-1].replace("\\", r"\\")
-            pieces.append(f"[^/{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
-        elif piece.startswith("{") and len(piece) > 1:
-            choices = map(re.escape, piece[1:-1].split(","))
-            pieces.append(f"(?:{'|'.join(choices)})")
-        else:
-            pieces.append({"*": "[^/]*", "?": "[^/]"}.get(piece) or re.escape(piece))
-    return "".join(pieces) + "/"

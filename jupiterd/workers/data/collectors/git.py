@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
+from jupiterd.cycle.base.globs import glob_pattern
 from jupiterd.cycle.data_sources import GitSource
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.files import (
     Bounds,
     SourceFile,
     documents_of,
-    glob_pattern,
     printable,
 )
 from jupiterd.workers.data.git_program import Blob, BlobReader, Repository

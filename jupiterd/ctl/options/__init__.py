@@ -1,0 +1,1 @@
+"""Options that several commands share, and the values that a shell completes for them."""

@@ -1,0 +1,123 @@
+"""What a shell completes where a command wants the name of something: domains, nodes, models, ...
+
+Owns which values there are for which parameter, by the parameter's name. A daemon that doesn't
+answer at once is taken for one that knows none: somebody waits at the key. Doesn't know any
+command.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.types import StringParamType
+
+from jupiterd.ctl.invocation import Invocation
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+ANSWER_TIMEOUT_S = 1.0
+
+Values = Callable[[Path], Iterable[str]]
+
+
+class Named(StringParamType):
+    """A text that is the name of something that there is; any other text is taken, too."""
+
+    def __init__(self, values: Values, paths: str = "") -> None:
+        """Take what there is, given the state folder; `paths`: what else it may be, dir or file."""
+        self._values = values
+        self._paths = paths
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> "list[CompletionItem]":
+        """Return what begins so; paths are left to the shell."""
+        from click.shell_completion import CompletionItem
+
+        if self._paths and incomplete[:1] in {".", "/", "~"}:
+            return [CompletionItem(incomplete, type=self._paths)]
+        at = incomplete.rfind(",") + 1 if param.name == "nodes" else 0  # several may be named
+        invocation = ctx.find_object(Invocation) or Invocation()
+        try:
+            values = list(self._values(invocation.state_dir))
+        except Exception:  # noqa: BLE001 - a shell shows nothing rather than what went wrong
+            values = []
+        fitting = [each for each in values if each.startswith(incomplete[at:])]
+        return [CompletionItem(incomplete[:at] + each) for each in dict.fromkeys(fitting)]
+
+
+def complete_values(params: Iterable[click.Parameter]) -> None:
+    """Give the parameters of a command the values that go with their names."""
+    for param in params:
+        if param.name in _OF and type(param.type) is StringParamType:
+            param.type = _OF[param.name]
+
+
+def _rows(state_dir: Path, noun: str, key: str = "") -> list[dict[str, Any]]:
+    from jupiterd.client.question import answer_to
+
+    document = answer_to(noun, state_dir, ANSWER_TIMEOUT_S) or {}
+    return list(document.get(key or noun) or ())
+
+
+def _domains(_: Path) -> Iterable[str]:
+    from jupiterd.ctl.domain_files import own_domains, shipped_domains
+
+    return [*own_domains(), *shipped_domains()]
+
+
+def _sizes(_: Path) -> Iterable[str]:
+    from jupiterd.locations import config_folder
+
+    return sorted(path.stem for path in (config_folder() / "models").glob("*.yaml"))
+
+
+def _nodes(state_dir: Path) -> Iterable[str]:
+    return [str(row["name"]) for row in _rows(state_dir, "status", "nodes")]
+
+
+def _nodes_or_all(state_dir: Path) -> Iterable[str]:
+    return ["all", *_nodes(state_dir)]
+
+
+def _models(state_dir: Path) -> Iterable[str]:
+    return [str(row["name"]) for row in _rows(state_dir, "models")]
+
+
+def _cycles(state_dir: Path) -> Iterable[str]:
+    from jupiterd.ids import short
+
+    return [short(str(row["id"])) for row in _rows(state_dir, "cycles")]
+
+
+def _data(state_dir: Path) -> Iterable[str]:
+    return [str(row["name"]) for row in _rows(state_dir, "data")]
+
+
+def _languages(_: Path) -> Iterable[str]:
+    from jupiterd.cycle.base.languages import CODE, NATURAL, PROGRAMMING
+
+    return [*sorted(NATURAL), *sorted(CODE + each for each in PROGRAMMING)]
+
+
+def _none(_: Path) -> Iterable[str]:
+    return ()
+
+
+_OF: Mapping[str, Named] = {
+    "domain": Named(_domains, "file"),
+    "size": Named(_sizes),
+    "node": Named(_nodes),
+    "nodes": Named(_nodes_or_all),
+    "model": Named(_models, "dir"),
+    "cycle": Named(_cycles),
+    "run": Named(_data),
+    "data": Named(_data, "dir"),
+    "language": Named(_languages),
+    "generator": Named(_none, "dir"),
+    "init": Named(_none, "dir"),
+    "source": Named(_none, "dir"),
+}
+"""Name of a parameter -> what it names."""

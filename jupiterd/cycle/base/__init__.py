@@ -1,0 +1,1 @@
+"""Values and words that every part of the cycle uses."""

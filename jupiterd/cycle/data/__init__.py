@@ -1,0 +1,1 @@
+"""Text as data: what is held out of it, and what it can show."""

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from jupiterd.ctl.domain_files import shipped_domains
-from jupiterd.cycle.base.languages import language_mistake
+from jupiterd.cycle.text_rules.languages import language_mistake
 from jupiterd.errors import ConflictError, JupiterError, UsageError
 from jupiterd.locations import config_folder
 

@@ -97,7 +97,7 @@ def _data(state_dir: Path) -> Iterable[str]:
 
 
 def _languages(_: Path) -> Iterable[str]:
-    from jupiterd.cycle.base.languages import CODE, NATURAL, PROGRAMMING
+    from jupiterd.cycle.text_rules.languages import CODE, NATURAL, PROGRAMMING
 
     return [*sorted(NATURAL), *sorted(CODE + each for each in PROGRAMMING)]
 

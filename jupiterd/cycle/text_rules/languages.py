@@ -1,7 +1,7 @@
 """Which languages a domain may name, and which one was meant where it names none of them.
 
-Pure. Owns the list of natural ones, and the names that people write instead of a code. Doesn't know how a text's
-language is told, or what rules follow from it.
+Pure. Owns the list of natural ones, and the names that people write instead of a code. Doesn't know
+how a text's language is told, or what rules follow from it.
 """
 
 from collections.abc import Mapping

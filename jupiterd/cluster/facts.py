@@ -141,7 +141,8 @@ class CycleStarted:
     engine: str = "auto"
     """What people asked for: auto, torch or mlx."""
     settings: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
-    """Whether islands train its rounds, and how they exchange, see `cycle.run_settings`."""
+    """Whether islands train its rounds, and how they exchange, see `cycle.run_settings`; and who
+    may train them, where people say so: `nodes` (ids, with commas between), `max_ranks`."""
     generator: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     """The generator that people named, see `cycle.generator`; empty: the last promoted student."""
     interactive: bool = False

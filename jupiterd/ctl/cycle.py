@@ -16,7 +16,8 @@ from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, rollback, st
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_lines import island_lines
-from jupiterd.ctl.island_options import island_options
+from jupiterd.ctl.island_options import OF_ISLANDS, island_options
+from jupiterd.ctl.options.training_options import cycle_options, training_arguments
 from jupiterd.ctl.pause_lines import pause_line
 from jupiterd.ctl.phase_lines import phase_lines
 from jupiterd.ctl.prediction_lines import prediction_lines
@@ -86,6 +87,7 @@ def command() -> None:
     "become days. Nothing: random weights.",
 )
 @generator_options
+@cycle_options
 @island_options
 @click.option(
     "--auto/--interactive",
@@ -143,6 +145,7 @@ def start(
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), hidden=True)
 @click.option("--engine", type=click.Choice(WANTED), help="As of cycle start.")
 @click.option("--init", metavar="DIR|ORG/NAME", default="", help="As of cycle start.")
+@cycle_options
 @island_options
 @click.pass_obj
 def plan(invocation: Invocation, **given: Any) -> None:
@@ -246,7 +249,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     judge: str | None = None,
     *,
     is_plan: bool = False,
-    **islands: Any,
+    **said: Any,
 ) -> dict[str, Any]:
     """Return what the daemon is told.
 
@@ -264,10 +267,10 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     init_of = planned_init if is_plan else init_arguments
     file = read_domain_file(domain or only_domain())
     found = checked_domain(file)
-    said = found.generation
-    named = said.generator if generator is None else generator
+    writing = found.generation
+    named = writing.generator if generator is None else generator
     key_name = (
-        (said.api_key_env if is_server(named) else "") if api_key_env is None else api_key_env
+        (writing.api_key_env if is_server(named) else "") if api_key_env is None else api_key_env
     )
     name = found.domain
     arguments = {
@@ -276,7 +279,7 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
         "rounds": rounds,
         "size": size,
         **generator_arguments(named, key_name),
-        **({"generator": {}} if said.generator and not named else {}),
+        **({"generator": {}} if writing.generator and not named else {}),
     }
     if found.gate.judge:
         wanted = found.gate.judge if judge is None else judge
@@ -284,7 +287,8 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     arguments |= init_of(init or found.init)
     if init and init != found.init:
         arguments["begins_with"] = init
-    settings = {name: value for name, value in islands.items() if value is not None}
+    arguments |= training_arguments(said)
+    settings = {name: said[name] for name in OF_ISLANDS if said.get(name) is not None}
     chosen = {"engine": engine, "seed": seed, "settings": settings or None}
     return arguments | {name: value for name, value in chosen.items() if value is not None}
 

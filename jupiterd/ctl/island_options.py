@@ -14,6 +14,7 @@ from jupiterd.errors import UsageError
 Command = Callable[..., Any]
 
 ONLY_WITH_ISLANDS = ("sync_every", "sync", "outer", "ways")
+OF_ISLANDS = ("islands", *ONLY_WITH_ISLANDS)
 
 
 def island_options(command: Command) -> Command:

@@ -16,6 +16,7 @@ from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import island_options
 from jupiterd.ctl.layout_lines import layout_lines
 from jupiterd.ctl.model_source import model_arguments, tokenizer_options
+from jupiterd.ctl.options.training_options import computing_options
 from jupiterd.ctl.prediction_lines import prediction_lines
 from jupiterd.ctl.progress_lines import ENDED_STATES, cycle_summary, failure_lines, final_lines
 from jupiterd.ctl.run_at_rest import stopped_line, wait_until_at_rest
@@ -46,7 +47,6 @@ def command() -> None:
 @click.option("--data", metavar="NAME|FOLDER", help="A prepared data set, or text.")
 @click.option("--model", metavar="SIZE|FOLDER|ID", help="Such as 1m or gpt2-medium, or a model.")
 @click.option("--engine", type=click.Choice(WANTED), help=ENGINE_HELP)
-@click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all unless told.")
 @click.option("--max-steps", type=click.IntRange(1), help="End after so many optimizer steps.")
 @click.option("--epochs", type=click.IntRange(1), help="Passes over the data; one unless told.")
 @click.option("--seq-len", type=click.IntRange(16), help="Tokens of a sequence; 1024 unless told.")
@@ -54,16 +54,12 @@ def command() -> None:
 @click.option(
     "--gradient-accumulation-steps", type=click.IntRange(1), help="Micro-batches of a step; 32."
 )
-@click.option("--precision", type=click.Choice(("auto", "fp32", "fp16", "bf16")))
-@click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off")))
-@click.option("--attention", type=click.Choice(("auto", "sdpa", "flash")))
+@computing_options
 @click.option(
     "--document-masks",
     type=click.Choice(("on", "off")),
     help="Let no token see another document of its sequence; off unless told.",
 )
-@click.option("--optimizer", type=click.Choice(("adamw", "muon")))
-@click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told.")
 @click.option("--weight-decay", type=float, help="The size's own unless told.")
 @island_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Decides every draw; 1.")

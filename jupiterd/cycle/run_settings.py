@@ -18,11 +18,13 @@ ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 
 
 OF_ISLANDS = ("islands", "island_nodes", "sync_every", "sync", "outer", "ways")
-"""What people may say of a cycle, too: the rest of a round's training is its size's and domain's.
+"""What people may say of how islands train a cycle's rounds, in the words of a run.
 """
 
 
-class _Asked(BaseModel):
+class Asked(BaseModel):
+    """What people ask for, checked: its values are plain scalars."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     def to_scalars(self) -> dict[str, Scalar]:
@@ -42,7 +44,7 @@ class _Asked(BaseModel):
             raise UsageError(f"{name.replace('_', '-')}: {first['msg'].lower()}") from error
 
 
-class RunSettings(_Asked):
+class RunSettings(Asked):
     """How a training run goes, beside its model and its data."""
 
     max_steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
@@ -109,7 +111,7 @@ class RunSettings(_Asked):
         return self.batch_size * self.gradient_accumulation_steps * self.ranks
 
 
-class DataSettings(_Asked):
+class DataSettings(Asked):
     """Where text comes from, and how it becomes a data set."""
 
     kind: Literal["folder", "hugging_face"]

@@ -5,21 +5,22 @@ a cycle is conducted, or when.
 """
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStarted
-from jupiterd.daemon.asked_machines import Asked, Exchanges
+from jupiterd.cluster.training.named_trainers import MAX_RANKS, NODES
+from jupiterd.daemon.asked_machines import EVERYBODY, Asked, named_nodes
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.estimate import Estimate, estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text, text_of_config
-from jupiterd.daemon.run_islands import checked_islands, islands_of_round
+from jupiterd.daemon.run_islands import checked_islands, islands_of_round, wanted_of_round
 from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
 from jupiterd.frames import Scalar
-from jupiterd.ids import CycleId, short
+from jupiterd.ids import CycleId, NodeId, short
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain import Domain
@@ -48,10 +49,11 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         UsageError: something that can't be.
     """
     from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
-    from jupiterd.cycle.run_settings import OF_ISLANDS
+    from jupiterd.cycle.training.cycle_options import CycleOptions
 
     text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
-    domain = parse_domain(text, f"{name}.yaml")
+    options = CycleOptions.parse(arguments.get("training") or {})
+    text, domain = options.in_domain(text, parse_domain(text, f"{name}.yaml"))
     rounds = int(arguments.get("rounds", 1))
     if not 1 <= rounds <= MAX_ROUNDS:
         raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
@@ -68,12 +70,15 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         judge=_judge(domain, arguments),
         interactive=bool(arguments.get("interactive")),
     )
-    given, told = _model(domain, arguments), _settings(arguments)
+    nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
+    given = options.in_model(_model(domain, arguments))
+    settings = _settings(arguments).model_copy(update={MAX_RANKS: most})
     has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
-    model, settings, foretold = _foretold(leading, started, domain, given, told, has_base=has_base)
-    first = {"start_from"} if settings.start_from else set[str]()
-    told = settings.model_dump(mode="json", include={*OF_ISLANDS, *first})
-    return replace(started, model_yaml=model, settings=told), foretold
+    wanted = wanted_of_round(started.engine, settings, nodes)
+    model, settings, foretold = _foretold(
+        leading, replace(started, model_yaml=given), wanted, settings, has_base=has_base
+    )
+    return replace(started, model_yaml=model, settings=_recorded(settings, nodes)), foretold
 
 
 async def check_models(leading: "Leading", started: CycleStarted) -> None:
@@ -155,11 +160,20 @@ def _settings(arguments: Arguments) -> "RunSettings":
     return RunSettings.parse(given | {"start_from": str(_init(arguments).get("weights") or "")})
 
 
+def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Scalar]:
+    """Return what is recorded of a cycle's settings; what nobody has said is left out."""
+    from jupiterd.cycle.run_settings import OF_ISLANDS
+
+    told = settings.model_dump(mode="json", include={*OF_ISLANDS, "start_from", MAX_RANKS})
+    told[NODES] = ",".join(nodes)
+    silent = {name for name in ("start_from", MAX_RANKS, NODES) if not told[name]}
+    return {name: value for name, value in told.items() if name not in silent}
+
+
 def _foretold(
     leading: "Leading",
     started: CycleStarted,
-    domain: "Domain",
-    text: str,
+    wanted: Asked,
     settings: "RunSettings",
     *,
     has_base: bool,
@@ -168,27 +182,21 @@ def _foretold(
 
     Nothing is expected where nobody who could train is here.
     """
+    from jupiterd.cycle.domain import parse_domain
     from jupiterd.cycle.plan import derive, parse_model
     from jupiterd.cycle.round_cost import CycleCost, RoundCost
 
-    engine = started.engine
+    text, domain = started.model_yaml, parse_domain(started.domain_yaml, f"{started.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
     preset, shape = parse_model(text), parse_model(text, overrides)
     plan = derive(shape, 1, overrides, started.seed)
-    choice = _choice(leading, engine)
-    settings = checked_islands(leading, engine, shape, plan, settings)
+    choice = _choice(leading, wanted)
+    settings = checked_islands(leading, wanted, shape, plan, settings)
     if choice is None:
         return text, settings, {}
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
-    islands = islands_of_round(leading, engine, shape, plan, settings)
-    expected = estimate(
-        leading,
-        gang,
-        shape,
-        plan,
-        asked=Asked(engine, islands=settings.islands, exchanges=Exchanges.of(settings)),
-        islands=islands,
-    )
+    islands = islands_of_round(leading, wanted, shape, plan, settings)
+    expected = estimate(leading, gang, shape, plan, asked=wanted, islands=islands)
     later = derive(shape, 2, overrides, started.seed, goes_on=True)
     cost = CycleCost(
         started.rounds,
@@ -223,10 +231,11 @@ def _advice(expected: "Estimate", cost: "CycleCost") -> list[str]:
     return advice(int(expected.values["parameters"]), cost.tokens_per_s)
 
 
-def _choice(leading: "Leading", wanted: str) -> EngineChoice | None:
+def _choice(leading: "Leading", wanted: Asked) -> EngineChoice | None:
     """Return who would train; raises MissingExtraError where no machine that is here could."""
-    if machines := trainers(leading):
-        return choose_engine(wanted, machines)
+    if machines := trainers(leading, wanted.nodes):
+        choice = choose_engine(wanted.engine, machines)
+        return replace(choice, gang=choice.gang[: wanted.most or None])
     found = [leading.hardware_of(node) for node in leading.alive()]
     if all(hardware is not None and not hardware.engines for hardware in found):
         raise MissingExtraError("no node that is alive has a machine learning library installed")

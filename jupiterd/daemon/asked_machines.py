@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Self
 from jupiterd.cluster.engines import AUTO
 from jupiterd.cluster.hardware import Hardware
 from jupiterd.cluster.layouts import ONE_GANG, Island, Kind
+from jupiterd.cluster.node_names import find_node
 from jupiterd.daemon.launch import trainers
+from jupiterd.errors import UsageError
 from jupiterd.ids import NodeId
 
 if TYPE_CHECKING:
     from jupiterd.cycle.run_settings import RunSettings
     from jupiterd.daemon.leading import Leading
 
+EVERYBODY = "all"
 OFF, ON, AUTO_ISLANDS = "off", "on", "auto"
 
 
@@ -65,3 +68,24 @@ class Asked:
 
 
 ANYBODY = Asked()
+
+
+def named_nodes(leading: "Leading", wanted: str) -> tuple[tuple[NodeId, ...], int]:
+    """Return the nodes that are named, none where anybody may, and the most ranks (0: any).
+
+    Raises:
+        NotFoundError: a node isn't known.
+        UsageError: it names nobody, or more than there are.
+    """
+    if wanted == EVERYBODY:
+        return (), 0
+    if wanted.isdecimal():
+        if not 1 <= int(wanted) <= len(leading.journal.state.members):
+            many = len(leading.journal.state.members)
+            raise UsageError(f"--nodes {wanted}: the cluster has {many}", "jupiterctl node list")
+        return (), int(wanted)
+    names = leading.names()
+    found = [find_node(names, name.strip()) for name in wanted.split(",") if name.strip()]
+    if not found:
+        raise UsageError("--nodes names nobody", "--nodes all, a number, or NAME,NAME")
+    return tuple(dict.fromkeys(found)), 0

@@ -11,6 +11,7 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.engines import MLX, EngineChoice, choose_engine
 from jupiterd.cluster.facts import EpochOpened
 from jupiterd.cluster.hardware import Hardware
+from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cluster.trunk import start_of
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.gang_order import by_links
@@ -132,14 +133,13 @@ def choose(
         PeerUnreachableError: nobody who is alive can train, on the engine that was asked for.
     """
     state = leading.cycle(cycle)
-    training = state.training
-    machines = trainers(leading, () if training is None else training.nodes, without)
+    named = named_trainers(state)
+    machines = trainers(leading, named, without)
     machines = {node: machines[node] for node in machines if node not in shunned} or machines
     if not machines:
-        leading.check_not_drained("can train", () if training is None else training.nodes)
+        leading.check_not_drained("can train", named)
         raise PeerUnreachableError("no node that is alive can train")
-    if training is not None:
-        max_ranks = min(max_ranks, int(training.settings.get("max_ranks") or max_ranks))
+    max_ranks = min(max_ranks, most_ranks(state) or max_ranks)
     try:
         choice = choose_engine(
             state.wanted_engine,

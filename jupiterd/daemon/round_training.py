@@ -8,6 +8,7 @@ would be best (`run_islands`).
 
 import asyncio
 import logging
+from collections.abc import Collection
 from dataclasses import replace
 
 from jupiterd.cluster.cycle_state import CycleState
@@ -19,9 +20,9 @@ from jupiterd.daemon.islands_conductor import IslandsConductor
 from jupiterd.daemon.launch import TRAINING_ROLES, trainers
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import TRAINED_BY
-from jupiterd.daemon.run_islands import islands_of_round
+from jupiterd.daemon.run_islands import islands_of_round, wanted_of_round
 from jupiterd.daemon.run_training import RunTraining, training_of
-from jupiterd.ids import CycleId
+from jupiterd.ids import CycleId, NodeId
 
 log = logging.getLogger(__name__)
 
@@ -66,10 +67,10 @@ async def _decided(leading: Leading, training: RunTraining) -> RunTraining:
     settings = training.settings
     if settings.islands == OFF:
         return training
-    await _gather(leading)
-    islands = islands_of_round(
-        leading, training.started.engine, training.shape, training.plan, settings
-    )
+    named = training.started.nodes
+    await _gather(leading, named)
+    wanted = wanted_of_round(training.started.engine, settings, named)
+    islands = islands_of_round(leading, wanted, training.shape, training.plan, settings)
     extra = {"cycle": training.started.cycle, "round": training.round, "islands": len(islands)}
     log.info("round_is_trained_by", extra=extra)
     told = _told(len(islands), is_asked=settings.islands != AUTO_ISLANDS)
@@ -87,11 +88,11 @@ def _told(islands: int, *, is_asked: bool) -> str:
     return f"one gang trains this round, no islands {lacks}"
 
 
-async def _gather(leading: Leading) -> None:
+async def _gather(leading: Leading, named: Collection[NodeId]) -> None:
     """Wait a moment for members that have trained and aren't here."""
     state = leading.journal.state
     roles = {node: role.role for node, role in state.roles.items() if node in state.members}
-    wanted = {node for node, role in roles.items() if role in TRAINING_ROLES}
+    wanted = {*named} or {node for node, role in roles.items() if role in TRAINING_ROLES}
     until_s = now_s() + PATIENCE_S
-    while wanted - trainers(leading).keys() and now_s() < until_s:  # noqa: ASYNC110 - roles change without telling
+    while wanted - trainers(leading, named).keys() and now_s() < until_s:  # noqa: ASYNC110 - roles change without telling
         await asyncio.sleep(LOOK_S)

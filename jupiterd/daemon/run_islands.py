@@ -65,9 +65,18 @@ def with_gang(
     return _settled(settings, _ranks(islands, machines), islands)
 
 
+def wanted_of_round(engine: str, settings: "RunSettings", nodes: tuple[NodeId, ...] = ()) -> Asked:
+    """Return who is to train a cycle's round, and how, as people said of the cycle.
+
+    nodes: that they named; empty: anybody
+    """
+    exchanges = Exchanges.of(settings)
+    return Asked(engine, nodes, settings.max_ranks, settings.islands, exchanges)
+
+
 def checked_islands(
     leading: "Leading",
-    engine: str,
+    asked: Asked,
     shape: "ModelShape",
     plan: "TrainPlan",
     settings: "RunSettings",
@@ -76,7 +85,7 @@ def checked_islands(
 
     Args:
         leading: of this term.
-        engine: that is asked for.
+        asked: who is to train.
         shape: the model.
         plan: how the first round is trained.
         settings: what is asked for.
@@ -86,8 +95,8 @@ def checked_islands(
         UsageError: islands are asked for that can't be.
     """
     if settings.islands == ON:
-        machines = Asked(engine).machines(leading)
-        islands = _formed(leading, engine, shape, plan, machines) if machines else ()
+        machines = asked.machines(leading)
+        islands = _formed(leading, asked.engine, shape, plan, machines) if machines else ()
         _check_that_there_are_two(islands, machines)
     elif ":" in settings.islands:
         islands = meant(settings.islands, leading.names())
@@ -105,7 +114,7 @@ def checked_islands(
 
 def islands_of_round(
     leading: "Leading",
-    engine: str,
+    asked: Asked,
     shape: "ModelShape",
     plan: "TrainPlan",
     settings: "RunSettings",
@@ -116,7 +125,7 @@ def islands_of_round(
 
     Args:
         leading: of this term.
-        engine: that was asked for.
+        asked: who is to train.
         shape: the model.
         plan: how the round is trained.
         settings: what was asked for.
@@ -126,13 +135,12 @@ def islands_of_round(
     """
     if settings.island_nodes or settings.islands == OFF:
         return read(settings.island_nodes)
-    asked = Asked(engine, islands=settings.islands, exchanges=Exchanges.of(settings))
     machines = asked.machines(leading)
     if not machines:
         raise PeerUnreachableError("no node that is alive can train")
     if settings.islands != ON:
-        return _best(leading, asked, _gang(engine, plan, machines), shape, plan)
-    islands = _formed(leading, engine, shape, plan, machines)
+        return _best(leading, asked, _gang(asked.engine, plan, machines), shape, plan)
+    islands = _formed(leading, asked.engine, shape, plan, machines)
     are_many = len(islands) > 1 and _ranks(islands, machines) <= plan.batch_sequences
     return islands if are_many else ()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStarted, TrainingStarted, WorkCompleted
+from jupiterd.cluster.training.named_trainers import NODES, named_trainers
 from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.phases.pack import trained_in
@@ -18,6 +19,7 @@ from jupiterd.cycle.run_settings import RunSettings
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import Bug, NotFoundError
+from jupiterd.frames import Scalar
 from jupiterd.ids import CycleId
 
 ROUND = 1
@@ -76,7 +78,7 @@ def _of_a_round(
     start = state.start_of(round_number)
     first = start or (begun.settings.get("start_from", "") if round_number == 1 else "")
     asked = {"seq_len": shape.seq_len, "seed": begun.seed, "start_from": first}
-    settings = RunSettings.parse({**begun.settings, **asked})
+    settings = RunSettings.parse({**_of_a_run(begun), **asked})
     started = TrainingStarted(
         cycle=begun.cycle,
         name=begun.domain,
@@ -84,7 +86,7 @@ def _of_a_round(
         model=begun.size,
         model_yaml=begun.model_yaml,
         engine=begun.engine,
-        nodes=(),
+        nodes=named_trainers(state),
         settings=settings.to_scalars(),
         started_at=begun.started_at,
         parent_round=round_number,
@@ -101,6 +103,11 @@ def _of_a_round(
         start=start,
         tokens=0 if before is None else before.tokens,
     )
+
+
+def _of_a_run(begun: CycleStarted) -> dict[str, Scalar]:
+    """Return a cycle's settings without those that a run has elsewhere."""
+    return {name: value for name, value in begun.settings.items() if name != NODES}
 
 
 def data_of(leading: Leading, run: CycleId) -> WorkResult | None:

@@ -12,9 +12,8 @@ from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
 from jupiterd.cluster.facts import CycleStateSet, DataRequested, TrainingStarted
 from jupiterd.cluster.island_runs import is_whole, with_islands
-from jupiterd.cluster.node_names import find_node
 from jupiterd.cluster.run_names import Named, meant
-from jupiterd.daemon.asked_machines import Asked, Exchanges
+from jupiterd.daemon.asked_machines import EVERYBODY, Asked, Exchanges, named_nodes
 from jupiterd.daemon.clock import wall_iso
 from jupiterd.daemon.data_commands import requested_data
 from jupiterd.daemon.data_sets import find_data, title
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from jupiterd.cycle.run_settings import RunSettings
     from jupiterd.daemon.leading import Leading
 
-EVERYBODY = "all"
 BEGIN_ANEW = "jupiterctl train start --data FOLDER begins a new one"
 
 
@@ -57,7 +55,7 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     from jupiterd.cycle.run_settings import RunSettings
 
     engine = check_wanted(str(arguments.get("engine", AUTO)))
-    nodes, most = _named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
+    nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
     choice = _gang(leading, engine, nodes, most)
     given = {"max_ranks": most, "start_from": str(arguments.get("weights") or "")}
     settings = RunSettings.parse({**arguments.get("settings", {}), **given})
@@ -194,22 +192,6 @@ def _what_hinders(run: CycleState) -> str:
     if run.failed is not None:
         return f"it failed: {run.failed.message}"
     return "it is finished" if run.rounds_committed else ""
-
-
-def _named_nodes(leading: "Leading", wanted: str) -> tuple[tuple[NodeId, ...], int]:
-    """Return the nodes that are named, none where anybody may, and the most ranks (0: any)."""
-    if wanted == EVERYBODY:
-        return (), 0
-    if wanted.isdecimal():
-        if not 1 <= int(wanted) <= len(leading.journal.state.members):
-            many = len(leading.journal.state.members)
-            raise UsageError(f"--nodes {wanted}: the cluster has {many}", "jupiterctl node list")
-        return (), int(wanted)
-    names = leading.names()
-    found = [find_node(names, name.strip()) for name in wanted.split(",") if name.strip()]
-    if not found:
-        raise UsageError("--nodes names nobody", "--nodes all, a number, or NAME,NAME")
-    return tuple(dict.fromkeys(found)), 0
 
 
 def _gang(leading: "Leading", engine: str, nodes: tuple[NodeId, ...], most: int) -> EngineChoice:

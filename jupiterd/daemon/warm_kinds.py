@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import EpochOpened
+from jupiterd.cluster.training.named_trainers import named_trainers
 from jupiterd.daemon.launch import TRAINING_ROLES
 from jupiterd.gang.environment import worker_environment
 
@@ -32,8 +33,8 @@ def wanted_kinds(node: "Node") -> Mapping[str, Mapping[str, str]]:
 
 def _may_join(node: "Node", cycle: CycleState, opened: EpochOpened) -> bool:
     own = node.identity.node_id
-    if cycle.training is not None and cycle.training.nodes:
-        return own in cycle.training.nodes
+    if named := named_trainers(cycle):
+        return own in named
     assigned = node.journal.state.roles.get(own)
     return own in opened.gang or (assigned is not None and assigned.role in TRAINING_ROLES)
 

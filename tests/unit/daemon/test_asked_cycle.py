@@ -10,6 +10,8 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import CycleStarted, Fact
+from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
+from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.cycle.round_cost import CycleCost, RoundCost
 from jupiterd.daemon import asked_cycle as asking
@@ -89,6 +91,34 @@ def test_islands_that_cannot_be_are_refused_as_of_a_run(monkeypatch: pytest.Monk
         asked(monkeypatch, islands="some")
     with pytest.raises(UsageError, match="seq-len: that is said of a training run alone"):
         asked(monkeypatch, seq_len=64)
+
+
+def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    leading: Any = leading_of(a=MAC)
+    leading.names = lambda: NAMES
+    leading.journal = SimpleNamespace(state=SimpleNamespace(members={A, B}, cycles={}))
+    machines = {node: leading.hardware_of(node) for node in (A, B)}
+
+    def named(_: Any, nodes: tuple[NodeId, ...] = ()) -> dict[NodeId, Any]:
+        return {node: hardware for node, hardware in machines.items() if node in (nodes or (A, B))}
+
+    for module in (asked_machines, asking, estimating):
+        monkeypatch.setattr(module, "trainers", named)
+    said = {"training": {"seq_len": 64, "optimizer": "muon"}, "nodes": "b"}
+    started, foretold = asked_cycle(leading, {**DOMAIN, **said})
+    assert started.settings["nodes"] == B
+    assert parse_domain(started.domain_yaml, "python.yaml").training.seq_len == 64
+    assert parse_model(started.model_yaml).recipe.options.optimizer == "muon"
+    assert foretold["expected"]["ranks"] == 1
+    state = CycleState()
+    state.apply(started, (1, A, "u", 1))
+    assert (named_trainers(state), most_ranks(state)) == ((B,), 0)
+    started, foretold = asked_cycle(leading, {**DOMAIN, "nodes": "1"})
+    assert (started.settings["max_ranks"], foretold["expected"]["ranks"]) == (1, 1)
+    with pytest.raises(NotFoundError):
+        asked_cycle(leading, {**DOMAIN, "nodes": "nobody"})
 
 
 async def test_a_cycle_may_be_asked_for_while_nobody_who_trains_is_here(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Who trains, and how a training goes on when machines come and go."""

@@ -1,0 +1,60 @@
+"""What people say of a training where they start a run or a cycle, in the same words.
+
+Owns the options that both have. Doesn't know what follows from them: the daemon does.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+Command = Callable[..., Any]
+
+OF_CYCLES = (
+    "seq_len", "batch_size", "learning_rate", "precision", "gradient_checkpointing", "attention",
+    "optimizer",
+)  # fmt: skip
+"""Options that say how a cycle's rounds are trained, by their names as parameters."""
+
+
+def computing_options(command: Command) -> Command:
+    """Add who trains, and how it is computed."""
+    for option in reversed(_COMPUTING):
+        command = option(command)
+    return command
+
+
+def cycle_options(command: Command) -> Command:
+    """Add what people may say of a cycle's training."""
+    for option in reversed(_LENGTHS):
+        command = option(command)
+    return computing_options(command)
+
+
+def training_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the daemon is told of a cycle's training; what nobody said is left out."""
+    said = {name: given[name] for name in OF_CYCLES if given.get(name) is not None}
+    nodes = {} if given.get("nodes") is None else {"nodes": given["nodes"]}
+    return {**({"training": said} if said else {}), **nodes}
+
+
+_COMPUTING = (
+    click.option("--nodes", metavar="all|N|NAME,...", help="Who trains; all unless told."),
+    click.option("--precision", type=click.Choice(("auto", "fp32", "fp16", "bf16"))),
+    click.option("--gradient-checkpointing", type=click.Choice(("auto", "on", "off"))),
+    click.option("--attention", type=click.Choice(("auto", "sdpa", "flash"))),
+    click.option("--optimizer", type=click.Choice(("adamw", "muon"))),
+    click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told."),
+)
+_LENGTHS = (
+    click.option(
+        "--batch-size",
+        type=click.IntRange(1),
+        help="Sequences a device holds at a time; the size's own unless told.",
+    ),
+    click.option(
+        "--seq-len",
+        type=click.IntRange(16),
+        help="Tokens of a sequence; the size's own unless told, or the domain's.",
+    ),
+)

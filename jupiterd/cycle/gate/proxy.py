@@ -30,6 +30,10 @@ PRIOR_DEGREES = 4
 
 POWER = 0.8
 
+LEAST_SHARE = 0.05
+"""Of an arm's bytes, generated: with less, small students can't tell even nonsense from good text
+(`make bench-cycle ONLY=students`), so that what they would be told apart by is chance."""
+
 KNOWS_NOTHING_BPB = 8.0
 """Of a small student whose training went wrong: as if it took every byte for equally likely."""
 
@@ -136,6 +140,25 @@ def compare(runs: Iterable[ProxyRun], ours: Arm, theirs: Arm) -> Compared | None
     )
 
 
+def too_little(runs: Iterable[ProxyRun], ours: Arm) -> str:
+    """Say that the generated text of an arm is too small a share to teach or to harm; else empty.
+
+    Where its rival has more of it, both are compared all the same.
+    """
+    shares = {run.arm: run.synthetic_share for run in runs}
+    if ours not in shares or max(shares.values()) >= LEAST_SHARE:
+        return ""
+    return too_little_told(shares[ours])
+
+
+def too_little_told(share: float) -> str:
+    """Return the sentence for a share of generated text that is below LEAST_SHARE."""
+    return (
+        f"generated text is {share:.1%} of the small students' text, and below {LEAST_SHARE:.0%} "
+        "they show nothing but chance"
+    )
+
+
 def _standard_error(saved: Sequence[float], mean: float, spread: float, degrees: int) -> float:
     measured = math.fsum((each - mean) ** 2 for each in saved)
     variance = (PRIOR_DEGREES * 2 * spread**2 + measured) / degrees
@@ -154,11 +177,22 @@ class Taught:
 
     @property
     def by_candidate(self) -> Compared | None:
-        """The candidate's text beside that of the generator in force, or beside real text alone."""
+        """The candidate's text beside that of the generator in force, or beside real text alone.
+
+        None where there are no such students, or too little generated text in their text.
+        """
+        if self.too_little:
+            return None
         other = {run.arm for run in self.runs} & {Arm.INCUMBENT}
         return compare(self.runs, Arm.CANDIDATE, Arm.INCUMBENT if other else Arm.REAL)
 
     @property
+    def too_little(self) -> str:
+        """Say that the candidate's text is too small a share for any effect; else empty."""
+        return too_little([run for run in self.runs if run.arm != Arm.MIX], Arm.CANDIDATE)
+
+    @property
     def by_mix(self) -> Compared | None:
-        """The control: what the round packed beside real text alone."""
-        return compare(self.runs, Arm.MIX, Arm.REAL)
+        """The control: what the round packed beside real text alone; None as `by_candidate`."""
+        mixed = [run for run in self.runs if run.arm in {Arm.MIX, Arm.REAL}]
+        return None if too_little(mixed, Arm.MIX) else compare(self.runs, Arm.MIX, Arm.REAL)

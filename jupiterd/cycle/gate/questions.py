@@ -143,7 +143,9 @@ def _teaches(case: Case) -> Answer:
         return _failed(Decision.HOLD, taught.wrote_nothing)
     compared = taught.by_candidate
     if compared is None:
-        why_not = taught.why_not or "no small students were trained on its text"
+        why_not = (
+            taught.too_little or taught.why_not or "no small students were trained on its text"
+        )
         return Answer(Outcome.NOT_RUN, why_not)
     than = "the generator's" if compared.theirs == Arm.INCUMBENT else "real text alone"
     if compared.is_worse:

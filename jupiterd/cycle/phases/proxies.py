@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cycle.gate.decision import Decision
-from jupiterd.cycle.gate.proxy import Arm, ProxyRun, compare
+from jupiterd.cycle.gate.proxy import LEAST_SHARE, Arm, ProxyRun, Taught, too_little_told
 from jupiterd.cycle.generating import WITHOUT, Piece, pieces_of
 from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.mixing import share_cap
@@ -58,7 +58,7 @@ def synthetic_share(view: RoundView, domain: "Domain") -> SyntheticShare:
     start = share_cap(domain.mix_ratio.synthetic_share, is_own=ours)
     controls: list[Control] = []
     for number in range(1, view.round):
-        compared = compare(_runs(view.completed, number, Phase.EVALUATE), Arm.MIX, Arm.REAL)
+        compared = Taught(tuple(_runs(view.completed, number, Phase.EVALUATE))).by_mix
         if compared is not None:
             controls.append(Control(number, compared))
     return share_after(controls, start, share_cap(1.0, is_own=ours))
@@ -112,12 +112,23 @@ def why_not(view: RoundView, domain: "Domain") -> str:
     counts = {} if arm is None else arm.counts
     if counts.get("arm_usable_documents") and not counts.get("arm_synthetic_documents"):
         return "the share of synthetic text leaves no room for any of what it wrote"
+    if too_little := _too_little(view, domain):
+        return too_little
     if _text_result(view, domain) is not None and not _can_be_scored(view, domain):
         return "there is no real text to score small students on"
     for item in _named(view, Phase.GATE, "write-incumbent"):
         if reason := view.completed[item].summary.get(WITHOUT):
             return f"the generator in force couldn't be had: {reason}"
     return ""
+
+
+def _too_little(view: RoundView, domain: "Domain") -> str:
+    """Say that all arms of G3 have too small a share of generated text; empty where one hasn't."""
+    arms = [view.completed.get(_arm_id(view, domain, arm)) for arm in _generated_arms(view, domain)]
+    shares = [arm.counts.get("arm_synthetic_share", 1.0) for arm in arms if arm is not None]
+    if len(shares) < len(arms) or max(shares) >= LEAST_SHARE or wrote_nothing(view, domain):
+        return ""
+    return too_little_told(shares[0])
 
 
 def wrote_nothing(view: RoundView, domain: "Domain") -> str:
@@ -197,9 +208,14 @@ def _needless(domain: "Domain") -> str:
 
 
 def _is_controlled(view: RoundView, domain: "Domain") -> bool:
+    """Say whether the round has enough synthetic text for a control to show anything."""
     packed = view.completed.get(item_id(view.round, Phase.PACK, 0))
-    has_synthetic = packed is not None and bool(packed.counts.get("synthetic_documents"))
-    return has_synthetic and domain.gate.proxies != "off"
+    if packed is None or not packed.counts.get("synthetic_documents"):
+        return False
+    whole_bytes = packed.counts.get("bytes", 0.0)
+    # Older packings don't say how much of it is synthetic.
+    enough = packed.counts.get("synthetic_bytes", whole_bytes) >= LEAST_SHARE * whole_bytes
+    return enough and domain.gate.proxies != "off"
 
 
 def _home(view: RoundView, domain: "Domain") -> Phase:
@@ -302,6 +318,10 @@ def _teaching_arms(view: RoundView, domain: "Domain") -> list[Arm]:
     if any(_incumbent(view, kind) for kind in domain.generation.kinds):
         return [Arm.CANDIDATE, Arm.INCUMBENT]
     return [Arm.CANDIDATE] if _is_controlled(view, domain) else [Arm.CANDIDATE, Arm.REAL]
+
+
+def _generated_arms(view: RoundView, domain: "Domain") -> list[Arm]:
+    return [arm for arm in _teaching_arms(view, domain) if arm is not Arm.REAL]
 
 
 def _arm(view: RoundView, domain: "Domain", shape: "ModelShape", arm: Arm) -> WorkItem:

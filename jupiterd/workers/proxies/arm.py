@@ -55,6 +55,7 @@ def run(task: Task) -> TaskFinished:
         {
             "arm_synthetic_documents": counts["synthetic_documents"],
             "arm_usable_documents": sum(1 for folder in generated for _ in read_samples(folder)),
+            "arm_synthetic_share": synthetic_share_of(task.output_dir / "shards"),
             "arm_tokens": counts["tokens"],
         },
         {"mix_reason": reason},

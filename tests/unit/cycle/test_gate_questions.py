@@ -1,6 +1,7 @@
 """The questions G0 to G3, and what the verdict says of each."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -98,6 +99,19 @@ def test_what_small_students_learn_decides_where_it_was_measured():
         "small students learn less with its text than with the generator's: -0.0600 bits per byte"
     )
     assert verdict.passed(Question.BETTER)
+
+
+def test_too_little_generated_text_holds_no_candidate_back():
+    runs = students(candidate=(2.05, 2.15), incumbent=(1.99, 2.09), mix=(2.2, 2.3), real=(2.0, 2.1))
+    little = [replace(run, synthetic_share=min(run.synthetic_share, 0.005)) for run in runs]
+    verdict = better(taught=Taught(little))
+    assert verdict.decision is Decision.PROMOTE
+    assert verdict.questions[Question.TEACHES].outcome is Outcome.NOT_RUN
+    assert (
+        "generated text is 0.5% of the small students' text"
+        in verdict.questions[Question.TEACHES].reason
+    )
+    assert verdict.control is None, "it would show nothing but chance"
 
 
 def test_where_nobody_is_in_force_its_text_is_compared_with_real_text_alone():

@@ -52,6 +52,8 @@ class Cluster:
         self.bpb = {"mix": 2.5, "real": 2.5, "candidate": 2.5, "incumbent": 2.5}
         self.usable = 10
         self.yardstick = 5
+        self.share = 0.3
+        """Of generated text, in a round's packing and in each arm."""
         self.changes = changes
         self.too_large: frozenset[str] = frozenset()
         """Students that nobody has memory for."""
@@ -67,11 +69,15 @@ class Cluster:
 
     def _counts(self, item: WorkItem) -> dict[str, float]:
         synthetic = 40.0 if item.phase is Phase.PACK and item.id.startswith("r2/") else 0.0
+        packed = {"bytes": 1000.0, "synthetic_bytes": 1000.0 * self.share}
         return {
-            "pack": {"synthetic_documents": synthetic, "tokens_per_byte": 0.25},
+            "pack": {"synthetic_documents": synthetic, "tokens_per_byte": 0.25, **packed},
             "generate": {"prompts": 10.0},
             "choose_proxy_text": {"yardstick_documents": float(self.yardstick)},
-            "pack_arm": {"arm_synthetic_documents": float(self.usable)},
+            "pack_arm": {
+                "arm_synthetic_documents": float(self.usable),
+                "arm_synthetic_share": self.share if self.usable else 0.0,
+            },
         }.get(item.task, {})
 
     def _summary(self, item: WorkItem) -> dict[str, object]:
@@ -270,6 +276,36 @@ def test_a_candidate_of_which_no_text_can_be_used_trains_nobody(domain: Domain) 
     assert cluster.asked[-1].params["teaching"] == {
         "wrote_nothing": "nothing that it wrote to 10 prompts passes the filters"
     }
+
+
+TOO_LITTLE = (
+    "generated text is 0.5% of the small students' text, and below 5% they show nothing but chance"
+)
+
+
+def test_too_little_generated_text_trains_nobody_and_holds_nobody_back(domain: Domain) -> None:
+    cluster = Cluster(standing=WRITING)
+    cluster.share = 0.005
+    cluster.walk(domain)
+    cluster.asked.clear()
+    cluster.walk(domain, 2)
+    assert [name for name in cluster.names() if "700" in name] == []
+    assert cluster.names("arm") == of_candidate(2, "arm-candidate", "arm-incumbent")
+    assert cluster.asked[-1].params["teaching"] == {"why_not": TOO_LITTLE}
+
+
+def test_a_round_from_before_packings_told_their_bytes_has_its_control(domain: Domain) -> None:
+    cluster = Cluster("HOLD", standing=WRITING)
+    cluster.walk(domain)
+    cluster.asked.clear()
+    packed = WorkResult(
+        {"shards": artifact("shards"), "tokenizer": artifact("tokenizer")},
+        {"synthetic_documents": 40.0},
+    )
+    cluster.completed["r2/pack/0"] = packed
+    cluster.completed["r2/filter/0"] = WorkResult({"kept": artifact("k")}, {})
+    cluster.walk(domain, 2)
+    assert "r2/evaluate/proxies/arm-mix" in cluster.names()
 
 
 def test_without_text_to_score_on_none_are_trained(domain: Domain) -> None:

@@ -90,9 +90,9 @@ bench-train: setup
 bench-data: setup
 	@$(BIN)/python -m tests.bench.data $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(SIZE),--size $(SIZE))
 
-# How sound the cycle is, and how fast: make bench-cycle [ONLY=gate] [TRIALS=1000]
+# How sound the cycle is, and how fast: make bench-cycle [ONLY=gate] [TRIALS=1000]; ONLY=students [KEEP=FOLDER] [PAGES=FOLDER]
 bench-cycle: setup
-	@$(BIN)/python -m tests.bench.cycle $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS))
+	@$(BIN)/python -m tests.bench.cycle $(if $(ONLY),--only '$(ONLY)') $(if $(TRIALS),--trials $(TRIALS)) $(if $(KEEP),--keep '$(KEEP)') $(if $(PAGES),--pages '$(PAGES)')
 
 # What islands learn, beside training alone and together, and how fast over 1 Gbit/s. Losses take an hour a seed and core:
 # make bench-islands [ONLY=network or losses, unequal, sameness, hashes, cost, kill] [MACHINES=2] [NETWORK_ROUNDS=2] [PASSES=3] [STEPS=2000] [SEEDS=3] [SEED=1, the first] [WHO=wait] [SIZE=3m] [BATCH=16] [RATE=0.001] [EVERY=15] [KEEP=folder, to measure losses in pieces]

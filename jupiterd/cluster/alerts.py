@@ -65,6 +65,11 @@ TABLE: Mapping[str, Rule] = {
         "if it doesn't come down again, go back: jupiterctl cycle rollback; or lower the rate",
         clear_s=60.0,
     ),
+    "generator-lost": Rule(
+        Severity.WARNING,
+        "{subject} goes on without its generator: {detail}",
+        "look whether the server runs and has the model; the next round asks it again",
+    ),
     "disk-low": Rule(
         Severity.WARNING,
         "the disk of {subject} is nearly full: {detail} free",

@@ -53,7 +53,7 @@ def generator_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 COPYING_S = 900.0
-"""How long a model's weights may take into the daemon's store."""
+"""How long a model's weights may take into the daemon's store, and a generator to answer once."""
 
 
 @click.group(cls=Group)
@@ -122,8 +122,8 @@ def start(
 
     console = Console.of(invocation)
     _tell_of_missing_sources(console, arguments)
-    copied = arguments.keys() & {"generator_folder", "judge_folder", "init"}
-    timeout_s = COPYING_S if copied else EXECUTE_TIMEOUT_S
+    slow = arguments.keys() & {"generator", "generator_folder", "judge", "judge_folder", "init"}
+    timeout_s = COPYING_S if slow else EXECUTE_TIMEOUT_S
     started = order(invocation.state_dir, "cycle.start", arguments, timeout_s)
     if not (wait or (console.can_ask and not auto)):
         console.show(started, lambda: begun_lines(started, "started"))
@@ -315,6 +315,8 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     lines += writer_lines(cycle)
     lost = cycle.get("lost_sources", [])
     lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
+    if gone := cycle.get("lost_generator"):
+        lines.append(f"round {gone['round']} generate  {plain(gone['told'])}")
     lines += phase_lines(cycle)
     for verdict in cycle.get("verdicts", []):
         lines += verdict_lines(verdict)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from jupiterd.ctl.hub_model import fetched, is_hub_name
+from jupiterd.ctl.server_trial import MAX_NAMED, check_answers
+from jupiterd.ctl.weight_files import check_model_files
 from jupiterd.cycle.generator import (
     HINT,
     check_address,
@@ -30,8 +32,6 @@ _is_artifact = re.compile(r"[0-9a-f]{64}").fullmatch
 
 ASK_TIMEOUT_S = 10.0
 MAX_LISTED_BYTES = 1 << 20
-MAX_NAMED = 5
-"""Models of a server that are named in an error."""
 
 
 def generator_arguments(text: str, key_name: str = "") -> dict[str, Any]:
@@ -81,6 +81,7 @@ def _checked(folder: Path) -> Path:
             f"{folder} is no whole model: it lacks {', '.join(missing)}",
             "a generator is a Hugging Face folder with config.json, tokenizer.json and safetensors",
         )
+    check_model_files(where)
     return where
 
 
@@ -94,10 +95,8 @@ def _server(text: str, key_name: str) -> dict[str, Any]:
     if not model:
         named = f"; it has {', '.join(listed[:MAX_NAMED])}" if listed else ""
         raise UsageError(f"{url} doesn't say which model{named}", f"write {url}#MODEL")
-    if listed and model not in listed:
-        raise NotFoundError(
-            f"{url} has no model {model}", f"it has {', '.join(listed[:MAX_NAMED])}"
-        )
+    if key or not key_name:  # the key may be in the environment of jupiterd alone
+        check_answers(url, model, key, listed)
     found = {"name": model, "url": url, "model": model, "api_key_env": key_name}
     return {name: value for name, value in found.items() if value}
 

@@ -26,6 +26,7 @@ from jupiterd.cluster.run_alerts import LiveTraining, RunAlerts
 from jupiterd.cluster.severity import Severity
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.lost_generator import lost_generator_findings
 from jupiterd.daemon.told import told_text
 from jupiterd.ids import CycleId, NodeId
 
@@ -161,6 +162,7 @@ class AlertWatch:
                 yield Finding("node-gone", node, name)
             else:
                 yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
+        yield from lost_generator_findings(journal.state.cycles.values())
         yield from self._news.look(at_s, journal.cluster, journal.derived(ledger_findings))
 
     def _live(self) -> Iterator[LiveTraining]:

@@ -13,16 +13,18 @@ import grpc
 from jupiterd.daemon import (
     cycle_commands,
     data_commands,
+    generator_trial,
     line_commands,
     link_check,
     member_commands,
     script_launch,
     steering_commands,
+    sync_check,
     train_commands,
 )
 from jupiterd.daemon.asked_cycle import asked_cycle, check_models
-from jupiterd.daemon.model_weights import bring_models, bring_weights
-from jupiterd.daemon.sync_check import LONGEST_S, SyncCheck
+from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_weights
+from jupiterd.daemon.sync_check import SyncCheck
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import (
     ConflictError,
@@ -70,14 +72,19 @@ class Commands:
             "cycle.pause": cycle_commands.signed,
         }
         """What the daemon that was asked adds before: from this machine's disk, or its name."""
-        self._long = {"check.sync": SyncCheck().run}
-        """What only the leader can do, while it goes on with other commands."""
+        self._long = {
+            "check.sync": (SyncCheck().run, sync_check.LONGEST_S),
+            "generator.try": (generator_trial.try_generator, generator_trial.LONGEST_S),
+        }
+        """What only the leader can do, while it goes on with other commands, and for how long."""
 
     async def execute(self, verb: str, arguments: Arguments) -> dict[str, Any]:
         """Carry out a command wherever the leader is, or here; raises JupiterError."""
         arguments = self._node.written.added_to(verb, arguments)
         if verb in self._brought:
             arguments = await self._brought[verb](self._node, arguments)
+        if verb == "cycle.start":
+            await self._try_models(arguments)
         if verb in self._local:
             return {"schema": SCHEMA, **await self._local[verb](self._node, arguments)}
         if self._node.leading is not None:
@@ -88,7 +95,7 @@ class Commands:
             raise NoLeaderError("nobody leads the cluster just now")
         request = peer_pb2.CommandRequest(verb=verb, arguments_json=json.dumps(dict(arguments)))
         try:
-            timeout_s = LONGEST_S if verb in self._long else FORWARD_TIMEOUT_S
+            timeout_s = self._long[verb][1] if verb in self._long else FORWARD_TIMEOUT_S
             with peer.channels.in_use() as channels:
                 reply = await channels.control.Command(request, timeout=timeout_s)
         except grpc.aio.AioRpcError as error:
@@ -103,11 +110,20 @@ class Commands:
         if self._node.leading is None:
             raise NoLeaderError("this node doesn't lead")
         if verb in self._long:
-            return {"schema": SCHEMA, **await self._long[verb](self._node.leading, arguments)}
+            run, _ = self._long[verb]
+            return {"schema": SCHEMA, **await run(self._node.leading, arguments)}
         if verb not in self._verbs:
             raise UsageError(f"unknown command {verb}")
         async with self._one_at_a_time:
             return {"schema": SCHEMA, **await self._verbs[verb](self._node.leading, arguments)}
+
+    async def _try_models(self, arguments: Arguments) -> None:
+        """See that the models that others made can be used, unless no cycle can begin anyway."""
+        if cycle_commands.running_cycle(self._node.journal.state.cycles.values()) is not None:
+            return
+        for role in (GENERATOR, JUDGE):
+            if model := arguments.get(role):
+                await self.execute("generator.try", {"generator": model})
 
     async def _start_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         running = cycle_commands.running_cycle(self._node.journal.state.cycles.values())

@@ -19,6 +19,7 @@ from jupiterd.daemon.candidates import judged
 from jupiterd.daemon.gang_rows import gang_rows
 from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.islands_document import Islands, inner_steps, island_rows, outer_steps
+from jupiterd.daemon.lost_generator import lost_generator
 from jupiterd.daemon.pausing import WAITING
 from jupiterd.daemon.phase_rows import Live, Settled, counted, phase_rows
 from jupiterd.daemon.progress import PREDICTED
@@ -113,6 +114,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "failure": _failure(cycle),
         "paused": _paused(cycle, names),
         "lost_sources": _lost_sources(cycle),
+        "lost_generator": lost_generator(cycle),
         "phases": phase_rows(cycle, live, islands, settled),
         "events": _events(cycle, islands),
     }

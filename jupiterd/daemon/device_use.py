@@ -21,7 +21,7 @@ from jupiterd.hardware.rank_devices import RankDevice, rank_device
 RANKS = {"train": TORCH, "train_mlx": MLX}
 """Task of a rank that trains -> its engine."""
 
-WRITING = frozenset({"generate", "write_pairs", "ask_judge"})
+WRITING = frozenset({"generate", "try_generator", "write_pairs", "ask_judge"})
 """Tasks by which models write, on an engine that each machine chooses for itself."""
 
 SCORING = frozenset({"evaluate", "evaluate_held_out"})

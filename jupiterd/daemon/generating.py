@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from jupiterd.cluster.facts import WorkCompleted
+from jupiterd.cycle.generating import WITHOUT
 from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.work import WorkItem
 from jupiterd.daemon.clock import now_s
@@ -73,6 +74,9 @@ class Generating:
             log.warning("generator_lost", extra={"reason": error.message})
             self._lost = error
             return done_without(self._leading, self._view, item, error)
+        if is_named and WITHOUT in done.summary:  # it was lost on the way
+            self._lost = GeneratorUnreachableError(str(done.summary[WITHOUT]))
+            log.warning("generator_lost", extra={"reason": self._lost.message})
         total = int(done.counts.get("prompts", 0))
         self._show(item, Advanced(total, total, "prompts", {}))
         return done

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from jupiterd.cluster.roles import Role
+from jupiterd.cycle.generating import WITHOUT
 from jupiterd.cycle.phases.view import RoundView
 from jupiterd.cycle.work import Phase, WorkItem
 from jupiterd.daemon.clock import now_s
@@ -19,7 +20,7 @@ from jupiterd.daemon.generating import SERVER_ITEMS
 from jupiterd.daemon.item_runner import ItemRunner, is_asked_elsewhere
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.progress import ProgressBoard
-from jupiterd.errors import JupiterError
+from jupiterd.errors import GeneratorUnreachableError, JupiterError
 from jupiterd.ids import NodeId
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,8 @@ class _Ahead:
     async def _generate(self, item: WorkItem, node: NodeId) -> None:
         try:
             done = await self._runner.run(self._view.round + 1, item, node, is_needed=lambda: False)
+            if WITHOUT in done.summary:  # the round itself asks for the rest
+                raise GeneratorUnreachableError(str(done.summary[WITHOUT]))
             await self._leading.record(done)
         except JupiterError as error:  # the round itself tries it again, and says why it can't
             log.info("ahead_failed", extra={"item": item.id, "reason": error.message})

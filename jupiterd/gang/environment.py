@@ -51,7 +51,7 @@ TO_THE_INTERNET = tuple(
 )
 """Inherited too by the one worker that fetches from there: it reads a Hugging Face data set."""
 
-ASKING_SERVERS = frozenset({"generate", "ask_judge"})
+ASKING_SERVERS = frozenset({"generate", "try_generator", "ask_judge"})
 """Tasks that may be done by asking a server, which wants a key."""
 
 MEETING_TASKS = frozenset({"train", "check_sync"})

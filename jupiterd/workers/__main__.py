@@ -33,6 +33,7 @@ TASKS = {
     "check_sync": "jupiterd.workers.train.sync_check",
     "store": "jupiterd.workers.train.store",
     "generate": "jupiterd.workers.generate.samples",
+    "try_generator": "jupiterd.workers.generate.generator_trial",
     "prompt": "jupiterd.workers.generate.prompt",
     "evaluate": "jupiterd.workers.evaluate.score",
     "evaluate_held_out": "jupiterd.workers.evaluate.held_out",

@@ -5,7 +5,7 @@ Owns the question and the halving. Doesn't know what is computed.
 
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from jupiterd.errors import OutOfMemoryError
@@ -45,6 +45,46 @@ def with_room(attempt: Callable[[int], Result], at_a_time: int, noun: str) -> Re
                 raise OutOfMemoryError(told) from error
         # Here the error is gone, and with it its frames: they hold what filled the memory.
         at_a_time //= 2
+        _give_back()
+
+
+def with_room_for_all(
+    count: int,
+    at_a_time: int,
+    attempt: Callable[[Sequence[int]], Iterator[tuple[int, Result]]],
+    fewer: Callable[[int], None],
+    noun: str,
+) -> Iterator[tuple[int, Result]]:
+    """Yield what comes of each of so many things, half as many at once where memory runs out.
+
+    What was yielded isn't done again.
+
+    Args:
+        count: of the things, which are numbered from 0.
+        at_a_time: how many are begun with.
+        attempt: does these at once, and yields what comes of each as soon as it is known.
+        fewer: told how many are done at once from now on.
+        noun: what there is so much of, for people.
+
+    Raises:
+        OutOfMemoryError: there is no room for a single one.
+    """
+    left = list(range(count))
+    while left:
+        try:
+            for number, result in attempt(left[:at_a_time]):
+                left.remove(number)
+                yield number, result
+            continue
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            if at_a_time <= 1:
+                told = f"the device runs out of memory with a single {noun} at a time"
+                raise OutOfMemoryError(told) from error
+        # Here the error is gone, and with it its frames: they hold what filled the memory.
+        at_a_time = max(1, min(at_a_time, len(left)) // 2)
+        fewer(at_a_time)
         _give_back()
 
 

@@ -32,6 +32,14 @@ class Request:
     """Says of what was written on so far that nothing more is wanted."""
 
 
+Told = Callable[[int], None]
+"""Told, while an answer is written, how many tokens have come since it was told last, about."""
+
+
+def nobody(_tokens: int) -> None:
+    """Take no notice of how the writing goes."""
+
+
 class Engine(Protocol):
     """A model that writes."""
 
@@ -49,9 +57,11 @@ class Engine(Protocol):
         ...
 
     def write(
-        self, requests: Sequence[Request], sampling: Sampling
+        self, requests: Sequence[Request], sampling: Sampling, told: Told = nobody
     ) -> Iterator[tuple[int, Written]]:
         """Yield the answers as they come, each with its request's number among these.
+
+        told: hears how the writing goes, before the first answer is whole
 
         Raises:
             JupiterError: the model can't answer.

@@ -6,18 +6,23 @@ Owns that choice, and where the key of a server comes from. Doesn't know how any
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jupiterd.cycle.generator import generator_from
 from jupiterd.errors import GeneratorRefusedError, UnknownModelError
 from jupiterd.workers.generate.engine import Engine
 from jupiterd.workers.link import Task
 
+if TYPE_CHECKING:  # its HTTP library is imported for servers alone
+    from jupiterd.workers.generate.server_talk import Patience
+
 MLX, AUTO = "mlx", "auto"
 
 
-def open_engine(task: Task) -> Engine:
+def open_engine(task: Task, patience: "Patience | None" = None) -> Engine:
     """Return what the task's params name: a server, or a model folder on MLX or transformers.
+
+    patience: with a server, where it isn't the usual one
 
     Raises:
         CorruptArtifactError: the model can't be read.
@@ -28,7 +33,7 @@ def open_engine(task: Task) -> Engine:
         from jupiterd.workers.generate.server_engine import ServerEngine
 
         key = _key(server.api_key_env)
-        return ServerEngine(server, key, is_stopped=lambda: task.stop_requested)
+        return ServerEngine(server, key, is_stopped=lambda: task.stop_requested, patience=patience)
     return engine_of_folder(task.inputs["model"], task.params)
 
 

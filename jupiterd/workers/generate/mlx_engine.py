@@ -1,8 +1,9 @@
 """A model folder that writes with mlx-lm, many prompts at once.
 
-Owns the call of `batch_generate`, and what mlx-lm misreads in a folder. Doesn't know what is asked.
+Owns the call of `BatchGenerator`, and what mlx-lm misreads in a folder. Doesn't know what is asked.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ from blake3 import blake3
 
 from jupiterd.cycle.templates.prompt import Prompt, Written
 from jupiterd.errors import CorruptArtifactError, UnknownModelError
-from jupiterd.workers.generate.engine import Request, Sampling
+from jupiterd.workers.generate.engine import Request, Sampling, Told, nobody
 from jupiterd.workers.generate.model_text import ModelText, read_config
+from jupiterd.workers.memory_room import with_room_for_all
+
+log = logging.getLogger(__name__)
 
 BATCH = 64
 MAX_CHOICES = 256
@@ -32,7 +36,6 @@ class MlxEngine:
         """
         self._text = ModelText(folder)
         self._model = loaded_model(folder)
-        self._tokenizer = _Tokenizer(self._text)
         self.batch = BATCH
         self.specials: Sequence[str] = self._text.specials
 
@@ -45,40 +48,59 @@ class MlxEngine:
         return self._text.fits(self.size(prompt), max_tokens)
 
     def write(
-        self, requests: Sequence[Request], sampling: Sampling
+        self, requests: Sequence[Request], sampling: Sampling, told: Told = nobody
     ) -> Iterator[tuple[int, Written]]:
-        """Yield the answers, all at once when the last is done.
+        """Yield each answer as soon as it is whole; half as many at once where memory runs out.
 
         mlx draws for all rows from one source, so it is seeded by all of their seeds.
-        """
-        from mlx_lm.generate import batch_generate
 
-        prompts = [self._text.ids(request.prompt) for request in requests]
+        Raises:
+            OutOfMemoryError: there is no room for a single one.
+        """
+
+        def attempt(numbers: Sequence[int]) -> Iterator[tuple[int, Written]]:
+            return self._written(requests, numbers, sampling, told)
+
+        yield from with_room_for_all(len(requests), self.batch, attempt, self._take_fewer, "prompt")
+
+    def _take_fewer(self, at_a_time: int) -> None:
+        log.warning("smaller_batch: memory ran out, %d prompts at once from now on", at_a_time)
+        self.batch = at_a_time
+
+    def _written(
+        self, requests: Sequence[Request], numbers: Sequence[int], sampling: Sampling, told: Told
+    ) -> Iterator[tuple[int, Written]]:
+        from mlx_lm.generate import BatchGenerator
+
+        chosen = [requests[number] for number in numbers]
+        prompts = [self._text.ids(request.prompt) for request in chosen]
         room = [
             max(1, min(sampling.max_tokens, self._text.max_tokens - len(ids))) for ids in prompts
         ]
-        mx.random.seed(_seed_of(requests))
-        done: Any = batch_generate(
+        mx.random.seed(_seed_of(chosen))
+        writer: Any = BatchGenerator(
             self._model,
-            self._tokenizer,
-            prompts,
-            max_tokens=room,
-            return_token_ids=True,
+            stop_tokens=[[token] for token in sorted(self._text.ends)],
             sampler=_sampler(sampling),
             completion_batch_size=self.batch,
             prefill_batch_size=self.batch,
         )
-        for number, (text, ids) in enumerate(zip(done.texts, done.token_ids, strict=True)):
-            opened = self._text.is_opened(requests[number].prompt)
-            yield number, Written(text, len(ids), len(ids) < room[number], opened)
-
-
-class _Tokenizer:
-    """What `batch_generate` asks of a tokenizer."""
-
-    def __init__(self, text: ModelText) -> None:
-        self.eos_token_ids = sorted(text.ends)
-        self.decode: Callable[[Sequence[int]], str] = text.decode
+        places = {uid: at for at, uid in enumerate(writer.insert(prompts, room))}
+        rows: dict[int, list[int]] = {uid: [] for uid in places}
+        try:
+            while responses := writer.next_generated():
+                told(len(responses))
+                for each in responses:
+                    if each.finish_reason != "stop":
+                        rows[each.uid].append(each.token)
+                    if each.finish_reason is not None:
+                        at, row = places[each.uid], rows[each.uid]
+                        opened = self._text.is_opened(chosen[at].prompt)
+                        is_whole = len(row) < room[at]
+                        text = self._text.decode(row)
+                        yield numbers[at], Written(text, len(row), is_whole, opened)
+        finally:
+            writer.close()
 
 
 def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model

@@ -5,18 +5,22 @@ its own, so what a row says doesn't depend on which others are in its batch, as 
 rounding doesn't.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from jupiterd.workers.generate.engine import Sampling
+from jupiterd.workers.generate.engine import Sampling, Told, nobody
 from jupiterd.workers.generate.model_folder import OpenModel
 
 MAX_CHOICES = 256
 """The likeliest tokens, which alone are drawn from: sorting a whole vocabulary costs more than a
 small model."""
+
+IsDone = Callable[[int, Sequence[int]], bool]
+"""Says of a prompt's place and the tokens behind it that nothing more is wanted."""
 
 
 def write_on(
@@ -24,33 +28,93 @@ def write_on(
     prompts: Sequence[Sequence[int]],
     sampling: Sampling,
     seeds: Sequence[int],
-    is_done: Callable[[int, Sequence[int]], bool] = lambda _row, _tokens: False,
+    is_done: IsDone = lambda _row, _tokens: False,
 ) -> list[tuple[list[int], bool]]:
     """Return what follows each prompt, without the end mark, and whether it ended by itself.
 
-    `is_done` is asked about each row's number and tokens so far; the writing ends when every row
-    is done.
+    `is_done` is asked about each row's number and tokens so far.
+    """
+    found = {row.number: row for row in rows_written(generator, prompts, sampling, seeds, is_done)}
+    return [(found[number].tokens, found[number].is_whole) for number in range(len(prompts))]
+
+
+@dataclass
+class Row:
+    """What follows one prompt."""
+
+    number: int
+    """The prompt's place."""
+    tokens: list[int]
+    """Without the end mark."""
+    is_whole: bool = False
+    """It ended by itself."""
+
+
+def rows_written(
+    generator: OpenModel,
+    prompts: Sequence[Sequence[int]],
+    sampling: Sampling,
+    seeds: Sequence[int],
+    is_done: IsDone = lambda _row, _tokens: False,
+    told: Told = nobody,
+) -> Iterator[Row]:
+    """Yield what follows each prompt as soon as it is whole; those that are cut off come last.
+
+    Rows that are whole leave the batch, so that it costs no more than what is still written.
+
+    told: hears how many tokens each step has brought
     """
     widest = max(len(prompt) for prompt in prompts)
     budget = min(sampling.max_tokens, generator.max_tokens - widest)
-    rows: list[list[int]] = [[] for _ in prompts]
-    is_open = [True] * len(prompts)
-    tokens, mask = _left_padded(prompts, widest, generator)
-    draws = _draws(seeds, max(0, budget), generator.device)
-    cache = DynamicCache()
-    with torch.inference_mode():
-        for step in range(budget):
-            logits, mask = _next_logits(generator, tokens, mask, cache)
-            tokens = _drawn(logits, sampling, draws[:, step])
-            for number, token in enumerate(tokens[:, 0].tolist()):
-                if is_open[number] and token not in generator.text.ends:
-                    rows[number].append(token)
-                    is_open[number] = not is_done(number, rows[number])
-                else:
-                    is_open[number] = False
-            if not any(is_open):
-                break
-    return [(row, not still) for row, still in zip(rows, is_open, strict=True)]
+    rows = [Row(number, []) for number in range(len(prompts))]
+    batch = _Batch(generator, prompts, _draws(seeds, max(0, budget), generator.device))
+    for step in range(budget):
+        tokens = batch.next(sampling, step)
+        open_at: list[int] = []
+        for at, (row, token) in enumerate(zip(rows, tokens, strict=True)):
+            if token not in generator.text.ends:
+                row.tokens.append(token)
+                row.is_whole = is_done(row.number, row.tokens)
+            else:
+                row.is_whole = True
+            if not row.is_whole:
+                open_at.append(at)
+        told(len(tokens))
+        yield from (row for row in rows if row.is_whole)
+        if not open_at:
+            return
+        if len(open_at) < len(rows):
+            rows = [rows[at] for at in open_at]
+            batch.keep(open_at)
+    yield from rows
+
+
+class _Batch:
+    """The rows that are written together."""
+
+    def __init__(
+        self, generator: OpenModel, prompts: Sequence[Sequence[int]], draws: Tensor
+    ) -> None:
+        self._generator = generator
+        self._draws = draws
+        self._cache = DynamicCache()
+        widest = max(len(prompt) for prompt in prompts)
+        self._tokens, self._mask = _left_padded(prompts, widest, generator)
+
+    @torch.inference_mode()
+    def next(self, sampling: Sampling, step: int) -> list[int]:
+        """Return the next token of each row."""
+        logits, self._mask = _next_logits(self._generator, self._tokens, self._mask, self._cache)
+        self._tokens = _drawn(logits, sampling, self._draws[:, step])
+        return self._tokens[:, 0].tolist()
+
+    @torch.inference_mode()
+    def keep(self, places: Sequence[int]) -> None:
+        """Go on with these rows alone."""
+        chosen = torch.tensor(places, device=self._tokens.device)
+        self._tokens, self._mask = self._tokens[chosen], self._mask[chosen]
+        self._draws = self._draws[chosen]
+        self._cache.batch_select_indices(chosen)
 
 
 def _left_padded(

@@ -4,15 +4,19 @@ Owns the batch size and how often a text is looked at while it is written. Doesn
 asked.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 
 from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.workers.generate.engine import Request, Sampling
+from jupiterd.workers.generate.engine import Request, Sampling, Told, nobody
 from jupiterd.workers.generate.model_folder import open_model
-from jupiterd.workers.generate.sampler import write_on
+from jupiterd.workers.generate.sampler import rows_written
+from jupiterd.workers.memory_room import with_room_for_all
+
+log = logging.getLogger(__name__)
 
 CUDA = "cuda"
 BATCH_CPU, BATCH_GPU = 32, 64
@@ -43,20 +47,38 @@ class TransformersEngine:
         return self._text.fits(self.size(prompt), max_tokens)
 
     def write(
-        self, requests: Sequence[Request], sampling: Sampling
+        self, requests: Sequence[Request], sampling: Sampling, told: Told = nobody
     ) -> Iterator[tuple[int, Written]]:
-        """Yield the answers, all at once when the last is done."""
+        """Yield each answer as soon as it is whole; half as many at once where memory runs out.
 
-        def is_done(number: int, row: Sequence[int]) -> bool:
+        Raises:
+            OutOfMemoryError: there is no room for a single one.
+        """
+
+        def attempt(numbers: Sequence[int]) -> Iterator[tuple[int, Written]]:
+            return self._written(requests, numbers, sampling, told)
+
+        yield from with_room_for_all(len(requests), self.batch, attempt, self._take_fewer, "prompt")
+
+    def _take_fewer(self, at_a_time: int) -> None:
+        log.warning("smaller_batch: memory ran out, %d prompts at once from now on", at_a_time)
+        self.batch = at_a_time
+
+    def _written(
+        self, requests: Sequence[Request], numbers: Sequence[int], sampling: Sampling, told: Told
+    ) -> Iterator[tuple[int, Written]]:
+        chosen = [requests[number] for number in numbers]
+
+        def is_done(at: int, row: Sequence[int]) -> bool:
             return (
                 len(row) % LOOK_EVERY_TOKENS == 0
-                and self._text.is_opened(requests[number].prompt)
-                and requests[number].is_done(self._text.decode(row))
+                and self._text.is_opened(chosen[at].prompt)
+                and chosen[at].is_done(self._text.decode(row))
             )
 
-        prompts = [self._text.ids(request.prompt) for request in requests]
-        seeds = [request.seed for request in requests]
-        rows = write_on(self._model, prompts, sampling, seeds, is_done)
-        for number, (row, is_whole) in enumerate(rows):
-            opened = self._text.is_opened(requests[number].prompt)
-            yield number, Written(self._text.decode(row), len(row), is_whole, opened)
+        prompts = [self._text.ids(request.prompt) for request in chosen]
+        seeds = [request.seed for request in chosen]
+        for row in rows_written(self._model, prompts, sampling, seeds, is_done, told):
+            opened = self._text.is_opened(chosen[row.number].prompt)
+            text = self._text.decode(row.tokens)
+            yield numbers[row.number], Written(text, len(row.tokens), row.is_whole, opened)

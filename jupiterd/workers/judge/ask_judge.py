@@ -22,9 +22,9 @@ from jupiterd.errors import WorkStoppedError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.evaluate.score_file import write_text
 from jupiterd.workers.generate.answer_cache import AnswerCache, key_of
+from jupiterd.workers.generate.answering import cache_folder
 from jupiterd.workers.generate.engine import Engine, Request, Sampling
 from jupiterd.workers.generate.engines import open_engine
-from jupiterd.workers.generate.samples import cache_folder
 from jupiterd.workers.link import Task
 
 OF_SERVERS = Sampling(max_tokens=1024, temperature=0.0, top_p=1.0)

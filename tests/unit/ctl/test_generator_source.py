@@ -2,28 +2,38 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jupiterd.ctl.cycle import start_arguments
 from jupiterd.ctl.generator_source import generator_arguments
 from jupiterd.errors import (
+    CorruptArtifactError,
     GeneratorRefusedError,
     GeneratorUnreachableError,
+    JupiterError,
     NotFoundError,
     UsageError,
 )
 from jupiterd.locations import config_folder
-from tests.unit.workers.answering_server import answer, answering
+from tests.unit.workers.answering_server import Reply, answer, answering, trouble
 
 START = ("cycle", "start", "--domain", "chemistry")
 
 
+def weights(tensor: bytes) -> bytes:
+    """Return a file of one tensor of eight bytes, which may be cut off."""
+    header = json.dumps({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    return len(header).to_bytes(8, "little") + header + tensor
+
+
 def folder_of(place: Path, **files: str) -> Path:
     place.mkdir()
-    whole = {"config.json": "{}", "tokenizer.json": "{}", "model.safetensors": "x"}
+    whole = {"config.json": '{"model_type": "llama"}', "tokenizer.json": "{}"}
     for name, text in (whole | {n.replace("__", "."): t for n, t in files.items()}).items():
         (place / name).write_text(text)
+    (place / "model.safetensors").write_bytes(weights(b"\0" * 8))
     return place
 
 
@@ -47,16 +57,101 @@ def test_a_server_is_recorded_with_its_model_and_the_name_of_its_key(
 def test_a_servers_only_model_needs_no_name_and_of_several_one_must_be_named():
     with answering(lambda *_: answer("")) as served:
         assert generator_arguments(served.url)["generator"]["model"] == "tiny"
-        with pytest.raises(NotFoundError, match="has no model huge") as told:
-            generator_arguments(f"{served.url}#huge")
-        assert told.value.hint == "it has tiny"
         served.models.append("large")
         with pytest.raises(UsageError, match="it has tiny, large"):
             generator_arguments(served.url)
-        served.models.clear()
-        assert generator_arguments(f"{served.url}#huge")["generator"]["model"] == "huge"
     with pytest.raises(GeneratorUnreachableError, match="can't be reached from this machine"):
         generator_arguments(f"{served.url}#tiny")
+
+
+@pytest.mark.net
+def test_a_model_that_answers_one_prompt_is_taken_whatever_the_server_lists():
+    with answering(lambda *_: answer("Hello!")) as served:
+        assert (
+            generator_arguments(f"{served.url}#./huge.gguf")["generator"]["model"] == "./huge.gguf"
+        )
+        (asked,) = served.asked
+        assert (asked["model"], asked["max_tokens"]) == ("./huge.gguf", 16)
+        served.models.clear()
+        assert generator_arguments(f"{served.url}#huge")["generator"]["model"] == "huge"
+
+
+@pytest.mark.net
+def test_a_model_that_the_server_does_not_have_is_told_with_those_that_it_lists():
+    with answering(lambda *_: trouble(404, "model 'huge' not found")) as served:
+        served.models.append("large")
+        with pytest.raises(NotFoundError, match="has no model huge: HTTP 404, model") as told:
+            generator_arguments(f"{served.url}#huge")
+        assert told.value.hint == "it lists tiny, large"
+        served.models.clear()
+        with pytest.raises(NotFoundError, match="has no model huge"):
+            generator_arguments(f"{served.url}#huge")
+
+
+@pytest.mark.net
+@pytest.mark.parametrize(
+    ("reply", "error", "told"),
+    [
+        (trouble(500, "no memory"), GeneratorUnreachableError, "doesn't answer: HTTP 500, no mem"),
+        (trouble(503, "loading"), GeneratorUnreachableError, "HTTP 503, loading"),
+        (trouble(401, "no key"), GeneratorRefusedError, "asks for another key: HTTP 401, no key"),
+        (trouble(400, "bad"), GeneratorRefusedError, "doesn't answer a short prompt: HTTP 400"),
+        ((200, b"<html>", {}), GeneratorUnreachableError, "no chat completion"),
+    ],
+)
+def test_a_server_that_does_not_answer_one_prompt_is_no_generator(
+    reply: Reply, error: type[JupiterError], told: str
+):
+    with answering(lambda *_: reply) as served, pytest.raises(error, match=told):
+        generator_arguments(f"{served.url}#tiny")
+
+
+@pytest.mark.net
+def test_a_server_that_asks_for_a_moment_is_taken():
+    with answering(lambda *_: trouble(429, "slow down", Retry_After="20")) as served:
+        assert generator_arguments(f"{served.url}#tiny")["generator"]["model"] == "tiny"
+
+
+@pytest.mark.net
+def test_parameters_that_a_server_wants_otherwise_do_not_keep_it_from_being_taken():
+    def reply(body: dict[str, Any], _: int) -> Reply:
+        if "max_tokens" in body:
+            return trouble(400, "use 'max_completion_tokens' instead")
+        return trouble(400, "temperature: only 1") if "temperature" in body else answer("Hello!")
+
+    with answering(reply) as served:
+        assert generator_arguments(f"{served.url}#tiny")["generator"]["model"] == "tiny"
+        assert len(served.asked) == 3
+
+
+@pytest.mark.net
+def test_a_key_that_jupiterd_alone_has_is_tried_by_jupiterd():
+    with answering(lambda *_: trouble(401, "no key")) as served:
+        found = generator_arguments(f"{served.url}#tiny", "BOX_API_KEY")
+        assert found["generator"]["api_key_env"] == "BOX_API_KEY"
+        assert served.asked == []
+
+
+@pytest.mark.net
+def test_a_dry_run_asks_the_server_too(daemon, ctl):
+    with answering(lambda *_: trouble(404, "gone")) as served:
+        ran = ctl(*START, "--generator", f"{served.url}#huge", "--dry-run")
+        assert ran.exit_code == 6
+        assert "has no model huge: HTTP 404, gone" in ran.err
+    assert daemon.executed == []
+
+
+def test_a_folder_whose_weights_are_cut_off_is_told(tmp_path: Path):
+    folder = folder_of(tmp_path / "mine")
+    (folder / "model.safetensors").write_bytes(weights(b"\0" * 5))
+    with pytest.raises(CorruptArtifactError, match="is cut off: 3 bytes are missing"):
+        generator_arguments(str(folder))
+    (folder / "model.safetensors").write_bytes(b"PK" * 40)
+    with pytest.raises(CorruptArtifactError, match="is cut off, or no safetensors"):
+        generator_arguments(str(folder))
+    (folder / "config.json").write_text("{}")
+    with pytest.raises(CorruptArtifactError, match="doesn't say what kind of model"):
+        generator_arguments(str(folder))
 
 
 @pytest.mark.parametrize(

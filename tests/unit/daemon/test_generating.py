@@ -19,6 +19,7 @@ from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.generating_ahead import generating_ahead
 from jupiterd.daemon.item_runner import Patience
 from jupiterd.daemon.leading import Leading
+from jupiterd.daemon.lost_generator import lost_generator_findings
 from jupiterd.errors import UsageError
 from jupiterd.locations import config_folder
 from jupiterd.workers.data.sample_file import read_samples
@@ -121,6 +122,32 @@ async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
             assert (1, "r1/filter/1") in term.cycle(CYCLE).completed
             assert (1, "r1/filter/2") not in term.cycle(CYCLE).completed
             assert term.cycle(CYCLE).failed is None
+            lost = shown(term)["lost_generator"]
+            assert (lost["round"], lost["name"], lost["items"], lost["of"]) == (1, "tiny", 4, 4)
+            (finding,) = lost_generator_findings(term.journal.state.cycles.values())
+            assert (finding.code, finding.about) == ("generator-lost", CYCLE)
+            assert finding.detail.endswith("HTTP 401, no")
+
+
+async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reply(_: dict[str, Any], number: int):
+        said = answer(f"What is loaf {number}?\n{FAQ}", tokens=100)
+        return said if number < 3 else trouble(404, "gone")
+
+    with answering(reply) as served:
+        async with leading(tmp_path, served) as term:
+            await step(term)
+            monkeypatch.setattr("jupiterd.daemon.generating.SERVER_ITEMS", 1)
+            await step(term)
+            first = term.cycle(CYCLE).completed[1, "r1/generate/0"]
+            assert 1 <= first.counts["prompts"] == first.counts["samples"] <= 3
+            assert "of 5 prompts were answered" in str(first.summary["without"])
+            assert len(served.asked) <= 8, "the other items don't ask it once more"
+            assert shown(term)["lost_generator"]["items"] == 4
+            await step(term)
+            assert (1, "r1/filter/2") in term.cycle(CYCLE).completed
 
 
 def test_a_generator_of_the_domain_file_that_nobody_looked_for_is_told() -> None:

@@ -2,13 +2,21 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-Reply = tuple[int, bytes, dict[str, str]]
+
+@dataclass(frozen=True)
+class Streamed:
+    """An answer that is sent piece by piece, each as soon as it is there."""
+
+    events: Iterable[bytes]
+
+
+Reply = tuple[int, bytes, dict[str, str]] | Streamed
 
 
 def answer(text: str, finish: str = "stop", tokens: int = 5) -> Reply:
@@ -16,6 +24,19 @@ def answer(text: str, finish: str = "stop", tokens: int = 5) -> Reply:
     choice = {"message": {"role": "assistant", "content": text}, "finish_reason": finish}
     said = {"choices": [choice], "usage": {"completion_tokens": tokens}}
     return 200, json.dumps(said).encode(), {}
+
+
+def event(**said: Any) -> bytes:
+    """Return one event of a stream."""
+    return b"data: " + json.dumps(said).encode() + b"\n\n"
+
+
+def piece(text: str, finish: str | None = None) -> bytes:
+    """Return the event that brings a piece of an answer."""
+    return event(choices=[{"delta": {"content": text}, "finish_reason": finish}])
+
+
+END = b"data: [DONE]\n\n"
 
 
 def trouble(status: int, message: str = "", **headers: str) -> Reply:
@@ -66,6 +87,9 @@ def answering(reply: Callable[[dict[str, Any], int], Reply]) -> Iterator[Answeri
             self._send(done)
 
         def _send(self, done: Reply) -> None:
+            if isinstance(done, Streamed):
+                self._stream(done)
+                return
             status, content, headers = done
             self.send_response(status)
             for name, value in headers.items():
@@ -74,10 +98,23 @@ def answering(reply: Callable[[dict[str, Any], int], Reply]) -> Iterator[Answeri
             self.end_headers()
             self.wfile.write(content)
 
+        def _stream(self, done: Streamed) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream; charset=utf-8")
+            self.send_header("connection", "close")
+            self.end_headers()
+            for each in done.events:
+                self.wfile.write(each)
+                self.wfile.flush()
+            self.close_connection = True
+
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 64  # sixteen connections at once
+
+    server = Server(("127.0.0.1", 0), Handler)
     served = Answering(f"http://127.0.0.1:{server.server_address[1]}/v1", reply)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -13,7 +13,7 @@ from jupiterd.frames import Progressed, TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.data.shards import ShardWriter
 from jupiterd.workers.data.tokenizer import save_tokenizer, tokenizer_hash, train_tokenizer
-from jupiterd.workers.generate import prompt, samples
+from jupiterd.workers.generate import answering, prompt, samples
 from jupiterd.workers.generate.ask import Ask
 from jupiterd.workers.generate.documents import Stripe, choose_asks, own_documents
 from jupiterd.workers.generate.engine import Sampling
@@ -259,7 +259,7 @@ def test_documents_without_functions_give_no_samples(model: Path, tmp_path: Path
 def test_what_was_answered_before_is_not_written_again(
     model: Path, documents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(samples, "cache_folder", lambda _: tmp_path / "answers")
+    monkeypatch.setattr(answering, "cache_folder", lambda _: tmp_path / "answers")
 
     def work(name: str) -> tuple[TaskFinished, bytes]:
         finished, _ = generate(model, documents, tmp_path / name)

@@ -1,6 +1,7 @@
 """Asking a server that answers, and one that doesn't as it should."""
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,29 @@ from jupiterd.errors import (
     GeneratorUnreachableError,
     WorkStoppedError,
 )
+from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.sample_file import SampleWriter, read_samples
-from jupiterd.workers.generate import samples
+from jupiterd.workers.generate import samples, server_talk
 from jupiterd.workers.generate.engine import Request, Sampling
-from jupiterd.workers.generate.server_engine import Patience, ServerEngine
+from jupiterd.workers.generate.server_engine import ServerEngine
+from jupiterd.workers.generate.server_talk import Patience
 from tests.unit.cycle.templates.test_answers import FAQ, PASSAGE
-from tests.unit.workers.answering_server import Answering, answer, answering, trouble
+from tests.unit.workers.answering_server import (
+    END,
+    Answering,
+    Streamed,
+    answer,
+    answering,
+    event,
+    piece,
+    trouble,
+)
 from tests.unit.workers.data_material import real
 from tests.unit.workers.tiny_run import TaskAlone
 
 pytestmark = pytest.mark.net
 
-HASTY = Patience(tries=3, timeout_s=5.0, first_pause_s=0.01, longest_pause_s=0.1, most_rejected=3)
+HASTY = Patience(tries=3, silent_s=5.0, first_pause_s=0.01, longest_pause_s=0.1, most_rejected=3)
 SAMPLING = Sampling(max_tokens=50, temperature=0.7, top_p=0.9)
 
 
@@ -47,6 +59,7 @@ def test_an_answer_comes_with_its_tokens_and_whether_it_is_whole():
     assert served.asked[0] == {
         "model": "tiny", "messages": [{"role": "user", "content": "prompt 0"}], "max_tokens": 50,
         "temperature": 0.7, "top_p": 0.9, "seed": 0,
+        "stream": True, "stream_options": {"include_usage": True},
     }  # fmt: skip
     assert served.keys == ["Bearer secret"] * 2
 
@@ -74,13 +87,15 @@ def test_a_server_is_left_alone_as_long_as_it_asks(monkeypatch: pytest.MonkeyPat
     with answering(
         lambda _, n: trouble(429, "slow down", Retry_After="0.05") if n == 0 else answer("so")
     ) as served:
-        engine = engine_at(served)
         waited: list[float] = []
-        real_wait = engine._given_up.wait
-        monkeypatch.setattr(engine._given_up, "wait", lambda s: waited.append(s) or real_wait(0.0))
-        assert ask(engine)[0].text == "so"
-    assert waited[0] == 0.0
-    assert 0.03 < waited[1] <= 0.05
+
+        async def sleep(pause_s: float) -> None:
+            waited.append(pause_s)
+
+        monkeypatch.setattr(server_talk.asyncio, "sleep", sleep)
+        assert ask(engine_at(served))[0].text == "so"
+    assert len(waited) == 1
+    assert 0.03 < waited[0] <= 0.05
 
 
 def test_a_server_that_only_fails_is_given_up_in_one_line():
@@ -114,14 +129,14 @@ def test_an_endless_answer_is_not_read_to_its_end():
 
 def test_a_server_that_is_silent_is_told():
     late = threading.Event()
-    quick = Patience(tries=2, timeout_s=0.1, first_pause_s=0.01)
+    quick = Patience(tries=2, silent_s=0.1, first_pause_s=0.01)
 
     def reply(_: dict[str, Any], __: int):
         late.wait(5.0)
         return answer("too late")
 
     with answering(reply) as served:
-        with pytest.raises(GeneratorUnreachableError, match=r"no answer within 0\.1 s"):
+        with pytest.raises(GeneratorUnreachableError, match=r"no sign of life for 0\.1 s"):
             ask(engine_at(served, patience=quick))
         late.set()
 
@@ -192,7 +207,87 @@ def test_a_stop_does_not_wait_for_the_server():
             ask(stopping, 20)
 
 
-def generate(served: Answering, folder: Path) -> tuple[dict[str, float], list[Any]]:
+def test_an_answer_that_comes_in_pieces_is_put_together_and_its_tokens_are_told():
+    told: list[int] = []
+    events = [piece("So "), b": still here\n\n", piece("it "), piece("is.", "stop")]
+    usage = event(choices=[], usage={"completion_tokens": 9})
+    with answering(lambda *_: Streamed([*events, usage, END])) as served:
+        engine = engine_at(served)
+        found = dict(engine.write([Request(Prompt("p", ""), 1)], SAMPLING, told.append))
+    assert found[0] == Written("So it is.", 9, is_whole=True)
+    assert sum(told) == 3
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([piece("So ")], "its answer broke off"),
+        ([piece("So "), event(error={"message": "out of memory"})], "out of memory"),
+        ([piece("So "), b"data: <html>\n\n"], "no chat completion"),
+    ],
+)
+def test_a_stream_that_breaks_off_is_no_answer(events: list[bytes], told: str):
+    with (
+        answering(lambda *_: Streamed(events)) as served,
+        pytest.raises(GeneratorUnreachableError, match=told),
+    ):
+        ask(engine_at(served))
+
+
+def test_a_stream_that_was_cut_at_its_greatest_length_says_so():
+    with answering(lambda *_: Streamed([piece("So", "length"), END])) as served:
+        assert ask(engine_at(served)) == [Written("So", 0, is_whole=False)]
+
+
+def test_a_server_that_answers_one_after_another_is_waited_for_however_long_its_queue_is():
+    """Each answer takes longer than the server may be silent, and the last waits for all others."""
+    one_at_a_time, tick = threading.Lock(), threading.Event()
+
+    def events():
+        with one_at_a_time:
+            for _ in range(4):
+                tick.wait(0.1)
+                yield piece("word ")
+            yield piece("end", "stop") + END
+
+    with answering(lambda *_: Streamed(events())) as served:
+        engine = engine_at(served, patience=replace(HASTY, tries=1, silent_s=0.35))
+        assert [each.text for each in ask(engine, 6)] == ["word word word word end"] * 6
+        assert len(served.asked) == 6, "nothing was asked twice"
+
+
+def test_a_server_that_answers_many_at_once_is_asked_sixteen_things_at_once():
+    tick = threading.Event()
+
+    def reply(_: dict[str, Any], __: int):
+        tick.wait(0.2)
+        return answer("so", tokens=50)
+
+    with answering(reply) as served:
+        assert len(ask(engine_at(served), 60)) == 60
+        assert served.most_at_once == 16
+
+
+def test_a_request_that_always_fails_is_given_up_where_others_are_answered():
+    def reply(body: dict[str, Any], _: int):
+        is_odd = "prompt 1" in body["messages"][0]["content"]
+        return trouble(500, "it broke") if is_odd else answer("so")
+
+    with answering(reply) as served:
+        assert [each.text for each in ask(engine_at(served), 4)] == ["so", "", "so", "so"]
+
+
+def test_what_came_with_a_failure_is_handed_on_before_it():
+    """Whatever is answered before the server goes away must never be asked for again."""
+    with answering(lambda _, n: answer("so") if n < 5 else trouble(404, "gone")) as served:
+        requests = [Request(Prompt(f"prompt {number}", ""), number) for number in range(9)]
+        came = engine_at(served, concurrency=1).write(requests, SAMPLING)
+        assert [next(came)[1].text for _ in range(5)] == ["so"] * 5
+        with pytest.raises(GeneratorRefusedError):
+            next(came)
+
+
+def generate(served: Answering, folder: Path) -> tuple[TaskFinished, list[Any]]:
     documents = folder / "documents"
     with SampleWriter(documents) as writer:
         for number in range(6):
@@ -204,7 +299,7 @@ def generate(served: Answering, folder: Path) -> tuple[dict[str, float], list[An
     }  # fmt: skip
     task = TaskAlone("generate", params, {"train.0": str(documents)}, folder / "out")
     finished = samples.run(task)
-    return dict(finished.counts), list(read_samples(folder / "out" / "samples"))
+    return finished, list(read_samples(folder / "out" / "samples"))
 
 
 def test_what_a_server_says_becomes_samples_or_is_refused_with_its_reason(tmp_path: Path):
@@ -214,7 +309,8 @@ def test_what_a_server_says_becomes_samples_or_is_refused_with_its_reason(tmp_pa
         return bad[number] if number < len(bad) else answer(f"What is loaf {number}?\n{FAQ}")
 
     with answering(reply) as served:
-        counts, made = generate(served, tmp_path)
+        finished, made = generate(served, tmp_path)
+        counts = finished.counts
         assert (counts["prompts"], counts["samples"]) == (6, 2)
         refused = {name: times for name, times in counts.items() if name.startswith("refused.")}
         assert refused == {
@@ -228,13 +324,25 @@ def test_what_a_server_says_becomes_samples_or_is_refused_with_its_reason(tmp_pa
         assert all(len(each) == 1 and each[0] in known for each in parents)
 
 
-def test_answers_that_were_had_before_a_failure_are_not_asked_for_again(tmp_path: Path):
+def test_what_was_answered_before_a_failure_counts_and_is_not_asked_for_again(tmp_path: Path):
     with answering(lambda _, n: answer(FAQ) if n < 4 else trouble(404, "gone")) as served:
-        with pytest.raises(GeneratorRefusedError):
-            generate(served, tmp_path)
-        had = sum(1 for body in served.asked if body) - 2
+        finished, made = generate(served, tmp_path)
+        had = int(finished.counts["prompts"])
+        assert 1 <= had <= 4
+        assert len(made) == 1, "all of them say the same"
+        told = f"{served.url}: HTTP 404, gone; {had} of 6 prompts were answered"
+        assert finished.summary["without"] == told
         served.reply = lambda *_: answer(FAQ)
         before = len(served.asked)
-        counts, _ = generate(served, tmp_path)
-        assert counts["kept"] + len(served.asked) - before == 6
-        assert 1 <= counts["kept"] <= had
+        again, _ = generate(served, tmp_path)
+        assert again.counts["kept"] == had
+        assert len(served.asked) - before == 6 - had
+        assert "without" not in again.summary
+
+
+def test_a_generator_that_answers_nothing_is_told(tmp_path: Path):
+    with (
+        answering(lambda *_: trouble(404, "no such model")) as served,
+        pytest.raises(GeneratorRefusedError, match="no such model"),
+    ):
+        generate(served, tmp_path)

@@ -1,0 +1,98 @@
+"""Whether a server answers one short prompt, asked from here before anything starts.
+
+Owns the asking. What a reply means is `cycle.generation.server_protocol`'s. A daemon asks once more
+from the machine that will ask: that one has the key, and its own way to the server.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from jupiterd.cycle.generation.server_protocol import (
+    PATH,
+    Again,
+    Rejected,
+    Reply,
+    changed_request,
+    read_reply,
+    request_body,
+)
+from jupiterd.cycle.templates.prompt import Written
+from jupiterd.errors import (
+    GeneratorRefusedError,
+    GeneratorUnreachableError,
+    NotFoundError,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_TIMEOUT_S: Final = 10.0
+ANSWER_TIMEOUT_S: Final = 240.0
+"""It may have to load its model first, or to end what it writes for others."""
+
+MAX_TOKENS: Final = 16
+MAX_CHANGES: Final = 3
+MAX_NAMED: Final = 5
+"""Models of a server that are named in an error."""
+
+NO_LIST_HINT: Final = "it lists none; write the name behind the # as the server was told it"
+LATE_HINT: Final = "it may be loading its model: ask it once yourself, and start again"
+
+
+def check_answers(url: str, model: str, key: str, listed: list[str]) -> None:
+    """Have the server answer one short prompt.
+
+    Args:
+        url: its address.
+        model: what it is to answer with, whatever it lists.
+        key: that it is shown; empty: none.
+        listed: the models that it lists, for people to choose from.
+
+    Raises:
+        GeneratorRefusedError: it wants another key, or refuses for another reason.
+        GeneratorUnreachableError: it doesn't answer, or only with errors.
+        NotFoundError: it has no such model.
+    """
+    match _reply(url, model, key):
+        case Written():
+            pass
+        case Again(is_busy=True, pause_s=pause_s) if pause_s is not None:
+            pass  # it is there, and says when it will have time
+        case Again(reason=reason):
+            raise GeneratorUnreachableError(f"{url} doesn't answer: {reason}")
+        case Rejected(reason=reason, wants_key=True):
+            raise GeneratorRefusedError(f"{url} asks for another key: {reason}")
+        case Rejected(reason=reason, is_final=True):
+            known = f"it lists {', '.join(listed[:MAX_NAMED])}" if listed else NO_LIST_HINT
+            raise NotFoundError(f"{url} has no model {model}: {reason}", known)
+        case Rejected(reason=reason):
+            raise GeneratorRefusedError(f"{url} doesn't answer a short prompt: {reason}")
+
+
+def _reply(url: str, model: str, key: str) -> Reply:
+    import httpx
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    timeout = httpx.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+    body = request_body(model, "Say hello.", MAX_TOKENS, temperature=0.0)
+    with httpx.Client(headers=headers, timeout=timeout) as client:
+        found = _asked(client, url, body)
+        for _ in range(MAX_CHANGES):
+            if not (isinstance(found, Rejected) and found.changes):
+                break
+            body = changed_request(body, found.changes)
+            found = _asked(client, url, body)
+    return found
+
+
+def _asked(client: "httpx.Client", url: str, body: dict[str, Any]) -> Reply:
+    import httpx
+
+    try:
+        reply = client.post(f"{url}{PATH}", json=body)
+    except httpx.ReadTimeout as error:
+        told = f"{url} gave no answer to one short prompt within {ANSWER_TIMEOUT_S:g} s"
+        raise GeneratorUnreachableError(told, LATE_HINT) from error
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        told = (str(error).splitlines() or [type(error).__name__])[0]
+        return Again(f"it can't be reached: {told}")
+    return read_reply(reply.status_code, reply.headers, reply.content, body)

@@ -1,0 +1,147 @@
+"""Having what was chosen answered: from what was answered before, else by the generator.
+
+Owns the order, the tally, and that nothing which was answered is lost where the generator is.
+Doesn't know where the documents come from, or what is made of the answers.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from blake3 import blake3
+
+from jupiterd.cycle.templates.prompt import Written
+from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.errors import (
+    GeneratorRefusedError,
+    GeneratorUnreachableError,
+    JupiterError,
+    WorkStoppedError,
+)
+from jupiterd.workers.generate.answer_cache import AnswerCache, key_of
+from jupiterd.workers.generate.documents import Numbered
+from jupiterd.workers.generate.engine import Engine, Request, Sampling
+from jupiterd.workers.link import Task
+
+CACHE = "answers"
+"""The folder beside this node's scratch folders in which answers are kept."""
+
+UNIT = "prompts"
+
+
+@dataclass
+class Tally:
+    """What has come of an item so far."""
+
+    began_s: float = field(default_factory=time.monotonic)
+    answered: int = 0
+    accepted: int = 0
+    tokens: int = 0
+    """Of answers written now; those of answers that were kept cost nothing."""
+    heard: int = 0
+    """Tokens of all that was seen being written, whole or not."""
+    kept: int = 0
+    """Answers that this machine had before."""
+
+    @property
+    def writing_s(self) -> float:
+        """Return how long it has been written, in seconds."""
+        return time.monotonic() - self.began_s
+
+    def rates(self) -> dict[str, float]:
+        """Return tokens a second, and samples that are accepted a minute."""
+        elapsed_s = max(self.writing_s, 1e-9)
+        return {
+            "tokens_per_s": max(self.tokens, self.heard) / elapsed_s,
+            "accepted_per_min": 60 * self.accepted / elapsed_s,
+        }
+
+
+class Answering:
+    """The answers to what one item asks."""
+
+    def __init__(self, task: Task, engine: Engine, chosen: Sequence[Numbered]) -> None:
+        self._task = task
+        self._engine = engine
+        self._chosen = chosen
+        self._sampling = sampling_of(task)
+        self.tally = Tally()
+        self.found: dict[int, str | Refusal] = {}
+        """Place among what was chosen -> the text of the answer, or why it is refused."""
+        self.lost: JupiterError | None = None
+        """Why the generator couldn't be had for all of them; what was answered before counts."""
+
+    def run(self) -> None:
+        """Have them answered.
+
+        Raises:
+            GeneratorUnreachableError: the generator couldn't be had, and nothing was answered.
+            GeneratorRefusedError: it doesn't want us, and nothing was answered.
+            WorkStoppedError: the daemon asked for an end.
+            JupiterError: the model can't answer.
+        """
+        seed = int(self._task.params["seed"])
+        requests = [_request(numbered, seed) for numbered in self._chosen]
+        generator = str(self._task.params["generator"])
+        keys = [key_of(request, generator, self._sampling) for request in requests]
+        with AnswerCache(cache_folder(self._task)) as cache:
+            self._take_kept(cache, keys)
+            try:
+                self._ask(cache, keys, requests)
+            except (GeneratorRefusedError, GeneratorUnreachableError) as error:
+                if not self.found:
+                    raise
+                self.lost = error
+
+    def _take_kept(self, cache: AnswerCache, keys: Sequence[bytes]) -> None:
+        for number, key in enumerate(keys):
+            if (written := cache.get(key)) is not None:
+                self.tally.kept += 1
+                self._take(number, written)
+
+    def _ask(self, cache: AnswerCache, keys: Sequence[bytes], requests: Sequence[Request]) -> None:
+        left = [number for number in range(len(requests)) if number not in self.found]
+        engine = self._engine
+        engine.batch = int(self._task.params.get("batch", engine.batch))
+        while left:
+            if self._task.stop_requested:
+                raise WorkStoppedError("generating was stopped")
+            batch, left = left[: engine.batch], left[engine.batch :]
+            asked = [requests[number] for number in batch]
+            for at, written in engine.write(asked, self._sampling, self._hear):
+                self.tally.tokens += written.tokens
+                cache.put(keys[batch[at]], written)
+                self._take(batch[at], written)
+
+    def _take(self, number: int, written: Written) -> None:
+        taken = self._chosen[number].ask.taken(written)
+        self.found[number] = taken
+        self.tally.answered += 1
+        self.tally.accepted += not isinstance(taken, Refusal)
+        self._tell()
+
+    def _hear(self, tokens: int) -> None:
+        self.tally.heard += tokens
+        self._tell()
+
+    def _tell(self) -> None:
+        tally = self.tally
+        self._task.progress(tally.answered, len(self._chosen), UNIT, **tally.rates())
+
+
+def sampling_of(task: Task) -> Sampling:
+    """Return how a task's tokens are drawn."""
+    params = task.params
+    return Sampling(int(params["max_tokens"]), float(params["temperature"]), float(params["top_p"]))
+
+
+def cache_folder(task: Task) -> Path:
+    """Return where this node keeps answers."""
+    return task.scratch_dir.parent / CACHE
+
+
+def _request(numbered: Numbered, seed: int) -> Request:
+    named = f"{seed}\0{numbered.ask.parent.id}\0{numbered.variant}"
+    own = int.from_bytes(blake3(named.encode()).digest(4), "big") >> 1  # servers take 31 bits
+    return Request(numbered.ask.prompt, own, numbered.ask.is_done)

@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
 
-.PHONY: setup demo score test test-long test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
+.PHONY: setup demo score test test-all test-rest test-long test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
 
 # Installs everything into .venv; again only when what is to be installed has changed. TORCH_INDEX=URL takes torch from
 # another index than the rest: builds for CPUs alone are at https://download.pytorch.org/whl/cpu.
@@ -32,12 +33,21 @@ demo: setup
 score: setup
 	@$(BIN)/python scripts/score_outside.py $(if $(MODEL),'$(MODEL)')
 
+# Every capability, each shown once: what tells in minutes whether a change has broken something.
 test: setup
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
+	@$(PYTEST) -m "not full and not long"
 
-# What `make test` leaves out because a shorter test shows it, too.
+# Every test but the longest: what must hold before a change is handed in.
+test-all: setup
+	@$(PYTEST) -m "not long"
+
+# What `make test-all` has beyond `make test`, for whoever has just run that.
+test-rest: setup
+	@$(PYTEST) -m "full and not long"
+
+# What `make test-all` leaves out because a shorter test shows it, too.
 test-long: setup
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10 -m long
+	@$(PYTEST) -m long
 
 # kill -9 of a worker, a follower and the leader in every phase, with both engines: TIMES=5 does it five times.
 test-failures: setup
@@ -149,7 +159,7 @@ check: setup
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/generate_rpc.py --check
 	$(BIN)/python scripts/reference.py --check
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(PYTEST)
 
 # After a change in proto/.
 proto: setup

@@ -4,12 +4,22 @@ import asyncio
 import gc
 import os
 import secrets
+import sys
+from collections.abc import Iterator
 from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.fork_server import FOLDER_VARIABLE, open_fork_server
+
 SEED_VARIABLE = "JUPITER_TEST_SEED"
+
+COLD_VARIABLE = "JUPITER_TEST_COLD"
+"""Has daemons start their workers as on people's machines, without the fork server."""
+
+WITH_DAEMONS = ("e2e", "network")
+"""The folders of tests each of which starts daemons, of which a few are enough in `make test`."""
 
 MAX_ID_LENGTH = 200
 """Of a parameter in the name of a test."""
@@ -25,6 +35,14 @@ def pytest_configure() -> None:
     # Or pytest-asyncio asks for "the current loop", gets one made for it, and never closes it:
     # a warning at the very end of the run, which counts as an error.
     asyncio.set_event_loop(None)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave tests with real daemons to `make test-all`, but for those of the smoke test."""
+    for item in items:
+        if item.path.parent.name in WITH_DAEMONS and item.get_closest_marker("smoke") is None:
+            item.add_marker(pytest.mark.full)
 
 
 def pytest_collection_finish() -> None:
@@ -51,3 +69,14 @@ def seed() -> int:
     seed = int(os.environ.get(SEED_VARIABLE) or secrets.randbelow(1 << 32))
     print(f"{SEED_VARIABLE}={seed}")
     return seed
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[None]:
+    """Let the daemons that tests start get their workers from processes that are warm already."""
+    if sys.platform != "linux" or os.environ.get(COLD_VARIABLE):
+        yield
+        return
+    with open_fork_server() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER_VARIABLE, str(folder))
+        yield

@@ -22,7 +22,7 @@ import msgpack
 
 from jupiterd.errors import WorkFailedError
 from jupiterd.frames import LINK_FD_VARIABLE
-from jupiterd.gang import orphans
+from jupiterd.gang import interpreter, orphans
 from jupiterd.gang.stopped import until_stopped
 
 log = logging.getLogger(__name__)
@@ -173,18 +173,9 @@ async def open_nursery(
     ours.setblocking(False)  # noqa: FBT003 - the signature of sockets
     try:
         with log_path.open("ab") as output:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-P",
-                "-m",
-                MODULE,
-                kind,
-                env={**environment, LINK_FD_VARIABLE: str(theirs.fileno())},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
+            with_link = {**environment, LINK_FD_VARIABLE: str(theirs.fileno())}
+            process = await interpreter.start_module(
+                MODULE, (kind,), with_link, output.fileno(), (theirs.fileno(),)
             )
     except BaseException:
         ours.close()

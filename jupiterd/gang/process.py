@@ -4,8 +4,7 @@ Owns the process, its group and the link to it. Doesn't know what it does, nor a
 
 The worker leads its own session, so that whatever it starts can be ended with it. Its orders and
 answers pass a socket pair; what it prints goes to a bounded log file. It is noticed by its closed
-link when it dies, within milliseconds. Python's asyncio forks in the loop's own thread: that
-matters, since the worker asks Linux to be killed when the thread that forked it ends.
+link when it dies, within milliseconds.
 """
 
 import asyncio
@@ -13,7 +12,6 @@ import contextlib
 import os
 import signal
 import socket
-import sys
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -25,7 +23,6 @@ from collections.abc import (
 )
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Protocol
 
 from jupiterd.errors import WorkerCrashedError, WorkFailedError
 from jupiterd.frames import (
@@ -41,7 +38,8 @@ from jupiterd.frames import (
     TaskFinished,
     encode,
 )
-from jupiterd.gang import orphans
+from jupiterd.gang import interpreter, orphans
+from jupiterd.gang.interpreter import Process
 from jupiterd.gang.log_file import LogFile
 from jupiterd.gang.stopped import until_stopped
 
@@ -63,24 +61,6 @@ _CHUNK_BYTES = 1 << 16
 
 GATHER_S = 0.25
 """What a worker prints within so long is written at once: a rank prints a line for each step."""
-
-
-class Process(Protocol):
-    """A worker process, however it was started."""
-
-    @property
-    def pid(self) -> int:
-        """Return its process id, which is also its group's."""
-        ...
-
-    @property
-    def returncode(self) -> int | None:
-        """Return its exit status, negative for a signal; None while it runs."""
-        ...
-
-    async def wait(self) -> int:
-        """Return the exit status once it has ended."""
-        ...
 
 
 Spawn = Callable[[Mapping[str, str], Sequence[int]], Awaitable[Process | None]]
@@ -262,8 +242,9 @@ async def start_worker(
 ) -> AsyncGenerator[Worker]:
     """Start a worker process; leaving the context ends it and all it started, for certain.
 
-    `module` is what Python runs where `warm` starts none, with nothing of the working folder on its
-    path. While it runs, a file beside the log tells the next daemon of it (see `orphans`).
+    `module` is what Python runs where `warm` starts none, with the task's name behind it, so that
+    `ps` tells what each worker does. While it runs, a file beside the log tells the next daemon of
+    it (see `orphans`).
     """
     remembered = log_path.with_suffix(orphans.SUFFIX)
     log = await asyncio.to_thread(LogFile, log_path)
@@ -273,7 +254,7 @@ async def start_worker(
         descriptors = (theirs.fileno(), print_fd, *pass_fds)
         process = await warm(environment, descriptors)
         if process is None:
-            process = await _started_cold(module, environment, descriptors)
+            process = await _started_cold(module, order.task, environment, descriptors)
     except BaseException:
         ours.close()
         os.close(output_fd)
@@ -295,21 +276,11 @@ async def start_worker(
 
 
 async def _started_cold(
-    module: str, environment: Mapping[str, str], descriptors: Sequence[int]
+    module: str, task: str, environment: Mapping[str, str], descriptors: Sequence[int]
 ) -> Process:
     link, output, *others = descriptors
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-P",
-        "-m",
-        module,
-        env={**environment, LINK_FD_VARIABLE: str(link)},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        pass_fds=(link, *others),
-        start_new_session=True,
-    )
+    with_link = {**environment, LINK_FD_VARIABLE: str(link)}
+    return await interpreter.start_module(module, (task,), with_link, output, (link, *others))
 
 
 def _spawned(coroutine: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jupiterd.errors import WorkFailedError
+from jupiterd.gang.interpreter import Process
 from jupiterd.gang.nccl_environment import NAMES as NCCL_NAMES
 from jupiterd.gang.nursery import CAN_FORK, Nursery, open_nursery
-from jupiterd.gang.process import Process
 
 log = logging.getLogger(__name__)
 

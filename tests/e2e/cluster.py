@@ -26,6 +26,7 @@ from jupiterd.gang.orphans import reap
 from jupiterd.ids import ClusterId
 from jupiterd.store.ledger_file import LedgerFile
 from tests.e2e.surroundings import own_network
+from tests.support.fork_server import forked_for, jupiterd_command
 
 BIN = Path(sys.executable).parent
 NAMES = ("node-1", "node-2", "node-3")
@@ -46,14 +47,14 @@ class Daemon:
         name: str,
         prefix: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
-        command: Sequence[str | Path] = (BIN / "jupiterd",),
+        command: Sequence[str | Path] | None = None,
         log_folder: Path | None = None,
     ) -> None:
         self.name = name
         self.state_dir = folder / name
         self.log = (log_folder or folder) / f"{name}.log"
         self.prefix = prefix
-        self.command = command
+        self.command = command or jupiterd_command()
         self._environment = {**os.environ, **(environment or {})}
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -82,6 +83,7 @@ class Daemon:
         """Return the pids of its worker processes that run; see `is_running`."""
         with contextlib.suppress(psutil.NoSuchProcess):
             children = psutil.Process(self.pid).children(recursive=True)
+            children += forked_for(self.pid)
             return [child.pid for child in children if is_running(child.pid)]
         return []
 

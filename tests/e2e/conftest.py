@@ -6,6 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.fork_server import FOLDER_VARIABLE
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _warm_workers(fork_server: None) -> None:
+    """Torch is imported once for all of these tests, not for each of their workers."""
+
+
+@pytest.fixture
+def cold_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this test's daemons start their workers as on people's machines."""
+    monkeypatch.delenv(FOLDER_VARIABLE, raising=False)
+
 
 @pytest.fixture
 def stage() -> Generator[Path]:

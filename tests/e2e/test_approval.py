@@ -63,6 +63,7 @@ def other_words(words: str) -> str:
     return " ".join(["zoo" if first != "zoo" else "abandon", *rest])
 
 
+@pytest.mark.smoke
 async def test_a_newcomer_is_approved_on_a_follower_by_its_words(tmp_path: Path) -> None:
     with own_network() as prefix:
         daemons = [Daemon(tmp_path, name, prefix) for name in NAMES]

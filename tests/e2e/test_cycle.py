@@ -14,6 +14,8 @@ from tests.e2e.cluster import Cluster, three_daemons
 from tests.e2e.tiny_domain import write_domain
 
 pytestmark = [
+    pytest.mark.smoke,
+    pytest.mark.usefixtures("cold_workers"),  # as on people's machines, with the program installed
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.xdist_group("e2e"),

@@ -109,6 +109,7 @@ def test_an_unmodified_script_runs_with_two_processes(script: str, words: str) -
         assert re.search(rf"^\[rank {rank}\] .*{words}$", done.stdout, re.MULTILINE), done.stdout
 
 
+@pytest.mark.smoke
 @needs("torch")
 def test_a_killed_rank_ends_the_others_and_gives_its_status() -> None:
     began_s = time.monotonic()
@@ -125,6 +126,7 @@ def test_the_status_of_the_first_failure_is_the_launch_s() -> None:
     assert "[rank 1] rank 1 has found something wrong" in done.stderr
 
 
+@pytest.mark.smoke
 @needs("torch")
 async def test_ctrl_c_ends_everything() -> None:
     arguments = ("--per-node", "2", "--verbose", *with_python("ddp_gpt.py", "--hang-at", "2"))
@@ -194,6 +196,7 @@ def on_nodes(cluster: Cluster, prefix: Sequence[str], *arguments: str) -> Iterat
     return launching(*state_dir, "--verbose", *arguments, prefix=prefix)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("script", ["ddp_gpt.py", "mlx_train.py"])
 async def test_a_script_runs_on_two_nodes_and_ends_wherever_a_part_of_it_dies(
     tmp_path: Path, script: str

@@ -8,6 +8,7 @@ import pytest
 from tests.e2e.cluster import Document, three_daemons
 
 pytestmark = [
+    pytest.mark.smoke,
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.xdist_group("e2e"),

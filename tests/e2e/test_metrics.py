@@ -14,7 +14,12 @@ from jupiterd import __version__
 from jupiterd.daemon.metrics_table import TABLE, Kind
 from tests.e2e.cluster import BIN, Cluster, Daemon, running
 
-pytestmark = [pytest.mark.net, pytest.mark.xdist_group("e2e"), pytest.mark.timeout(120)]
+pytestmark = [
+    pytest.mark.smoke,
+    pytest.mark.net,
+    pytest.mark.xdist_group("e2e"),
+    pytest.mark.timeout(120),
+]
 
 TIMEOUT_S = 30.0
 LOOK_S = 0.1

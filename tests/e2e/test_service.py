@@ -15,7 +15,7 @@ from jupiterd.client.question import answer_to
 from tests.e2e.cluster import Daemon, running
 from tests.e2e.service_socket import Heard, listening
 
-pytestmark = [pytest.mark.net, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.smoke, pytest.mark.net, pytest.mark.timeout(60)]
 
 READY_S = 30.0
 WATCHDOG_S = 0.9

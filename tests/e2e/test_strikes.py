@@ -1,7 +1,7 @@
 """A short form of `make test-failures`: a victim, an engine and a phase, chosen in every run.
 
-`test_killed_cycle`, which `make test` runs, strikes the same victims at random moments; here the
-work is caught in its midst.
+`test_killed_cycle`, which `make test-all` runs, strikes the same victims at random moments; here
+the work is caught in its midst.
 """
 
 import random

@@ -1,7 +1,7 @@
 """kill -9 of a worker, of a follower and of the leader in the middle of each phase, both engines.
 
 One cycle for each engine and victim: it is struck once in every phase, and each killed daemon comes
-back before the next strike. `make test-failures` runs it; `make test` a short form.
+back before the next strike. `make test-failures` runs it; `make test-all` a short form.
 """
 
 import random

@@ -20,7 +20,12 @@ import pytest
 from tests.e2e.cluster import Cluster, Daemon
 from tests.e2e.surroundings import own_network
 
-pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.xdist_group("network")]
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.net,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("network"),
+]
 
 FLOOD_S = 10.0 if os.environ.get("JUPITER_SIEGE") == "long" else 3.0
 LOOK_S = 0.1

@@ -6,7 +6,7 @@ from tests.install.first_step import walk
 from tests.install.machine import Machine
 from tests.install.packages import Built
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.slow, pytest.mark.net]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600), pytest.mark.slow, pytest.mark.net]
 
 
 def test_from_a_machine_that_nobody_has_used_to_the_first_step_and_away_again(

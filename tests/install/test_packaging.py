@@ -48,6 +48,7 @@ def test_the_version_stands_in_one_place() -> None:
     assert project["dynamic"] == ["version"]
 
 
+@pytest.mark.full
 def test_both_run_from_an_empty_environment_in_an_empty_folder(
     built: Built, linked: Path, tmp_path: Path
 ) -> None:

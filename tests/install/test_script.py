@@ -21,6 +21,7 @@ pytestmark = [
 ]  # several installations each
 
 
+@pytest.mark.full
 def test_a_failed_run_is_finished_by_the_next_and_a_damaged_installation_is_mended(
     machine: Machine, built: Built
 ) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from pathlib import Path
 
-from tests.e2e.cluster import BIN, Cluster, Daemon, Document, running
+from tests.e2e.cluster import Cluster, Daemon, Document, running
 from tests.network.lab import Host, Lab, lab_of
 
 ASK_TIMEOUT_S = 1.0
@@ -34,7 +34,7 @@ class Machine(Daemon):
         options = ["--name", self.name, "--state-dir", str(self.state_dir), "--threads", "1"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*self.prefix, BIN / "jupiterd", *options, *self.options],
+                [*self.prefix, *self.command, *options, *self.options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

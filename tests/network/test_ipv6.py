@@ -14,6 +14,7 @@ pytestmark = pytest.mark.timeout(120)
 JOIN_S = 15.0
 
 
+@pytest.mark.smoke
 async def test_two_machines_with_ipv6_alone_find_each_other(tmp_path: Path) -> None:
     with lab_of(2) as lab:
         for host in lab.hosts:

@@ -15,6 +15,7 @@ JOIN_S = 15.0
 AT_ONCE_S = 2.0
 
 
+@pytest.mark.smoke
 async def test_three_machines_switched_on_together_are_one_cluster(tmp_path: Path) -> None:
     async with machines_on(3, tmp_path) as machines:
         views = await machines.one_cluster(JOIN_S)

@@ -5,7 +5,7 @@ import pytest
 from jupiterd.cluster.membership import Liveness
 from tests.simulation.crowds import TIMING, Crowd
 
-SIZES = (64, 256, 1000)
+SIZES = (64, 256, pytest.param(1000, marks=pytest.mark.full))
 SETTLED_S = 4.0
 NOTICED_S = TIMING.gone_s + TIMING.beat_s + 1.0
 LOSS = 0.3

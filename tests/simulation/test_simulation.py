@@ -12,13 +12,22 @@ from tests.simulation.profiles import BY_NAME, USUAL, profile_of
 from tests.simulation.seeds import SeedFailed, run_seed
 
 BATCHES, SEEDS_IN_BATCH = 20, 50
+SHORT_BATCHES = 4
+"""So many of them are run by `make test`."""
+
 FIRST_SEED = int(os.environ.get(SEED_VARIABLE) or 0)
 """The same in every run unless somebody asks: what fails, fails for everybody."""
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("batch", range(BATCHES))
+@pytest.mark.parametrize(
+    "batch",
+    [
+        pytest.param(batch, marks=[] if batch < SHORT_BATCHES else pytest.mark.full)
+        for batch in range(BATCHES)
+    ],
+)
 def test_every_invariant_holds(batch: int) -> None:
     first = FIRST_SEED + batch * SEEDS_IN_BATCH
     for seed in range(first, first + SEEDS_IN_BATCH):

@@ -9,6 +9,7 @@ from tests.e2e.cluster import Cluster, Daemon, three_daemons
 from tests.tui.terminal import Terminal, dashboard
 
 pytestmark = [
+    pytest.mark.full,
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.xdist_group("e2e"),

@@ -1,1 +1,1 @@
-"""What takes too long for `make test`: `make test-network` runs it."""
+"""What takes too long for `make test-all`: `make test-network` runs it."""

@@ -1,0 +1,128 @@
+"""Warm processes that a test run's daemons get their workers from, so that torch is imported once.
+
+    python -m tests.support.fork_server FOLDER    (ends when its standard input closes)
+
+Owns one warm process per kind (`warm_process`), started when a daemon first asks for it. Doesn't
+know what is asked: that is between a daemon (`warm_jupiterd`) and the warm process.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+import psutil
+
+from jupiterd.gang.environment import worker_environment
+
+FOLDER_VARIABLE = "JUPITER_TEST_FORK_SERVER"
+"""The folder of the sockets, one per kind; daemons that tests start get it by their environment."""
+
+ENVIRONMENTS = "environments.json"
+"""Kind -> what its libraries have read when they were loaded."""
+
+KINDS = ("torch", "mlx")
+BACKLOG = 64
+_PR_SET_PDEATHSIG = 1
+_ROOT = Path(__file__).parents[2]
+
+
+@contextlib.contextmanager
+def open_fork_server() -> Generator[Path]:
+    """Run one, and yield its folder; whatever was forked there ends with it."""
+    with tempfile.TemporaryDirectory(prefix="jupiter-fork-") as folder:
+        server = subprocess.Popen(
+            [sys.executable, "-m", __name__, folder],
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        assert server.stdout is not None
+        assert server.stdout.readline(), "the fork server has ended"
+        try:
+            yield Path(folder)
+        finally:
+            server.communicate()
+
+
+def jupiterd_command() -> tuple[str | Path, ...]:
+    """Return what starts a daemon: one whose workers come from the test run's server, if any."""
+    if FOLDER_VARIABLE in os.environ:
+        return (sys.executable, "-P", _ROOT / "tests" / "support" / "warm_jupiterd.py")
+    return (Path(sys.executable).with_name("jupiterd"),)
+
+
+def forked_for(daemon: int) -> list[psutil.Process]:
+    """Return the workers of a daemon, and what they have started, that were forked here."""
+    return [
+        child
+        for process in psutil.Process().children(recursive=True)
+        if _name(process) == child_of(daemon)
+        for child in process.children(recursive=True)
+    ]
+
+
+def child_of(daemon: int) -> str:
+    """Return the name of the processes whose children are a daemon's workers."""
+    return f"of-{daemon}"
+
+
+def _name(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.name()
+    return ""
+
+
+def end_with_parent() -> None:
+    """Have Linux kill this process when the one that started it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main(folder: Path) -> None:
+    """Start each kind when it is first asked for, until nobody wants any more."""
+    end_with_parent()
+    environments = {
+        kind: worker_environment("train", {"engine": kind, "threads": 1}) for kind in KINDS
+    }
+    (folder / ENVIRONMENTS).write_text(json.dumps(environments))
+    waiting = {_listening(folder / kind): kind for kind in KINDS}
+    print("ready", flush=True)
+    while True:
+        readable, _, _ = select.select([sys.stdin, *waiting], [], [])
+        if sys.stdin in readable:
+            return
+        for listener in readable:
+            kind = waiting.pop(listener)
+            with listener:
+                _start(kind, environments[kind], listener.fileno())
+
+
+def _listening(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(str(path))
+    listener.listen(BACKLOG)
+    return listener
+
+
+def _start(kind: str, environment: Mapping[str, str], listener: int) -> None:
+    subprocess.Popen(
+        [sys.executable, "-m", "tests.support.warm_process", kind, str(listener)],
+        env=environment,
+        cwd=_ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=(listener,),
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
+    os._exit(0)

@@ -1,0 +1,157 @@
+"""A process that has imported all that an engine needs; workers and nurseries are forked from it.
+
+    python -m tests.support.warm_process KIND LISTENER
+
+Owns the imports, and giving a fork what a process that was started cold has: the daemon's network,
+working folder, environment and descriptors, and a session of its own. It ends with its daemon, as
+that one does. What differs: its libraries were imported before it began, and it is no child of the
+daemon's, but of a process named after it (`child_of`), which tells the daemon how it ended.
+
+    in   (SOCK_SEQPACKET) msgpack {module, arguments, environment, numbers} and descriptors: the
+         network, the working folder, the output, then what `numbers` names
+    out  {pid}, and {status} when it has ended
+"""
+
+import ctypes
+import fcntl
+import gc
+import importlib
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgpack
+
+from jupiterd.collector import collector_paused
+from jupiterd.workers.nursery import PRELOADED, import_numpy
+from tests.support.fork_server import child_of, end_with_parent
+
+MAX_ORDER_BYTES = 1 << 16
+MAX_DESCRIPTORS = 16
+_ASIDE = 512
+"""Descriptors that are to get certain numbers are moved beyond this one first."""
+
+_PR_SET_NAME = 15
+_CLONE_NEWNET = 0x40000000
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def main(kind: str, listener: socket.socket) -> None:
+    """Import, then fork for whoever asks."""
+    end_with_parent()
+    import_numpy()
+    with collector_paused():
+        for module in PRELOADED[kind]:
+            importlib.import_module(module)
+    sys.modules.pop("jupiterd.workers.nursery")  # whoever is to be one runs it from its first line
+    gc.freeze()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    while True:
+        connection, _ = listener.accept()
+        if not os.fork():
+            listener.close()
+            try:
+                serve(connection)
+            finally:
+                os._exit(0)
+        connection.close()
+
+
+def serve(connection: socket.socket) -> None:
+    """Fork what a daemon asks for, and tell it how that ends; end with the daemon."""
+    end_with_parent()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _LIBC.prctl(_PR_SET_NAME, child_of(_peer(connection)).encode())
+    data, descriptors, _, _ = socket.recv_fds(connection, MAX_ORDER_BYTES, MAX_DESCRIPTORS)
+    if not data:
+        return
+    pid = os.fork()
+    if not pid:
+        connection.close()
+        _become(msgpack.unpackb(data), descriptors)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    connection.sendall(msgpack.packb({"pid": pid}))
+    ended = os.pidfd_open(pid)
+    readable, _, _ = select.select([connection, ended], [], [])
+    if ended in readable:
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        connection.sendall(msgpack.packb({"status": status}))
+
+
+def _peer(connection: socket.socket) -> int:
+    """Return the pid of the process at the other end."""
+    size = struct.calcsize("3i")
+    pid, _, _ = struct.unpack(
+        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    )
+    return pid
+
+
+def _become(order: Mapping[str, Any], descriptors: Sequence[int]) -> None:
+    """Run a module as `python -m` does; never return."""
+    status = 1
+    try:
+        os.setsid()
+        network, folder, *others = [_aside(descriptor) for descriptor in descriptors]
+        _enter(network)
+        os.fchdir(folder)
+        _take(others, order["numbers"])
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        sys.argv = [order["module"], *order["arguments"]]
+        status = _run(order["module"])
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:  # noqa: BLE001 - it mustn't go on as the process it was forked from
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _enter(network: int) -> None:
+    """Be in a network, which takes root unless it is this process's own."""
+    is_own = os.path.sameopenfile(network, os.open("/proc/self/ns/net", os.O_RDONLY))
+    if not is_own and _LIBC.setns(network, _CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "the daemon's network can't be entered")
+
+
+def _take(descriptors: Sequence[int], numbers: Sequence[int]) -> None:
+    """Have the output for standard output and error, the others by their numbers, and no more."""
+    output, *others = descriptors
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    for standard in (1, 2):
+        os.dup2(output, standard)
+    for number, descriptor in zip(numbers, others, strict=True):
+        os.dup2(descriptor, number)
+    kept = 2
+    for number in sorted(numbers):
+        os.closerange(kept + 1, number)
+        kept = number
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+
+
+def _run(module: str) -> int:
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def _aside(descriptor: int) -> int:
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _ASIDE)
+    os.close(descriptor)
+    return moved
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))

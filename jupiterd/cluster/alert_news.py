@@ -5,6 +5,7 @@ Doesn't know alerts' words (`alerts`).
 """
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Final
 
 from jupiterd.cluster.alerts import Finding
@@ -39,9 +40,13 @@ class News:
 
 
 def ledger_findings(state: State) -> tuple[Finding, ...]:
-    """Return the latest verdict of each cycle, and why anything failed."""
-    whole = (cycle for cycle in state.cycles.values() if cycle.begun is not None)
-    return tuple(found for cycle in whole if is_whole(cycle) for found in _of_cycle(cycle))
+    """Return the latest verdict of the newest cycle, and why it failed; so of runs and data sets.
+
+    What is said of an older one ends where a newer one has begun: people look there by then.
+    """
+    whole = (each for each in state.cycles.values() if each.begun is not None and is_whole(each))
+    newest = {each.kind: each for each in sorted(whole, key=attrgetter("start_order"))}
+    return tuple(found for cycle in newest.values() for found in _of_cycle(cycle))
 
 
 def name_of(cycle: CycleState) -> str:
@@ -52,8 +57,10 @@ def name_of(cycle: CycleState) -> str:
 
 def _of_cycle(cycle: CycleState) -> Iterator[Finding]:
     own = "" if cycle.begun is None else cycle.begun.cycle
-    if (failed := cycle.failed) is not None:
-        yield Finding(_code(failed), own, name_of(cycle), failed.message)
+    if (failed := cycle.failed) is not None and not cycle.lifecycle.is_dismissed:
+        times = cycle.lifecycle.revived_at  # a failure after that is another one
+        about = f"{own}/{times}" if times else own
+        yield Finding(_code(failed), about, name_of(cycle), failed.message)
     if cycle.verdicts:
         number = max(cycle.verdicts)
         verdict = cycle.verdicts[number]

@@ -26,6 +26,8 @@ from jupiterd.cluster.facts import (
     VerdictReached,
     WorkCompleted,
 )
+from jupiterd.cluster.lifecycle import Lifecycle
+from jupiterd.cluster.lifecycle_facts import LifecycleFact
 from jupiterd.cluster.outer_line import outer_line
 from jupiterd.cluster.phase_facts import SteeringFact
 from jupiterd.cluster.phase_steering import Steering
@@ -38,7 +40,6 @@ SetFact = (
     | DataRequested
     | TrainingStarted
     | CycleStateSet
-    | CycleFailed
     | WorkCompleted
     | ManifestFrozen
     | EpochOpened
@@ -49,7 +50,9 @@ SetFact = (
     | OuterStepTaken
     | OuterStepParked
 )
-CycleFact = SetFact | SteeringFact | LinePinned | LineParked | Progress
+CycleFact = (
+    SetFact | CycleFailed | LifecycleFact | SteeringFact | LinePinned | LineParked | Progress
+)
 Begun = CycleStarted | TrainingStarted | DataRequested
 
 PREPARING = "pack"
@@ -68,7 +71,7 @@ class CycleState:
         self._requested: Register[str, DataRequested] = Register(greatest_wins=False)
         self._training: Register[str, TrainingStarted] = Register(greatest_wins=False)
         self._wanted: Register[str, CycleStateSet] = Register(greatest_wins=True)
-        self._failed: Register[str, CycleFailed] = Register(greatest_wins=False)
+        self.lifecycle = Lifecycle()
         self._completed: Register[tuple[int, str], WorkCompleted] = Register(greatest_wins=False)
         self._manifests: Register[tuple[int, int], ManifestFrozen] = Register(greatest_wins=False)
         self._opened: Register[int, EpochOpened] = Register(greatest_wins=False)
@@ -97,6 +100,8 @@ class CycleState:
             self._apply_pin(fact, order)
         elif isinstance(fact, LineParked):
             self._apply_parking(fact, order)
+        elif isinstance(fact, CycleFailed | LifecycleFact):
+            self.lifecycle.apply(fact, order)
         elif isinstance(fact, SteeringFact):
             self.steering.apply(fact, order)
             self._counting = self._in_phases = None
@@ -121,8 +126,6 @@ class CycleState:
                 self._training.offer(ONLY, fact, order)
             case CycleStateSet():
                 self._wanted.offer(ONLY, fact, (fact.edit, *order))
-            case CycleFailed():
-                self._failed.offer(ONLY, fact, order)
             case WorkCompleted():
                 self._completed.offer((fact.round, fact.item), fact, order)
                 self._counting = self._in_phases = None
@@ -197,8 +200,8 @@ class CycleState:
 
     @property
     def rounds_wanted(self) -> int:
-        """How many rounds it has: as many as were asked for; training without the cycle has one."""
-        return 1 if self.started is None else self.started.rounds
+        """How many rounds it has, as many as were asked for; training without the cycle has one."""
+        return 1 if self.started is None else max(self.started.rounds, self.lifecycle.rounds)
 
     @property
     def start_order(self) -> tuple[Any, ...]:
@@ -236,7 +239,7 @@ class CycleState:
     @property
     def failed(self) -> CycleFailed | None:
         """Why it can't go on by itself, or None."""
-        return self._failed.facts.get(ONLY)
+        return self.lifecycle.failed
 
     @property
     def completed(self) -> Mapping[tuple[int, str], WorkCompleted]:
@@ -475,13 +478,13 @@ class CycleState:
         """Return hashes of everything that tells two states apart."""
         return [part.digest() for part in self._parts()]
 
-    def _parts(self) -> tuple[Register[Any, Any] | ProgressTree | Steering, ...]:
+    def _parts(self) -> tuple[Register[Any, Any] | ProgressTree | Steering | Lifecycle, ...]:
         return (
             self._started,
             self._requested,
             self._training,
             self._wanted,
-            self._failed,
+            self.lifecycle,
             self._completed,
             self._manifests,
             self._opened,

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from jupiterd.cluster.lifecycle_facts import LifecycleFact
 from jupiterd.cluster.outer_step_facts import OuterStepParked, OuterStepTaken
 from jupiterd.cluster.phase_facts import SteeringFact
 from jupiterd.cluster.steering import StudentSteered
@@ -211,7 +212,7 @@ class CycleStateSet:
 
 @dataclass(frozen=True)
 class CycleFailed:
-    """Set fact: the cycle can't go on by itself, and why."""
+    """Set fact: the cycle can't go on by itself, and why; the last one in the order counts."""
 
     VERSION: ClassVar[int] = 1
     cycle: CycleId
@@ -450,5 +451,6 @@ KnownFact = (
     | RoundCommitted
     | SourcePurged
     | SteeringFact
+    | LifecycleFact
 )
 Fact = KnownFact | UnknownFact

@@ -10,6 +10,7 @@ from blake3 import blake3
 
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.facts import CycleFailed, CycleStateSet, TrainingStarted
+from jupiterd.cluster.lifecycle_facts import CycleRevived
 from jupiterd.ids import CycleId
 
 Cycles = Mapping[CycleId, CycleState]
@@ -164,6 +165,20 @@ def failed_with(cycles: Cycles, fact: CycleFailed) -> list[CycleFailed]:
     found = islands_of(cycles, fact.cycle)
     left = [island.cycle for cycle, island in found if not cycle.finished]
     return [fact, *(CycleFailed(each, fact.code, fact.message, fact.hint) for each in left)]
+
+
+def revived_with(cycles: Cycles, run: CycleId) -> list[CycleRevived]:
+    """Return what lets a run that failed go on, with the islands that failed with it; or nothing.
+
+    An island that failed by itself stays where it is.
+    """
+    failed = cycles[run].failed
+    if failed is None:
+        return []
+    islands = ((island.cycle, cycle.failed) for cycle, island in islands_of(cycles, run))
+    told = (failed.code, failed.message)
+    with_it = [each for each, why in islands if why and (why.code, why.message) == told]
+    return list(map(CycleRevived, [run, *with_it]))
 
 
 def _commanded(cycles: Cycles, run: CycleId, wanted: str, reason: str) -> list[CycleStateSet]:

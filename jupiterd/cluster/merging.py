@@ -43,6 +43,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.ledger import Ledger
+from jupiterd.cluster.lifecycle_facts import CycleExtended, CycleRevived, FailureDismissed
 from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cluster.registers import canonical_bytes, fact_hash
 from jupiterd.cluster.state import State
@@ -70,6 +71,9 @@ _COMPETES_BY: Mapping[type[Fact], tuple[str, ...]] = {
     TrainingStarted: ("cycle",),
     CycleStateSet: ("cycle",),
     CycleFailed: ("cycle",),
+    CycleRevived: ("cycle",),
+    CycleExtended: ("cycle",),
+    FailureDismissed: ("cycle",),
     LinePinned: ("cycle",),
     LineParked: ("cycle", "leaf"),
     WorkCompleted: ("cycle", "round", "item"),
@@ -190,8 +194,15 @@ def _missing(state: State, brought: State) -> list[Fact]:
 
 
 def _is_outlived(fact: Fact, state: State, brought: State) -> bool:
-    """Say whether an epoch's adoption or end counts no more: recorded anew it would be the last."""
+    """Say whether an epoch's adoption or end counts no more: recorded anew it would be the last.
+
+    Nor does a failure that people went on from, or that they did so before it failed once more.
+    """
     match fact:
+        case CycleFailed(cycle):
+            return brought.cycles[cycle].failed is None
+        case CycleRevived(cycle):
+            return brought.cycles[cycle].failed is not None
         case EpochAdopted(cycle, epoch):
             known = (side.cycles[cycle] for side in (state, brought) if cycle in side.cycles)
             return any(epoch in side.epochs_closed for side in known)

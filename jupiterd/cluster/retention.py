@@ -61,20 +61,26 @@ def old_ways(cycles: Iterable[CycleState]) -> frozenset[ArtifactId]:
     """Return the ways that no island needs any more.
 
     Who has missed more outer steps than that begins with the state of another island. A run that
-    was stopped may go on, so it isn't over; nor is a line that another may yet give way to.
+    was stopped may go on, and so may a cycle that failed, so neither is over; nor is a line that
+    another may yet give way to.
     """
     gone: set[ArtifactId] = set()
     needed: set[ArtifactId] = set()
     for cycle in cycles:
-        has_ended = cycle.failed is not None or cycle.rounds_committed > 0
+        has_ended = _has_failed_for_good(cycle) or cycle.rounds_committed > 0
         (gone if has_ended else needed).update(_drawn_weights(cycle))
         for number, steps in _outer_rounds(cycle).items():
-            is_over = cycle.failed is not None or cycle.rounds_committed >= number
+            is_over = _has_failed_for_good(cycle) or cycle.rounds_committed >= number
             last = max(step.number for step in cycle.outer_line(number).values())
             for step in steps:
                 kept = not is_over and step.number > last - WAYS_KEPT
                 (needed if kept else gone).update(step.ways)
     return frozenset(gone - needed)
+
+
+def _has_failed_for_good(run: CycleState) -> bool:
+    """Say whether it failed, and nobody can let it go on: a cycle is resumed, other runs aren't."""
+    return run.failed is not None and run.started is None
 
 
 def _drawn_weights(run: CycleState) -> Iterator[ArtifactId]:

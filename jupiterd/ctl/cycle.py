@@ -12,7 +12,15 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.cycle_following import follow_to_the_end
 from jupiterd.ctl.cycle_list import list_
 from jupiterd.ctl.cycle_report import report
-from jupiterd.ctl.cycle_steering import begun_lines, pause, resume, rollback, stop
+from jupiterd.ctl.cycle_steering import (
+    begun_lines,
+    dismiss,
+    extend,
+    pause,
+    resume,
+    rollback,
+    stop,
+)
 from jupiterd.ctl.durations import DURATION
 from jupiterd.ctl.invocation import Invocation, dry_run
 from jupiterd.ctl.island_lines import island_lines
@@ -171,46 +179,53 @@ def plan(invocation: Invocation, **given: Any) -> None:
 
 
 @command.command()
+@click.argument("cycle", metavar="[CYCLE]", required=False)
 @view_options
 @click.pass_obj
-def status(invocation: Invocation, **wanted: bool) -> None:
-    """Show the running cycle, or the last one.
+def status(invocation: Invocation, cycle: str | None, **wanted: bool) -> None:
+    """Show the running cycle, or the last one, or any other.
+
+    CYCLE is a domain, an id or the beginning of one: jupiterctl cycle list shows all.
 
     \b
     Examples:
       jupiterctl cycle status
+      jupiterctl cycle status 3f2a91bc
       jupiterctl cycle status --curve --checkpoints
       jupiterctl cycle status -o json | jq .cycle.val_bpb
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask
 
-    document = ask(invocation.state_dir, "cycle")
-    cycle = document.get("cycle")
-    views = views_of(invocation.state_dir, cycle, wanted)
+    document = ask(invocation.state_dir, f"cycle/{cycle}" if cycle else "cycle")
+    found = document.get("cycle")
+    views = views_of(invocation.state_dir, found, wanted)
     Console.of(invocation).show(
-        {**document, **views}, lambda: [*status_lines(cycle), *view_lines(views)]
+        {**document, **views}, lambda: [*status_lines(found), *view_lines(views)]
     )
 
 
 @command.command()
-@click.argument("round_number", metavar="[ROUND]", type=click.IntRange(1), required=False)
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.argument("number", metavar="[ROUND]", type=click.IntRange(1), required=False)
 @click.pass_obj
-def explain(invocation: Invocation, round_number: int | None) -> None:
+def explain(invocation: Invocation, cycle: str | None, number: int | None) -> None:
     """Say why a round's verdict was what it was, and what would have been needed.
 
-    ROUND is one of the newest cycle that has verdicts; without it the last verdict is explained.
+    CYCLE is a domain, an id or the beginning of one, ROUND one of its rounds; a ROUND alone is one
+    of the newest cycle that has verdicts. Without either the last verdict is explained.
     jupiterctl gate run computes it again.
 
     \b
     Examples:
       jupiterctl cycle explain
       jupiterctl cycle explain 2 -o json | jq .verdict.questions
+      jupiterctl cycle explain 3f2a91bc 1
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import ask_over_grpc
     from jupiterd.ctl.verdict_folder import recorded_verdict
     from jupiterd.cycle.gate.explanation import explain as explained
 
-    noun = "verdict" if round_number is None else f"verdict/{round_number}"
+    noun = "/".join(str(part) for part in ("verdict", cycle, number) if part is not None)
     found = ask_over_grpc(invocation.state_dir, noun)["verdict"]
     document = recorded_verdict(Path(found["folder"]))
     Console.of(invocation).show(
@@ -233,7 +248,7 @@ def watch(invocation: Invocation, timeout: float | None) -> None:
     follow_to_the_end(invocation, None, timeout)
 
 
-for steering in (list_, pause, report, resume, rollback, stop):
+for steering in (dismiss, extend, list_, pause, report, resume, rollback, stop):
     command.add_command(steering)
 
 

@@ -1,6 +1,7 @@
-"""`jupiterctl cycle stop|pause|resume|rollback`: what people tell a cycle that is under way.
+"""`jupiterctl cycle stop|pause|resume|extend|rollback|dismiss`: what people tell a cycle.
 
-Owns these commands. Doesn't know what a cycle does with it: the leader carries them out.
+Owns these commands, for one that is under way as for one that has ended. Doesn't know what a cycle
+does with it: the leader carries them out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from jupiterd.ctl.progress_lines import CYCLE
 from jupiterd.ctl.run_at_rest import WORDS, stopped_line, wait_until_at_rest
 from jupiterd.ctl.wait_options import UNTIL_AT_REST, UNTIL_ITS_END, check_wait, wait_options
 from jupiterd.errors import UsageError
+from jupiterd.formats import plain
 from jupiterd.ids import short
 
 
@@ -53,8 +55,10 @@ def stop(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: floa
 def rollback(invocation: Invocation, cycle: str | None) -> None:
     """Take the newest student out of force as a generator; whoever wrote before comes back.
 
-    It holds from the next round on. What the student has written is kept. A student is rolled back
-    by itself where the model trained with its text is worse on development text.
+    CYCLE is a domain, an id or the beginning of one; without it the running cycle is meant, or the
+    newest. It holds from the next round on, of one that has ended where it is extended. What the
+    student has written is kept. A student is rolled back by itself where the model trained with its
+    text is worse on development text.
 
     \b
     Examples:
@@ -69,7 +73,14 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
     told = (
         f"from round {done['from_round']} on student {short(str(done['student']))} is out of force"
     )
-    console.show(done, lambda: [told])
+    console.show(done, lambda: [told, *next_round_lines(done)])
+
+
+def next_round_lines(done: Mapping[str, Any]) -> list[str]:
+    """Return how a round comes about in which an order holds; nothing where a cycle goes on."""
+    named = short(str(done["cycle"]))
+    told = f"that cycle has ended; a round more: jupiterctl cycle extend {named} --rounds 1"
+    return [told] if done.get("has_ended") else []
 
 
 @click.command(cls=Command)
@@ -128,11 +139,12 @@ LAST = "last"
 def resume(
     invocation: Invocation, cycle: str | None, *, wait: bool, timeout: float | None, **told: Any
 ) -> None:
-    """Go on with a cycle that was paused or stopped, from what it has made.
+    """Go on with a cycle that was paused or stopped, or failed, from what it has made.
 
-    CYCLE is an id or the beginning of one; without it the paused cycle goes on, else the one that
-    was started last. It follows the line that `jupiterctl cluster branches` calls canonical. A
-    cycle that waits after a phase takes this as its answer.
+    CYCLE is a domain, an id or the beginning of one; without it the paused cycle goes on, else the
+    one that was started last. One that failed goes on from the phase that failed: nothing that is
+    done is done again, so mend first what it failed of. It follows the line that `jupiterctl
+    cluster branches` calls canonical. A cycle that waits after a phase takes this as its answer.
 
     \b
     Examples:
@@ -153,6 +165,63 @@ def resume(
     for line in begun_lines(resumed, "goes on")[:-1] if console.is_table else ():
         console.line(line)
     follow_to_the_end(invocation, str(resumed["cycle"]), timeout)
+
+
+@click.command(cls=Command)
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@click.option("--rounds", type=click.IntRange(1, 1000), default=1, show_default=True,
+              help="So many more than it has.")  # fmt: skip
+@wait_options(UNTIL_ITS_END)
+@dry_run
+@click.pass_obj
+def extend(
+    invocation: Invocation, cycle: str | None, *, rounds: int, wait: bool, timeout: float | None
+) -> None:
+    """Give a cycle more rounds; one that has ended goes on from its last model.
+
+    CYCLE is a domain, an id or the beginning of one; without it the one that was started last is
+    meant. It stays the same cycle: its text, its generators and what was held out go on, and looks
+    at the held-out text that were spent stay spent.
+
+    \b
+    Examples:
+      jupiterctl cycle extend --rounds 2
+      jupiterctl cycle extend 3f2a91bc --rounds 5 --wait --timeout 8h
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    check_wait(wait=wait, timeout=timeout)
+    arguments = {"rounds": rounds, **({"cycle": cycle} if cycle else {})}
+    done = order(invocation.state_dir, "cycle.extend", arguments)
+    console, how = Console.of(invocation), f"has {done['rounds']} rounds"
+    if not wait:
+        console.show(done, lambda: begun_lines(done, how))
+        return
+    for line in begun_lines(done, how)[:-1] if console.is_table else ():
+        console.line(line)
+    follow_to_the_end(invocation, str(done["cycle"]), timeout)
+
+
+@click.command(cls=Command)
+@click.argument("cycle", metavar="[CYCLE]", required=False)
+@dry_run
+@click.pass_obj
+def dismiss(invocation: Invocation, cycle: str | None) -> None:
+    """End the alarm about a cycle, a training run or a data set that failed.
+
+    CYCLE is its name, its id or the beginning of one; without it all such alarms end. It stays as
+    it is; if it goes on and fails again, it is told again.
+
+    \b
+    Examples:
+      jupiterctl cycle dismiss
+      jupiterctl cycle dismiss 3f2a91bc
+    """  # noqa: D301 - click's mark for lines that keep their ends
+    from jupiterd.ctl.calls import order
+
+    done = order(invocation.state_dir, "cycle.dismiss", {"cycle": cycle} if cycle else {})
+    told = [f"no alarm about {plain(e['name'])} ({short(e['id'])})" for e in done["dismissed"]]
+    Console.of(invocation).show(done, lambda: told)
 
 
 def changed_settings(told: Sequence[str]) -> dict[str, str]:

@@ -139,9 +139,9 @@ def export(
 def promote(invocation: Invocation, model: str) -> None:
     """Let a round's model generate in its cycle, whatever the gate said.
 
-    It holds from the next round on: a tenth of the prompts first, then all of those that it can
-    do. `jupiterctl cycle rollback` takes it back. Where that ends another student's trial, it is
-    asked once more, or --yes must say so.
+    It holds from the next round on, of a cycle that has ended where it is extended: a tenth of the
+    prompts first, then all of those that it can do. `jupiterctl cycle rollback` takes it back.
+    Where that ends another student's trial, it is asked once more, or --yes must say so.
 
     \b
     Examples:
@@ -149,6 +149,7 @@ def promote(invocation: Invocation, model: str) -> None:
       jupiterctl model promote 3f2a91bc --yes
     """  # noqa: D301 - click's mark for lines that keep their ends
     from jupiterd.ctl.calls import order
+    from jupiterd.ctl.cycle_steering import next_round_lines
     from jupiterd.ids import short
 
     console = Console.of(invocation)
@@ -162,7 +163,7 @@ def promote(invocation: Invocation, model: str) -> None:
         console.confirm(f"{error.message}: go on?", invocation)
         done = order(invocation.state_dir, "model.promote", said | {"replaces": True})
     told = f"student {short(str(done['student']))} writes a tenth of round {done['from_round']}"
-    console.show(done, lambda: [told])
+    console.show(done, lambda: [told, *next_round_lines(done)])
 
 
 def _tasks_of(invocation: Invocation, model: str) -> Callable[[Path, Mapping[str, Any]], None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from jupiterd.daemon import (
+    alarm_commands,
     cycle_commands,
     data_commands,
     generator_trial,
@@ -57,6 +58,7 @@ class Commands:
             **line_commands.COMMANDS,
             **cycle_commands.COMMANDS,
             **steering_commands.COMMANDS,
+            **alarm_commands.COMMANDS,
             **train_commands.COMMANDS,
             **data_commands.COMMANDS,
             "cluster.merge": self._node.merging.merge,

@@ -139,7 +139,7 @@ class CycleConductor:
                 for fact in cycle.completed.values()
             },
             trained=last.artifact if last is not None and last.is_final else None,
-            rounds=self._started.rounds,
+            rounds=cycle.rounds_wanted,
             standing=standing_of(cycle, self._domain),
             looks=looks_before(cycle, number, "" if last is None else last.artifact),
             attempts=cycle.steering.attempts(str(Phase.GENERATE)),

@@ -1,4 +1,4 @@
-"""Stopping a cycle, pausing it, and going on with it: the commands that do it.
+"""Stopping a cycle, pausing it, going on with it or beyond its end: the commands that do it.
 
 Owns their checks and what they record; they run at the leader. Doesn't know how a cycle is
 conducted: it goes on from what the ledger says, on the line that counts by now.
@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import RUNNING, STOPPED, CycleState
 from jupiterd.cluster.facts import CycleStarted, CycleStateSet
-from jupiterd.cluster.island_runs import stopped_with, with_islands
+from jupiterd.cluster.island_runs import revived_with, stopped_with, with_islands
+from jupiterd.cluster.lifecycle_facts import CycleExtended
+from jupiterd.daemon.asked_cycle import MAX_ROUNDS
 from jupiterd.daemon.member_commands import Arguments, Command
+from jupiterd.daemon.named_cycles import Begun, cycles_called, meant_cycle, newest_first
 from jupiterd.daemon.pausing import BY_A_PERSON, paused_now
 from jupiterd.daemon.steering_answers import answers
 from jupiterd.daemon.train_commands import check_that_no_training_runs
@@ -23,8 +26,6 @@ if TYPE_CHECKING:
 
 BEGIN_ANEW = "jupiterctl cycle start --domain NAME begins a new one"
 
-Begun = tuple[CycleState, CycleStarted]
-
 
 async def signed(node: "Node", arguments: Arguments) -> dict[str, Any]:
     """Return a command's arguments with the node where it was given."""
@@ -32,7 +33,7 @@ async def signed(node: "Node", arguments: Arguments) -> dict[str, Any]:
 
 
 async def stop_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-    """Stop the cycle whose id begins so, running or paused, or the one that is.
+    """Stop the cycle that is named, running or paused, or the one that is.
 
     Raises:
         NotFoundError: none is running, or not that one.
@@ -44,7 +45,7 @@ async def stop_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]
 
 
 async def pause_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-    """Pause the cycle whose id begins so, or the one that runs.
+    """Pause the cycle that is named, or the one that runs.
 
     Its gang saves a checkpoint and ends, as it does where a cycle is stopped; an item that runs
     isn't recorded yet, and is done anew.
@@ -67,9 +68,10 @@ async def pause_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any
 
 
 async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-    """Go on with the cycle whose id begins so, or with the one that was paused, or started last.
+    """Go on with the cycle that is named, or with the one that was paused, or started last.
 
-    What people have answered on the way is recorded with it, see `steering_answers`.
+    One that failed goes on from what it has: why it failed counts no more, nor why its islands did
+    with it. What people have answered on the way is recorded with it, see `steering_answers`.
 
     Raises:
         ConflictError: a cycle is running, or that one has nothing left to do, or it is too late to
@@ -79,13 +81,55 @@ async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
         UsageError: several are meant, or a setting can't be changed.
     """
     started = _started(leading)
-    _check_that_none_runs(cycle for cycle, _ in started)
-    check_that_no_training_runs(leading)
+    _check_that_nothing_runs(leading)
     cycle, begun = _meant(started, str(arguments.get("cycle") or ""))
     _check_that_it_can_go_on(cycle, begun)
+    revived = revived_with(leading.journal.state.cycles, begun.cycle)
     going_on = CycleStateSet(begun.cycle, RUNNING, "resumed by a person", cycle.wanted_edit + 1)
-    await leading.record(*answers(cycle, begun, arguments), going_on)
-    return {"cycle": begun.cycle, "domain": begun.domain}
+    await leading.record(*answers(cycle, begun, arguments), *revived, going_on)
+    return {"cycle": begun.cycle, "domain": begun.domain, "failed": bool(revived)}
+
+
+async def extend_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
+    """Give a cycle more rounds: that which is named, or the one started last; what has ended runs.
+
+    Its models, data and looks at the held-out text are the same cycle's: alpha that was spent stays
+    spent.
+
+    Raises:
+        ConflictError: it failed, or it would have to run beside another.
+        NotFoundError: there is no such cycle.
+        UsageError: several are meant, or so many rounds can't be.
+    """
+    cycle, begun = meant_cycle(leading.journal.state, str(arguments.get("cycle") or ""))
+    if cycle.failed is not None:
+        raise ConflictError(
+            f"cycle {short(begun.cycle)} failed: {cycle.failed.message}",
+            f"jupiterctl cycle resume {short(begun.cycle)} goes on with it first",
+        )
+    more, before = int(arguments.get("rounds", 1)), cycle.rounds_wanted
+    if not 1 <= more <= MAX_ROUNDS - before:
+        raise UsageError(
+            f"a cycle has at most {MAX_ROUNDS} rounds: {before} and {more} more can't be"
+        )
+    extended = CycleExtended(begun.cycle, before + more, cycle.lifecycle.rounds_edit + 1)
+    await leading.record(extended, *_running_again(leading, cycle, begun))
+    return {
+        "cycle": begun.cycle,
+        "domain": begun.domain,
+        "rounds": extended.rounds,
+        "from_round": cycle.rounds_committed + 1,
+    }
+
+
+def _running_again(
+    leading: "Leading", cycle: CycleState, begun: CycleStarted
+) -> list[CycleStateSet]:
+    """Return what lets a cycle that has ended run; nothing for one that runs, or is paused."""
+    if cycle.goes_on:
+        return []
+    _check_that_nothing_runs(leading)
+    return [CycleStateSet(begun.cycle, RUNNING, "extended by a person", cycle.wanted_edit + 1)]
 
 
 def running_cycle(cycles: Iterable[CycleState], wanted: str = "") -> CycleState | None:
@@ -100,67 +144,58 @@ def running_cycle(cycles: Iterable[CycleState], wanted: str = "") -> CycleState 
 
 def _started(leading: "Leading") -> list[Begun]:
     """Return all cycles, those first that are paused, and of them the one started last."""
-    found = [
-        (cycle, cycle.started)
-        for cycle in leading.journal.state.cycles.values()
-        if cycle.started is not None
-    ]
-    return sorted(
-        found, key=lambda pair: (pair[0].paused is not None, pair[0].start_order), reverse=True
-    )
+    return sorted(newest_first(leading.journal.state), key=lambda pair: pair[0].paused is None)
 
 
 def going_on(leading: "Leading", wanted: str) -> Begun:
-    """Return the cycle that runs, or is paused, and whose id begins so; a running one first."""
+    """Return the cycle that runs, or is paused, and is called so; a running one first."""
     found = [pair for pair in _started(leading) if pair[0].goes_on]
     if not found:
         raise NotFoundError("no cycle is running", "jupiterctl cycle start --domain NAME")
-    named = [pair for pair in found if pair[1].cycle.startswith(wanted)]
+    named = cycles_called(found, wanted)
     if not named:
         raise NotFoundError(f"no running cycle is called {wanted}", "jupiterctl cycle status")
     return min(named, key=lambda pair: pair[0].finished)
 
 
-def _check_that_none_runs(started: Iterable[CycleState]) -> None:
-    cycle = running_cycle(started)
+def _check_that_nothing_runs(leading: "Leading") -> None:
+    cycle = running_cycle(leading.journal.state.cycles.values())
     if cycle is not None and cycle.started is not None:
         raise ConflictError(
             f"cycle {short(cycle.started.cycle)} on {cycle.started.domain} is running already",
             "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
         )
+    check_that_no_training_runs(leading)
 
 
 def _meant(started: list[Begun], wanted: str) -> Begun:
-    """Return the cycle that is named, or the first of those that were paused or stopped."""
+    """Return the cycle that is named, or the first that was paused or stopped, or failed."""
     if not wanted:
         stopped = (pair for pair in started if _what_hinders(pair[0]) == "")
         if (latest := next(stopped, None)) is not None:
             return latest
-        raise NotFoundError("no cycle has been stopped", BEGIN_ANEW)
-    named = [pair for pair in started if pair[1].cycle.startswith(wanted)]
-    if not named:
-        raise NotFoundError(f"no cycle is called {wanted}", "jupiterctl cycle list shows them")
-    if len(named) > 1:
-        ids = ", ".join(sorted(begun.cycle for _, begun in named))
-        raise UsageError(f"{wanted} could be any of {ids}", "name it in full")
-    return named[0]
+        raise NotFoundError("no cycle was stopped or failed", BEGIN_ANEW)
+    if named := cycles_called(started, wanted):
+        return named[0]
+    raise NotFoundError(f"no cycle is called {wanted}", "jupiterctl cycle list shows them")
 
 
 def _check_that_it_can_go_on(cycle: CycleState, begun: CycleStarted) -> None:
     if why := _what_hinders(cycle):
-        raise ConflictError(f"cycle {short(begun.cycle)} can't go on: {why}", BEGIN_ANEW)
+        named = short(begun.cycle)
+        raise ConflictError(
+            f"cycle {named} can't go on: {why}",
+            f"jupiterctl cycle extend {named} --rounds N gives it more",
+        )
 
 
 def _what_hinders(cycle: CycleState) -> str:
-    """Say why a cycle that isn't running has nothing left to do; empty where it was stopped."""
-    if cycle.failed is not None:
-        return f"it failed: {cycle.failed.message}"
-    if cycle.started is not None and cycle.rounds_committed >= cycle.started.rounds:
-        return "all of its rounds are done"
-    return ""
+    """Say why a cycle that isn't running has nothing left to do; empty where it has."""
+    return "all of its rounds are done" if cycle.rounds_committed >= cycle.rounds_wanted else ""
 
 
 COMMANDS: Mapping[str, Command] = {
+    "cycle.extend": extend_cycle,
     "cycle.pause": pause_cycle,
     "cycle.resume": resume_cycle,
     "cycle.stop": stop_cycle,

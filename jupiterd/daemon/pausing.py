@@ -33,7 +33,7 @@ def waiting_after(place: Place) -> str:
 
 def is_interactive(cycle: CycleState, begun: CycleStarted) -> bool:
     """Say whether a cycle waits at the end of each phase, as far as people have said by now."""
-    said = cycle.steering.settings(begun.rounds).get(INTERACTIVE)
+    said = cycle.steering.settings(cycle.rounds_wanted).get(INTERACTIVE)
     return begun.interactive if said is None else said == "true"
 
 

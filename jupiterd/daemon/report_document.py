@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cluster.island_runs import counting_islands
-from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
 from jupiterd.daemon.curve_document import curve_of
 from jupiterd.daemon.model_documents import completions_of, data_of, verdict_of
 from jupiterd.daemon.models import CANDIDATE, KnownModel, models_of
+from jupiterd.daemon.named_cycles import meant_cycle
 from jupiterd.daemon.shown_run import shown_run
 from jupiterd.daemon.status_document import shown
 from jupiterd.daemon.training_log import training_log
 from jupiterd.document_schema import SCHEMA
-from jupiterd.errors import JupiterError, NotFoundError
+from jupiterd.errors import JupiterError
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
@@ -41,16 +41,16 @@ async def report_document(node: "Node", wanted: str) -> dict[str, Any]:
         NotFoundError: there is no such cycle.
         UsageError: several ids begin so.
     """
-    cycle = _meant(node, wanted)
-    own = "" if cycle.begun is None else cycle.begun.cycle
-    islands = counting_islands(node.journal.state.cycles, cycle.begun.cycle) if cycle.begun else []
+    cycle, begun = meant_cycle(node.journal.state, wanted)
+    own = begun.cycle
+    islands = counting_islands(node.journal.state.cycles, own)
     models = [m for m in models_of(node.journal.state) if (m.run, m.kind) == (own, CANDIDATE)]
     log = training_log(cycle, islands)
     return {
         "schema": SCHEMA,
         "report": {
             "cycle": shown(node, cycle),
-            "started_at": "" if cycle.begun is None else cycle.begun.started_at,
+            "started_at": begun.started_at,
             "log": log,
             "curve": await _curve(node, own, [int(row["round"]) for row in log]),
             "machines": {name: each.name for name, each in node.journal.state.members.items()},
@@ -63,20 +63,6 @@ async def report_document(node: "Node", wanted: str) -> dict[str, Any]:
 async def _curve(node: "Node", cycle: str, trained: list[int]) -> dict[str, Any] | None:
     """Return the loss of each step of the newest round that trained; None where none has."""
     return await curve_of(node, shown_run(node, cycle, max(trained))) if trained else None
-
-
-def _meant(node: "Node", wanted: str) -> CycleState:
-    known = sorted(
-        (cycle for cycle in node.journal.state.cycles.values() if cycle.started is not None),
-        key=attrgetter("start_order"),
-        reverse=True,
-    )
-    named = [Named(cycle, cycle.label, [cycle.started.cycle]) for cycle in known if cycle.started]
-    found = meant(named, wanted) if wanted else known
-    if not found:
-        what = f"there is no cycle {wanted}" if wanted else "no cycle has been started"
-        raise NotFoundError(what, "jupiterctl cycle list shows all")
-    return found[0]
 
 
 async def _round(node: "Node", cycle: CycleState, model: KnownModel) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 Owns its keys (DESIGN, section 10). Reads the node's parts; changes nothing.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from jupiterd.daemon.comparison_words import spelled
 from jupiterd.daemon.cycle_document import cycle_document
 from jupiterd.daemon.door_document import door_document, token_documents
 from jupiterd.daemon.health_document import health_lines
+from jupiterd.daemon.named_cycles import meant_cycle
 from jupiterd.daemon.node_speed import speed_of
 from jupiterd.daemon.phase_rows import Settled
 from jupiterd.daemon.told import told_text
@@ -26,6 +28,9 @@ from jupiterd.ids import ArtifactId, CycleId, NodeId
 
 if TYPE_CHECKING:
     from jupiterd.daemon.node import Node
+
+_IS_WHOLE = re.compile(r"[0-9a-f]{16}").fullmatch
+"""Says whether a text is a cycle's whole id."""
 
 
 def status_document(node: "Node") -> dict[str, Any]:
@@ -61,11 +66,21 @@ def status_document(node: "Node") -> dict[str, Any]:
     }
 
 
-def cycle_status_document(node: "Node", cycle_id: str) -> dict[str, Any]:
-    """Return a cycle alone: the one named, or where none is, the running or latest one."""
-    if not cycle_id:
+def cycle_status_document(node: "Node", wanted: str) -> dict[str, Any]:
+    """Return a cycle alone: the one named, or where none is, the running or latest one.
+
+    A whole id that isn't known here yet is nothing: who started that cycle asks for it at once.
+
+    Raises:
+        NotFoundError: no cycle is called so.
+        UsageError: several ids begin so.
+    """
+    if not wanted:
         return {"schema": SCHEMA, "cycle": current_cycle(node)}
-    named = node.journal.state.cycles.get(CycleId(cycle_id))
+    state = node.journal.state
+    named = state.cycles.get(CycleId(wanted))
+    if named is None and not _IS_WHOLE(wanted):
+        named, _ = meant_cycle(state, wanted)
     is_known = named is not None and named.started is not None
     return {"schema": SCHEMA, "cycle": shown(node, named) if named and is_known else None}
 

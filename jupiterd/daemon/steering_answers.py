@@ -136,7 +136,7 @@ def _first_round(
     left = done_in(cycle, number) - set(() if again is None else with_those_behind(again))
     if not any(each in left for each in with_those_behind(phase)):
         return number
-    if number >= begun.rounds:
+    if number >= cycle.rounds_wanted:
         raise ConflictError(
             f"{setting} decides how the cycle goes from {phase} on, which is over in round "
             f"{number}, the last",

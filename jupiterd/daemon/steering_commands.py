@@ -1,7 +1,8 @@
 """Promoting a student as a generator, and rolling one back: the commands that do it.
 
 Owns their checks and what they record; they run at the leader. What follows is for the next round
-whose generating hasn't begun (`cycle.promotion`): a round's items must not change under way.
+whose generating hasn't begun (`cycle.promotion`): a round's items must not change under way. Of a
+cycle that has ended that is the one that it may be extended by.
 """
 
 from collections.abc import Mapping
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.steering import StudentSteered
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon.cycle_commands import going_on
 from jupiterd.daemon.generator_document import domain_of
 from jupiterd.daemon.member_commands import Arguments, Command
 from jupiterd.daemon.models import CANDIDATE, model_meant, models_of
+from jupiterd.daemon.named_cycles import Begun, cycles_called, newest_first
 from jupiterd.daemon.past_rounds import standing_of
 from jupiterd.errors import ConflictError, NotFoundError, StudentOnTrialError, UsageError
 from jupiterd.ids import ArtifactId, CycleId, short
@@ -28,9 +29,10 @@ async def roll_back(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
 
     Raises:
         ConflictError: no student is in force.
-        NotFoundError: no cycle runs or is paused, or not that one.
+        NotFoundError: there is no such cycle.
+        UsageError: several ids begin so.
     """
-    cycle, begun = going_on(leading, str(arguments.get("cycle") or ""))
+    cycle, begun = _meant(leading, str(arguments.get("cycle") or ""))
     for fact in _appointed(cycle):  # by people, and not in force yet
         return await _steer(leading, cycle, begun.cycle, fact.student, is_promoted=False)
     domain = domain_of(cycle)
@@ -46,7 +48,7 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     """Let a round's model generate, whatever the gate said: first a tenth, then in full.
 
     Raises:
-        ConflictError: its cycle has ended, or it generates already.
+        ConflictError: it generates already.
         NotFoundError: there is no such model.
         StudentOnTrialError: another's trial would end, and `replaces` doesn't say so.
         UsageError: it is no model that a round has trained, or of a round that isn't over.
@@ -56,11 +58,6 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     if model.kind != CANDIDATE or model.round > cycle.rounds_committed:
         raise UsageError(
             f"{model.name} is no model of a round that is over", "jupiterctl model list shows them"
-        )
-    if not cycle.goes_on or not cycle.rounds_committed:
-        raise ConflictError(
-            f"cycle {short(model.run)} has ended: nothing is generated in it any more",
-            "jupiterctl cycle start begins a new one; --generator FOLDER names its generator",
         )
     domain = domain_of(cycle)
     if domain is not None and model.artifact in standing_of(cycle, domain).students:
@@ -75,6 +72,15 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
     return await _steer(leading, cycle, model.run, model.artifact, is_promoted=True)
 
 
+def _meant(leading: "Leading", wanted: str) -> Begun:
+    """Return the cycle that is named; where none is, one that runs or is paused, or the newest."""
+    known = sorted(newest_first(leading.journal.state), key=lambda pair: not pair[0].goes_on)
+    if found := cycles_called(known, wanted):
+        return found[0]
+    what = f"there is no cycle {wanted}" if wanted else "no cycle has been started"
+    raise NotFoundError(what, "jupiterctl cycle list shows all")
+
+
 async def _steer(
     leading: "Leading", cycle: CycleState, name: CycleId, student: str, *, is_promoted: bool
 ) -> dict[str, Any]:
@@ -87,7 +93,8 @@ async def _steer(
     others = [each for each in _appointed(cycle) if is_promoted and each.student != student]
     given_up = [replace(each, is_promoted=False, edit=each.edit + 1) for each in others]
     await leading.record(*given_up, fact)
-    return {"cycle": name, "student": student, "from_round": after + 1}
+    has_ended = not cycle.goes_on
+    return {"cycle": name, "student": student, "from_round": after + 1, "has_ended": has_ended}
 
 
 def _appointed(cycle: CycleState) -> list[StudentSteered]:
@@ -109,10 +116,13 @@ def _on_trial(cycle: CycleState) -> str:
 
 
 def _last_round_to_generate(cycle: CycleState) -> int:
-    """Return the last round that has begun to generate; where a cycle runs, the current one."""
+    """Return the last round that has begun to generate; where a cycle runs, the current one.
+
+    Of one that doesn't run the next begins with whatever is recorded by then.
+    """
     over = cycle.rounds_committed
     begun = {fact.phase for (number, _), fact in cycle.completed.items() if number == over + 1}
-    is_open = cycle.paused is not None and begun <= {Phase.COLLECT}
+    is_open = cycle.finished and begun <= {Phase.COLLECT}
     return over if is_open else over + 1
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import VerdictReached
+from jupiterd.cluster.run_names import Named, meant
 from jupiterd.cycle.gate.explanation import explain
 from jupiterd.cycle.gate.record import VERDICT_FILE
 from jupiterd.document_schema import SCHEMA
@@ -39,7 +40,8 @@ async def verdict_document(node: "Node", wanted: str) -> dict[str, Any]:
     """Return where the verdict on CANDIDATE, or on CANDIDATE:INCUMBENT, lies.
 
     Either is a model's id, the beginning of one, or the number of a round of the newest cycle that
-    has verdicts; left out, the last verdict is meant.
+    has verdicts; left out, the last verdict is meant. The candidate may be CYCLE or CYCLE/ROUND,
+    too: the last one of a cycle of that domain or id, or that of a round.
 
     Raises:
         NotFoundError: there is no such verdict, or nobody in reach has it.
@@ -86,18 +88,30 @@ def _meant(verdicts: Sequence[_Judged], candidate: str) -> _Judged:
         raise NotFoundError("no gate has decided yet", "jupiterctl cycle watch")
     if not candidate:
         return verdicts[0]
-    newest = verdicts[0].cycle
-    found = (
-        [each for each in verdicts if each.cycle is newest and each.fact.round == int(candidate)]
-        if _is_round(candidate)
-        else [each for each in verdicts if _begins(each.fact.candidate, candidate)]
-    )
-    if not found:
-        what = f"round {candidate}" if _is_round(candidate) else f"a model {candidate}"
-        raise NotFoundError(f"there is no verdict on {what}", _LIST)
+    cycle, _, number = candidate.rpartition("/")
+    if _is_round(number) and cycle:
+        return _of_round(_of_cycle(verdicts, cycle), number, f"round {number} of {cycle}")
+    if _is_round(candidate):
+        newest = [each for each in verdicts if each.cycle is verdicts[0].cycle]
+        return _of_round(newest, candidate, f"round {candidate}")
+    found = [each for each in verdicts if _begins(each.fact.candidate, candidate)]
     if len({each.fact.candidate for each in found}) > 1:
         raise UsageError(f"{len(found)} models' ids begin with {candidate}", "give more digits")
-    return found[0]
+    return (found or _of_cycle(verdicts, candidate))[0]
+
+
+def _of_round(verdicts: Sequence[_Judged], number: str, what: str) -> _Judged:
+    for each in verdicts:
+        if each.fact.round == int(number):
+            return each
+    raise NotFoundError(f"there is no verdict on {what}", _LIST)
+
+
+def _of_cycle(verdicts: Sequence[_Judged], wanted: str) -> list[_Judged]:
+    """Return the verdicts of the newest cycle that is called so, its last round first."""
+    if not (found := meant([Named(e, e.cycle.label, [e.fact.cycle]) for e in verdicts], wanted)):
+        raise NotFoundError(f"there is no verdict on a model {wanted}, nor on a cycle", _LIST)
+    return [each for each in found if each.cycle is found[0].cycle]
 
 
 def _check_compared(judged: _Judged, incumbent: str, given: dict[str, Any]) -> None:

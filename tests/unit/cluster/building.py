@@ -36,6 +36,7 @@ from jupiterd.cluster.facts import (
     WorkCompleted,
 )
 from jupiterd.cluster.ledger import Ledger
+from jupiterd.cluster.lifecycle_facts import CycleExtended, CycleRevived, FailureDismissed
 from jupiterd.cluster.phase_facts import PhaseApproved, PhaseRedone, SettingChanged
 from jupiterd.cluster.registers import fact_hash
 from jupiterd.cluster.steering import StudentSteered
@@ -253,5 +254,9 @@ def sample_facts() -> list[Fact]:
         SourcePurged("python", "docs"),
         SourcePurged("python", "docs", CYCLE),
         SourcePurged("cooking", "https://example.org/"),
+        CycleRevived(CYCLE),
+        FailureDismissed(CYCLE),
+        CycleExtended(CYCLE, 4, 1),
+        CycleExtended(CYCLE, 3, 2),
         UnknownFact("LineBraided", 1, {"leaf": "k3"}),
     ]

@@ -1,12 +1,15 @@
 """What of a ledger is news."""
 
+from dataclasses import replace
+
 import pytest
 
 from jupiterd.cluster.alert_news import SHOWN_S, News, ledger_findings
 from jupiterd.cluster.alerts import Finding
 from jupiterd.cluster.entry import Writer
 from jupiterd.cluster.facts import CycleFailed, Fact, VerdictReached
-from jupiterd.ids import ArtifactId
+from jupiterd.cluster.lifecycle_facts import CycleRevived, FailureDismissed
+from jupiterd.ids import ArtifactId, CycleId
 from tests.unit.cluster.building import (
     CYCLE,
     NODES,
@@ -15,6 +18,7 @@ from tests.unit.cluster.building import (
     make_entry,
     round_over,
     started,
+    training,
 )
 
 ONE, TWO = Finding("verdict", "c/1", "round 1 of x"), Finding("verdict", "c/2", "round 2 of x")
@@ -96,3 +100,29 @@ def test_a_loss_that_is_no_number_has_an_alert_of_its_own(code: str, alert: str)
     ledger.add(make_entry(ledger, 1, writer, [started(), CycleFailed(CYCLE, code, "why", "hint")]))
     (found,) = ledger_findings(ledger.state)
     assert (found.code, found.about, found.detail) == (alert, CYCLE, "why")
+
+
+def test_what_is_said_of_an_older_cycle_ends_where_a_newer_one_has_begun() -> None:
+    failed = CycleFailed(CYCLE, "empty-source", "nothing there", "")
+    assert len(_verdicts_of(started(), failed)) == 1
+    later = replace(started(), cycle=CycleId("e" * 16), started_at="2026-02-01T00:00:00Z")
+    assert _verdicts_of(started(), failed, later) == {}
+    of_a_run = replace(training(), cycle=CycleId("e" * 16), started_at="2026-02-01T00:00:00Z")
+    assert len(_verdicts_of(started(), failed, of_a_run)) == 1, "it isn't a cycle"
+
+
+def test_an_alarm_that_people_have_seen_is_told_no_more_unless_it_fails_again() -> None:
+    writer = Writer(NODES[0], "e" * 32)
+    ledger = founded_ledger(writer)
+    failed = CycleFailed(CYCLE, "empty-source", "nothing there", "")
+    told: list[int] = []
+    news, keys = News(), set[str]()
+    for hour, fact in enumerate((
+        started(), failed, FailureDismissed(CYCLE), CycleRevived(CYCLE), failed,
+    )):  # fmt: skip
+        ledger.add(make_entry(ledger, 1, writer, [fact]))
+        found = news.look(2 * hour * SHOWN_S, "home", ledger_findings(ledger.state))
+        told.append(len(found))
+        keys |= {each.key for each in found}
+    assert told == [0, 1, 0, 0, 1]
+    assert len(keys) == 2, "each failure is an alarm of its own"

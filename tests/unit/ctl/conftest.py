@@ -48,11 +48,15 @@ class ScriptedDaemon(control_pb2_grpc.ControlServicer):
         """Answer as on the question socket."""
         if self.failure is not None:
             raise self.failure
-        return self.documents[noun.partition("/")[0]]
+        return self._told(noun)
+
+    def _told(self, noun: str) -> dict:
+        """Return what is kept of a noun; of one that names a subject, that of its kind."""
+        return self.documents.get(noun) or self.documents[noun.partition("/")[0]]
 
     def Status(self, request, context):  # noqa: N802 - gRPC's name
         self._fail(context)
-        return control_pb2.Document(json=json.dumps(self.documents[request.noun.partition("/")[0]]))
+        return control_pb2.Document(json=json.dumps(self._told(request.noun)))
 
     def Execute(self, request, context):  # noqa: N802 - gRPC's name
         self._fail(context, self.refusals.get(request.verb))

@@ -244,6 +244,57 @@ def test_a_cycle_that_is_to_wait_after_each_phase_says_so_to_the_daemon(daemon, 
     assert told == [None, None, True]
 
 
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ((), {"rounds": 1}),
+        (("--rounds", "3"), {"rounds": 3}),
+        (("c0ffee", "--rounds", "2"), {"rounds": 2, "cycle": "c0ffee"}),
+    ],
+)
+def test_extend_gives_a_cycle_more_rounds_and_says_how_to_follow_it(daemon, ctl, given, sent):
+    told = {"schema": "jupiter/v1", "cycle": cycle()["id"], "rounds": 4, "from_round": 3}
+    daemon.results["cycle.extend"] = told
+    ran = ctl("cycle", "extend", *given)
+    assert ran.out == "cycle c0ffee00 has 4 rounds\nfollow it with: jupiterctl cycle watch\n"
+    assert daemon.executed == [("cycle.extend", sent)]
+
+
+def test_extend_waits_for_the_end_as_start_does(daemon, ctl):
+    daemon.results["cycle.extend"] = {"cycle": cycle()["id"], "rounds": 2, "from_round": 2}
+    for document in (cycle(), FINISHED):
+        daemon.watched.put(document)
+    ran = ctl("cycle", "extend", "--wait")
+    assert ran.out.splitlines()[0] == "cycle c0ffee00 has 2 rounds"
+    assert ran.out.splitlines()[-3] == "verdict: PROMOTE"
+
+
+@pytest.mark.parametrize(("given", "sent"), [((), {}), (("c0ffee",), {"cycle": "c0ffee"})])
+def test_dismiss_names_what_no_alarm_is_about_any_more(daemon, ctl, given, sent):
+    daemon.results["cycle.dismiss"] = {"dismissed": [{"id": cycle()["id"], "name": "python"}]}
+    assert ctl("cycle", "dismiss", *given).out == "no alarm about python (c0ffee00)\n"
+    assert daemon.executed == [("cycle.dismiss", sent)]
+
+
+def test_any_cycle_has_a_status(daemon, ctl):
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": cycle("running")}
+    failed = cycle("failed", domain="cooking")
+    daemon.documents["cycle/cooking"] = {"schema": "jupiter/v1", "cycle": failed}
+    assert "cooking (c0ffee00): failed" in ctl("cycle", "status", "cooking").out
+    assert "cooking" not in ctl("cycle", "status").out
+
+
+@pytest.mark.parametrize("verb", ["cycle.rollback", "model.promote"])
+def test_of_a_cycle_that_has_ended_it_is_told_how_another_round_comes_about(daemon, ctl, verb):
+    told = {"cycle": cycle()["id"], "student": "5" * 64, "from_round": 3, "has_ended": True}
+    daemon.results[verb] = told
+    given = ("python/2",) if verb == "model.promote" else ()
+    ran = ctl(*verb.split("."), *given, "--yes")
+    assert ran.out.endswith("a round more: jupiterctl cycle extend c0ffee00 --rounds 1\n")
+    daemon.results[verb] = told | {"has_ended": False}
+    assert "extend" not in ctl(*verb.split("."), *given, "--yes").out
+
+
 def test_status_says_after_which_phase_a_cycle_waits(daemon, ctl):
     reason = "waiting for your answer after filter of round 1"
     waiting = PAUSED | {"paused": PAUSED["paused"] | {"asks": True, "reason": reason}}
@@ -251,7 +302,7 @@ def test_status_says_after_which_phase_a_cycle_waits(daemon, ctl):
     assert f"{reason} at 2026-01-02" in ctl("cycle", "status").out
 
 
-@pytest.mark.parametrize("verb", ["stop", "pause", "resume"])
+@pytest.mark.parametrize("verb", ["stop", "pause", "resume", "extend", "dismiss"])
 def test_the_help_of_what_is_seldom_used_is_as_people_read_it(ctl, golden, verb):
     golden(f"cycle_{verb}_help.txt", ctl("cycle", verb, "--help").out)
 

@@ -27,6 +27,8 @@ MUTATING = [
     ("cycle", "start", "--domain", "python"),
     ("cycle", "pause"),
     ("cycle", "resume"),
+    ("cycle", "extend"),
+    ("cycle", "dismiss"),
     ("cycle", "rollback"),
     ("cycle", "stop"),
     ("train", "stop"),
@@ -38,8 +40,8 @@ MUTATING = [
 
 
 WAITING = {
-    "cycle start", "cycle resume", "cycle pause", "cycle stop", "train start", "train stop",
-    "data prepare", "node drain",
+    "cycle start", "cycle resume", "cycle extend", "cycle pause", "cycle stop", "train start",
+    "train stop", "data prepare", "node drain",
 }  # fmt: skip
 """Commands that are done at once record what takes long; these can wait for it."""
 
@@ -79,6 +81,7 @@ def test_whatever_takes_long_can_be_waited_for_with_a_limit():
     [
         ("cycle", "start", "--domain", "python"),
         ("cycle", "resume"),
+        ("cycle", "extend"),
         ("node", "drain", "beta"),
         ("train", "start", "--data", "letters", "--model", "1m"),
         ("data", "prepare", "letters"),

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.facts import CycleFailed, CycleStarted, CycleStateSet, Fact
-from jupiterd.daemon.cycle_commands import pause_cycle, resume_cycle, stop_cycle
+from jupiterd.cluster.island_runs import failed_with
+from jupiterd.daemon.cycle_commands import extend_cycle, pause_cycle, resume_cycle, stop_cycle
 from jupiterd.daemon.node import Node
 from jupiterd.errors import ConflictError, JupiterError, NotFoundError, UsageError
 from jupiterd.ids import CycleId
@@ -71,10 +72,9 @@ async def test_a_cycle_is_named_by_the_beginning_of_its_id(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("facts", "wanted", "kind", "why"),
     [
-        ((), "", NotFoundError, "no cycle has been stopped"),
+        ((), "", NotFoundError, "no cycle was stopped or failed"),
         ((started(), STOPPED), "f", NotFoundError, "no cycle is called f"),
-        ((started(), FAILED), "", NotFoundError, "no cycle has been stopped"),
-        ((started(), FAILED), "d", ConflictError, "it failed: out of ideas"),
+        ((started(1), *ONE_ROUND), "", NotFoundError, "no cycle was stopped or failed"),
         ((started(1), *ONE_ROUND), "d", ConflictError, "all of its rounds are done"),
         ((started(),), "d", ConflictError, "is running already"),
         ((begun(LATER, 3), started(), STOPPED), "d", ConflictError, "eeeeeeee on python is run"),
@@ -155,3 +155,91 @@ async def test_of_two_running_cycles_the_one_that_is_named_is_stopped(tmp_path: 
         for cycle in (LATER, CYCLE):
             done = await one.commands.execute("cycle.stop", {"cycle": cycle[:8]})
             assert done["cycle"] == cycle
+
+
+async def test_a_failed_cycle_goes_on_and_may_fail_again_and_go_on_again(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(), *ONE_ROUND, FAILED))
+        cycle = one.journal.state.cycles[CYCLE]
+        for _ in range(2):
+            assert cycle.failed == FAILED
+            assert await resume(one) == CYCLE
+            assert (cycle.failed, cycle.finished, cycle.rounds_committed) == (None, False, 1)
+            await one.journal.append(1, [FAILED])
+        assert cycle.failed == FAILED
+
+
+async def test_islands_that_failed_with_their_cycle_go_on_with_it_and_others_do_not(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        with_it, by_itself = (
+            replace(training(f"python/1/{number}"), cycle=name, parent=CYCLE)
+            for number, name in enumerate((OLDER, LATER), 1)
+        )
+        alone = CycleFailed(by_itself.cycle, "failed", "its GPU is gone", "")
+        await found(one, facts=(started(), with_it, by_itself, alone))
+        cycles = one.journal.state.cycles
+        await one.journal.append(1, failed_with(cycles, FAILED))
+        assert cycles[OLDER].failed is not None
+        await resume(one)
+        assert cycles[OLDER].failed is None
+        assert cycles[LATER].failed == alone
+
+
+async def extend(node: Node, wanted: str = "", rounds: int = 1) -> dict[str, object]:
+    return await extend_cycle(node._begin_reign(1), {"cycle": wanted, "rounds": rounds})
+
+
+async def test_a_cycle_that_has_ended_goes_on_for_so_many_rounds_more(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(1), *ONE_ROUND))
+        cycle = one.journal.state.cycles[CYCLE]
+        assert cycle.finished
+        done = await extend(one, "python", 2)
+        assert (done["rounds"], done["from_round"]) == (3, 2)
+        assert (cycle.finished, cycle.rounds_wanted, cycle.wanted) == (False, 3, "running")
+        assert (await extend(one))["rounds"] == 4
+        assert cycle.rounds_wanted == 4
+
+
+async def test_a_cycle_that_was_stopped_after_its_end_runs_where_it_is_extended(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(1), *ONE_ROUND, STOPPED))
+        await extend(one)
+        assert not one.journal.state.cycles[CYCLE].finished
+
+
+async def test_a_paused_cycle_stays_paused_where_it_is_extended(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(2), *ONE_ROUND, paused(1)))
+        await extend(one)
+        cycle = one.journal.state.cycles[CYCLE]
+        assert (cycle.paused is not None, cycle.rounds_wanted) == (True, 3)
+
+
+@pytest.mark.parametrize(
+    ("facts", "wanted", "rounds", "kind", "why"),
+    [
+        ((), "", 1, NotFoundError, "no cycle has been started"),
+        ((started(1), *ONE_ROUND), "cooking", 1, NotFoundError, "there is no cycle cooking"),
+        ((started(), FAILED), "", 1, ConflictError, "failed: out of ideas"),
+        ((started(1), *ONE_ROUND), "", 1000, UsageError, "at most 1000 rounds"),
+        ((started(1), *ONE_ROUND), "", 0, UsageError, "at most 1000 rounds"),
+        ((begun(LATER, 3), started(1), *ONE_ROUND), "d", 1, ConflictError, "eeeeeeee on python is"),
+    ],
+)
+async def test_what_cannot_be_extended_is_refused_with_a_reason(
+    tmp_path: Path,
+    facts: tuple[Fact, ...],
+    wanted: str,
+    rounds: int,
+    kind: type[JupiterError],
+    why: str,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=facts)
+        with pytest.raises(kind, match=why):
+            await extend(one, wanted, rounds)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.cluster.facts import CycleStarted, Fact
+from jupiterd.cluster.facts import CycleFailed, CycleStarted, Fact
 from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.steering_commands import promote, roll_back
@@ -88,8 +88,6 @@ async def test_a_model_that_the_gate_held_back_can_be_promoted_and_rolled_back(
             UsageError,
             "no model of a round that is over",
         ),
-        ((begun(1), *HELD), "python/1", ConflictError, "has ended"),
-        ((begun(3), *HELD, commanded("stopped", 1)), "python/1", ConflictError, "has ended"),
     ],
 )
 async def test_what_cannot_be_promoted_is_told_in_a_line(
@@ -106,6 +104,29 @@ async def test_without_a_student_in_force_nothing_is_rolled_back(tmp_path: Path)
         await found(one, facts=(begun(3), *HELD))
         with pytest.raises(ConflictError, match="no student"):
             await roll_back(one._begin_reign(1), {})
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (begun(1), *HELD),
+        (begun(3), *HELD, commanded("stopped", 1)),
+        (begun(3), *HELD, CycleFailed(CYCLE, "failed", "out of ideas", "")),
+    ],
+    ids=["over", "stopped", "failed"],
+)
+async def test_of_a_cycle_that_has_ended_a_student_is_promoted_and_rolled_back_for_later(
+    tmp_path: Path, facts: tuple[Fact, ...]
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=facts)
+        leading = one._begin_reign(1)
+        done = await promote(leading, {"model": "python/1"})
+        assert (done["from_round"], done["has_ended"]) == (2, True)
+        assert writers(one) == [(done["student"], 0.1)]
+        done = await roll_back(leading, {"cycle": "python"})
+        assert (done["from_round"], done["has_ended"]) == (2, True)
+        assert writers(one) == []
 
 
 async def test_a_promotion_by_hand_is_taken_back_before_its_round(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Which verdict is meant, and where it and what it was made of lie."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from jupiterd.cycle.gate.record import Material
 from jupiterd.daemon.node import Node
 from jupiterd.daemon.verdict_document import verdict_document
 from jupiterd.errors import NotFoundError, UsageError
-from jupiterd.ids import ArtifactId
+from jupiterd.ids import ArtifactId, CycleId
 from jupiterd.workers.evaluate.judge import write_verdict
 from jupiterd.workers.evaluate.score_file import write_scores
 from tests.unit.cluster.building import CYCLE, started
@@ -65,6 +66,26 @@ async def test_the_last_verdict_is_meant_unless_one_is_named(tmp_path: Path) -> 
             assert (await asked(one, wanted))["round"] == 2
         for wanted in ("1", FIRST[:8]):
             assert (await asked(one, wanted))["round"] == 1
+
+
+async def test_the_verdicts_of_any_cycle_are_named_by_it_and_its_round(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await judged(one, tmp_path / "made")
+        later = replace(started(), cycle=CycleId("e" * 16), started_at="2026-02-01T00:00:00Z")
+        own = CheckpointCommitted(later.cycle, 1, "", FIRST, 1, 100, 1000, 400, 3.5, True)
+        over = RoundCommitted(later.cycle, 1, FIRST, "HOLD", "")
+        folder = next(iter(one.journal.state.cycles[CYCLE].verdicts.values())).artifact
+        held = VerdictReached(later.cycle, 1, "HOLD", "why", 2.5, folder, FIRST, "")
+        await one.journal.append(1, [later, own, held, over])
+        for wanted, number, said in (
+            ("dddd", 2, "PROMOTE"), ("dddd/1", 1, "PROMOTE"), ("python", 1, "HOLD"),
+            ("eeee/1", 1, "HOLD"), ("1", 1, "HOLD"),
+        ):  # fmt: skip
+            told = await asked(one, wanted)
+            assert (told["round"], told["verdict"]) == (number, said), wanted
+        for wanted, why in (("eeee/2", "round 2 of eeee"), ("cooking", "nor on a cycle")):
+            with pytest.raises(NotFoundError, match=why):
+                await asked(one, wanted)
 
 
 async def test_what_it_names_comes_to_the_same_verdict(tmp_path: Path) -> None:

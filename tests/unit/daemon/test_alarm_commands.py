@@ -1,0 +1,46 @@
+"""Ending an alarm about what failed: people have seen it."""
+
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.facts import CycleFailed
+from jupiterd.daemon.alarm_commands import dismiss
+from jupiterd.daemon.clock import now_s
+from jupiterd.daemon.node import Node
+from jupiterd.errors import NotFoundError
+from tests.unit.cluster.building import CYCLE, started
+from tests.unit.daemon.two_nodes import found, serving
+
+FAILED = CycleFailed(CYCLE, "empty-source", "nothing there", "")
+
+
+def alarms(node: Node) -> list[str]:
+    node.outlook.alerts.look(now_s())
+    return [alert.code for alert in node.outlook.alerts.raised]
+
+
+async def test_an_alarm_ends_where_somebody_has_seen_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(),))
+        assert alarms(one) == []
+        await one.journal.append(1, [FAILED])
+        assert alarms(one) == ["run-failed"]
+        done = await dismiss(one._begin_reign(1), {"cycle": "python"})
+        assert done == {"dismissed": [{"id": CYCLE, "name": "python"}]}
+        assert alarms(one) == []
+        assert one.journal.state.cycles[CYCLE].failed == FAILED
+
+
+async def test_where_there_is_no_alarm_it_is_said(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(),))
+        leading = one._begin_reign(1)
+        with pytest.raises(NotFoundError, match="no alarm about anything"):
+            await dismiss(leading, {})
+        await one.journal.append(1, [FAILED])
+        with pytest.raises(NotFoundError, match="nothing that failed is called cooking"):
+            await dismiss(leading, {"cycle": "cooking"})
+        await dismiss(leading, {})
+        with pytest.raises(NotFoundError, match="no alarm about anything"):
+            await dismiss(leading, {})

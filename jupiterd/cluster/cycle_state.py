@@ -26,8 +26,7 @@ from jupiterd.cluster.facts import (
     VerdictReached,
     WorkCompleted,
 )
-from jupiterd.cluster.lifecycle import Lifecycle
-from jupiterd.cluster.lifecycle_facts import LifecycleFact
+from jupiterd.cluster.lifecycle import EndingFact, Lifecycle
 from jupiterd.cluster.outer_line import outer_line
 from jupiterd.cluster.phase_facts import SteeringFact
 from jupiterd.cluster.phase_steering import Steering
@@ -50,9 +49,7 @@ SetFact = (
     | OuterStepTaken
     | OuterStepParked
 )
-CycleFact = (
-    SetFact | CycleFailed | LifecycleFact | SteeringFact | LinePinned | LineParked | Progress
-)
+CycleFact = SetFact | EndingFact | SteeringFact | LinePinned | LineParked | Progress
 Begun = CycleStarted | TrainingStarted | DataRequested
 
 PREPARING = "pack"
@@ -100,7 +97,7 @@ class CycleState:
             self._apply_pin(fact, order)
         elif isinstance(fact, LineParked):
             self._apply_parking(fact, order)
-        elif isinstance(fact, CycleFailed | LifecycleFact):
+        elif isinstance(fact, EndingFact):
             self.lifecycle.apply(fact, order)
         elif isinstance(fact, SteeringFact):
             self.steering.apply(fact, order)

@@ -17,6 +17,9 @@ from jupiterd.cluster.lifecycle_facts import (
 )
 from jupiterd.cluster.registers import ONLY, Order, Rank, Register
 
+EndingFact = CycleFailed | LifecycleFact
+"""What says how one ends, or goes on."""
+
 
 class Lifecycle:
     """Of one cycle, as far as its facts are known; they may come in any order."""
@@ -27,7 +30,7 @@ class Lifecycle:
         self._dismissed: Register[str, FailureDismissed] = Register(greatest_wins=True)
         self._extended: Register[str, CycleExtended] = Register(greatest_wins=True)
 
-    def apply(self, fact: LifecycleFact | CycleFailed, order: Order) -> None:
+    def apply(self, fact: EndingFact, order: Order) -> None:
         """Take in one fact."""
         match fact:
             case CycleFailed():
@@ -72,7 +75,7 @@ class Lifecycle:
     def _failed_at(self) -> Rank:
         return self._failed.rank(ONLY) or ()
 
-    def placed(self) -> Iterator[tuple[Order, LifecycleFact | CycleFailed]]:
+    def placed(self) -> Iterator[tuple[Order, EndingFact]]:
         """Return the facts in force with the order of their entries."""
         for register in self._registers():
             yield from register.placed()

@@ -78,9 +78,10 @@ def rollback(invocation: Invocation, cycle: str | None) -> None:
 
 def next_round_lines(done: Mapping[str, Any]) -> list[str]:
     """Return how a round comes about in which an order holds; nothing where a cycle goes on."""
+    if not done.get("has_ended"):
+        return []
     named = short(str(done["cycle"]))
-    told = f"that cycle has ended; a round more: jupiterctl cycle extend {named} --rounds 1"
-    return [told] if done.get("has_ended") else []
+    return [f"that cycle has ended; a round more: jupiterctl cycle extend {named} --rounds 1"]
 
 
 @click.command(cls=Command)

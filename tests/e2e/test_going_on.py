@@ -1,0 +1,108 @@
+"""A cycle that goes on after it failed, and beyond its end; nothing is done again for it."""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cluster.cycle_state import CycleState
+from jupiterd.cycle.work import Phase
+from tests.e2e.cluster import Cluster, Daemon, running
+from tests.e2e.killer import LOOK_S, Killer
+from tests.e2e.surroundings import own_network
+from tests.e2e.tiny_domain import write_domain
+
+pytestmark = [
+    pytest.mark.net,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("e2e"),
+    pytest.mark.timeout(240),
+]
+
+FAILS_WITHIN_S = 120.0
+
+
+async def test_a_cycle_whose_evaluation_failed_is_judged_and_goes_round_again(
+    tmp_path: Path,
+) -> None:
+    domain = str(write_domain(tmp_path, steps=20))
+    with own_network() as prefix:
+        async with running([Daemon(tmp_path, "alone", prefix)]) as cluster:
+            await cluster.meet()
+            started = cluster.ctl("cycle", "start", "--domain", domain, "--seed", "7")
+            assert started.returncode == 0, started.stderr
+            before = await _fails_in_evaluation(cluster)
+            await _has_an_alarm_until_it_is_dismissed(cluster)
+
+            resumed = cluster.ctl("cycle", "resume", "--wait", "--timeout", "90s")
+            assert resumed.returncode == 0, cluster.told(resumed.stdout + resumed.stderr)
+            after = _cycle(cluster)
+            assert list(after.verdicts) == [1]
+            assert after.epochs_opened == before.epochs_opened, "it was trained again"
+            assert before.recorded.items() <= after.recorded.items(), "work was done again"
+            assert after.last_checkpoint(1) == before.last_checkpoint(1)
+
+            extended = cluster.ctl("cycle", "extend", "--wait", "--timeout", "120s")
+            assert extended.returncode == 0, cluster.told(extended.stdout + extended.stderr)
+            longer = _cycle(cluster)
+            assert list(longer.verdicts) == [1, 2]
+            assert longer.verdicts[1] == after.verdicts[1]
+            _names_any_of_its_rounds(cluster)
+
+
+async def _fails_in_evaluation(cluster: Cluster) -> CycleState:
+    """Kill whatever evaluates until the cycle gives up; return what is recorded then."""
+    killer = Killer(cluster, random.Random(1))
+    until_s = time.monotonic() + FAILS_WITHIN_S
+    while _cycle(cluster).failed is None:
+        assert time.monotonic() < until_s, cluster.told("it didn't fail")
+        for worker in killer.workers():
+            if worker.moment.phase == Phase.EVALUATE:
+                with suppress(ProcessLookupError):
+                    os.kill(worker.pid, signal.SIGKILL)
+        await asyncio.sleep(LOOK_S)
+    failed = _cycle(cluster)
+    last = failed.last_checkpoint(1)
+    assert last is not None
+    assert last.is_final
+    assert failed.verdicts == {}
+    return failed
+
+
+async def _has_an_alarm_until_it_is_dismissed(cluster: Cluster) -> None:
+    assert await _alarms(cluster, ["run-failed"])
+    shown = cluster.ctl("cycle", "status", "tiny")
+    assert "failed: " in shown.stdout, shown.stderr
+    done = cluster.ctl("cycle", "dismiss")
+    assert done.stdout.startswith("no alarm about tiny ("), done.stderr
+    assert await _alarms(cluster, [])
+
+
+async def _alarms(cluster: Cluster, wanted: list[str]) -> bool:
+    """Say whether these alarms come to be the only ones."""
+    for _ in range(100):
+        status = await cluster[0].ask() or {}
+        codes = [line["code"] for line in status.get("health", ()) if line["severity"] == "error"]
+        if codes == wanted:
+            return True
+        await asyncio.sleep(0.1)
+    return False
+
+
+def _names_any_of_its_rounds(cluster: Cluster) -> None:
+    (own,) = cluster[0].state().cycles
+    for given in (("tiny", "1"), (own[:8], "1"), ("1",)):
+        told = cluster.ctl("cycle", "explain", *given)
+        assert "this was look 1 at the held-out text" in told.stdout, told.stderr
+    told = cluster.ctl("cycle", "explain", own[:8])
+    assert "this was look 2 at the held-out text" in told.stdout, told.stderr
+
+
+def _cycle(cluster: Cluster) -> CycleState:
+    cycles = cluster[0].state().cycles
+    return next(iter(cycles.values()), CycleState())

@@ -1,1 +1,1 @@
-"""Which texts are worth training on, by the kind of document that they are."""
+"""What kind of document a text is, the form it is brought into, and the rules that judge it."""

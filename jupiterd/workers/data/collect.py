@@ -155,7 +155,7 @@ def _collected(
 ) -> dict[str, float]:
     with (
         WorkQueue(places.scratch / "extracted.db") as queue,
-        Extractor() as extractor,
+        Extractor(language=params.language) as extractor,
         closing(
             Previous(
                 places.scratch / "previous.db",

@@ -1,7 +1,7 @@
 """Text out of documents, by a process of its own that may die of any of them.
 
 Owns that process: its limits, its replacement, and what its death says of the document in hand.
-Plain text is decoded here: there is nothing to parse. Doesn't know where documents come from.
+Doesn't know where documents come from, or how any of them is read (`extractors`).
 """
 
 import signal
@@ -58,27 +58,17 @@ def extractor_of(form: str) -> str:
     return f"{package}@{version(package)}" if package else ""
 
 
-def plain_text(data: bytes) -> str:
-    """Return the text of bytes in UTF-8.
-
-    Raises:
-        UnreadableError: they aren't, or there is nothing in them.
-    """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UnreadableError(SkipReason.NOT_TEXT) from error
-    if "\0" in text:
-        raise UnreadableError(SkipReason.NOT_TEXT)
-    if not text.strip():
-        raise UnreadableError(SkipReason.EMPTY)
-    return text
-
-
 class Extractor:
     """Takes text out of one document after the other; a context manager."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, language: str = "") -> None:
+        """Start nothing yet.
+
+        Args:
+            limits: what a document may cost.
+            language: what most of them are written in, such as `es`.
+        """
+        self._language = language
         self._limits = limits or Limits()
         self._process: subprocess.Popen[bytes] | None = None
         self._link: socket.socket | None = None
@@ -89,17 +79,17 @@ class Extractor:
         """Return the number of the process, 0 where none runs."""
         return self._process.pid if self._process is not None else 0
 
-    def read(self, form: str, data: bytes, url: str = "", charset: str = "") -> Extracted:
+    def read(
+        self, form: str, data: bytes, url: str = "", charset: str = "", name: str = ""
+    ) -> Extracted:
         """Return what a document says; it may have told something though it has no text.
 
         Raises:
             UnreadableError: it can't be read, or costs too much.
         """
-        if form == "text":
-            return Extracted(plain_text(data), "")
         order = {
-            "form": form, "data": data, "url": url, "charset": charset,
-            "cpu_s": self._limits.cpu_s,
+            "form": form, "data": data, "url": url, "charset": charset, "name": name or url,
+            "language": self._language, "cpu_s": self._limits.cpu_s,
         }  # fmt: skip
         reply = self._asked(order)
         reason = SkipReason(reply["reason"]) if "reason" in reply else None

@@ -18,13 +18,18 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, cast
 
 import msgpack
 
+from jupiterd.cycle.text_rules.text_form import text_form
+from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.extractors.layouts import layout_of
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 FORMS: Mapping[str, tuple[str, str]] = {
+    "text": ("jupiterd.workers.data.extractors.text", "read"),
     "html": ("jupiterd.workers.data.extractors.html", "read"),
     "pdf": ("jupiterd.workers.data.extractors.pdf", "read"),
     "sitemap": ("jupiterd.workers.data.extractors.xml", "read_sitemap"),
@@ -32,6 +37,7 @@ FORMS: Mapping[str, tuple[str, str]] = {
 }
 """Form of a document -> the module and the function that read it."""
 
+_GIVEN = tuple(field.name for field in fields(Given))
 _PR_SET_PDEATHSIG = 1
 
 
@@ -53,9 +59,10 @@ def main(memory_bytes: int) -> None:
 
 def _answer(order: Mapping[str, Any]) -> Mapping[str, Any]:
     module, function = FORMS[order["form"]]
+    given = Given(**{name: order[name] for name in _GIVEN})
     try:
         read = getattr(importlib.import_module(module), function)
-        return read(order["data"], order["url"], order["charset"])
+        return _in_one_form(order["form"], given.name, read(given))
     except UnreadableError as error:
         return {"text": "", "reason": str(error.reason)}
     except MemoryError:
@@ -63,6 +70,11 @@ def _answer(order: Mapping[str, Any]) -> Mapping[str, Any]:
     except Exception:  # noqa: BLE001 - parsers raise anything at all at what strangers wrote
         traceback.print_exc(limit=-3)
         return {"text": "", "reason": str(SkipReason.BROKEN)}
+
+
+def _in_one_form(form: str, name: str, found: Mapping[str, Any]) -> Mapping[str, Any]:
+    text = found["text"]
+    return {**found, "text": text_form(text, layout_of(form, name, text))} if text else found
 
 
 def receive(link: socket.socket) -> bytes | None:

@@ -23,22 +23,24 @@ class KeptExtraction:
         self._extractor = extractor
         self._queue = queue
 
-    def read(self, form: str, data: bytes, url: str = "", charset: str = "") -> Extracted:
+    def read(
+        self, form: str, data: bytes, url: str = "", charset: str = "", name: str = ""
+    ) -> Extracted:
         """Return what a document says.
 
         Raises:
             UnreadableError: it can't be read, or costs too much.
         """
         if form == "text":
-            return self._extractor.read(form, data)
+            return self._extractor.read(form, data, url, charset, name)
         key = f"{form} {blake3(data).hexdigest()} {charset} {url}"  # links are relative to it
         kept = self._queue.result(key)
         if kept is None:
-            kept = self._done(key, form, data, (url, charset))
+            kept = self._done(key, form, data, (url, charset, name))
             self._queue.finish([(key, kept)])
         return _unpacked(form, kept)
 
-    def _done(self, key: str, form: str, data: bytes, how: tuple[str, str]) -> bytes:
+    def _done(self, key: str, form: str, data: bytes, how: tuple[str, str, str]) -> bytes:
         if self._queue.take(key).tries > MAX_TRIES:
             return _packed({"reason": str(SkipReason.GAVE_UP)})
         try:

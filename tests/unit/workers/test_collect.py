@@ -35,7 +35,7 @@ def library(root, packages=12):
     (root / "site-packages" / "torch").mkdir(parents=True)
     (root / "site-packages" / "torch" / "huge.py").write_text("x = 1\n")
     (root / "_sysconfigdata_linux.py").write_text("PREFIX = '/somewhere/here'\n")
-    (root / "latin.py").write_bytes("name = 'caf\u00e9'\n".encode("latin-1"))
+    (root / "picture.py").write_bytes(b"\x89PNG\0\0\0\rIHDR")
     (root / "binary.py").write_bytes(b"x\0y")
     return PythonStdlib(PythonStdlibSource(kind="python_stdlib"), root, "3.11.7")
 
@@ -76,7 +76,7 @@ def test_a_sample_carries_where_it_comes_from(tmp_path):
     assert sample.source_uri == "python-stdlib:3.11.7/module3.py"
     assert sample.id == text_hash("NAME = 'module3'\n")
     assert (sample.cluster_id, sample.license, sample.revision) == ("module3", "PSF-2.0", "3.11.7")
-    assert (sample.collector, sample.fetched_at) == ("python_stdlib@2", FETCHED_AT)
+    assert (sample.collector, sample.fetched_at) == ("python_stdlib@3", FETCHED_AT)
 
 
 def test_doing_it_again_gives_the_same_bytes(tmp_path):

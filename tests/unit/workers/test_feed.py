@@ -57,7 +57,7 @@ def test_entries_of_arxiv_are_documents_of_their_own(site, tmp_path):
     assert (bonds.license, rings.license) == ("CC-BY-4.0", "MIT")
     assert bonds.cluster_id == bonds.source_uri == "http://arxiv.org/abs/2401.00001v1"
     assert bonds.revision == "2024-01-01T00:00:00Z"
-    assert (bonds.robots_ok, bonds.collector) == (True, "feed@1")
+    assert (bonds.robots_ok, bonds.collector) == (True, "feed@2")
 
 
 def test_markup_in_a_description_becomes_text(site, tmp_path):

@@ -63,7 +63,7 @@ def test_the_bad_ones_are_left_out_and_the_rest_goes_on(notes, tmp_path):
     (tmp_path / "secret.md").write_text("secret")
     (notes / "good.md").write_text("good")
     (notes / "good.pdf").write_bytes(pdf())
-    (notes / "latin.md").write_bytes("caf\u00e9".encode("latin-1"))
+    (notes / "picture.md").write_bytes(b"\x89PNG\0\0\0\rIHDR")
     (notes / "out.md").symlink_to(tmp_path / "secret.md")
     (notes / "outside").symlink_to(tmp_path)
     (notes / "circle").symlink_to(notes)
@@ -80,7 +80,7 @@ def test_the_bad_ones_are_left_out_and_the_rest_goes_on(notes, tmp_path):
     reasons = {uri.removeprefix("folder:notes/"): why for uri, why in
                skipped(tmp_path / "out").items()}  # fmt: skip
     assert reasons == {
-        "latin.md": "not_text",
+        "picture.md": "not_text",
         "out.md": "leads_out",
         "outside": "leads_out",
         "broken.pdf": "broken",
@@ -189,8 +189,12 @@ def test_an_unchanged_file_keeps_its_sample_and_is_not_parsed_again(notes, tmp_p
     (notes / "b.md").write_text("note")
     gather(notes, tmp_path / "one")
     (notes / "b.md").write_text("note, changed")
-    monkeypatch.setattr(Extractor, "_asked", None)
+    asked, ask = [], Extractor._asked
+    monkeypatch.setattr(
+        Extractor, "_asked", lambda self, order: asked.append(order["name"]) or ask(self, order)
+    )
     gather(notes, tmp_path / "two", before=tmp_path / "one")
+    assert asked == ["b.md"]
     before, after = samples_in(tmp_path / "one"), samples_in(tmp_path / "two")
     assert after[0] == before[0]
     assert [sample.text for sample in after] == ["Hello from a page", "note, changed"]

@@ -87,7 +87,7 @@ def test_every_file_is_a_document_of_the_commit(repository, tmp_path):
     assert {sample.revision for sample in found} == {newest}
     assert {sample.cluster_id for sample in found} == {f"file://{repository}"}
     assert found[0].source_uri == f"git+file://{repository}#README.md"
-    assert (found[0].license, found[0].collector) == ("MIT", "git@1")
+    assert (found[0].license, found[0].collector) == ("MIT", "git@2")
 
 
 def test_folders_may_be_clusters_and_a_glob_chooses_files(repository, tmp_path):
@@ -194,7 +194,7 @@ def test_nothing_of_the_repository_is_run_or_followed(repository, tmp_path):
 
 def test_files_and_bytes_are_bounded(repository, tmp_path):
     commit(repository, {f"many/{number:04}.md": f"text {number}" for number in range(500)})
-    commit(repository, {"big.md": "x" * 5000, "latin.md": "caf\u00e9".encode("latin-1")})
+    commit(repository, {"big.md": "x" * 5000, "image.md": b"\x89PNG\0\0\0\rIHDR"})
     counts = gather(repository, tmp_path / "files", max_files=50)
     assert counts["documents"] + counts["holdout_documents"] == 49
     assert counts["skipped.too_many"] == 1

@@ -85,7 +85,7 @@ def test_a_sample_carries_where_it_comes_from(site, tmp_path):
     assert len(install.source_hash) == 64
     assert install.fetched_at > "2026-01-03"  # when it was fetched, not the cycle's start
     assert install.text.startswith("# Install")
-    assert (install.source, install.collector) == ("mine", "web@1")
+    assert (install.source, install.collector) == ("mine", "web@2")
 
 
 def test_robots_txt_is_obeyed_and_the_page_that_asks_for_it_too(site, tmp_path):
@@ -408,14 +408,14 @@ def test_pages_and_bytes_are_bounded(site, tmp_path):
 
 
 def test_pictures_and_text_that_is_none_are_left_out(site, tmp_path):
-    site.put("/", page("Home", "/picture", "/latin", "/notes"))
+    site.put("/", page("Home", "/picture", "/noise", "/notes"))
     site.put("/picture", b"\x89PNG", content_type="image/png")
-    site.put("/latin", "caf\u00e9".encode("latin-1"), content_type="text/plain")
+    site.put("/noise", b"\x89PNG\0\0\0\rIHDR", content_type="text/plain")
     site.put("/notes", "Plain notes", content_type="text/plain; charset=utf-8")
     gather(site, tmp_path)
     assert skipped(tmp_path) == {
         f"{site.url}/picture": "unknown_form",
-        f"{site.url}/latin": "not_text",
+        f"{site.url}/noise": "not_text",
     }
     assert texts_in(tmp_path)[f"{site.url}/notes"] == "Plain notes"
 

@@ -51,7 +51,9 @@ Found = Document | Unchanged
 class Extraction(Protocol):
     """Takes text out of documents."""
 
-    def read(self, form: str, data: bytes, url: str = "", charset: str = "") -> Extracted:
+    def read(
+        self, form: str, data: bytes, url: str = "", charset: str = "", name: str = ""
+    ) -> Extracted:
         """Return what a document says; raises UnreadableError where it can't be used."""
         ...
 

@@ -30,7 +30,7 @@ from jupiterd.workers.data.skips import SkipReason, UnreadableError
 class Feeds:
     """One feed, or several."""
 
-    collector = "feed@1"
+    collector = "feed@2"
 
     def __init__(self, source: FeedSource) -> None:
         self._source = source

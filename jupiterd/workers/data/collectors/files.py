@@ -87,7 +87,7 @@ def _found(file: SourceFile, data: bytes, visit: Visit, license_id: str, revisio
     source_hash = blake3(data).hexdigest()
     if visit.previous.has(file.uri, source_hash, extractor_of(form)):
         return Unchanged(file.uri)
-    extracted = visit.extraction.read(form, data)
+    extracted = visit.extraction.read(form, data, name=printable(file.name))
     if extracted.reason is not None:
         raise UnreadableError(extracted.reason)
     return Document(

@@ -25,7 +25,7 @@ from jupiterd.workers.data.skips import SkipReason
 class Folder:
     """A folder of the machine that collects."""
 
-    collector = "folder@2"
+    collector = "folder@3"
 
     def __init__(self, source: FolderSource) -> None:
         self._source = source

@@ -28,7 +28,7 @@ _WHOLE_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 class GitRepository:
     """A repository, cloned without its history."""
 
-    collector = "git@1"
+    collector = "git@2"
 
     def __init__(self, source: GitSource) -> None:
         self._source = source

@@ -34,7 +34,7 @@ class PythonStdlib:
     """Python's own modules, offline."""
 
     name = "Python's standard library"
-    collector = "python_stdlib@2"
+    collector = "python_stdlib@3"
 
     def __init__(
         self, source: PythonStdlibSource, root: Path | None = None, version: str = ""

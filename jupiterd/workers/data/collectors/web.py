@@ -26,7 +26,7 @@ from jupiterd.workers.data.skips import SkipReason
 class Site:
     """A site, or several."""
 
-    collector = "web@1"
+    collector = "web@2"
 
     def __init__(self, source: WebSource) -> None:
         self._source = source

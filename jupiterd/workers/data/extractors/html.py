@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import urljoin
 
+from jupiterd.workers.data.encodings import decoded
 from jupiterd.workers.data.extractors.element import Element
+from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_LINKS = 20_000
 _MAX_URL_CHARS = 2048
+_HEAD_BYTES = 4096
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_LANGUAGE = re.compile(rb"<html[^>]{0,400}?\slang\s*=\s*[\"']?\s*([a-z]{2,3})", re.IGNORECASE)
 _WISHES = frozenset({"noindex", "none", "noai"})
 
 _CREATIVE_COMMONS = re.compile(
@@ -20,7 +25,7 @@ _CREATIVE_COMMONS = re.compile(
 )
 
 
-def read(data: bytes, url: str, charset: str) -> Mapping[str, Any]:
+def read(given: Given) -> Mapping[str, Any]:
     """Return `text`, `links` and `license` of a page.
 
     Raises:
@@ -29,7 +34,8 @@ def read(data: bytes, url: str, charset: str) -> Mapping[str, Any]:
     from trafilatura import extract
     from trafilatura.utils import load_html
 
-    parsed = load_html(_decoded(data, charset))
+    url = given.url
+    parsed = load_html(_decoded(given))
     if parsed is None:
         raise UnreadableError(SkipReason.BROKEN)
     tree = cast("Element", parsed)
@@ -64,14 +70,15 @@ def spdx_of(address: str) -> str:
     return f"CC-{name.upper()}-{version}"
 
 
-def _decoded(data: bytes, charset: str) -> bytes | str:
-    """Trust the server's word where the bytes agree with it; else the library guesses."""
-    if not charset:
-        return data
-    try:
-        return data.decode(charset)
-    except (LookupError, UnicodeError):
-        return data
+def _decoded(given: Given) -> str:
+    """Believe its sender, or the page, where the bytes agree; its language is what it says."""
+    head = given.data[:_HEAD_BYTES]
+    stated, language = _CHARSET.search(head), _LANGUAGE.search(head)
+    return decoded(
+        given.data,
+        given.charset or (stated.group(1).decode() if stated is not None else ""),
+        language.group(1).decode().lower() if language is not None else given.language,
+    )
 
 
 def _strings(tree: Element, path: str) -> list[str]:

@@ -7,12 +7,13 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
+from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_PAGES = 5000
 
 
-def read(data: bytes, _url: str, _charset: str) -> Mapping[str, Any]:
+def read(given: Given) -> Mapping[str, Any]:
     """Return the `text` of all pages.
 
     Raises:
@@ -22,7 +23,7 @@ def read(data: bytes, _url: str, _charset: str) -> Mapping[str, Any]:
     from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
     try:
-        pages = PdfReader(io.BytesIO(data), strict=False).pages
+        pages = PdfReader(io.BytesIO(given.data), strict=False).pages
         if len(pages) > MAX_PAGES:
             raise UnreadableError(SkipReason.TOO_LARGE)
         text = "\n\n".join(page.extract_text().strip() for page in pages)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from jupiterd.workers.data.extractors.element import Element
+from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.extractors.html import spdx_of, text_of_fragment
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
@@ -18,11 +19,11 @@ _BODIES = ("content", "encoded", "summary", "description")
 _DATES = ("updated", "pubDate", "date", "published")
 
 
-def read_sitemap(data: bytes, _url: str, _charset: str) -> Mapping[str, Any]:
+def read_sitemap(given: Given) -> Mapping[str, Any]:
     """Return the `pages` and the further `sitemaps` that it lists."""
     pages: list[str] = []
     sitemaps: list[str] = []
-    for element in _root(data):
+    for element in _root(given.data):
         place = next((child for child in element if _name(child) == "loc"), None)
         address = _text(place)
         if address and len(pages) + len(sitemaps) < MAX_LISTED:
@@ -30,9 +31,9 @@ def read_sitemap(data: bytes, _url: str, _charset: str) -> Mapping[str, Any]:
     return {"text": "", "pages": pages, "sitemaps": sitemaps}
 
 
-def read_feed(data: bytes, _url: str, _charset: str) -> Mapping[str, Any]:
+def read_feed(given: Given) -> Mapping[str, Any]:
     """Return the `entries` of an RSS or Atom feed, each {id, link, text, updated, license}."""
-    found = (element for element in _root(data).iter() if _name(element) in {"item", "entry"})
+    found = (element for element in _root(given.data).iter() if _name(element) in {"item", "entry"})
     return {"text": "", "entries": [_entry(element) for element in found][:MAX_LISTED]}
 
 

@@ -1,0 +1,59 @@
+"""The one form that text comes into before any rule counts its lines, whatever it was written with.
+
+Owns what is done for which layout. Doesn't know files, or how text is taken out of them.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+from jupiterd.cycle.text_rules.characters import (
+    plain_letters,
+    plain_line_ends,
+    without_trailing_blanks,
+)
+from jupiterd.cycle.text_rules.hard_wraps import PDF_PAGES, PLAIN_TEXT, unwrapped
+from jupiterd.cycle.text_rules.markdown_wraps import unwrapped_markdown
+
+
+class Layout(StrEnum):
+    """What the lines of a text mean."""
+
+    VERBATIM = "verbatim"
+    """Each line is one, as in code and data."""
+    PARAGRAPHS = "paragraphs"
+    """Each line is a paragraph, a heading or a cell already: a reader has written them."""
+    PLAIN = "plain"
+    """Paragraphs may be cut into lines of equal width."""
+    MARKDOWN = "markdown"
+    PDF = "pdf"
+    """Lines are those of printed pages."""
+
+
+def text_form(text: str, layout: Layout) -> str:
+    """Return the text with plain line ends and letters, each paragraph of prose on one line."""
+    return _FORMS[layout](plain_line_ends(text))
+
+
+def _paragraphs(text: str) -> str:
+    return without_trailing_blanks(plain_letters(text))
+
+
+def _plain(text: str) -> str:
+    return unwrapped(_paragraphs(text), PLAIN_TEXT)
+
+
+def _markdown(text: str) -> str:
+    return without_trailing_blanks(unwrapped_markdown(plain_letters(text)))
+
+
+def _pdf(text: str) -> str:
+    return unwrapped(_paragraphs(text), PDF_PAGES)
+
+
+_FORMS: Mapping[Layout, Callable[[str], str]] = {
+    Layout.VERBATIM: without_trailing_blanks,
+    Layout.PARAGRAPHS: _paragraphs,
+    Layout.PLAIN: _plain,
+    Layout.MARKDOWN: _markdown,
+    Layout.PDF: _pdf,
+}

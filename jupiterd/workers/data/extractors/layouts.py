@@ -1,0 +1,47 @@
+"""What the lines of a text mean, by how it was read and what kind of document it is.
+
+Owns that choice. Doesn't know what is done with lines (`cycle.text_rules.text_form`).
+"""
+
+from collections.abc import Mapping
+
+from jupiterd.cycle.text_rules.document_kind import (
+    ASCIIDOC,
+    MARKDOWN,
+    RST,
+    DocumentForm,
+    DocumentKind,
+    document_kind,
+)
+from jupiterd.cycle.text_rules.text_form import Layout
+
+_OF_FORMS: Mapping[str, Layout] = {"pdf": Layout.PDF}
+"""Other readers write a paragraph on each line."""
+
+_OF_MARKUP: Mapping[str, Layout] = {
+    MARKDOWN: Layout.MARKDOWN,
+    RST: Layout.VERBATIM,
+    ASCIIDOC: Layout.VERBATIM,
+}
+
+
+def layout_of(form: str, name: str, text: str) -> Layout:
+    """Return what the lines of a text mean.
+
+    Args:
+        form: how it was read, such as `pdf`.
+        name: its file's name, or its address.
+        text: as it was read.
+    """
+    if form != "text":
+        return _OF_FORMS.get(form, Layout.PARAGRAPHS)
+    return layout_of_kind(document_kind(name, text))
+
+
+def layout_of_kind(found: DocumentForm) -> Layout:
+    """Return what the lines of a text of this kind mean, which no reader has changed."""
+    if found.kind is DocumentKind.PROSE:
+        return Layout.PLAIN
+    if found.kind is DocumentKind.DOCUMENTATION:
+        return _OF_MARKUP.get(found.syntax, Layout.PARAGRAPHS)
+    return Layout.VERBATIM

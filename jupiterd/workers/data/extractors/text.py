@@ -1,0 +1,23 @@
+"""Plain text, markup and code: what needs no parser, in whatever encoding.
+
+Owns that alone; `layouts` says what their lines mean.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from jupiterd.workers.data.encodings import decoded
+from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.skips import SkipReason, UnreadableError
+
+
+def read(given: Given) -> Mapping[str, Any]:
+    """Return the `text`.
+
+    Raises:
+        UnreadableError: it is none, or blank.
+    """
+    text = decoded(given.data, given.charset, given.language)
+    if not text.strip():
+        raise UnreadableError(SkipReason.EMPTY)
+    return {"text": text}

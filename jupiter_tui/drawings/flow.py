@@ -3,7 +3,7 @@
 Pure. Owns the columns. Doesn't know how anything was counted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jupiter_tui.drawings.columns import Column, Row, table
@@ -39,7 +39,14 @@ def flow(scene: Scene, width: int, _height: int) -> Lines:
     newest = max(row.get("round") or 0 for row in rows)
     shown = [_row(row) for row in rows if (row.get("round") or 0) >= newest - 1]
     generators = [_generator(row, scene) for row in cycle.get("generators") or ()]
-    return (*table(COLUMNS, shown, width), *generators)
+    heavy = (f"round {plain(row['round'])} {plain(row['told'])}" for row in _heavy(cycle))
+    warned = [line(part, Tone.WARN) for told in heavy for part in wrapped(told, width, "  ")]
+    return (*table(COLUMNS, shown, width), *warned, *generators)
+
+
+def _heavy(cycle: Document) -> Sequence[Document]:
+    """Return the phases that dropped more than half."""
+    return cycle.get("heavy_drops") or ()
 
 
 def share_of(dropped: Mapping[str, int], most: int = 4) -> str:

@@ -85,6 +85,11 @@ TABLE: Mapping[str, Rule] = {
         clear_s=300.0,
     ),
     "node-gone": Rule(_GONE.severity, _GONE.title, _GONE.hint, hold_s=60.0, clear_s=30.0),
+    "mostly-dropped": Rule(
+        Severity.WARNING,
+        "{subject}: {detail}",
+        "which, and the limit that each missed: jupiterctl data samples --dropped",
+    ),
     "verdict": Rule(
         Severity.INFO,
         "{subject}: {detail}",

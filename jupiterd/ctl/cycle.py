@@ -27,7 +27,7 @@ from jupiterd.ctl.island_lines import island_lines
 from jupiterd.ctl.island_options import OF_ISLANDS, island_options
 from jupiterd.ctl.options.training_options import cycle_options, training_arguments
 from jupiterd.ctl.pause_lines import pause_line
-from jupiterd.ctl.phase_lines import phase_lines
+from jupiterd.ctl.phase_lines import heavy_drop_lines, phase_lines
 from jupiterd.ctl.prediction_lines import prediction_lines
 from jupiterd.ctl.progress_lines import (
     ENDED_STATES,
@@ -332,7 +332,7 @@ def status_lines(cycle: Mapping[str, Any] | None) -> list[str]:
     lines += [f"round {each['round']} collect   {plain(each['told'])}" for each in lost]
     if gone := cycle.get("lost_generator"):
         lines.append(f"round {gone['round']} generate  {plain(gone['told'])}")
-    lines += phase_lines(cycle)
+    lines += [*phase_lines(cycle), *heavy_drop_lines(cycle)]
     for verdict in cycle.get("verdicts", []):
         lines += verdict_lines(verdict)
     return lines + (final_lines(cycle) if cycle.get("state") in ENDED_STATES else [])

@@ -16,6 +16,7 @@ from jupiterd.client.reachability import unreachable
 from jupiterd.client.watch import Link, LinkChanged, WatchMessage, folded, watch
 from jupiterd.ctl.console import Console
 from jupiterd.ctl.pause_lines import waits
+from jupiterd.ctl.phase_lines import heavy_drop_lines
 from jupiterd.ctl.progress_lines import (
     CYCLE,
     ENDED_STATES,
@@ -104,7 +105,9 @@ def follow(
 
 
 def conclude(cycle: Mapping[str, Any], console: Console) -> None:
-    """Print the end of a cycle; raise what it failed with, if it did."""
+    """Print the end of a cycle, and what it dropped; raise what it failed with, if it did."""
+    for line in heavy_drop_lines(cycle) if console.is_table else ():
+        console.line(line)
     if cycle["state"] == "failed":
         failure = cycle.get("failure") or {}
         raise from_wire(

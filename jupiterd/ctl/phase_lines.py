@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jupiterd.formats import duration, plain, rate, table
+from jupiterd.ids import short
 
 HEADERS = ("PHASE", "STATE", "IN", "OUT", "RATE", "TIME LEFT", "DROPPED")
 MOST_REASONS = 4
@@ -29,6 +30,14 @@ def dropped_line(dropped: Mapping[str, int], most: int = MOST_REASONS) -> str:
     rest = sum(list(dropped.values())[most:])
     told = ", ".join([*named, *([f"others {rest:,}"] if rest else [])])
     return f"{sum(dropped.values()):,}: {told}" if dropped else ""
+
+
+def heavy_drop_lines(cycle: Cycle) -> list[str]:
+    """Return of each phase that dropped more than half how many and why, and how to see them."""
+    drops: Sequence[Row] = cycle.get("heavy_drops") or ()
+    told = [f"attention: round {plain(row['round'])} {plain(row['told'])}" for row in drops]
+    shows = f"jupiterctl data samples --dropped {short(str(cycle.get('id') or ''))}"
+    return [*told, *([f"hint: {shows.rstrip()}"] if told else [])]
 
 
 def _cells(row: Row) -> list[str]:

@@ -12,6 +12,7 @@ from jupiterd.ctl.door_lines import door_line
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.ctl.node_rows import node_table
 from jupiterd.ctl.pause_lines import pause_line
+from jupiterd.ctl.phase_lines import heavy_drop_lines
 from jupiterd.ctl.progress_lines import cycle_summary
 from jupiterd.errors import UnhealthyError, UsageError
 from jupiterd.formats import plain, table
@@ -79,6 +80,7 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         *([f"words    {plain(node['words'])}"] if node.get("words") else []),
         f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
         *([f"         {told}"] if cycle and (told := pause_line(cycle)) else []),
+        *(f"         {told}" for told in heavy_drop_lines(cycle or {})),
         *([f"train    {cycle_summary(train)}"] if train else []),
         *door,
         *health_lines(status),

@@ -27,6 +27,7 @@ from jupiterd.cluster.severity import Severity
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.lost_generator import lost_generator_findings
+from jupiterd.daemon.queries.heavy_drops import drop_findings
 from jupiterd.daemon.told import told_text
 from jupiterd.ids import CycleId, NodeId
 
@@ -163,7 +164,10 @@ class AlertWatch:
             else:
                 yield from strain_findings(node, name, self._node.outlook.load_of(node), raised)
         yield from lost_generator_findings(journal.state.cycles.values())
-        yield from self._news.look(at_s, journal.cluster, journal.derived(ledger_findings))
+        drops = journal.derived(drop_findings)
+        told = (*journal.derived(ledger_findings), *drops.news)
+        yield from self._news.look(at_s, journal.cluster, told)
+        yield from drops.lasting
 
     def _live(self) -> Iterator[LiveTraining]:
         cycles = self._node.journal.state.cycles

@@ -23,6 +23,7 @@ from jupiterd.daemon.lost_generator import lost_generator
 from jupiterd.daemon.pausing import WAITING
 from jupiterd.daemon.phase_rows import Live, Settled, counted, phase_rows
 from jupiterd.daemon.progress import PREDICTED
+from jupiterd.daemon.queries.heavy_drops import heavy_drops_of
 from jupiterd.document_schema import finite
 from jupiterd.errors import Bug
 from jupiterd.ids import NodeId, short
@@ -114,6 +115,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "failure": _failure(cycle),
         "paused": _paused(cycle, names),
         "lost_sources": _lost_sources(cycle),
+        "heavy_drops": [drop.to_plain() for drop in heavy_drops_of(cycle)],
         "lost_generator": lost_generator(cycle),
         "phases": phase_rows(cycle, live, islands, settled),
         "events": _events(cycle, islands),

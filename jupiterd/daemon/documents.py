@@ -54,6 +54,12 @@ async def _review_document(node: "Node", wanted: str) -> Document:
     return await review_document(node, wanted)
 
 
+async def _drops_document(node: "Node", wanted: str) -> Document:
+    from jupiterd.daemon.queries.drops import drops_document
+
+    return await drops_document(node, wanted)
+
+
 async def _verdict_document(node: "Node", wanted: str) -> Document:
     from jupiterd.daemon.verdict_document import verdict_document
 
@@ -144,6 +150,7 @@ _SLOW: Mapping[str, Callable[["Node", str], Awaitable[Document]]] = {
     "model": _model_document,
     "model_export": _model_export_document,
     "report": _report_document,
+    "drops": _drops_document,
     "held_out": _held_out_document,
     "node": _node_document,
     "doctor": _doctor_document,

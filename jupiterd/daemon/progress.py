@@ -75,7 +75,7 @@ class PhaseProgress:
     def to_plain(self, now_s: float) -> dict[str, Any]:
         """Return the sums over the items; rate (per second) and ETA (seconds) may be None."""
         done = self._done()
-        total = sum(item.total for item in self.items.values())
+        total = self._total()
         rate = None if self.basis is None else self.basis.rate(now_s, done)
         return {
             "cycle": self.cycle,
@@ -97,6 +97,12 @@ class PhaseProgress:
 
     def _done(self) -> int:
         return sum(item.done for item in self.items.values())
+
+    def _total(self) -> int:
+        """Return how much there is to do; 0 where nobody knows. Some items know when they end."""
+        found = self.items.values()
+        is_known = any(item.total for item in found)
+        return sum(max(item.total, item.done) for item in found) if is_known else 0
 
     def _by_node(self) -> list[dict[str, Any]]:
         """Return how fast each node generates just now."""

@@ -6,13 +6,14 @@ Owns its keys. The samples are asked of whoever holds them (`trace_everywhere`);
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
-from jupiterd.cluster.facts import CycleStarted, WorkCompleted
+from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.changed_settings import told, with_changes
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.phases.boundary import Place
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
+from jupiterd.daemon.named_cycles import Begun, cycles_called, newest_first
 from jupiterd.daemon.pausing import current_round, place_of
 from jupiterd.daemon.sample_trace import MANY, SOME
 from jupiterd.daemon.status_document import shown
@@ -68,13 +69,12 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
     }
 
 
-def _meant(node: "Node", wanted: str) -> tuple[CycleState, CycleStarted]:
-    started = [each for each in node.journal.state.cycles.values() if each.started is not None]
-    meant = [each for each in started if each.started and each.started.cycle.startswith(wanted)]
-    found = max(meant, key=lambda each: (each.goes_on, each.start_order), default=None)
-    if found is None or found.started is None:
+def _meant(node: "Node", wanted: str) -> Begun:
+    known = newest_first(node.journal.state)
+    found = cycles_called(sorted(known, key=lambda pair: not pair[0].goes_on), wanted)
+    if not found:
         raise NotFoundError("there is no such cycle", "jupiterctl cycle list")
-    return found, found.started
+    return found[0]
 
 
 def _named_place(named: str) -> Place:

@@ -7,11 +7,12 @@ folder, or who asks.
 import json
 import mmap
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import zstandard
 
@@ -27,6 +28,8 @@ from jupiterd.cycle.sample_index import (
     lines_in,
 )
 from jupiterd.errors import CorruptArtifactError
+
+Row = Mapping[str, Any]
 
 MAX_DROPPED = 1000
 """So many of what was dropped are looked through; a few of each reason are kept."""
@@ -78,14 +81,33 @@ def stored_drops(folder: Path) -> Iterator[tuple[Sample, str]]:
     Raises:
         CorruptArtifactError: a file is damaged.
     """
+    for sample, row in stored_drop_rows(folder):
+        yield sample, str(row["reason"])
+
+
+def stored_drop_rows(folder: Path) -> Iterator[tuple[Sample, Row]]:
+    """Yield the samples of a folder of drops, each with all that is told of it, `reason` at least.
+
+    Raises:
+        CorruptArtifactError: a file is damaged.
+    """
+    rows = stored_rows(folder / DROP_REASONS_FILE)
+    yield from zip(stored_samples(folder), rows, strict=False)
+
+
+def stored_rows(file: Path) -> list[Row]:
+    """Return the rows of a file beside samples, each with its `reason`.
+
+    Raises:
+        CorruptArtifactError: it is damaged.
+    """
     try:
-        with (folder / DROP_REASONS_FILE).open("rb") as file:
-            stream = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-            lines = stream.read().splitlines()
-        reasons = [str(json.loads(line)["reason"]) for line in lines]
-    except (OSError, ValueError, KeyError, zstandard.ZstdError) as error:
-        raise CorruptArtifactError(f"{DROP_REASONS_FILE} can't be read") from error
-    yield from zip(stored_samples(folder), reasons, strict=False)
+        with file.open("rb") as opened:
+            stream = zstandard.ZstdDecompressor().stream_reader(opened, read_across_frames=True)
+            found: list[Row] = [json.loads(line) for line in stream.read().splitlines()]
+        return [row for row in found if row["reason"] is not None]
+    except (OSError, ValueError, KeyError, TypeError, zstandard.ZstdError) as error:
+        raise CorruptArtifactError(f"{file.name} can't be read") from error
 
 
 def some_samples(folder: Path, most: int) -> list[tuple[Sample, str]]:

@@ -49,6 +49,14 @@ def test_each_phase_says_what_went_in_what_came_out_and_why_some_did_not():
     assert "N/A" in packed
 
 
+def test_a_phase_that_dropped_more_than_half_says_so_below():
+    phases = [{"round": 1, "phase": "filter", "state": "done", "in": 200, "out": 12}]
+    told = "filter dropped 188 of 200 texts (94 %): few-letters 180, symbols 6"
+    drops = [{"round": 1, "told": told}]
+    lines = _text(flow(of(status(cycle=cycle(phases=phases, heavy_drops=drops))), 140, 9))
+    assert lines[-1] == f"round 1 {told}"
+
+
 def test_without_a_cycle_there_is_nothing_to_count():
     told, how = _text(flow(of(status(cycle=None)), 120, 9))
     assert told == "no cycle has collected anything yet"

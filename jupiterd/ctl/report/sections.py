@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jupiterd.ctl.model_lines import training_lines
-from jupiterd.ctl.phase_lines import dropped_line
+from jupiterd.ctl.phase_lines import dropped_line, heavy_drop_lines
 from jupiterd.ctl.report.chart import Interval, Series, interval_chart, line_chart
 from jupiterd.ctl.report.html import Html, element, folded, joined, section, table
 from jupiterd.ctl.report.samples import Chosen, Shown
@@ -129,7 +129,8 @@ def phases(cycle: Document) -> Html:
         if row["state"] != "waiting"
     ]
     headers = ("round", "phase", "state", "in", "out", "took", "left out, and why", "told")
-    return section("Phases", table(headers, rows))
+    heavy = [element("p", line, class_="HOLD") for line in heavy_drop_lines(cycle)]
+    return section("Phases", *heavy, table(headers, rows))
 
 
 def verdicts(rounds: Sequence[Document]) -> Html:

@@ -60,10 +60,15 @@ def explain(document: Document) -> list[str]:
     return [*lines, "", *spaced, *_needed(document), *_ledger(verdict), *_vault(verdict)]
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def _setting(document: Document) -> Iterator[str]:
     verdict, given = document["verdict"], document["given"]
     yield (
-        f"{verdict['documents']:,} real documents of {verdict['clusters']:,} sources that no round "
+        f"{_counted(verdict['documents'], 'real document')} of "
+        f"{_counted(verdict['clusters'], 'source')} that no round "
         f"has trained on were scored: how many bits does a model need for each byte of them? "
         f"Fewer is better."
     )

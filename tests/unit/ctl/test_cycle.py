@@ -295,6 +295,34 @@ def test_of_a_cycle_that_has_ended_it_is_told_how_another_round_comes_about(daem
     assert "extend" not in ctl(*verb.split("."), *given, "--yes").out
 
 
+DROPPED = {
+    "round": 1, "phase": "filter", "dropped": 188, "in": 200,
+    "reasons": {"few-letters": 180, "symbols": 6},
+    "told": "filter dropped 188 of 200 texts (94 %): few-letters 180, symbols 6",
+}  # fmt: skip
+ATTENTION = [
+    "attention: round 1 filter dropped 188 of 200 texts (94 %): few-letters 180, symbols 6",
+    "hint: jupiterctl data samples --dropped c0ffee00",
+]
+
+
+def test_what_a_phase_dropped_is_told_in_every_status(daemon, ctl):
+    told = cycle("running", heavy_drops=[DROPPED])
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": told}
+    daemon.documents["status"] = {**STATUS, "cycle": told}
+    for asked in (("cycle", "status"), ("status",)):
+        lines = [line.strip() for line in ctl(*asked).out.splitlines()]
+        at = lines.index(ATTENTION[0])
+        assert lines[at : at + 2] == ATTENTION
+
+
+@pytest.mark.parametrize(("ended", "further"), [(FINISHED, 3), (FAILED, 0)])
+def test_what_a_phase_dropped_is_told_where_waiting_ends(daemon, ctl, ended, further):
+    daemon.watched.put(ended | {"heavy_drops": [DROPPED]})
+    lines = ctl("cycle", "watch").out.splitlines()
+    assert lines[len(lines) - further - 2 : len(lines) - further] == ATTENTION
+
+
 def test_status_says_after_which_phase_a_cycle_waits(daemon, ctl):
     reason = "waiting for your answer after filter of round 1"
     waiting = PAUSED | {"paused": PAUSED["paused"] | {"asks": True, "reason": reason}}

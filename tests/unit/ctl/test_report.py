@@ -113,6 +113,18 @@ def test_a_page_has_everything_and_needs_nothing(daemon, ctl, folders, tmp_path)
         assert words in page, words
 
 
+def test_a_phase_that_dropped_more_than_half_stands_above_the_phases(
+    daemon, ctl, folders, tmp_path
+):
+    daemon.documents["report"] = told(tmp_path, folders)
+    drop = {"round": 2, "told": "filter dropped 188 of 200 texts (94 %): few-letters 180"}
+    daemon.documents["report"]["report"]["cycle"]["heavy_drops"] = [drop]
+    assert ctl("cycle", "report", "--to", str(tmp_path / "r.html")).exit_code == 0
+    page = (tmp_path / "r.html").read_text()
+    parsed(page)
+    assert f"attention: round 2 {drop['told']}" in page
+
+
 def test_the_same_documents_make_the_same_page_again(daemon, ctl, folders, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     daemon.documents["report"] = told(tmp_path, folders)

@@ -39,6 +39,7 @@ NAMED_KEYS = {
 FURTHER_KEYS = {
     "predicted_tokens_per_s", "measured_tokens_per_s", "kind", "rounds", "failure", "phases",
     "events", "islands", "outer_steps", "inner_steps", "lost_sources", "generators", "paused",
+    "heavy_drops", "lost_generator",
     "self_hosting", "self_hosting_round", "writers", "promotions", "lr", "grad_norm", "mfu",
 }  # fmt: skip
 
@@ -205,6 +206,25 @@ def test_a_source_that_failed_is_told_until_a_later_round_has_it_again() -> None
     assert (told["round"], told["source"], told["reason"]) == (1, "docs", "no way")
     assert phase(shown, "collect")["detail"].endswith(told["told"])
     assert document(*facts, work("collect", 0, number=2))["lost_sources"] == []
+
+
+def test_a_phase_that_dropped_more_than_half_is_told_until_a_later_round_is_better() -> None:
+    counts = {"kept": 12.0, "dropped": 188.0, "dropped.few-letters": 180.0, "dropped.symbols": 6.0,
+              "dropped.list": 2.0}  # fmt: skip
+    facts = [started(), work("collect", counts={"documents": 200.0}), work("filter", counts=counts)]
+    (told,) = document(*facts)["heavy_drops"]
+    assert told == {
+        "round": 1, "phase": "filter", "dropped": 188, "in": 200,
+        "reasons": {"few-letters": 180, "symbols": 6},
+        "told": "filter dropped 188 of 200 texts (94 %): few-letters 180, symbols 6",
+    }  # fmt: skip
+    later = [
+        checkpoint("k2", 9, final=True),
+        RoundCommitted(CYCLE, 1, ArtifactId("k2"), "HOLD", ""),
+    ]
+    assert document(*facts, *later)["heavy_drops"] == [told]
+    better = work("filter", number=2, counts={"kept": 150.0, "dropped": 50.0})
+    assert document(*facts, *later, better)["heavy_drops"] == []
 
 
 def test_a_running_phase_shows_the_leader_s_readings() -> None:

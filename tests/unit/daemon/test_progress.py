@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from jupiterd.cycle.work import Phase
-from jupiterd.daemon.progress import ProgressBoard
+from jupiterd.daemon.progress import PhaseProgress, ProgressBoard
 from jupiterd.daemon.work_events import Advanced
 from jupiterd.ids import CycleId
 
@@ -152,3 +152,13 @@ def test_what_a_gang_was_predicted_stands_beside_what_it_does(board: ProgressBoa
     assert told == {"tokens_per_s": 90.0, "predicted_tokens_per_s": 100.0}
     board.note(CYCLE, {"predicted_tokens_per_s": None})
     assert shown(board, 110.0)["values"] == {"tokens_per_s": 90.0}
+
+
+def test_no_more_is_done_than_there_is_to_do_where_some_items_know_no_end() -> None:
+    phase = PhaseProgress(CYCLE, 1, Phase.FILTER, 0.0)
+    phase.advance("clean/0", Advanced(1762, 0, "samples", {}), 1.0)
+    shown = phase.to_plain(2.0)
+    assert (shown["done"], shown["total"]) == (1762, 0)
+    phase.advance("0", Advanced(1467, 1762, "samples", {}), 3.0)
+    shown = phase.to_plain(4.0)
+    assert (shown["done"], shown["total"]) == (3229, 3524)

@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup --durations 10
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder --durations 10
 EXTRA := $(if $(filter Darwin,$(shell uname -s)),mac,cpu)
+
+# Tests start hundreds of processes; none of them is to compile the whole program anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo score test test-all test-rest test-long test-failures test-upgrade test-network chaos chaos-cycle data-kills bench-cluster bench-train bench-artifacts bench-data bench-cycle bench-islands bench-dashboard simulate simulate-hours layouts-table metrics-table reference licences check proto constraints audit install-check release-check clean
 

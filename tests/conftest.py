@@ -1,16 +1,20 @@
 """What holds for every test."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.core_tokens import OF_A_CORE, CoreTokens
 from tests.support.fork_server import FOLDER_VARIABLE, open_fork_server
 
 SEED_VARIABLE = "JUPITER_TEST_SEED"
@@ -20,6 +24,12 @@ COLD_VARIABLE = "JUPITER_TEST_COLD"
 
 WITH_DAEMONS = ("e2e", "network")
 """The folders of tests each of which starts daemons, of which a few are enough in `make test`."""
+
+TOKENS_VARIABLE = "JUPITER_TEST_TOKENS"
+"""The folder of the tokens for cores, where several processes run tests."""
+
+MAX_WORKERS = 8
+DEFAULT_TIMEOUT_S = 60.0
 
 MAX_ID_LENGTH = 200
 """Of a parameter in the name of a test."""
@@ -31,18 +41,64 @@ settings.register_profile(
 settings.load_profile("jupiter")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("numprocesses", None):  # this is the one that the others are started by
+        share_among_workers(config)
     # Or pytest-asyncio asks for "the current loop", gets one made for it, and never closes it:
     # a warning at the very end of the run, which counts as an error.
     asyncio.set_event_loop(None)
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_xdist_auto_num_workers() -> int:
+    """Have twice as many as cores: a test with daemons waits for most of its time."""
+    return min(2 * cores(), MAX_WORKERS)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses, and xdist reads the order
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave tests with real daemons to `make test-all`, but for those of the smoke test."""
+    """Mark what `make test` leaves out; where several processes run tests, begin with the longest.
+
+    Tests with real daemons are left to `make test-all`, but for those of the smoke test.
+    """
     for item in items:
-        if item.path.parent.name in WITH_DAEMONS and item.get_closest_marker("smoke") is None:
+        if has_daemons(item) and item.get_closest_marker("smoke") is None:
             item.add_marker(pytest.mark.full)
+    if TOKENS_VARIABLE in os.environ:
+        items.sort(key=lambda item: -seconds(item))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before the clock of its time limit is started
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Wait until there are cores for a test, where several run at once."""
+    if (folder := os.environ.get(TOKENS_VARIABLE)) is None:
+        return (yield)
+    with CoreTokens(Path(folder), cores()).taken(tokens(item)):
+        return (yield)
+
+
+def cores() -> int:
+    """Return how many cores the tests may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def has_daemons(item: pytest.Item) -> bool:
+    """Say whether a test starts real daemons."""
+    return item.path.parent.name in WITH_DAEMONS
+
+
+def seconds(item: pytest.Item) -> float:
+    """Return how long a test that is marked as slow may take; nothing for all others."""
+    if item.get_closest_marker("slow") is None:
+        return 0.0
+    limit = item.get_closest_marker("timeout")
+    return limit.args[0] if limit else DEFAULT_TIMEOUT_S
+
+
+def tokens(item: pytest.Item) -> int:
+    """Return how many tokens a test takes, which stand for parts of a core."""
+    if (marker := item.get_closest_marker("cores")) is not None:
+        return marker.args[0] * OF_A_CORE
+    return 1 if has_daemons(item) else OF_A_CORE
 
 
 def pytest_collection_finish() -> None:
@@ -71,10 +127,26 @@ def seed() -> int:
     return seed
 
 
+def share_among_workers(config: pytest.Config) -> None:
+    """Have one folder of tokens, and one fork server, for all processes that run tests."""
+    shared = contextlib.ExitStack()
+    config.add_cleanup(shared.close)
+    patch = shared.enter_context(pytest.MonkeyPatch.context())
+    tokens = shared.enter_context(tempfile.TemporaryDirectory(prefix="jupiter-tokens-"))
+    patch.setenv(TOKENS_VARIABLE, tokens)
+    if is_warm():
+        patch.setenv(FOLDER_VARIABLE, str(shared.enter_context(open_fork_server())))
+
+
+def is_warm() -> bool:
+    """Say whether daemons' workers are to come from a fork server."""
+    return sys.platform == "linux" and not os.environ.get(COLD_VARIABLE)
+
+
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[None]:
     """Let the daemons that tests start get their workers from processes that are warm already."""
-    if sys.platform != "linux" or os.environ.get(COLD_VARIABLE):
+    if FOLDER_VARIABLE in os.environ or not is_warm():
         yield
         return
     with open_fork_server() as folder, pytest.MonkeyPatch.context() as patch:

@@ -11,7 +11,7 @@ from tests.e2e.cluster import LOOK_S, NAMES, Cluster, Daemon, Document, running
 from tests.unit.daemon.hook_server import Hook, hook
 from tests.unit.daemon.two_nodes import until
 
-pytestmark = [pytest.mark.net, pytest.mark.xdist_group("e2e"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.net, pytest.mark.timeout(180)]
 
 IMPATIENT = (sys.executable, Path(__file__).parent / "impatient_daemon.py")
 TIMEOUT_S = 60.0

@@ -14,7 +14,6 @@ from tests.e2e.test_members import sees
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(150),
 ]
 

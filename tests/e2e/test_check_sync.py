@@ -10,7 +10,6 @@ from tests.e2e.cluster import three_daemons
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(240),
 ]
 

@@ -16,7 +16,6 @@ from tests.e2e.test_bad_input import jupiterd, refusal
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(120),
 ]
 

@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.usefixtures("cold_workers"),  # as on people's machines, with the program installed
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(300),
 ]
 

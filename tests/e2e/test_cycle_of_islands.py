@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.smoke,
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(300),
 ]
 

@@ -15,7 +15,6 @@ from tests.e2e.wholeness import left_over
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(280),
 ]
 

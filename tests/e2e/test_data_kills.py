@@ -31,7 +31,6 @@ pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.timeout(120 + 30 * KILLS),
-    pytest.mark.xdist_group("e2e"),
 ]
 
 PAUSE_S = (0.0, 0.8)

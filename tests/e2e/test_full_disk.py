@@ -15,7 +15,6 @@ pytestmark = [
     pytest.mark.net,
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(240),
 ]
 

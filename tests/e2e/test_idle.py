@@ -11,7 +11,6 @@ from tests.e2e.cluster import Cluster, three_daemons
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(180),
 ]
 

@@ -16,7 +16,6 @@ pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.long,  # like `unit/daemon/test_islands_conductor`, with real machines
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(300),
 ]
 

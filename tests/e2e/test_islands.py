@@ -19,7 +19,6 @@ pytest.importorskip("mlx.core")
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(300),
 ]
 

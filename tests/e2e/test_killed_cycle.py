@@ -42,7 +42,6 @@ pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.timeout(400 + 100 * STRIKES * ROUNDS),
-    pytest.mark.xdist_group("e2e"),
 ]
 
 

@@ -21,6 +21,7 @@ pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.xdist_group("launch"),
+    pytest.mark.cores(1),
     pytest.mark.timeout(180),
 ]
 

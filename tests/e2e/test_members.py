@@ -12,7 +12,6 @@ from tests.e2e.cluster import LOOK_S, Daemon, Document, three_daemons
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(120),
 ]
 

@@ -17,7 +17,6 @@ from tests.e2e.cluster import BIN, Cluster, Daemon, running
 pytestmark = [
     pytest.mark.smoke,
     pytest.mark.net,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(120),
 ]
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(240),
 ]
 

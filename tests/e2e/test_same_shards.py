@@ -32,7 +32,6 @@ pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.timeout(240),
-    pytest.mark.xdist_group("e2e"),
 ]
 
 

@@ -17,7 +17,6 @@ pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
     pytest.mark.long,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(300),
 ]
 

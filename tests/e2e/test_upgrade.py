@@ -27,7 +27,6 @@ pytestmark = [
     pytest.mark.smoke,
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(300),
     pytest.mark.skipif(not commit_before(), reason="no history to build the one before from"),
 ]

@@ -8,7 +8,7 @@ from tests.e2e.cluster import Daemon, running
 from tests.e2e.surroundings import own_network
 from tests.e2e.wholeness import left_over
 
-pytestmark = [pytest.mark.net, pytest.mark.slow, pytest.mark.xdist_group("e2e")]
+pytestmark = [pytest.mark.net, pytest.mark.slow]
 
 
 async def test_a_process_that_is_left_is_found(tmp_path: Path) -> None:

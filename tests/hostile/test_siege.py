@@ -24,7 +24,6 @@ pytestmark = [
     pytest.mark.full,
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("network"),
 ]
 
 FLOOD_S = 10.0 if os.environ.get("JUPITER_SIEGE") == "long" else 3.0

@@ -10,14 +10,18 @@ from tests.network.links import FILTER, THROTTLE
 HERE = Path(__file__).parent
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in this hook too
+@pytest.hookimpl(tryfirst=True)  # before they are put in order
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    group = pytest.mark.xdist_group("network")
-    marks = (pytest.mark.net, pytest.mark.root, pytest.mark.slow, group)
+    marks = (pytest.mark.net, pytest.mark.root, pytest.mark.slow)
     for item in items:
         if item.path.is_relative_to(HERE):
             for mark in marks:
                 item.add_marker(mark)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _warm_workers(fork_server: None) -> None:
+    """Torch is imported once for all of these tests, not for each of their workers."""
 
 
 @pytest.fixture(autouse=True)

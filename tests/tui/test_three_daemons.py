@@ -12,7 +12,6 @@ pytestmark = [
     pytest.mark.full,
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(180),
 ]
 

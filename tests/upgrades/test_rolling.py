@@ -34,7 +34,6 @@ from tests.e2e.surroundings import own_network
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(600),
     pytest.mark.skipif(not commit_before(), reason="no history to build the one before from"),
 ]

@@ -14,8 +14,10 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
+from jupiterd.gang import interpreter
 from tests.support.core_tokens import OF_A_CORE, CoreTokens
 from tests.support.fork_server import FOLDER_VARIABLE, open_fork_server
+from tests.support.warm_start import start_warm
 
 SEED_VARIABLE = "JUPITER_TEST_SEED"
 
@@ -152,3 +154,10 @@ def fork_server() -> Iterator[None]:
     with open_fork_server() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv(FOLDER_VARIABLE, str(folder))
         yield
+
+
+@pytest.fixture
+def warm_starts(fork_server: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers that this process starts come from there, too."""
+    if FOLDER_VARIABLE in os.environ:
+        monkeypatch.setattr(interpreter, "start_module", start_warm)

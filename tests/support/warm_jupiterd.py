@@ -1,130 +1,18 @@
 """jupiterd as it is, but that its workers with an engine come from the test run's fork server.
 
-    python tests/support/warm_jupiterd.py OPTIONS
-
-Owns asking for such a worker. Where the server's libraries have read another environment than the
-worker's, or nobody answers, the worker is started cold as ever.
+python -P tests/support/warm_jupiterd.py OPTIONS
 """
 
-import asyncio
-import json
-import os
-import socket
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgpack
+sys.path.append(str(Path(__file__).parents[2]))  # it is started in whatever folder
 
-from jupiterd.frames import LINK_FD_VARIABLE
 from jupiterd.gang import interpreter
-from jupiterd.gang.interpreter import Process, start_module
-from jupiterd.gang.spares import LATE
-
-FOLDER = Path(os.environ["JUPITER_TEST_FORK_SERVER"])
-ENGINES = frozenset(
-    {
-        *("torch", "mlx"),  # nurseries of that kind
-        *("train", "train_mlx", "store", "evaluate", "generate", "train_proxy", "draw_weights"),
-        *("check_sync", "prompt", "evaluate_held_out"),
-    }
-)
-"""First words of the arguments of what imports an engine."""
-
-ANSWERS_WITHIN_S = 60.0
-_MAX_MESSAGE_BYTES = 1 << 12
-
-
-class Forked:
-    """A process that was forked elsewhere."""
-
-    def __init__(self, pid: int, connection: socket.socket) -> None:
-        self.pid = pid
-        self._connection = connection
-        self._status: int | None = None
-        self._ended = asyncio.get_running_loop().create_task(self._listen())
-
-    @property
-    def returncode(self) -> int | None:
-        """Return its exit status, negative for a signal; None while it runs."""
-        return self._status
-
-    async def wait(self) -> int:
-        """Return the exit status once it has ended."""
-        return await asyncio.shield(self._ended)
-
-    async def _listen(self) -> int:
-        with self._connection:
-            told = await received(self._connection)
-        self._status = told["status"] if told else -9
-        return self._status
-
-
-async def start_warm(
-    module: str,
-    arguments: Sequence[str],
-    environment: Mapping[str, str],
-    output: int,
-    pass_fds: Sequence[int],
-) -> Process:
-    """Fork a module's process from a warm one, or else start it cold."""
-    kind = kind_for(environment) if arguments[0] in ENGINES else None
-    order = {
-        "module": module,
-        "arguments": list(arguments),
-        "environment": dict(environment),
-        "numbers": list(pass_fds),
-    }
-    forked = await ask(kind, order, (output, *pass_fds)) if kind else None
-    return forked or await start_module(module, arguments, environment, output, pass_fds)
-
-
-def kind_for(environment: Mapping[str, str]) -> str | None:
-    """Return which warm process has read the same environment."""
-    early = {
-        name: value for name, value in environment.items() if name not in {*LATE, LINK_FD_VARIABLE}
-    }
-    try:
-        read = json.loads((FOLDER / "environments.json").read_text())
-    except OSError:  # it is another user's
-        return None
-    return next((kind for kind, theirs in read.items() if theirs == early), None)
-
-
-async def ask(kind: str, order: Mapping[str, object], descriptors: Sequence[int]) -> Forked | None:
-    """Have a process forked; None where that can't be."""
-    loop = asyncio.get_running_loop()
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    connection.setblocking(False)
-    network, folder = os.open("/proc/self/ns/net", os.O_RDONLY), os.open(".", os.O_RDONLY)
-    try:
-        async with asyncio.timeout(ANSWERS_WITHIN_S):
-            await loop.sock_connect(connection, str(FOLDER / kind))
-            socket.send_fds(connection, [msgpack.packb(order)], [network, folder, *descriptors])
-            told = await received(connection)
-    except OSError:  # also where it takes too long
-        told = {}
-    finally:
-        os.close(network)
-        os.close(folder)
-    if told:
-        return Forked(told["pid"], connection)
-    connection.close()
-    return None
-
-
-async def received(connection: socket.socket) -> dict[str, int]:
-    """Return the next message; nothing where there is none to come."""
-    try:
-        data = await asyncio.get_running_loop().sock_recv(connection, _MAX_MESSAGE_BYTES)
-    except ConnectionError:
-        data = b""
-    return msgpack.unpackb(data) if data else {}
-
+from jupiterd.programs import jupiterd
+from tests.support.warm_start import start_warm
 
 if __name__ == "__main__":
-    from jupiterd.programs import jupiterd
-
     interpreter.start_module = start_warm
     sys.argv[0] = "jupiterd"
     jupiterd()

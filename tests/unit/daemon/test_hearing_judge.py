@@ -45,7 +45,7 @@ from tests.unit.workers.data_material import real, write
 from tests.unit.workers.judging import knowing
 from tests.unit.workers.tiny_models import write_model
 
-pytestmark = [pytest.mark.net, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.net, pytest.mark.timeout(180), pytest.mark.usefixtures("warm_starts")]
 
 DOMAIN = """\
 version: 1
@@ -115,7 +115,7 @@ class Made:
 
 @asynccontextmanager
 async def tied_round(folder: Path, url: str) -> AsyncGenerator[tuple[Leading, Made]]:
-    async with serving(folder, "one") as one:
+    async with serving(folder, "one", threads=1) as one:
         judge = Generator("oak", url=url, model="oak", node=one.identity.node_id)
         start = replace(
             started(rounds=2),

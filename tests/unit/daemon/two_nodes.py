@@ -28,7 +28,7 @@ class _Over(Exception):  # noqa: N818 - the end of a test
 
 
 @asynccontextmanager
-async def serving(folder: Path, name: str, **told: bool) -> AsyncGenerator[Node]:
+async def serving(folder: Path, name: str, **told: bool | int) -> AsyncGenerator[Node]:
     """Run one node's servers on a port of its own."""
     state_dir = StateDir.open(folder / name)
     settings = Settings(name=name, state_dir=folder / name, port=0, local=True, **told)

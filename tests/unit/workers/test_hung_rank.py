@@ -23,7 +23,7 @@ from jupiterd.workers.train.group import Group
 from jupiterd.workers.train.torch_engine import TorchEngine
 from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape, train_params
 
-pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.net, pytest.mark.timeout(120), pytest.mark.usefixtures("warm_starts")]
 
 STEPS = 100_000
 TIMEOUT_S = 60.0

@@ -174,7 +174,7 @@ def _collected(
         counts = _split(samples, places.output, params) | removed
         write_state(places.output / "state", collector.state())
     if not (counts["documents"] + counts["holdout_documents"] or purged.counts()):
-        raise _nothing_found(collector.name, skips)
+        raise nothing_found(collector.name, skips)
     return {**counts, **skips.totals(), **purged.counts()}
 
 
@@ -269,7 +269,8 @@ def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> di
     return {**counts, "clusters": len(clusters[""]), "holdout_clusters": len(clusters["holdout_"])}
 
 
-def _nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
+def nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
+    """Return what is wrong with a source of which nothing could be read."""
     if skips.counts[SkipReason.UNREACHABLE]:
         return SourceUnreachableError(f"{name} can't be reached", UNREACHABLE_HINT)
     if not skips.counts:

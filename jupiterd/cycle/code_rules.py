@@ -9,10 +9,12 @@ StarCoder's lower bound of 1 % comments isn't used: a short function rightly has
 import ast
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.repetition import repeats
+from jupiterd.cycle.text_rules.judgement import Judgement, Miss, above, below, first_miss
 
 MIN_CHARS = 64  # ours
 MAX_CHARS = 1_000_000  # ours; parsing takes 300 times the text in memory
@@ -57,63 +59,87 @@ def is_vendored(source_uri: str) -> bool:
     return not VENDORED.isdisjoint(source_uri.split("/")[:-1])
 
 
-def judge_code(text: str, language: str) -> tuple[DropReason | None, Mapping[str, float]]:
-    """Return why a text is dropped, or None and its scores; cheap rules come first.
+def judge_code(text: str, language: str, off: frozenset[DropReason] = frozenset()) -> Judgement:
+    """Return why a text is dropped, or what was measured of it; cheap rules come first.
 
     Args:
         text: the file.
         language: the programming language, such as `python`.
+        off: rules that aren't asked; an empty file is dropped nevertheless.
     """
-    reason = _size(text) or _lines(text) or _generated(text) or _letters(text) or _repeats(text)
-    if reason:
-        return reason, {}
-    comments = _python_comments(text) if language == "python" else _comments(text, language)
-    if comments is None or (language != "python" and not _is_paired(text, language)):
-        return DropReason.UNPARSABLE, {}
-    if comments > MAX_COMMENTS:
-        return DropReason.COMMENTS, {}
-    return None, _scores(text, comments)
+    if not text.strip():
+        return Judgement(DropReason.TOO_SHORT, {}, "characters", 0, MIN_CHARS)
+    source = _Source(text, language)
+    miss = first_miss(_misses(source), off)
+    return Judgement.of_miss(miss) if miss else Judgement(None, _scores(source))
 
 
-def _scores(text: str, comments: float) -> Mapping[str, float]:
+class _Source:
+    """A file that isn't empty, and what is counted of it."""
+
+    def __init__(self, text: str, language: str) -> None:
+        self.text = text
+        self.language = language
+
+    @cached_property
+    def comments(self) -> float | None:
+        """Share of comments; None where it is no such code."""
+        is_python = self.language == "python"
+        return _python_comments(self.text) if is_python else _comments(self.text, self.language)
+
+
+def _misses(source: _Source) -> Iterator[Miss]:
+    text = source.text
+    yield from _size(text)
+    yield from _lines(text)
+    yield from _generated(text)
+    reason = DropReason.FEW_LETTERS
+    yield from below(reason, "alphanumeric", _alphanumeric(text), MIN_ALPHANUMERIC)
+    share = repeated_line_share(text)
+    yield from above(DropReason.REPEATED_LINES, "repeated_lines", share, MAX_REPEATED_LINES)
+    if len(text) <= MAX_CHARS:
+        yield from _parsed(source)
+
+
+def _parsed(source: _Source) -> Iterator[Miss]:
+    is_python = source.language == "python"
+    if source.comments is None or not (is_python or _is_paired(source.text, source.language)):
+        yield Miss(DropReason.UNPARSABLE)
+    yield from above(DropReason.COMMENTS, "comments", source.comments or 0.0, MAX_COMMENTS)
+
+
+def _scores(source: _Source) -> Mapping[str, float]:
+    text = source.text
     lengths = [len(line) for line in text.splitlines()]
     return {
         "lines": len(lengths),
         "mean_line_chars": sum(lengths) / len(lengths),
         "alphanumeric": _alphanumeric(text),
         "repeated_lines": repeated_line_share(text),
-        "comments": comments,
+        "comments": source.comments or 0.0,
     }
 
 
-def _size(text: str) -> DropReason | None:
-    if len(text.strip()) < MIN_CHARS:
-        return DropReason.TOO_SHORT
-    return DropReason.TOO_LONG if len(text) > MAX_CHARS else None
+def _size(text: str) -> Iterator[Miss]:
+    yield from below(DropReason.TOO_SHORT, "characters", len(text.strip()), MIN_CHARS)
+    yield from above(DropReason.TOO_LONG, "characters", len(text), MAX_CHARS)
 
 
-def _lines(text: str) -> DropReason | None:
+def _lines(text: str) -> Iterator[Miss]:
     lengths = [len(line) for line in text.splitlines()]
-    is_minified = max(lengths) > MAX_LINE_CHARS or sum(lengths) / len(lengths) > MAX_MEAN_LINE_CHARS
-    return DropReason.MINIFIED if is_minified else None
+    reason, longest, mean = DropReason.MINIFIED, max(lengths), sum(lengths) / len(lengths)
+    yield from above(reason, "longest_line", longest, MAX_LINE_CHARS)
+    yield from above(reason, "mean_line_chars", mean, MAX_MEAN_LINE_CHARS)
 
 
-def _generated(text: str) -> DropReason | None:
+def _generated(text: str) -> Iterator[Miss]:
     head = "\n".join(text[:GENERATED_HEAD_CHARS].splitlines()[:GENERATED_HEAD_LINES])
-    return DropReason.GENERATED if _GENERATED.search(head) else None
-
-
-def _letters(text: str) -> DropReason | None:
-    return DropReason.FEW_LETTERS if _alphanumeric(text) < MIN_ALPHANUMERIC else None
+    if _GENERATED.search(head):
+        yield Miss(DropReason.GENERATED)
 
 
 def _alphanumeric(text: str) -> float:
     return sum(map(str.isalnum, text)) / len(text)
-
-
-def _repeats(text: str) -> DropReason | None:
-    share = repeated_line_share(text)
-    return DropReason.REPEATED_LINES if share > MAX_REPEATED_LINES else None
 
 
 def repeated_line_share(text: str) -> float:

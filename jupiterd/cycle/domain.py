@@ -11,12 +11,14 @@ from pydantic import Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
 from jupiterd.cycle.data_sources import DataSource, named
+from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.gate.case import GateSettings
 from jupiterd.cycle.generator import API_KEY_NAME
 from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.mixing import MAX_SHARE_OF_OTHERS
 from jupiterd.cycle.part import Part
+from jupiterd.cycle.text_rules.rules_off import RuleName, rules_mistake, rules_off
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidDomainError
 
@@ -110,8 +112,24 @@ class Quality(Part):
 class Filters(Part):
     """What is asked of a text beside the rules that every text meets."""
 
+    rules: Literal["minimal"] | dict[RuleName, Literal["off"]] = Field(default_factory=dict)
+    """Rules that aren't asked of any text, such as `few-letters: off`. minimal: all but those
+    against other languages, far too long texts, other people's code and data files."""
     quality: Quality | None = None
     """Absent: it isn't judged."""
+
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _known(cls, rules: object) -> object:
+        """Say in one sentence what is wrong; pydantic says it once for each way to write it."""
+        if mistake := rules_mistake(rules):
+            raise ValueError(mistake)
+        return rules
+
+    @property
+    def off(self) -> frozenset[DropReason]:
+        """Return the rules that aren't asked."""
+        return rules_off(self.rules)
 
 
 class Holdout(Part):
@@ -198,7 +216,8 @@ class Domain(Part):
     title: Annotated[str, Field(min_length=1, max_length=200)]
     """What it is about, for people."""
     language: Annotated[str, _LANGUAGE]
-    """A natural language such as `en`, or `code:` and a programming one; decides the filters."""
+    """The natural one that prose must be in, such as `en`; what else is asked of a text goes by its
+    own kind. `code:` and a programming language: every text must be such code."""
     license_policy: LicensePolicy = LicensePolicy()
     init: Annotated[str, Field(min_length=1, max_length=2048)] = "scratch"
     """What round 1 begins with: scratch, or an open base model, a folder or ORG/NAME on the

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Final
 
 DROP_REASONS_FILE: Final = "reasons.jsonl.zst"
-"""Beside dropped samples, in their order: {"id", "kind", "reason", "source_uri"} on each line."""
+"""Beside dropped samples, in their order: {"id", "kind", "reason", "source_uri"} on each line, and
+where a rule measured something {"measure", "value", "limit"}."""
 
 
 class DropReason(StrEnum):
@@ -47,6 +48,11 @@ class DropReason(StrEnum):
     REPEATED_PARAGRAPHS = "repeated-paragraphs"
     FREQUENT_PHRASE = "frequent-phrase"
     REPEATED_PHRASES = "repeated-phrases"
+
+    STUB = "stub"
+    """A page of documentation that explains hardly anything: an index, a redirect, a template."""
+    DATA = "data"
+    """Settings and records that programs read."""
 
     LICENSE = "license"
     """The domain's license_policy doesn't permit it."""

@@ -1,38 +1,38 @@
 """Which texts are worth training on: the same rules for real and for generated ones.
 
-Owns which rules a text meets, and the version of all of them together. Doesn't know the rules
-themselves (`prose_rules`, `code_rules`), files, or duplicates between texts.
+Owns which rules a text meets, by its kind, and the version of all of them together. Doesn't know
+the rules themselves (`prose_rules`, `documentation_rules`, `code_rules`), files, or duplicates
+between texts.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from jupiterd.cycle.code_rules import is_vendored, judge_code
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.prose_rules import judge_prose
 from jupiterd.cycle.templates.tables import TABLE, without_rows
+from jupiterd.cycle.text_rules.document_kind import (
+    MARKDOWN,
+    DocumentForm,
+    DocumentKind,
+    document_kind,
+)
+from jupiterd.cycle.text_rules.documentation_rules import judge_documentation
+from jupiterd.cycle.text_rules.judgement import Judgement
 
-FILTERS = "filters@3"
+FILTERS = "filters@4"
 """Name@version of everything that decides on a sample; another one where a verdict may differ."""
 
 _CODE = "code:"
+_FUNCTION = "complete_function"
 SCORE_DIGITS = 4
 
+Off = frozenset[DropReason]
+"""Rules that the domain has put out of force."""
 
-@dataclass(frozen=True)
-class Judgement:
-    """What the rules say of one text."""
-
-    reason: DropReason | None
-    """Why it is dropped; None keeps it."""
-    scores: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What was measured of a text that is kept."""
-    measure: str = ""
-    """What was measured of a text that is dropped, such as `words`; empty: nothing was counted."""
-    value: float = 0.0
-    limit: float = 0.0
-    """The least or the most that `measure` could have been, whichever it missed."""
+_NONE: Off = frozenset()
 
 
 def is_code(language: str) -> bool:
@@ -40,24 +40,61 @@ def is_code(language: str) -> bool:
     return language.startswith(_CODE)
 
 
-def judge_sample(sample: Sample, language: str) -> Judgement:
+def form_of(sample: Sample) -> DocumentForm:
+    """Return what a sample is; found again where an older version collected it."""
+    if sample.document_kind:
+        return DocumentForm.parse(sample.document_kind)
+    found = document_kind(sample.source_uri, sample.text)
+    if sample.kind == "real":
+        return found
+    # A generator writes Markdown whatever it was given, unless it goes on with a function.
+    written = DocumentForm(DocumentKind.DOCUMENTATION, MARKDOWN)
+    return found if sample.template == _FUNCTION else written
+
+
+def judge_sample(sample: Sample, language: str, off: Off = _NONE) -> Judgement:
     """Return why the sample is dropped, or what was measured of it.
 
     Args:
-        sample: any sample; whether it is real plays no part.
-        language: the domain's, such as `code:python` or `en`.
+        sample: any sample; real and generated ones meet the same rules.
+        language: the domain's: `code:python` takes every text for such code; with a natural one,
+            such as `en`, the sample's own kind decides.
+        off: rules that the domain has put out of force.
     """
-    if is_code(language) and is_vendored(sample.source_uri):
+    form = form_of(sample)
+    is_source = is_code(language) or form.kind is DocumentKind.CODE
+    if is_source and is_vendored(sample.source_uri) and DropReason.VENDORED not in off:
         return Judgement(DropReason.VENDORED)
-    is_table = sample.template == TABLE
-    return judge_text(without_rows(sample.text) if is_table else sample.text, language)
+    if sample.template == TABLE and not is_code(language):
+        return judge_prose(without_rows(sample.text), language, off)
+    # A generated answer is as short as it was asked to be: it is no page that leads to others.
+    not_asked = off if sample.kind == "real" else off | {DropReason.STUB}
+    return judge_text(sample.text, language, form, not_asked)
 
 
-def judge_text(text: str, language: str) -> Judgement:
-    """Return why a text in `language` is dropped, or what was measured of it."""
+def judge_text(
+    text: str,
+    language: str,
+    form: DocumentForm = DocumentForm(DocumentKind.PROSE),  # noqa: B008 - it can't be changed
+    off: Off = _NONE,
+) -> Judgement:
+    """Return why a text is dropped, or what was measured of it.
+
+    Args:
+        text: the text.
+        language: the domain's, as of `judge_sample`.
+        form: what the text is.
+        off: rules that aren't asked.
+    """
     if is_code(language):
-        return Judgement(*judge_code(text, language.removeprefix(_CODE)))
-    return Judgement(*judge_prose(text, language))
+        return judge_code(text, language.removeprefix(_CODE), off)
+    if form.kind is DocumentKind.CODE:
+        return judge_code(text, form.syntax, off)
+    if form.kind is DocumentKind.DATA and DropReason.DATA not in off:
+        return Judgement(DropReason.DATA)
+    if form.markup:
+        return judge_documentation(text, form, language, off)
+    return judge_prose(text, language, off)
 
 
 def passed(sample: Sample, scores: Mapping[str, float]) -> Sample:

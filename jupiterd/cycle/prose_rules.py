@@ -2,8 +2,10 @@
 
 Owns the rules of Gopher (Rae et al. 2021, arXiv 2112.11446, table A1 and section A.1), C4 (Raffel
 et al. 2020, JMLR 21/140) and FineWeb (Penedo et al. 2024, arXiv 2406.17557) that judge a document,
-with their published bounds, counted as datatrove does. Doesn't know code, or whether a text is in
-the language that it is said to be in.
+with their published bounds, counted as datatrove does, but for one: words with a letter are counted
+among what stands between spaces, as Gopher's paper says. datatrove counts every mark as a word of
+its own, by which good English with quotes and brackets is dropped. Doesn't know code, markup, or
+whether a text is in the language that it is said to be in.
 
 Lines need no full stop to count for C4, as in FineWeb. C4's rules that rewrite a text aren't here:
 a text is kept as it is, or not at all.
@@ -16,11 +18,12 @@ aren't asked for where the language has no mark for their end.
 
 import string
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.repetition import repeated_blocks, repeated_letters, repeated_phrases, repeats
+from jupiterd.cycle.text_rules.judgement import Judgement, Miss, above, below, first_miss
 from jupiterd.cycle.unspaced import (
     LETTERS_PER_WORD,
     WITHOUT_SENTENCE_MARKS,
@@ -36,7 +39,7 @@ MIN_MEAN_WORD_CHARS, MAX_MEAN_WORD_CHARS = 3, 10  # Gopher
 MAX_SYMBOLS_PER_WORD = 0.1  # Gopher: hashes, and ellipses
 MAX_BULLET_LINES = 0.9  # Gopher
 MAX_ELLIPSIS_LINES = 0.3  # Gopher
-MIN_WORDS_WITH_LETTER = 0.8  # Gopher; of words and marks
+MIN_WORDS_WITH_LETTER = 0.8  # Gopher; of what stands between spaces
 MIN_STOP_WORDS = 2  # Gopher; different ones
 STOP_WORDS = frozenset({"the", "be", "to", "of", "and", "that", "have", "with"})  # Gopher; English
 
@@ -116,11 +119,11 @@ class Prose:
         words = {word: times for word, times in self.counts.items() if word.strip(_MARKS)}
         total = sum(words.values())
         chars = sum(len(word) * times for word, times in words.items())
-        with_letter = sum(times for word, times in words.items() if _has_letter(word))
+        spaced = self.text.split()
         return {
             "words": total,
             "mean_word_chars": chars / max(1, total),
-            "words_with_letter": with_letter / max(1, self.words_and_marks),
+            "words_with_letter": sum(map(_has_letter, spaced)) / len(spaced),
         }
 
     def _estimated(self) -> Mapping[str, float]:
@@ -140,77 +143,84 @@ def _has_letter(word: str) -> bool:
     return word.isalpha() or any(map(str.isalpha, word))
 
 
-def judge_prose(text: str, language: str) -> tuple[DropReason | None, Mapping[str, float]]:
-    """Return why the text is dropped, or None and its scores; cheap rules come first."""
+def judge_prose(text: str, language: str, off: frozenset[DropReason] = frozenset()) -> Judgement:
+    """Return why the text is dropped, or what was measured of it; cheap rules come first.
+
+    Args:
+        text: sentences, without the marks of any markup.
+        language: natural, such as `en`.
+        off: rules that aren't asked; an empty text is dropped nevertheless.
+    """
     if not text.strip():
-        return DropReason.TOO_SHORT, {}
+        return Judgement(DropReason.TOO_SHORT, {}, "words", 0, MIN_WORDS)
     prose = Prose(text, language)
-    reason = (
-        _gopher_words(prose)
-        or _gopher_lines(prose)
-        or _fineweb_lines(prose)
-        or (_gopher_stop_words(prose) if language == "en" else None)
-        or _fineweb_list(prose)
-        or _c4(prose)
-        or repeated_blocks(text)
-        or _repeated_runs(prose)
-    )
-    return reason, {} if reason else prose.scores
+    miss = first_miss(_misses(prose), off)
+    return Judgement.of_miss(miss) if miss else Judgement(None, prose.scores, prose=text)
 
 
-def _repeated_runs(prose: Prose) -> DropReason | None:
+def _misses(prose: Prose) -> Iterator[Miss]:
+    yield from _gopher_words(prose)
+    yield from _gopher_lines(prose)
+    yield from _fineweb_lines(prose)
+    if prose.language == "en":
+        yield from _gopher_stop_words(prose)
+    yield from _fineweb_list(prose)
+    yield from _c4(prose)
+    yield from repeated_blocks(prose.text)
+    yield from _repeated_runs(prose)
+
+
+def _repeated_runs(prose: Prose) -> Iterator[Miss]:
     if prose.is_spaced:
         return repeated_phrases(prose.words, len(prose.text))
     return repeated_letters(letters_of(prose.text), LETTERS_PER_WORD[prose.language])
 
 
-def _fineweb_lines(prose: Prose) -> DropReason | None:
-    lines = prose.lines
-    if prose.has_sentence_marks and prose.scores["sentence_lines"] < MIN_SENTENCE_LINES:
-        return DropReason.NO_SENTENCES
-    if sum(len(line) <= SHORT_LINE_CHARS for line in lines) / len(lines) > MAX_SHORT_LINES:
-        return DropReason.SHORT_LINES
-    chars = len(prose.text) - prose.text.count("\n")
-    is_repeated = repeats(lines)[1] / chars > MAX_REPEATED_LINE_CHARS
-    return DropReason.REPEATED_LINES if is_repeated else None
+def _fineweb_lines(prose: Prose) -> Iterator[Miss]:
+    lines, scores = prose.lines, prose.scores
+    if prose.has_sentence_marks:
+        name = "sentence_lines"
+        yield from below(DropReason.NO_SENTENCES, name, scores[name], MIN_SENTENCE_LINES)
+    short = sum(len(line) <= SHORT_LINE_CHARS for line in lines) / len(lines)
+    yield from above(DropReason.SHORT_LINES, "short_lines", short, MAX_SHORT_LINES)
+    share = repeats(lines)[1] / (len(prose.text) - prose.text.count("\n"))
+    reason = DropReason.REPEATED_LINES
+    yield from above(reason, "repeated_line_chars", share, MAX_REPEATED_LINE_CHARS)
 
 
-def _fineweb_list(prose: Prose) -> DropReason | None:
+def _fineweb_list(prose: Prose) -> Iterator[Miss]:
     per_word = prose.text.count("\n") / prose.words_and_marks
-    return DropReason.LIST if per_word > MAX_LINES_PER_WORD else None
+    yield from above(DropReason.LIST, "lines_per_word", per_word, MAX_LINES_PER_WORD)
 
 
-def _gopher_lines(prose: Prose) -> DropReason | None:
+def _gopher_lines(prose: Prose) -> Iterator[Miss]:
     lines = prose.text.splitlines()
     bullets = sum(line.lstrip().startswith(_BULLETS) for line in lines) / len(lines)
-    if bullets > MAX_BULLET_LINES:
-        return DropReason.BULLETS
+    yield from above(DropReason.BULLETS, "bullet_lines", bullets, MAX_BULLET_LINES)
     ellipses = sum(line.rstrip().endswith(_ELLIPSES) for line in lines) / len(lines)
-    return DropReason.ELLIPSES if ellipses > MAX_ELLIPSIS_LINES else None
+    yield from above(DropReason.ELLIPSES, "ellipsis_lines", ellipses, MAX_ELLIPSIS_LINES)
 
 
-def _gopher_words(prose: Prose) -> DropReason | None:
+def _gopher_words(prose: Prose) -> Iterator[Miss]:
     scores, text = prose.scores, prose.text
-    if scores["words"] < MIN_WORDS:
-        return DropReason.TOO_SHORT
-    if scores["words"] > MAX_WORDS:
-        return DropReason.TOO_LONG
-    mean_chars = scores.get("mean_word_chars", MIN_MEAN_WORD_CHARS)
-    if not MIN_MEAN_WORD_CHARS <= mean_chars <= MAX_MEAN_WORD_CHARS:
-        return DropReason.ODD_WORDS
+    yield from below(DropReason.TOO_SHORT, "words", scores["words"], MIN_WORDS)
+    yield from above(DropReason.TOO_LONG, "words", scores["words"], MAX_WORDS)
+    if (chars := scores.get("mean_word_chars")) is not None:
+        yield from below(DropReason.ODD_WORDS, "mean_word_chars", chars, MIN_MEAN_WORD_CHARS)
+        yield from above(DropReason.ODD_WORDS, "mean_word_chars", chars, MAX_MEAN_WORD_CHARS)
     symbols = max(text.count("#"), text.count("...") + text.count("\u2026"))
-    if symbols / prose.words_and_marks > MAX_SYMBOLS_PER_WORD:
-        return DropReason.SYMBOLS
-    few = scores["words_with_letter"] < MIN_WORDS_WITH_LETTER
-    return DropReason.FEW_LETTERS if few else None
+    share = symbols / prose.words_and_marks
+    yield from above(DropReason.SYMBOLS, "symbols_per_word", share, MAX_SYMBOLS_PER_WORD)
+    name = "words_with_letter"
+    yield from below(DropReason.FEW_LETTERS, name, scores[name], MIN_WORDS_WITH_LETTER)
 
 
-def _gopher_stop_words(prose: Prose) -> DropReason | None:
-    found = STOP_WORDS & prose.counts.keys()
-    return DropReason.NO_STOP_WORDS if len(found) < MIN_STOP_WORDS else None
+def _gopher_stop_words(prose: Prose) -> Iterator[Miss]:
+    found = len(STOP_WORDS & prose.counts.keys())
+    yield from below(DropReason.NO_STOP_WORDS, "stop_words", found, MIN_STOP_WORDS)
 
 
-def _c4(prose: Prose) -> DropReason | None:
+def _c4(prose: Prose) -> Iterator[Miss]:
     wanted = MIN_SENTENCES if prose.has_sentence_marks else 0
     sentences = 0
     for line in map(str.strip, prose.text.splitlines()):
@@ -218,14 +228,14 @@ def _c4(prose: Prose) -> DropReason | None:
             continue
         lower = line.lower()
         if "lorem ipsum" in lower:
-            return DropReason.PLACEHOLDER
+            yield Miss(DropReason.PLACEHOLDER)
         if "javascript" in lower:
             continue
         if "{" in line:
-            return DropReason.CURLY_BRACKET
+            yield Miss(DropReason.CURLY_BRACKET)
         if sentences < wanted and not any(map(lower.__contains__, POLICY_PHRASES)):
             sentences += prose.sentences_of(line)
-    return DropReason.FEW_SENTENCES if sentences < wanted else None
+    yield from below(DropReason.FEW_SENTENCES, "sentences", sentences, wanted)
 
 
 def _has_endless_word(prose: Prose, line: str) -> bool:

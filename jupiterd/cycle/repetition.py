@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.text_rules.judgement import Miss, above
 
 MAX_REPEATED_PARAGRAPHS = 0.3
 MAX_REPEATED_PARAGRAPH_CHARS = 0.2
@@ -26,15 +27,18 @@ _PARAGRAPH_END = re.compile("\n{2,}")
 _LINE_END = re.compile("\n+")
 
 
-def repeated_blocks(text: str) -> DropReason | None:
-    """Return the reason where too many paragraphs or lines stood in the text before."""
+def repeated_blocks(text: str) -> Iterator[Miss]:
+    """Yield what is missed where too many paragraphs or lines stood in the text before."""
     share, chars = repeats(_PARAGRAPH_END.split(text.strip()))
-    if share > MAX_REPEATED_PARAGRAPHS or chars / len(text) > MAX_REPEATED_PARAGRAPH_CHARS:
-        return DropReason.REPEATED_PARAGRAPHS
+    reason = DropReason.REPEATED_PARAGRAPHS
+    yield from above(reason, "repeated_paragraphs", share, MAX_REPEATED_PARAGRAPHS)
+    chars_share = chars / len(text)
+    limit = MAX_REPEATED_PARAGRAPH_CHARS
+    yield from above(reason, "repeated_paragraph_chars", chars_share, limit)
     share, chars = repeats(_LINE_END.split(text))
-    if share > MAX_REPEATED_LINES or chars / len(text) > MAX_REPEATED_LINE_CHARS:
-        return DropReason.REPEATED_LINES
-    return None
+    reason = DropReason.REPEATED_LINES
+    yield from above(reason, "repeated_lines", share, MAX_REPEATED_LINES)
+    yield from above(reason, "repeated_line_chars", chars / len(text), MAX_REPEATED_LINE_CHARS)
 
 
 def repeats(blocks: Sequence[str]) -> tuple[float, int]:
@@ -50,30 +54,29 @@ def repeats(blocks: Sequence[str]) -> tuple[float, int]:
     return len(again) / len(blocks), sum(map(len, again))
 
 
-def repeated_phrases(words: Sequence[str], text_chars: int) -> DropReason | None:
-    """Return the reason where one run of words, or repeated ones, make up too much of a text."""
-    if _has_frequent_phrase(words, text_chars):
-        return DropReason.FREQUENT_PHRASE
+def repeated_phrases(words: Sequence[str], text_chars: int) -> Iterator[Miss]:
+    """Yield what is missed where one run of words, or repeated ones, make up too much of a text."""
+    yield from _frequent_phrase(words, text_chars)
     # What is repeated in longer runs is repeated in shorter ones, so one look is mostly enough.
-    if _most_repeated_chars(words) <= _STRICTEST_REPEAT * text_chars:
-        return None
-    is_repetitive = any(
-        repeated_n_gram_chars(words, n) > limit * text_chars
-        for n, limit in MAX_REPEATED_N_GRAM_CHARS.items()
-    )
-    return DropReason.REPEATED_PHRASES if is_repetitive else None
+    if _most_repeated_chars(words) > _STRICTEST_REPEAT * text_chars:
+        yield from _repeated_runs(words, 1, text_chars)
 
 
-def repeated_letters(letters: str, letters_per_word: int) -> DropReason | None:
-    """Return the reason where repeated runs make up too much, in a text without cut words."""
-    is_repetitive = any(
-        repeated_n_gram_chars(letters, n * letters_per_word) > limit * len(letters)
-        for n, limit in MAX_REPEATED_N_GRAM_CHARS.items()
-    )
-    return DropReason.REPEATED_PHRASES if is_repetitive else None
+def repeated_letters(letters: str, letters_per_word: int) -> Iterator[Miss]:
+    """Yield what is missed where repeated runs make up too much, in a text without cut words."""
+    return _repeated_runs(letters, letters_per_word, len(letters))
 
 
-def _has_frequent_phrase(words: Sequence[str], text_chars: int) -> bool:
+def _repeated_runs(units: Sequence[str], units_per_word: int, chars: int) -> Iterator[Miss]:
+    for n, limit in MAX_REPEATED_N_GRAM_CHARS.items():
+        repeated = repeated_n_gram_chars(units, n * units_per_word)
+        # Compared as whole numbers are: a share is rounded.
+        if repeated > limit * chars:
+            measure = f"repeated_runs_of_{n}_words"
+            yield Miss(DropReason.REPEATED_PHRASES, measure, repeated / chars, limit)
+
+
+def _frequent_phrase(words: Sequence[str], text_chars: int) -> Iterator[Miss]:
     longest = max(map(len, words), default=0)
     times = len(words)
     for n, limit in MAX_TOP_N_GRAM_CHARS.items():
@@ -82,8 +85,8 @@ def _has_frequent_phrase(words: Sequence[str], text_chars: int) -> bool:
             continue
         chars, times = top_n_gram(words, n)
         if chars > limit * text_chars:
-            return True
-    return False
+            measure = f"commonest_run_of_{n}_words"
+            yield Miss(DropReason.FREQUENT_PHRASE, measure, chars / text_chars, limit)
 
 
 def top_n_gram(words: Sequence[str], n: int) -> tuple[int, int]:

@@ -28,6 +28,7 @@ def _clean(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
     params = {
         "language": domain.language,
         "license_policy": domain.license_policy.model_dump(mode="json"),
+        "rules_off": sorted(domain.filters.off),
     }
     real = training_text(view, domain).items()
     batches = {1 + int(name.partition(".")[2]): {"samples": each} for name, each in real}

@@ -333,6 +333,7 @@ def _arm(view: RoundView, domain: "Domain", shape: "ModelShape", arm: Arm) -> Wo
     params = {
         "language": domain.language,
         "license_policy": domain.license_policy.model_dump(mode="json"),
+        "rules_off": sorted(domain.filters.off),
         "seq_len": proxies.shape.seq_len,
         "synthetic_share": synthetic_share(view, domain).share,
         "seed": view.seed,

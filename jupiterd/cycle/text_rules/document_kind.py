@@ -58,10 +58,13 @@ class DocumentForm:
     @property
     def markup(self) -> str:
         """Return the markup of the text, `markdown` and the like; empty where it has none."""
-        if self.kind is DocumentKind.DOCUMENTATION:
-            return self.syntax
-        written = DocumentKind.WEB, DocumentKind.NOTEBOOK, DocumentKind.OFFICE
-        return MARKDOWN if self.kind in written else ""
+        marked = (
+            DocumentKind.DOCUMENTATION,
+            DocumentKind.WEB,
+            DocumentKind.NOTEBOOK,
+            DocumentKind.OFFICE,
+        )
+        return self.syntax or MARKDOWN if self.kind in marked else ""
 
     def __str__(self) -> str:
         """Return it as samples carry it: `code:python`, `documentation:rst`, `prose`."""

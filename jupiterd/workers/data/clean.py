@@ -3,17 +3,20 @@
 Owns the order of the checks on one text: licence, rules, language. Real and generated batches meet
 the same ones. Doesn't know other batches: `unite` compares texts with each other and the holdout.
 
-inputs: samples, samples.N (sample folders) · params: language, license_policy
+inputs: samples, samples.N (sample folders) · params: language, license_policy, rules_off (names)
 outputs: clean (sample folder, by id), dropped (some of what was dropped, see `drops`)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Self
 
 from jupiterd.cycle.drop_reason import DropReason
-from jupiterd.cycle.filters import Judgement, is_code, judge_sample, passed
+from jupiterd.cycle.filters import is_code, judge_sample, passed
 from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.text_rules.judgement import Judgement
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data.drops import Drops
 from jupiterd.workers.data.language_id import MIN_SCORE, language_score
@@ -23,47 +26,58 @@ from jupiterd.workers.data.sorted_samples import SortedSampleWriter
 from jupiterd.workers.link import Task
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a domain asks of each text."""
+
+    language: str
+    """Natural, such as `en`, or `code:` and a programming language."""
+    policy: LicensePolicy = field(default_factory=LicensePolicy)
+    off: frozenset[DropReason] = frozenset()
+    """Rules that the domain has put out of force."""
+
+    @classmethod
+    def of_params(cls, params: Mapping[str, Any]) -> Self:
+        """Return what an item's parameters say."""
+        return cls(
+            str(params["language"]),
+            LicensePolicy.model_validate(params.get("license_policy", {})),
+            frozenset(map(DropReason, params.get("rules_off", ()))),
+        )
+
+
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
-    counts = clean(
-        task.inputs_named("samples"),
-        task.output_dir,
-        str(task.params["language"]),
-        LicensePolicy.model_validate(task.params.get("license_policy", {})),
-        task.progress,
-    )
+    asked = Asked.of_params(task.params)
+    counts = clean(task.inputs_named("samples"), task.output_dir, asked, task.progress)
     return TaskFinished({"clean": "clean", "dropped": "dropped"}, counts)
 
 
 def clean(
-    folders: Sequence[Path],
-    output_dir: Path,
-    language: str,
-    policy: LicensePolicy,
-    progress: Progress = silent,
+    folders: Sequence[Path], output_dir: Path, asked: Asked, progress: Progress = silent
 ) -> dict[str, float]:
     """Write `clean` and `dropped` below `output_dir`; return counts, `dropped.<reason>` too."""
     drops = Drops()
     with SortedSampleWriter(output_dir / "clean") as writer:
         for number, sample in enumerate(read_all(folders), 1):
-            judgement = judge(sample, language, policy)
+            judgement = judge(sample, asked)
             if judgement.reason is None:
                 writer.add(passed(sample, judgement.scores))
             else:
-                drops.add(sample, judgement.reason)
+                drops.add(sample, judgement.reason, judgement)
             progress(number, 0, "samples")
     drops.write(output_dir / "dropped")
     return dict(drops.counts)
 
 
-def judge(sample: Sample, language: str, policy: LicensePolicy) -> Judgement:
+def judge(sample: Sample, asked: Asked) -> Judgement:
     """Return why a sample is dropped, or what was measured of it."""
-    if not policy.permits(sample.license, sample.source_uri):
+    if not asked.policy.permits(sample.license, sample.source_uri):
         return Judgement(DropReason.LICENSE)
-    found = judge_sample(sample, language)
-    if found.reason is not None or is_code(language):
+    found = judge_sample(sample, asked.language, asked.off)
+    if found.reason is not None or is_code(asked.language) or not found.prose:
         return found
-    score = language_score(sample.text, language)
-    if score < MIN_SCORE:
-        return Judgement(DropReason.OTHER_LANGUAGE)
-    return Judgement(None, {**found.scores, "language": score})
+    score = language_score(found.prose, asked.language)
+    if score < MIN_SCORE and DropReason.OTHER_LANGUAGE not in asked.off:
+        return Judgement(DropReason.OTHER_LANGUAGE, {}, "language", score, MIN_SCORE)
+    return replace(found, scores={**found.scores, "language": score})

@@ -27,7 +27,6 @@ from jupiterd.cycle.licenses import UNKNOWN_LICENSE, LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.secrets import cleaned
 from jupiterd.cycle.split import TRAIN, part_of
-from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind, document_kind
 from jupiterd.errors import (
     EmptySourceError,
     InvalidDomainError,
@@ -35,6 +34,7 @@ from jupiterd.errors import (
     WorkStoppedError,
 )
 from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.cleaned_document import with_kind
 from jupiterd.workers.data.collectors import open_collector
 from jupiterd.workers.data.collectors.collector import (
     UNREACHABLE_HINT,
@@ -174,7 +174,7 @@ def _collected(
         counts = _split(samples, places.output, params) | removed
         write_state(places.output / "state", collector.state())
     if not (counts["documents"] + counts["holdout_documents"] or purged.counts()):
-        raise nothing_found(collector.name, skips)
+        raise _nothing_found(collector.name, skips)
     return {**counts, **skips.totals(), **purged.counts()}
 
 
@@ -192,7 +192,7 @@ def _samples(
         if isinstance(found, Unchanged):
             kept = visit.previous.sample(found.uri)
             if kept is not None:
-                yield kept
+                yield with_kind(kept, kept.source_uri)
         elif not params.policy.permits(found.license, found.uri):
             visit.skips.add(found.uri, SkipReason.LICENSE)
         elif not _can_be_written(found):
@@ -216,7 +216,7 @@ def _sample(
     """Make a sample of a text: all that outlives this task passes here, without its secrets."""
     text, secrets = cleaned(found.text)
     removed.update({f"removed.{kind}": number for kind, number in secrets.items()})
-    return Sample(
+    read = Sample(
         id=text_hash(text),
         text=text,
         kind="real",
@@ -233,15 +233,8 @@ def _sample(
         source_hash=found.source_hash,
         extractor=found.extractor,
         robots_ok=found.robots_ok,
-        document_kind=str(_form(found, text)),
     )
-
-
-def _form(found: Document, text: str) -> DocumentForm:
-    """Return what it is; what a reader took out of a page isn't code, whatever its address says."""
-    form = document_kind(found.uri if found.name is None else found.name, text)
-    is_source = form.kind in (DocumentKind.CODE, DocumentKind.DATA)
-    return DocumentForm(DocumentKind.WEB) if found.extractor and is_source else form
+    return with_kind(read, found.uri if found.name is None else found.name)
 
 
 def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> dict[str, float]:
@@ -269,8 +262,7 @@ def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> di
     return {**counts, "clusters": len(clusters[""]), "holdout_clusters": len(clusters["holdout_"])}
 
 
-def nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
-    """Return what is wrong with a source of which nothing could be read."""
+def _nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
     if skips.counts[SkipReason.UNREACHABLE]:
         return SourceUnreachableError(f"{name} can't be reached", UNREACHABLE_HINT)
     if not skips.counts:

@@ -14,14 +14,17 @@ from operator import itemgetter
 from pathlib import Path
 
 from jupiterd.cycle.drop_reason import DROP_REASONS_FILE, DropReason
+from jupiterd.cycle.filters import SCORE_DIGITS
 from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.text_rules.judgement import Judgement
+from jupiterd.errors import Bug
 from jupiterd.workers.data.sample_file import LineWriter, SampleWriter, read_lines, read_samples
 
 KEPT_OF_REASON = 20
 KEPT_CHARS = 16_384
 """A longer text is cut here, for it is to be looked at; its id stays that of the whole."""
 
-Entry = tuple[str, str, Sample]
+Entry = tuple[str, str, Sample, Judgement]
 
 
 class Drops:
@@ -32,20 +35,26 @@ class Drops:
         """`dropped`, and `dropped.<reason>` for each reason that there was."""
         self._entries: dict[DropReason, list[Entry]] = {}
 
-    def add(self, sample: Sample, reason: DropReason) -> None:
-        """Count one sample, and keep it if it is among the first of its reason."""
+    def add(self, sample: Sample, reason: DropReason, judgement: Judgement | None = None) -> None:
+        """Count one sample, and keep it if it is among the first of its reason.
+
+        Args:
+            sample: what is dropped.
+            reason: why.
+            judgement: where the rules dropped it, with what was measured.
+        """
         self.count(reason)
-        self._keep(sample, reason)
+        self._keep(sample, judgement or Judgement(reason))
 
     def count(self, reason: DropReason) -> None:
         """Count one sample of which nothing may be kept."""
         self.counts.update(("dropped", f"dropped.{reason}"))
         self._entries.setdefault(reason, [])
 
-    def add_kept(self, found: Iterable[tuple[Sample, DropReason]]) -> None:
+    def add_kept(self, found: Iterable[tuple[Sample, Judgement]]) -> None:
         """Keep of what another one kept; it has been counted there."""
-        for sample, reason in found:
-            self._keep(sample, reason)
+        for sample, judgement in found:
+            self._keep(sample, judgement)
 
     def reasons(self) -> str:
         """Return the reasons that there were, for people."""
@@ -55,14 +64,16 @@ class Drops:
         """Write what is kept, by reason and id."""
         with SampleWriter(folder) as samples, LineWriter(folder / DROP_REASONS_FILE) as reasons:
             for reason in sorted(self._entries):
-                for _, _, sample in _first(self._entries[reason]):
+                for _, _, sample, judgement in _first(self._entries[reason]):
                     samples.add(sample)
-                    reasons.write(_reason_line(sample, reason))
+                    reasons.write(_reason_line(sample, reason, judgement))
 
-    def _keep(self, sample: Sample, reason: DropReason) -> None:
-        entries = self._entries.setdefault(reason, [])
+    def _keep(self, sample: Sample, judgement: Judgement) -> None:
+        if judgement.reason is None:
+            raise Bug(f"sample {sample.id[:8]} is kept and dropped")
+        entries = self._entries.setdefault(judgement.reason, [])
         short = replace(sample, text=sample.text[:KEPT_CHARS])
-        entries.append((sample.id, short.to_json(), short))
+        entries.append((sample.id, short.to_json(), short, judgement))
         if len(entries) > 2 * KEPT_OF_REASON:
             entries[:] = _first(entries)
 
@@ -71,18 +82,30 @@ def _first(entries: list[Entry]) -> list[Entry]:
     return sorted(entries, key=itemgetter(0, 1))[:KEPT_OF_REASON]
 
 
-def read_drops(folder: Path) -> Iterator[tuple[Sample, DropReason]]:
-    """Yield the samples of a folder of drops, each with its reason."""
-    reasons = (json.loads(line)["reason"] for line in read_lines(folder / DROP_REASONS_FILE))
-    for sample, reason in zip(read_samples(folder), reasons, strict=True):
-        yield sample, DropReason(reason)
+def read_drops(folder: Path) -> Iterator[tuple[Sample, Judgement]]:
+    """Yield the samples of a folder of drops, each with why; older ones have no measure."""
+    rows = (json.loads(line) for line in read_lines(folder / DROP_REASONS_FILE))
+    for sample, row in zip(read_samples(folder), rows, strict=True):
+        yield (
+            sample,
+            Judgement(
+                DropReason(row["reason"]),
+                {},
+                str(row.get("measure", "")),
+                float(row.get("value", 0.0)),
+                float(row.get("limit", 0.0)),
+            ),
+        )
 
 
-def _reason_line(sample: Sample, reason: DropReason) -> str:
-    fields = {
+def _reason_line(sample: Sample, reason: DropReason, judgement: Judgement) -> str:
+    fields: dict[str, str | float] = {
         "id": sample.id,
         "kind": sample.kind,
         "reason": str(reason),
         "source_uri": sample.source_uri,
     }
+    if judgement.measure:
+        value, limit = round(judgement.value, SCORE_DIGITS), judgement.limit
+        fields |= {"measure": judgement.measure, "value": value, "limit": limit}
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

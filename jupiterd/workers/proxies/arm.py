@@ -13,10 +13,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.purge import Purge
 from jupiterd.frames import TaskFinished
-from jupiterd.workers.data.clean import clean
+from jupiterd.workers.data.clean import Asked, clean
 from jupiterd.workers.data.pack import PackParams, pack
 from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.data.unite import Batches, unite
@@ -72,9 +71,9 @@ def synthetic_share_of(shards: Path) -> float:
 def _usable(task: Task, written: Iterable[Path], scratch: Path) -> list[Path]:
     """Return a folder with the generated text that a round would keep beside this real text."""
     language = str(task.params["language"])
-    policy = LicensePolicy.model_validate(task.params.get("license_policy", {}))
+    asked = Asked.of_params(task.params)
     scratch.mkdir(parents=True, exist_ok=True)
-    clean(list(written), scratch / "cleaned", language, policy)
+    clean(list(written), scratch / "cleaned", asked)
     batches = Batches(
         clean=[task.inputs["real"], scratch / "cleaned" / "clean"],
         dropped=[scratch / "cleaned" / "dropped"],

@@ -42,7 +42,7 @@ def documents(size: int) -> list[Document]:
 
 def rules(found: Sequence[Document]) -> list[str]:
     """Return our reason for each document; an empty text where it is kept."""
-    return [judge_prose(one.text, "en")[0] or "" for one in found]
+    return [judge_prose(one.text, "en").reason or "" for one in found]
 
 
 def near(found: Sequence[Document]) -> list[str]:

@@ -24,7 +24,7 @@ int add(int first, int second) {
 
 
 def verdict(text, language="python"):
-    return judge_code(text, language)[0]
+    return judge_code(text, language).reason
 
 
 @pytest.mark.parametrize(("text", "language"), [(GOOD, "python"), (GOOD_C, "c"), (GOOD_C, "rust")])

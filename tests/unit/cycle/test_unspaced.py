@@ -47,13 +47,14 @@ def page(language, count=12):
 
 
 def verdict(text, language):
-    return judge_prose(text, language)[0]
+    return judge_prose(text, language).reason
 
 
 @each_language
 def test_prose_without_spaces_is_kept_and_was_dropped_by_the_rules_for_words(language):
-    reason, scores = judge_prose(page(language), language)
-    assert reason is None
+    judgement = judge_prose(page(language), language)
+    scores = judgement.scores
+    assert judgement.reason is None
     assert scores["words_with_letter"] > 0.8
     assert "mean_word_chars" not in scores
     assert verdict(page(language), "de") is not None

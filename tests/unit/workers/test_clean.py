@@ -2,7 +2,7 @@ from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import FILTERS
 from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.frames import TaskFinished
-from jupiterd.workers.data.clean import clean
+from jupiterd.workers.data.clean import Asked, clean
 from jupiterd.workers.data.drops import read_drops
 from jupiterd.workers.data.sample_file import read_samples
 from tests.unit.cycle.prose import GOOD
@@ -27,14 +27,16 @@ GERMAN = (
 def do(tmp_path, samples, language="code:python", **policy):
     """Clean the samples and return the counts."""
     batch = write(tmp_path / "batch", samples)
-    return clean([batch], tmp_path, language, LicensePolicy(**policy))
+    return clean([batch], tmp_path, Asked(language, LicensePolicy(**policy)))
 
 
 def test_each_sample_is_kept_or_dropped_with_its_reason(tmp_path):
     counts = do(tmp_path, [real(function(1)), real("x = 1"), real(function(2) + "def (\n")])
     assert [s.text for s in read_samples(tmp_path / "clean")] == [function(1)]
     assert counts == {"dropped": 2, "dropped.too-short": 1, "dropped.unparsable": 1}
-    found = {sample.text: reason for sample, reason in read_drops(tmp_path / "dropped")}
+    found = {
+        sample.text: judgement.reason for sample, judgement in read_drops(tmp_path / "dropped")
+    }
     assert found == {
         "x = 1": DropReason.TOO_SHORT,
         function(2) + "def (\n": DropReason.UNPARSABLE,

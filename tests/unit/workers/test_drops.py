@@ -25,7 +25,9 @@ def test_all_are_counted_and_some_of_each_reason_kept(tmp_path):
     assert drops.counts == {"dropped": 101, "dropped.minified": 100, "dropped.too-short": 1}
     drops.write(tmp_path)
     found = list(read_drops(tmp_path))
-    assert [reason for _, reason in found] == ["minified"] * KEPT_OF_REASON + ["too-short"]
+    assert [judgement.reason for _, judgement in found] == ["minified"] * KEPT_OF_REASON + [
+        "too-short"
+    ]
     smallest = sorted(sample.id for sample in SAMPLES)[:KEPT_OF_REASON]
     assert [sample.id for sample, _ in found[:-1]] == smallest
 

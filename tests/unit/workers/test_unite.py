@@ -3,12 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.lineage import text_hash
 from jupiterd.cycle.purge import Purge
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFinished
-from jupiterd.workers.data.clean import clean
+from jupiterd.workers.data.clean import Asked, clean
 from jupiterd.workers.data.drops import read_drops
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.unite import Batches, unite
@@ -40,7 +39,7 @@ def do(tmp_path, batches, holdout=(), purged=()):
     folders = []
     for number, samples in enumerate(batches):
         folder = tmp_path / f"batch{number}"
-        clean([write(folder / "samples", samples)], folder, "code:python", LicensePolicy())
+        clean([write(folder / "samples", samples)], folder, Asked("code:python"))
         folders.append(folder)
     held_out = write(tmp_path / "holdout", [real(text) for text in holdout])
     clean_ones, dropped = [x / "clean" for x in folders], [x / "dropped" for x in folders]
@@ -57,7 +56,7 @@ def texts(tmp_path):
 
 
 def reasons(tmp_path):
-    return sorted(str(reason) for _, reason in read_drops(tmp_path / "out" / "dropped"))
+    return sorted(str(dropped.reason) for _, dropped in read_drops(tmp_path / "out" / "dropped"))
 
 
 def test_of_equal_texts_one_is_kept_and_it_is_the_real_one(tmp_path):
@@ -157,7 +156,7 @@ def test_the_worker_does_it_twice_with_equal_bytes(tmp_path):
         batch = write(
             tmp_path / f"s{number}", [real(function(n)) for n in range(first, first + 20)]
         )
-        made = clean([batch], tmp_path / f"c{number}", "code:python", LicensePolicy())
+        made = clean([batch], tmp_path / f"c{number}", Asked("code:python"))
         assert made["dropped"] == 0
         for name in ("clean", "dropped"):
             inputs[f"{name}.{number}"] = tmp_path / f"c{number}" / name
@@ -187,7 +186,7 @@ def test_nothing_purged_is_written_anew(tmp_path):
     counts = do(tmp_path, [[*docs, real(function(2)), real("y = 2")]], purged=["https://a.org"])
     assert (counts["dropped.purged"], counts["left_out:https://a.org"]) == (1, 1)
     shown = list(read_drops(tmp_path / "out" / "dropped"))
-    assert [(sample.text, reason) for sample, reason in shown] == [("y = 2", "too-short")]
+    assert [(sample.text, dropped.reason) for sample, dropped in shown] == [("y = 2", "too-short")]
 
 
 def test_what_was_purged_is_counted_where_nothing_of_it_is_found_too(tmp_path):

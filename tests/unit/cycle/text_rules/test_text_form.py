@@ -43,7 +43,7 @@ def test_hard_wrapped_paragraphs_are_lines_again_and_pass_the_rules(end, width):
         wrapped = "\n\n".join(textwrap.fill(text, width) for text in written) + "\n"
         found = text_form(wrapped.replace("\n", end), Layout.PLAIN)
         assert found == "\n\n".join(written) + "\n"
-        assert judge_prose(found, "en")[0] is None
+        assert judge_prose(found, "en").reason is None
 
 
 @pytest.mark.parametrize("width", [38, 45, 90])
@@ -52,7 +52,7 @@ def test_lines_of_a_narrow_column_become_paragraphs_and_pass_the_rules(width):
         written = paragraphs(seed, 20)
         column = "\n".join(textwrap.fill(text, width) for text in written)
         found = text_form(column, Layout.PDF)
-        assert judge_prose(found, "en")[0] is None
+        assert judge_prose(found, "en").reason is None
         assert found.split() == " ".join(written).split()
         assert len(found.splitlines()) <= len(written) + 2
 

@@ -13,7 +13,7 @@ from jupiter_tui.keys import OPEN, SCREENS, Key
 def bindings(keys: Sequence[Key]) -> list[BindingType]:
     """Return what Textual binds for these keys."""
     return [
-        Binding(key.names, key.action, key.label, show=key not in SCREENS)
+        Binding(key.names, key.action, key.label, show=not (key.is_rare or key in SCREENS))
         for key in keys
         if key is not OPEN
     ]

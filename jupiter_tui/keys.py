@@ -21,6 +21,8 @@ class Key:
     explanation: str
     changes: bool = False
     """Changes something in the cluster: a dashboard that only reads doesn't offer it."""
+    is_rare: bool = False
+    """In the help and among the commands, not in the footer, which has little room."""
 
 
 SCREENS = (

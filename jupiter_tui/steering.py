@@ -34,6 +34,17 @@ def rollback(cycle: Cycle) -> Action:
     return _action(cycle, "rollback", "Roll back", (told,))
 
 
+def extend(cycle: Cycle) -> Action:
+    """Return what gives a cycle another round."""
+    told = "One that has ended goes on from its last model; looks that were spent stay spent."
+    return _action(cycle, "extend", "Extend", (told,), ("--rounds", "1"))
+
+
+def dismiss(cycle: Cycle) -> Action:
+    """Return what ends the alarm about a cycle that failed."""
+    return _action(cycle, "dismiss", "Dismiss the alarm about", ("The cycle stays as it is.",))
+
+
 def start(
     domain: str, size: str, rounds: int, generator: str = "", *, is_interactive: bool = False
 ) -> Action:

@@ -35,6 +35,10 @@ class CyclesScreen(DashboardScreen):
         Key("R", "R", "tell('resume')", "Resume", "lets the chosen cycle go on", changes=True),
         Key("A", "A", "answer", "Answer", "answers a cycle that waits after a phase", changes=True),
         Key("X", "X", "tell('stop')", "Stop", "stops the chosen cycle", changes=True),
+        Key("E", "E", "tell('extend')", "Extend", "gives the chosen cycle another round",
+            changes=True, is_rare=True),
+        Key("D", "D", "tell('dismiss')", "Dismiss", "ends the alarm about the chosen cycle",
+            changes=True, is_rare=True),
         Key("B", "B", "tell('rollback')", "Back", "takes its newest student out of force",
             changes=True),
     )  # fmt: skip
@@ -94,4 +98,6 @@ _STEERING: Mapping[str, Callable[[Mapping[str, Any]], Action]] = {
     "resume": steering.resume,
     "stop": steering.stop,
     "rollback": steering.rollback,
+    "extend": steering.extend,
+    "dismiss": steering.dismiss,
 }

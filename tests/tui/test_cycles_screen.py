@@ -121,6 +121,8 @@ async def test_enter_explains_a_verdict_and_escape_goes_back():
         ("R", "jupiterctl cycle resume 763030dd"),
         ("X", "jupiterctl cycle stop 763030dd"),
         ("B", "jupiterctl cycle rollback 763030dd"),
+        ("E", "jupiterctl cycle extend 763030dd --rounds 1"),
+        ("D", "jupiterctl cycle dismiss 763030dd"),
     ],
 )
 async def test_a_key_asks_about_the_chosen_cycle_by_name(key, command):

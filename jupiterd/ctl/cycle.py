@@ -278,12 +278,14 @@ def start_arguments(  # noqa: PLR0913, PLR0917 - an option each
     from jupiterd.ctl.domain_name import checked_domain
     from jupiterd.ctl.generator_source import generator_arguments, judge_arguments
     from jupiterd.ctl.init_source import init_arguments, planned_init
+    from jupiterd.cycle.generation.usual_templates import check_is_used
 
     init_of = planned_init if is_plan else init_arguments
     file = read_domain_file(domain or only_domain())
     found = checked_domain(file)
     writing = found.generation
     named = writing.generator if generator is None else generator
+    check_is_used(found, {"name": named} if named else {})
     key_name = (
         (writing.api_key_env if is_server(named) else "") if api_key_env is None else api_key_env
     )

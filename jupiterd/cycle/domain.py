@@ -47,9 +47,21 @@ class CompleteFunctionTemplate(Part):
 
 
 class RewritingTemplate(Part):
-    """The generator makes another text of a passage of a real document; for prose."""
+    """The generator makes another text of a passage of a real document."""
 
-    kind: Literal["faq", "tutorial", "worked_problem", "explanation", "table", "rewrite"]
+    kind: Literal[
+        "question_answer",
+        "explanation",
+        "summary",
+        "exercise",
+        "faq",
+        "tutorial",
+        "worked_problem",
+        "table",
+        "rewrite",
+    ]
+    """The first four are short tasks, which small models can do, too; they differ for prose,
+    documentation and code. The others ask more of a model."""
     samples: Annotated[int, Field(ge=1, le=100_000)] = 200
     """How many texts a round asks for."""
     max_tokens: Annotated[int, Field(ge=32, le=8192)] = 768
@@ -72,7 +84,9 @@ class Generation(Part):
     engine: Literal["auto", "transformers", "mlx"] = "auto"
     """What a model folder runs on; auto: MLX on Macs, transformers elsewhere."""
     templates: Annotated[tuple[Template, ...], Field(strict=False, max_length=16)] = ()
-    """The ways of making a synthetic sample from a real one; empty: real data alone."""
+    """The ways of making a synthetic sample from a real one; empty: real data alone. Absent: with a
+    generator that others made question_answer, explanation, summary and exercise, or of a domain of
+    Python complete_function."""
     max_tokens: Annotated[int, Field(ge=8, le=4096)] = 128
     """The longest function written, in tokens of the generator."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.8

@@ -94,7 +94,11 @@ async def check_models(leading: "Leading", started: CycleStarted) -> None:
 
 def _generator(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:
     """Return the generator that is named, checked."""
-    return _named_model("generator", domain.generation.generator, arguments)
+    from jupiterd.cycle.generation.usual_templates import check_is_used
+
+    found = _named_model("generator", domain.generation.generator, arguments)
+    check_is_used(domain, found)
+    return found
 
 
 def _judge(domain: "Domain", arguments: Arguments) -> dict[str, Scalar]:

@@ -9,6 +9,7 @@ from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.changed_settings import told, with_changes
 from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.phases.boundary import Place
 from jupiterd.cycle.work import Phase
@@ -51,7 +52,8 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
     most = MANY if named else SOME
     rows = shown(node, cycle)["phases"]
     row = next((r for r in rows if (r["round"], r["phase"]) == (number, str(phase))), {})
-    domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
+    as_written = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
+    domain = domain_with(as_written, begun.generator)
     domain = with_changes(domain, cycle.steering.settings(current_round(cycle)))
     return {
         "schema": SCHEMA,

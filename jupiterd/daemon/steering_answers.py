@@ -119,8 +119,10 @@ def _changes(
         return
     from jupiterd.cycle.changed_settings import phase_of, with_changes  # 8 MB, idle or not
     from jupiterd.cycle.domain import parse_domain
+    from jupiterd.cycle.generation.usual_templates import domain_with
 
-    domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
+    told = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
+    domain = domain_with(told, begun.generator)
     for setting, text in settings.items():
         number = _first_round(cycle, begun, setting, phase_of(setting), again)
         with_changes(domain, {**cycle.steering.settings(number), **settings})

@@ -1,19 +1,22 @@
 """What an answer is worth: the text in it, or why it is refused.
 
 Owns how the answer is taken out of what a generator wrote, and the bounds. They are wide: what is
-merely bad is up to the filters. Doesn't know generators, samples or the filters.
+merely bad is up to the filters. Doesn't know generators, samples, the filters, or which form a
+template asks for (`answer_forms`).
 """
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from jupiterd.cycle.generation.chat_phrases import without_chat
+from jupiterd.cycle.generation.grounding import grounded_share
 from jupiterd.cycle.repetition import repeated_n_gram_chars, repeats
+from jupiterd.cycle.templates.answer_forms import form_mistake
 from jupiterd.cycle.templates.asking import DOCUMENT, closed, opened
 from jupiterd.cycle.templates.prompt import Written
-from jupiterd.cycle.templates.refusal import Refusal
-from jupiterd.cycle.templates.tables import count_rows
+from jupiterd.cycle.templates.refusal import Refusal, Refused
 from jupiterd.cycle.templates.texts import RULES, TEMPLATES, Template
 from jupiterd.cycle.unspaced import LETTERS_PER_WORD, letters_of
 
@@ -26,21 +29,16 @@ COPIED_RUN: Final = 8
 MAX_COPIED: Final = 0.6
 """A run of so many words that the passage has too, and the share of an answer's runs that may be
 such."""
+MIN_GROUNDED: Final = 0.2
+"""Share of an answer's terms that the passage must have: nine answers of ten about another page of
+the same subject have less, and free retellings have a quarter at least."""
 LEAKED_RUN: Final = 8
 """Words of the instruction that nobody says by chance."""
-MIN_ROWS: Final = 3
-MIN_QUESTIONS: Final = 2
-MIN_STEPS: Final = 2
-MIN_PARAGRAPHS: Final = 2
 DECLINES_WITHIN_CHARS: Final = 200
 
 _WORD = re.compile(r"\w+")
 _THOUGHTS = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"\A```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
-_PREAMBLE = re.compile(
-    r"\A(sure|certainly|of course|okay|ok|absolutely|here (is|are|'s)|here\u2019s)\b[^\n]*:\s*\n+",
-    re.IGNORECASE,
-)
 _DECLINING = re.compile(
     r"\b(i('|\u2019)?m sorry|i am sorry|i apologi[sz]e|as an ai\b|as a(n ai)? language model"
     r"|i (can(no|')?t|can\u2019t|am unable to|am not able to|won't|will not) "
@@ -49,42 +47,53 @@ _DECLINING = re.compile(
     r"|es tut mir leid|ich kann (das|ihnen|dir) nicht)",
     re.IGNORECASE,
 )
+_MENTIONS = re.compile(
+    r"\b(?:text|passage|document|documentation|code|snippet) (?:above|provided|given)\b"
+    r"|\b(?:above|provided|given) (?:text|passage|document|documentation|code|snippet)\b"
+    r"|\bdocumented above\b|\bse documenta arriba\b"
+    r"|\b(?:texto|documento|c\u00f3digo|documentaci\u00f3n) (?:anterior|de arriba|proporcionad.)\b",
+    re.IGNORECASE,
+)
+"""What nobody understands who sees the answer alone."""
 _TURN = re.compile(r"<\|[a-z_]+\|>|\[/?INST\]|</?s>|<(start|end)_of_turn>", re.IGNORECASE)
-_QUESTION = re.compile(r"[?\uff1f\u061f]\**\s*$", re.MULTILINE)
-_STEP = re.compile(r"^\s*[#*]*\s*(\w+ )?\d+\s*[.):\u3001]", re.MULTILINE)
-_PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 def judge_answer(
     template: Template, written: Written, passage: str, language: str
-) -> str | Refusal:
+) -> str | Refused:
     """Return the text that an answer holds, or why it is refused.
 
     Args:
         template: what was asked for.
         written: what the generator wrote.
         passage: what it was given.
-        language: the domain's, such as `en`; some are counted in letters instead of words.
+        language: the natural one of the answer, such as `en`; some are counted in letters instead
+            of words.
     """
     text = _answer_in(template, written)
     if (refusal := _declined_or_leaked(text)) is not None:
-        return refusal
+        return Refused(refusal)
     return _judged(template, written, text, passage, language)
 
 
 def _judged(
     template: Template, written: Written, text: str, passage: str, language: str
-) -> str | Refusal:
+) -> str | Refused:
     words, of_word = _words(text, language), LETTERS_PER_WORD.get(language, 1)
-    if _is_repeated(text, words, of_word):  # first: what goes round never comes to an end
-        return Refusal.REPEATED
+    if (repeated := _repeated(text, words, of_word)) is not None:
+        return repeated  # first: what goes round never comes to an end
     if not _is_whole(template, written):
-        return Refusal.TRUNCATED
+        return Refused(Refusal.TRUNCATED)
     if len(words) < MIN_WORDS * of_word:
-        return Refusal.TOO_SHORT
-    if copied_share(words, _words(passage, language), COPIED_RUN * of_word) > MAX_COPIED:
-        return Refusal.COPY
-    return text if _FORMS.get(template.kind, _any_form)(text) else Refusal.MALFORMED
+        return Refused(Refusal.TOO_SHORT, "words", len(words) / of_word, MIN_WORDS)
+    source = _words(passage, language)
+    copied = copied_share(words, source, COPIED_RUN * of_word)
+    if copied > MAX_COPIED:
+        return Refused(Refusal.COPY, "copied", copied, MAX_COPIED)
+    grounded = grounded_share(text, passage, language)
+    if grounded < MIN_GROUNDED:
+        return Refused(Refusal.UNGROUNDED, "grounded", grounded, MIN_GROUNDED)
+    return form_mistake(template.kind, text, len(words) / max(1, len(source))) or text
 
 
 def copied_share(text: Sequence[str], source: Sequence[str], run: int) -> float:
@@ -99,10 +108,9 @@ def _answer_in(template: Template, written: Written) -> str:
     """Return what was written without its wrappings, up to the mark that ends it."""
     text = _THOUGHTS.sub("", written.text)
     text = text.split(closed(template.kind))[0].strip()
-    text = text.removeprefix(opened(template.kind)).strip()
-    text = _PREAMBLE.sub("", text)
+    text = without_chat(text.removeprefix(opened(template.kind)))
     if (fenced := _FENCE.match(text)) is not None:
-        text = fenced[1].strip()
+        text = without_chat(fenced[1])
     return text
 
 
@@ -116,11 +124,10 @@ def _declined_or_leaked(text: str) -> Refusal | None:
     if _DECLINING.search(text[:DECLINES_WITHIN_CHARS]):
         return Refusal.DECLINED
     marks = opened(DOCUMENT), closed(DOCUMENT), *map(opened, TEMPLATES)
-    if any(mark in text for mark in marks) or _TURN.search(text):
+    if any(mark in text for mark in marks) or _TURN.search(text) or _MENTIONS.search(text):
         return Refusal.LEAKS_PROMPT
     words = [word.lower() for word in _WORD.findall(text)]
-    runs = set(zip(*(words[start:] for start in range(LEAKED_RUN)), strict=False))
-    return None if runs.isdisjoint(_TOLD) else Refusal.LEAKS_PROMPT
+    return None if _INSTRUCTED.isdisjoint(_runs(words)) else Refusal.LEAKS_PROMPT
 
 
 def _words(text: str, language: str) -> list[str]:
@@ -130,49 +137,31 @@ def _words(text: str, language: str) -> list[str]:
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def _is_repeated(text: str, words: Sequence[str], of_word: int) -> bool:
+def _repeated(text: str, words: Sequence[str], of_word: int) -> Refused | None:
     lines = [line.strip() for line in text.split("\n") if len(line.strip()) > 3]
-    if repeats(lines)[0] > MAX_REPEATED_LINES:
-        return True
+    share = repeats(lines)[0]
+    if share > MAX_REPEATED_LINES:
+        return Refused(Refusal.REPEATED, "repeated_lines", share, MAX_REPEATED_LINES)
     chars = sum(map(len, words))
-    return repeated_n_gram_chars(words, REPEATED_RUN * of_word) > MAX_REPEATED_CHARS * chars
+    share = repeated_n_gram_chars(words, REPEATED_RUN * of_word) / max(1, chars)
+    if share > MAX_REPEATED_CHARS:
+        return Refused(Refusal.REPEATED, "repeated_chars", share, MAX_REPEATED_CHARS)
+    return None
 
 
-def _has_questions(text: str) -> bool:
-    return len(_QUESTION.findall(text)) >= MIN_QUESTIONS
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[start:] for start in range(LEAKED_RUN)), strict=False)
 
 
-def _has_rows(text: str) -> bool:
-    return count_rows(text) > MIN_ROWS  # and the header
+def _instructions() -> Iterator[str]:
+    yield RULES
+    for template in TEMPLATES.values():
+        yield template.instruction
+        for by_language in (template.words or {}).values():
+            yield from by_language.values()
 
 
-def _has_steps(text: str) -> bool:
-    return len(_STEP.findall(text)) >= MIN_STEPS
-
-
-def _has_paragraphs(text: str) -> bool:
-    return len(_PARAGRAPH.split(text)) >= MIN_PARAGRAPHS
-
-
-def _any_form(_text: str) -> bool:
-    return True
-
-
-_FORMS: Final[Mapping[str, Callable[[str], bool]]] = {
-    "faq": _has_questions,
-    "table": _has_rows,
-    "tutorial": _has_steps,
-    "worked_problem": _has_paragraphs,
-}
-
-
-def _told() -> frozenset[tuple[str, ...]]:
-    found: set[tuple[str, ...]] = set()
-    for said in (RULES, *(template.instruction for template in TEMPLATES.values())):
-        words = [word.lower() for word in _WORD.findall(said)]
-        found.update(zip(*(words[start:] for start in range(LEAKED_RUN)), strict=False))
-    return frozenset(found)
-
-
-_TOLD = _told()
+_INSTRUCTED: Final = frozenset(
+    run for said in _instructions() for run in _runs([word.lower() for word in _WORD.findall(said)])
+)
 """Every run of LEAKED_RUN words of all instructions."""

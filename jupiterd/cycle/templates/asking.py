@@ -1,12 +1,13 @@
 """The prompt that asks for a rewriting of a passage.
 
-Owns its two forms: for models that are talked to, and for base models, which write on from text and
+Owns its forms: for models that are talked to, and for base models, which write on from text and
 have seen `<doc> ... </doc> <faq> ... </faq>` at best. Doesn't know what comes back.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
+from jupiterd.cycle.generation.short_tasks import ENGLISH, Subject, words_of
 from jupiterd.cycle.templates.prompt import Prompt
 from jupiterd.cycle.templates.texts import RULES, Template
 
@@ -24,13 +25,23 @@ def closed(kind: str) -> str:
     return f"</{kind}>"
 
 
-def ask(template: Template, passage: str) -> Prompt:
-    """Return the prompt that asks for one rewriting of one passage."""
+def ask(
+    template: Template, passage: str, subject: Subject = Subject.PROSE, language: str = ENGLISH
+) -> Prompt:
+    """Return the prompt that asks for one rewriting of one passage.
+
+    Args:
+        template: what is asked for.
+        passage: what it is to be made of.
+        subject: what that is.
+        language: the natural one in which an answer is wanted.
+    """
     document = f"{opened(DOCUMENT)}\n{passage}\n{closed(DOCUMENT)}\n"
-    return Prompt(
-        message=f"{template.instruction} {RULES}\n\n{document}",
-        opening=f"{document}{opened(template.kind)}\n",
-    )
+    if template.words is None:
+        message = f"{template.instruction} {RULES}\n\n{document}"
+    else:  # small models do what they read last, and repeat marks that they don't know
+        message = f"{passage}\n\n---\n{words_of(template.words, subject, language)}\n"
+    return Prompt(message=message, opening=f"{document}{opened(template.kind)}\n")
 
 
 def ends(template: Template, written: str) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from jupiterd.cycle.templates.prompt import Written
-from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.errors import (
     GeneratorRefusedError,
     GeneratorUnreachableError,
@@ -67,8 +67,10 @@ class Answering:
         self._chosen = chosen
         self._sampling = sampling_of(task)
         self.tally = Tally()
-        self.found: dict[int, str | Refusal] = {}
+        self.found: dict[int, str | Refused] = {}
         """Place among what was chosen -> the text of the answer, or why it is refused."""
+        self.refused: dict[int, str] = {}
+        """Place -> what the generator wrote, where it is refused."""
         self.lost: JupiterError | None = None
         """Why the generator couldn't be had for all of them; what was answered before counts."""
 
@@ -118,7 +120,10 @@ class Answering:
         taken = self._chosen[number].ask.taken(written)
         self.found[number] = taken
         self.tally.answered += 1
-        self.tally.accepted += not isinstance(taken, Refusal)
+        if isinstance(taken, Refused):
+            self.refused[number] = written.text
+        else:
+            self.tally.accepted += 1
         self._tell()
 
     def _hear(self, tokens: int) -> None:

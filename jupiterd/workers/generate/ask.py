@@ -8,7 +8,7 @@ from typing import Protocol
 
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.frames import Scalar
 
 Fits = Callable[[Prompt], bool]
@@ -37,7 +37,7 @@ class Ask(Protocol):
         """Say of what was written on so far that nothing more is wanted."""
         ...
 
-    def taken(self, written: Written) -> str | Refusal:
+    def taken(self, written: Written) -> str | Refused:
         """Return the text of the new sample, or why there is none."""
         ...
 

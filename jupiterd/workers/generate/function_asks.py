@@ -12,7 +12,7 @@ from itertools import islice
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import MAX_VARIANTS
 from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.cycle.templates.refusal import Refusal, Refused
 from jupiterd.frames import Scalar
 from jupiterd.workers.generate.ask import Ask, Fits
 from jupiterd.workers.generate.functions import Opening, completed, ends_function, openings
@@ -48,14 +48,14 @@ class FunctionAsk:
         """Say whether what was written has left the function."""
         return ends_function(written, self.opening.indent)
 
-    def taken(self, written: Written) -> str | Refusal:
+    def taken(self, written: Written) -> str | Refused:
         """Return the function, or why there is none."""
         text = written.text if written.is_opened else _continuation(self.opening, written.text)
         if not text.strip():
-            return Refusal.EMPTY
+            return Refused(Refusal.EMPTY)
         if (function := completed(self.opening, text)) is not None:
             return function
-        return Refusal.MALFORMED if written.is_whole else Refusal.TRUNCATED
+        return Refused(Refusal.MALFORMED if written.is_whole else Refusal.TRUNCATED)
 
 
 class FunctionAsker:

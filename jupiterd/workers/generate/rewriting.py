@@ -1,4 +1,4 @@
-"""The templates that make prose of prose: each passage of a document can be asked about.
+"""The templates that make prose of a document: each passage of a document can be asked about.
 
 Owns which passages are chosen, and how one is made to fit. Doesn't know the words of a prompt, nor
 what an answer is worth (`cycle.templates`).
@@ -7,6 +7,8 @@ what an answer is worth (`cycle.templates`).
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from jupiterd.cycle.filters import is_code
+from jupiterd.cycle.generation.short_tasks import ENGLISH, subject_of
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import MAX_VARIANTS
 from jupiterd.cycle.templates.answers import judge_answer
@@ -14,11 +16,14 @@ from jupiterd.cycle.templates.asking import ask, defused, ends
 from jupiterd.cycle.templates.pairs import origin
 from jupiterd.cycle.templates.passages import MAX_CHARS, MIN_CHARS, passages
 from jupiterd.cycle.templates.prompt import Prompt, Written
-from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.cycle.templates.texts import Template
 from jupiterd.cycle.unspaced import LETTERS_PER_WORD
 from jupiterd.frames import Scalar
 from jupiterd.workers.generate.ask import Ask, Fits
+
+MAX_SHORT_CHARS = 2_000
+"""Of a passage in front of a short task: of more, small models lose what they were asked."""
 
 UNSPACED_SHARE = 3
 """A letter of Chinese is about a token, one of English a quarter: so much shorter is a passage."""
@@ -36,11 +41,13 @@ class RewritingAsk:
     max_chars: int
     """How long passages were cut."""
     language: str
+    """The natural one in which an answer is wanted."""
 
     @property
     def prompt(self) -> Prompt:
         """What the generator is given."""
-        return ask(self.template, self.passage)
+        subject = subject_of(kind_of(self.parent))
+        return ask(self.template, self.passage, subject, self.language)
 
     @property
     def origin(self) -> Mapping[str, Scalar]:
@@ -51,7 +58,7 @@ class RewritingAsk:
         """Say whether a base model has come to the end."""
         return ends(self.template, written)
 
-    def taken(self, written: Written) -> str | Refusal:
+    def taken(self, written: Written) -> str | Refused:
         """Return the new text, or why there is none."""
         return judge_answer(self.template, written, self.passage, self.language)
 
@@ -64,19 +71,19 @@ class RewritingAsker:
         self._template = template
         self._language = language
         self._specials = tuple(specials)
-        is_unspaced = language in LETTERS_PER_WORD
-        self._max_chars = MAX_CHARS // UNSPACED_SHARE if is_unspaced else MAX_CHARS
+        most = MAX_CHARS if template.words is None else MAX_SHORT_CHARS
+        self._max_chars = most // UNSPACED_SHARE if language in LETTERS_PER_WORD else most
 
     def asks(
         self, parent: Sample, fits: Fits, shuffle: Callable[[list[int]], None]
     ) -> Sequence[Ask]:
         """Return the passages of a document, cut so that the generator can hold them."""
-        text = defused(parent.text, self._specials)
+        text, language = defused(parent.text, self._specials), self._language_of(parent)
         max_chars = self._max_chars
         while max_chars >= MIN_CHARS:
             found = passages(text, max_chars)
             asks = [
-                RewritingAsk(parent, self._template, passage, number, max_chars, self._language)
+                RewritingAsk(parent, self._template, passage, number, max_chars, language)
                 for number, passage in enumerate(found)
             ]
             longest = max(asks, key=lambda each: len(each.passage), default=None)
@@ -86,3 +93,15 @@ class RewritingAsker:
                 return [asks[number] for number in order[:MAX_VARIANTS]]
             max_chars //= 2
         return []
+
+    def _language_of(self, parent: Sample) -> str:
+        """Return the natural language in which an answer is wanted: of code, the domain's."""
+        told = (language for language in (parent.language, self._language) if language)
+        return next((language for language in told if not is_code(language)), ENGLISH)
+
+
+def kind_of(sample: Sample) -> str:
+    """Return what a sample is; what older versions collected is told by its language alone."""
+    if sample.document_kind or not is_code(sample.language):
+        return sample.document_kind
+    return sample.language

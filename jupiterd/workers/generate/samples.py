@@ -8,7 +8,8 @@ they pass the same filters as real text.
 inputs: train.N (sample folders), model (unless a server is asked)
 params: template {kind, samples}, order, stripe, stripes, seed, language, max_tokens, temperature,
 top_p, engine, server, batch, generator, fetched_at, purged
-outputs: samples, parents (the real ones they began from: what was collected goes some day)
+outputs: samples, parents (the real ones they began from: what was collected goes some day), refused
+(some of the answers that became no sample, with their reasons)
 """
 
 from collections import Counter
@@ -19,7 +20,7 @@ from jupiterd.cycle.generating import WITHOUT
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.purge import Purge
 from jupiterd.cycle.secrets import cleaned
-from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.cycle.templates.refusal import Refused
 from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.errors import UsageError
 from jupiterd.frames import Scalar, TaskFinished
@@ -31,6 +32,7 @@ from jupiterd.workers.generate.engine import Engine
 from jupiterd.workers.generate.engines import open_engine
 from jupiterd.workers.generate.function_asks import KIND as COMPLETE_FUNCTION
 from jupiterd.workers.generate.function_asks import FunctionAsker
+from jupiterd.workers.generate.refusals import Refusals
 from jupiterd.workers.generate.rewriting import RewritingAsker
 from jupiterd.workers.link import Task
 
@@ -45,17 +47,20 @@ def run(task: Task) -> TaskFinished:
     counts: Counter[str] = Counter()
     made: dict[str, Sample] = {}
     parents: dict[str, Sample] = {}
+    refusals = Refusals()
     for number, text in sorted(answering.found.items()):
-        if isinstance(text, Refusal):
-            counts[f"refused.{text}"] += 1
-            continue
         ask = chosen[number].ask
+        if isinstance(text, Refused):
+            counts[f"refused.{text.reason}"] += 1
+            refusals.add(_sample(task, asker, ask, answering.refused[number]), text)
+            continue
         sample = _sample(task, asker, ask, text)
         made[sample.id] = sample
         parents[ask.parent.id] = ask.parent
     for name, samples in (("samples", made), ("parents", parents)):
         _write(task.output_dir / name, samples)
-    outputs = {"samples": "samples", "parents": "parents"}
+    refusals.write(task.output_dir / "refused")
+    outputs = {name: name for name in ("samples", "parents", "refused")}
     summary = _whose(task) | _without(answering, len(chosen))
     return TaskFinished(outputs, {**_counts(answering, len(made)), **counts}, summary)
 

@@ -141,6 +141,20 @@ def test_a_dry_run_asks_the_server_too(daemon, ctl):
     assert daemon.executed == []
 
 
+def test_a_generator_of_which_a_domain_asks_nothing_is_an_error(daemon, ctl, tmp_path: Path):
+    text = (config_folder() / "domains" / "python.yaml").read_text()
+    head, _, rest = text.partition("  templates:")
+    domain = tmp_path / "silent.yaml"
+    domain.write_text(
+        head + "  templates: []\n" + rest.partition("samples: ")[2].partition("\n")[2]
+    )
+    folder = folder_of(tmp_path / "mine")
+    ran = ctl("cycle", "start", "--domain", str(domain), "--generator", str(folder))
+    assert ran.exit_code == 2
+    assert "wants no generated text: its generation.templates are empty" in ran.err
+    assert daemon.executed == []
+
+
 def test_a_folder_whose_weights_are_cut_off_is_told(tmp_path: Path):
     folder = folder_of(tmp_path / "mine")
     (folder / "model.safetensors").write_bytes(weights(b"\0" * 5))

@@ -1,5 +1,6 @@
 """How the leader generates with a server that others run: real workers, a real server."""
 
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,6 +13,8 @@ from jupiterd.cluster.facts import CycleStarted, RoleAssigned
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.phases.generate import ahead
+from jupiterd.cycle.templates.texts import USUAL
+from jupiterd.cycle.work import Phase
 from jupiterd.daemon import item_runner
 from jupiterd.daemon.asked_cycle import _generator, _judge
 from jupiterd.daemon.conductor import CycleConductor
@@ -148,6 +151,28 @@ async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_i
             assert shown(term)["lost_generator"]["items"] == 4
             await step(term)
             assert (1, "r1/filter/2") in term.cycle(CYCLE).completed
+
+
+async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
+    tmp_path: Path,
+) -> None:
+    with answering(lambda _, n: answer(f"Loaf {n} rises by wild yeast. {FAQ}")) as served:
+        start = bread(tmp_path, served)
+        start = replace(start, domain_yaml=re.sub("generation:\n.*\n", "", start.domain_yaml))
+        async with serving(tmp_path, "one") as one:
+            own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
+            await found(one, facts=(own, start))
+            term = one._begin_reign(1)
+            await step(term)
+            await step(term)
+            writers = shown(term)["writers"]
+            assert [each["template"] for each in writers] == list(USUAL)
+            done = term.cycle(CYCLE).completed_in(1, Phase.GENERATE).values()
+            assert {str(fact.summary["template"]) for fact in done} == {*USUAL}
+            assert sum(fact.counts["samples"] for fact in done) >= 3
+    asked = [body["messages"][0]["content"] for body in served.asked]
+    assert all("Sourdough bread rises" in said for said in asked), "each has its passage"
+    assert any("two questions that the text above answers" in said for said in asked)
 
 
 def test_a_generator_of_the_domain_file_that_nobody_looked_for_is_told() -> None:

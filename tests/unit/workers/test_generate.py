@@ -171,7 +171,7 @@ def test_samples_name_their_parent_template_generator_and_sampler(
     finished, task = generate(model, documents, tmp_path / "out")
     made = list(read_samples(tmp_path / "out" / "samples"))
     by_id = {sample.id: sample for sample in read_samples(documents)}
-    assert finished.outputs == {"samples": "samples", "parents": "parents"}
+    assert finished.outputs == {name: name for name in ("samples", "parents", "refused")}
     parents = list(read_samples(tmp_path / "out" / "parents"))
     assert {each.id for each in parents} == {each.parents[0] for each in made}
     assert all(by_id[each.id] == each for each in parents)

@@ -15,6 +15,7 @@ from jupiterd.errors import (
     WorkStoppedError,
 )
 from jupiterd.frames import TaskFinished
+from jupiterd.store.sample_lookup import stored_drop_rows
 from jupiterd.workers.data.sample_file import SampleWriter, read_samples
 from jupiterd.workers.generate import samples, server_talk
 from jupiterd.workers.generate.engine import Request, Sampling
@@ -258,13 +259,16 @@ def test_a_server_that_answers_one_after_another_is_waited_for_however_long_its_
 
 def test_a_server_that_answers_many_at_once_is_asked_sixteen_things_at_once():
     tick = threading.Event()
+    groups = [threading.Barrier(size) for size in (4, 4, 8, 8, 16, 16)]
+    of_group = [group for group in groups for _ in range(group.parties)]
 
-    def reply(_: dict[str, Any], __: int):
-        tick.wait(0.2)
+    def reply(_: dict[str, Any], number: int):
+        of_group[number].wait(10.0)  # as many as that are under way
+        tick.wait(0.3)
         return answer("so", tokens=50)
 
     with answering(reply) as served:
-        assert len(ask(engine_at(served), 60)) == 60
+        assert len(ask(engine_at(served), len(of_group))) == 56
         assert served.most_at_once == 16
 
 
@@ -317,6 +321,14 @@ def test_what_a_server_says_becomes_samples_or_is_refused_with_its_reason(tmp_pa
             "refused.empty": 1, "refused.repeated": 2, "refused.truncated": 1,
         }  # fmt: skip
         assert {each.generator for each in made} == {f"{served.url}#tiny"}
+        shown = [*stored_drop_rows(tmp_path / "out" / "refused")]
+        assert sorted(row["reason"] for _, row in shown) == [
+            "empty", "repeated", "repeated", "truncated",
+        ]  # fmt: skip
+        sample, row = next(each for each in shown if each[1].get("measure") == "repeated_lines")
+        assert row["value"] > row["limit"] == 0.3
+        assert sample.text == "Why?\nWhy?\n" * 40
+        assert (sample.template, sample.source_uri) == ("faq", made[0].source_uri)
         assert all(each.collector.startswith("faq@") and each.template == "faq" for each in made)
         assert all({"passage", "passage_chars"} <= set(each.sampler) for each in made)
         parents = {each.parents for each in made}

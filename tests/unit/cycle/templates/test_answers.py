@@ -7,7 +7,7 @@ import pytest
 from jupiterd.cycle.filters import judge_sample
 from jupiterd.cycle.templates.answers import judge_answer
 from jupiterd.cycle.templates.prompt import Written
-from jupiterd.cycle.templates.refusal import Refusal
+from jupiterd.cycle.templates.refusal import Refusal, Refused
 from jupiterd.cycle.templates.texts import RULES, TEMPLATES
 from tests.unit.workers.data_material import real
 
@@ -62,7 +62,24 @@ Bacteria produce lactic and acetic acid. They are the reason for the taste, and 
 Warmth shortens the time that all of this takes, so bakers in cold rooms have to wait longer for it.
 """
 PROSE = PROBLEM.replace("A baker", "Somebody")
+QUESTION_ANSWER = """\
+Question: Why does sourdough bread rise without any bought yeast?
+Answer: Wild yeast lives in the flour and ferments its sugar. The gas that comes of it lifts the
+dough while it rests. A warm kitchen makes all of this faster.
+
+Question: What gives the loaf its taste?
+Answer: Bacteria that live beside the yeast make two acids. They taste sour and keep mould away.
+"""
+EXERCISE = f"Exercise: {PROBLEM.strip()}".replace("\n\nThe rule", "\n\nSolution: The rule")
+SUMMARY = """\
+Sourdough holds wild yeast beside bacteria. The yeast lifts the bread, and the bacteria give it \
+the sour taste by two acids that also fight mould. Somebody feeds the starter daily with water and \
+flour, and keeps it in a jar. It may be used once it doubles in six hours. Warmth speeds that up.
+"""
 RIGHT = {
+    "question_answer": QUESTION_ANSWER,
+    "summary": SUMMARY,
+    "exercise": EXERCISE,
     "faq": FAQ,
     "tutorial": TUTORIAL,
     "worked_problem": PROBLEM,
@@ -72,8 +89,19 @@ RIGHT = {
 }
 
 
-def judged(kind: str, text: str, language: str = "en", *, is_whole: bool = True) -> str | Refusal:
+def judged(kind: str, text: str, language: str = "en", *, is_whole: bool = True) -> str | Refused:
     return judge_answer(TEMPLATES[kind], Written(text, 100, is_whole), PASSAGE, language)
+
+
+def refusal_of(answer: str | Refused) -> Refusal | None:
+    return answer.reason if isinstance(answer, Refused) else None
+
+
+ELSEWHERE = (
+    "Planets move around the Sun on ellipses, and those that are further away take longer. Kepler "
+    "found this out by looking at observations of Mars which Brahe had written down with great "
+    "care. Newton showed later that one law of gravity explains all three of his rules."
+)
 
 
 @pytest.mark.parametrize("kind", sorted(TEMPLATES))
@@ -103,14 +131,34 @@ def test_a_good_answer_is_taken_and_passes_the_filters_that_follow(kind: str):
         ("tutorial", PROSE.replace("200", "some").replace("400", "more"), Refusal.MALFORMED),
         ("table", PROSE, Refusal.MALFORMED),
         ("worked_problem", PROSE.replace("\n\n", "\n"), Refusal.MALFORMED),
+        ("question_answer", PROSE.replace("?", "."), Refusal.MALFORMED),
+        ("question_answer", " ".join(PROSE.split()) + "?", Refusal.MALFORMED),
+        ("exercise", PROSE, Refusal.MALFORMED),
+        ("exercise", f"Solution: {PROSE}", Refusal.MALFORMED),
+        ("summary", PROSE * 2, Refusal.REPEATED),
+        ("summary", PROSE, Refusal.MALFORMED),
+        ("explanation", ELSEWHERE, Refusal.UNGROUNDED),
+        ("explanation", f"The text above is about bread. {PROSE}", Refusal.LEAKS_PROMPT),
+        ("explanation", f"El texto anterior trata de pan. {PROSE}", Refusal.LEAKS_PROMPT),
     ],
 )
 def test_what_goes_wrong_is_refused_with_its_reason(kind: str, text: str, refusal: Refusal):
-    assert judged(kind, text) is refusal
+    assert refusal_of(judged(kind, text)) is refusal
+
+
+def test_a_refusal_tells_what_was_measured_and_the_limit_that_was_missed():
+    assert judged("rewrite", "Bread rises.") == Refused(Refusal.TOO_SHORT, "words", 2, 30)
+    copied = judged("rewrite", PASSAGE)
+    assert copied == Refused(Refusal.COPY, "copied", 1.0, 0.6)
+    elsewhere = judged("explanation", ELSEWHERE)
+    assert isinstance(elsewhere, Refused)
+    assert elsewhere.measure == "grounded"
+    assert elsewhere.value < elsewhere.limit == 0.2
+    assert judged("faq", PROSE.replace("?", ".")) == Refused(Refusal.MALFORMED, "questions", 0, 2)
 
 
 def test_what_was_cut_off_is_refused_unless_its_end_had_been_written():
-    assert judged("faq", FAQ, is_whole=False) is Refusal.TRUNCATED
+    assert refusal_of(judged("faq", FAQ, is_whole=False)) is Refusal.TRUNCATED
     assert judged("faq", FAQ + "</faq>\n<doc>\nThe next", is_whole=False) == FAQ.strip()
 
 
@@ -127,6 +175,15 @@ def test_wrappings_are_taken_off(wrapped: str):
     assert judged("faq", wrapped) == FAQ.strip()
 
 
+@pytest.mark.parametrize(
+    "label",
+    ["**Solution:**", "### Solution\n", "Solución:", "**Answer**:", "Solution to the exercise:"],
+)
+def test_a_solution_may_be_labelled_as_its_model_likes(label: str):
+    labelled = EXERCISE.replace("Solution:", label)
+    assert judged("exercise", labelled) == labelled.strip()
+
+
 CHINESE = (
     "\u9178\u9762\u5305\u80fd\u591f\u53d1\u8d77\u6765,\u662f\u56e0\u4e3a\u9762\u56e2\u91cc\u540c"
     "\u65f6\u751f\u6d3b\u7740\u91ce\u751f\u9175\u6bcd\u548c\u7ec6\u83cc\u3002\u7ec6\u83cc\u4ea7"
@@ -137,7 +194,7 @@ CHINESE = (
 
 def test_a_language_without_spaces_is_counted_in_letters():
     written = Written(f"\u9898\u76ee:{CHINESE}", 100, is_whole=True)
-    assert judge_answer(TEMPLATES["rewrite"], written, CHINESE, "zh") is Refusal.COPY
+    assert refusal_of(judge_answer(TEMPLATES["rewrite"], written, CHINESE, "zh")) is Refusal.COPY
     again = Written(CHINESE[:20] * 8, 100, is_whole=True)
-    assert judge_answer(TEMPLATES["rewrite"], again, "", "zh") is Refusal.REPEATED
+    assert refusal_of(judge_answer(TEMPLATES["rewrite"], again, "", "zh")) is Refusal.REPEATED
     assert judge_answer(TEMPLATES["rewrite"], written, "", "zh") == written.text

@@ -1,11 +1,13 @@
 """How a document becomes prompts."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jupiterd.cycle.generation.short_tasks import ANYWHERE, Subject, subject_of
 from jupiterd.cycle.templates.asking import ask, defused, ends
 from jupiterd.cycle.templates.passages import MIN_CHARS, passages
-from jupiterd.cycle.templates.texts import TEMPLATES, Template
+from jupiterd.cycle.templates.texts import TEMPLATES, USUAL, Template
 
 FAQ = TEMPLATES["faq"]
 
@@ -17,9 +19,43 @@ def test_both_forms_of_a_prompt_hold_the_passage():
     assert prompt.message.endswith("<doc>\nYeast rises.\n</doc>\n")
 
 
+@pytest.mark.parametrize("kind", USUAL)
+def test_a_short_task_stands_behind_its_passage_in_the_language_of_the_document(kind: str):
+    short = TEMPLATES[kind]
+    messages = {
+        (subject, language): ask(short, "Yeast rises.", subject, language).message
+        for subject in Subject
+        for language in ("en", "es", "fr")
+    }
+    assert all(said.startswith("Yeast rises.\n\n---\n") for said in messages.values())
+    assert all(len(said) < 300 for said in messages.values()), "one thing, in few words"
+    assert len(set(messages.values())) == 9, "each subject and language has words of its own"
+    assert messages[Subject.CODE, "fr"] == (
+        messages[Subject.CODE, "en"].rstrip("\n") + f" {ANYWHERE}\n"
+    )
+    assert ask(short, "Yeast rises.").opening == f"<doc>\nYeast rises.\n</doc>\n<{kind}>\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject"),
+    [
+        ("", Subject.PROSE),
+        ("prose", Subject.PROSE),
+        ("office", Subject.PROSE),
+        ("web", Subject.PROSE),
+        ("documentation:rst", Subject.DOCUMENTATION),
+        ("notebook", Subject.DOCUMENTATION),
+        ("code:rust", Subject.CODE),
+        ("hologram", Subject.PROSE),
+    ],
+)
+def test_the_words_of_a_task_go_by_the_kind_of_document(kind: str, subject: Subject):
+    assert subject_of(kind) is subject
+
+
 def test_other_words_are_another_version():
     assert FAQ.version.startswith("faq@")
-    assert len({template.version for template in TEMPLATES.values()}) == 6
+    assert len({template.version for template in TEMPLATES.values()}) == 9
     assert Template("faq", FAQ.instruction + " Be brief.").version != FAQ.version
 
 

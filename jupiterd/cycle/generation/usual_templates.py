@@ -1,0 +1,58 @@
+"""What is generated for a domain that names no templates: the usual tasks, or nothing.
+
+Owns which. A generator that others made can do them; a student of our own has never seen a task
+that nobody did before it, so without one nothing is asked. Doesn't know the words of a task.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from jupiterd.cycle.domain import CompleteFunctionTemplate, Domain, RewritingTemplate
+from jupiterd.cycle.filters import is_code
+from jupiterd.cycle.templates.texts import USUAL
+from jupiterd.errors import UsageError
+
+SAMPLES: Final = 100
+"""Of each task in a round."""
+MAX_TOKENS: Final = 384
+"""Small models that go on for longer go round in circles."""
+
+PYTHON: Final = "code:python"
+
+Template = CompleteFunctionTemplate | RewritingTemplate
+
+
+def domain_with(domain: Domain, generator: Mapping[str, Any]) -> Domain:
+    """Return the domain with the usual templates where it names none and others' model writes.
+
+    generator: as a cycle's first fact holds it; empty: there is none
+    """
+    if not generator or "templates" in domain.generation.model_fields_set:
+        return domain
+    usual = {"templates": usual_templates(domain.language)}
+    generation = domain.generation.model_copy(update=usual)
+    return domain.model_copy(update={"generation": generation})
+
+
+def usual_templates(language: str) -> tuple[Template, ...]:
+    """Return the templates of a domain that names none; of most programming languages none."""
+    if is_code(language):
+        return (CompleteFunctionTemplate(kind="complete_function"),) if language == PYTHON else ()
+    form = {"samples": SAMPLES, "max_tokens": MAX_TOKENS}
+    return tuple(RewritingTemplate.model_validate({"kind": kind, **form}) for kind in USUAL)
+
+
+def check_is_used(domain: Domain, generator: Mapping[str, Any]) -> None:
+    """Raise UsageError where a generator is named and nothing is asked of it."""
+    if not generator or domain_with(domain, generator).generation.templates:
+        return
+    if "templates" in domain.generation.model_fields_set:
+        raise UsageError(
+            f"the domain {domain.domain} wants no generated text: "
+            "its generation.templates are empty",
+            "leave that line out of its file for the usual ones, or start without --generator",
+        )
+    raise UsageError(
+        f"the domain {domain.domain} has no templates, and there are none for {domain.language}",
+        "write generation.templates in its file, or start without --generator",
+    )

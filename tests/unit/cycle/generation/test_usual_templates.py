@@ -1,0 +1,57 @@
+"""A domain that names no templates has the usual tasks as soon as somebody's model writes."""
+
+import pytest
+
+from jupiterd.cycle.changed_settings import with_changes
+from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.generation.usual_templates import check_is_used, domain_with
+from jupiterd.errors import UsageError
+
+SERVER = {"name": "tiny", "url": "http://box/v1", "model": "tiny"}
+
+TASKS = ("question_answer", "explanation", "summary", "exercise")
+
+
+def domain(language: str, more: str = "") -> Domain:
+    text = (
+        f"version: 1\ntitle: Bread\nlanguage: {language}\nholdout: {{salt: a}}\n"
+        f"data_sources:\n  - {{kind: folder, path: /srv/bread, license: MIT}}\n{more}"
+    )
+    return parse_domain(text, "bread.yaml")
+
+
+def kinds(language: str, more: str = "") -> tuple[str, ...]:
+    return domain_with(domain(language, more), SERVER).generation.kinds
+
+
+def test_with_a_generator_that_others_made_the_usual_tasks_are_asked():
+    assert kinds("en") == kinds("es") == kinds("zh") == TASKS
+    assert kinds("code:python") == ("complete_function",)
+    assert kinds("en", "generation: {temperature: 0.5}\n") == TASKS
+
+
+def test_without_one_nothing_is_asked():
+    assert domain_with(domain("en"), {}).generation.kinds == ()
+
+
+def test_what_a_file_says_counts():
+    assert kinds("en", "generation: {templates: [{kind: summary}]}\n") == ("summary",)
+    assert kinds("en", "generation: {templates: []}\n") == ()
+
+
+def test_the_other_keys_stay_as_they_are_and_may_be_changed_under_way():
+    usual = domain_with(domain("en", "generation: {temperature: 0.5}\n"), SERVER)
+    assert usual.generation.temperature == 0.5
+    assert with_changes(usual, {"generation.top_p": "0.5"}).generation.kinds == TASKS
+    fewer = with_changes(usual, {"generation.templates": "[{kind: summary}]"})
+    assert fewer.generation.kinds == ("summary",)
+
+
+def test_a_generator_of_which_nothing_would_be_asked_is_an_error():
+    for language in ("en", "code:python"):
+        check_is_used(domain(language), SERVER)
+        check_is_used(domain(language), {})
+    with pytest.raises(UsageError, match=r"bread wants no generated text: .* are empty"):
+        check_is_used(domain("en", "generation: {templates: []}\n"), SERVER)
+    with pytest.raises(UsageError, match="has no templates, and there are none for code:rust"):
+        check_is_used(domain("code:rust"), SERVER)

@@ -119,6 +119,8 @@ class CheckpointWritten:
     cursor: int
     """Sequences of the round's manifest trained on so far."""
     loss: float
+    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What losses on held-out text had decided by then, see `cycle.training.horizon`."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,7 @@ class StateKept:
     tokens: int = 0
     cursor: int = 0
     loss: float = 0.0
+    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)

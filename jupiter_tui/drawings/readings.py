@@ -71,7 +71,7 @@ def _figures(scene: Scene, look: Look) -> Iterator[tuple[str, Line]]:
     held_out = known.validations[-1].loss if known.validations else None
     yield "loss", _number(cycle.get("loss"), "{:.4f}", Tone.STRONG)
     yield "smoothed", _number(mean, "{:.4f}")
-    yield "held out", _number(held_out, "{:.4f}")
+    yield "held out", _held_out(held_out, cycle.get("best_step"))
     yield "bits/byte", _number(cycle.get("val_bpb"), "{:.4f}")
     yield "lr", _number(cycle.get("lr"), "{:.3g}")
     yield "grad norm", _number(cycle.get("grad_norm"), "{:.3f}")
@@ -80,6 +80,13 @@ def _figures(scene: Scene, look: Look) -> Iterator[tuple[str, Line]]:
     yield "predicted", _number(predicted, "{:,.0f}")
     yield "tokens", _number(cycle.get("tokens"), "{:,}")
     yield "MFU", _mfu(cycle)
+
+
+def _held_out(loss: float | None, best_step: float | None) -> Line:
+    """Return the loss on held-out text, and the step at which it was lowest."""
+    if loss is None or best_step is None:
+        return _number(loss, "{:.4f}")
+    return (Cell(f"{loss:.4f}"), Cell(f"  best {best_step:,}", Tone.FAINT))
 
 
 def _speeds(cycle: Mapping[str, Any]) -> tuple[float | None, float | None]:

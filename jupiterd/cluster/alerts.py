@@ -70,6 +70,18 @@ TABLE: Mapping[str, Rule] = {
         "{subject} goes on without its generator: {detail}",
         "look whether the server runs and has the model; the next round asks it again",
     ),
+    "loss-high": Rule(
+        Severity.WARNING,
+        "the loss of {subject} is {detail}",
+        "stop it, and start again with a lower learning rate: --lr, or training.learning_rate",
+        clear_s=60.0,
+    ),
+    "held-out-risen": Rule(
+        Severity.WARNING,
+        "the loss of {subject} on held-out text has risen since {detail}",
+        "its best weights are kept; more text helps, more steps don't",
+        clear_s=60.0,
+    ),
     "disk-low": Rule(
         Severity.WARNING,
         "the disk of {subject} is nearly full: {detail} free",

@@ -310,7 +310,7 @@ class CheckpointCommitted:
     """Progress: weights that contain the manifest's sequences [0, cursor) of this round."""
 
     VERSION: ClassVar[int] = 1
-    LATER: ClassVar[Mapping[str, Any]] = {"on_trunk": False, "began_with": ""}
+    LATER: ClassVar[Mapping[str, Any]] = {"on_trunk": False, "began_with": "", "horizon": {}}
     """Fields that came later: see `registers.fact_hash`."""
     cycle: CycleId
     round: int
@@ -331,6 +331,9 @@ class CheckpointCommitted:
     began_with: str = ""
     """Artifact id of the checkpoint that its gang had loaded: groups apart may each have opened an
     epoch of that number. Empty: weights were drawn, or an older version wrote this."""
+    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What losses on held-out text had decided by then of where training ends, see
+    `cycle.training.horizon`; empty where there is no such text, or an older version wrote this."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from collections import deque
 from statistics import median
 from typing import Final
 
+FIRSTS: Final = 3
+"""Readings that a training begins with."""
 KEPT: Final = 50
 """Losses that are compared with."""
 LEAST: Final = 20
@@ -16,6 +18,8 @@ SPREADS: Final = 8.0
 """So many times the usual spread (median absolute deviation) above the usual loss is a jump."""
 SHARE: Final = 0.15
 """And at least so much of the usual loss: one that hardly varies may vary a little."""
+FAR_ABOVE: Final = 0.2
+"""So much of the loss it began with is far above that."""
 IN_A_ROW: Final = 2
 """One reading may be an unlucky batch."""
 
@@ -37,6 +41,7 @@ class LossTrend:
         self._moved_s = now_s
         self._step_s = 0.0
         self._high = 0
+        self._firsts: list[float] = []
         self.usual = 0.0
         """The loss that the newest was compared with."""
 
@@ -60,11 +65,26 @@ class LossTrend:
             is_high = loss > self.usual + max(SPREADS * spread, SHARE * abs(self.usual))
         self._high = self._high + 1 if is_high else 0
         self._losses.append(loss)
+        if len(self._firsts) < FIRSTS:
+            self._firsts.append(loss)
 
     @property
     def has_jumped(self) -> bool:
         """Say whether the latest losses lie far above those before them."""
         return self._high >= IN_A_ROW
+
+    @property
+    def first(self) -> float | None:
+        """The loss that it began with, as far as one reading after another tells."""
+        return median(self._firsts) if self._firsts else None
+
+    @property
+    def is_far_above_first(self) -> bool:
+        """Say whether the usual loss by now lies far above the one that it began with."""
+        if self.first is None or len(self._losses) < LEAST:
+            return False
+        latest = median([*self._losses][-LEAST // 2 :])
+        return latest > self.first + FAR_ABOVE * abs(self.first)
 
     @property
     def loss(self) -> float | None:

@@ -23,6 +23,8 @@ class LiveTraining:
     """As people call it."""
     step: int
     loss: float | None
+    risen_since_step: int | None = None
+    """The step with the lowest loss on held-out text, where that has risen for good since."""
 
 
 class RunAlerts:
@@ -53,3 +55,9 @@ def _of_training(now_s: float, told: LiveTraining, trend: LossTrend) -> Iterator
     if trend.has_jumped and trend.loss is not None:
         detail = f"{trend.loss:.3f}, from {trend.usual:.3f}"
         yield Finding("loss-spike", told.run, told.name, detail)
+    if trend.is_far_above_first and trend.loss is not None:
+        detail = f"{trend.loss:.3f}, and began with {trend.first:.3f}"
+        yield Finding("loss-high", told.run, told.name, detail)
+    if told.risen_since_step is not None:
+        detail = f"step {told.risen_since_step:,}"
+        yield Finding("held-out-risen", told.run, told.name, detail)

@@ -34,7 +34,12 @@ Cycle = Mapping[str, Any]
 Row = Mapping[str, Any]
 PhaseKey = tuple[int, str]
 
-_NAMED_VALUES = {"tokens_per_s": "{:,.0f} tokens/s", "loss": "loss {:.3f}"}
+_NAMED_VALUES = {
+    "tokens_per_s": "{:,.0f} tokens/s",
+    "loss": "loss {:.3f}",
+    "held_out": "held out {:.3f}",
+    "best_step": "best at step {:,.0f}",
+}
 """How the readings that everybody knows are written; others by their name. Totals aren't shown."""
 
 _ALARM = (
@@ -44,7 +49,17 @@ _ALARM = (
 
 _PREDICTED = "predicted_tokens_per_s"
 _HIDDEN_VALUES = frozenset(
-    {"tokens", "step", _PREDICTED, "flops_per_token", "peak_flops_per_s", "rank_tokens_per_s"}
+    {
+        "tokens",
+        "step",
+        _PREDICTED,
+        "flops_per_token",
+        "peak_flops_per_s",
+        "rank_tokens_per_s",
+        "held_out_step",
+        "best_held_out",
+        "risen",
+    }
 )
 
 

@@ -163,6 +163,7 @@ _LINES: Mapping[str, Callable[[Row], list[str]]] = {
 
 _READINGS = (
     ("loss", "loss", "{:.4f}", 1.0),
+    ("held_out_loss", "held out", "{:.4f}", 1.0),
     ("lr", "lr", "{:.3g}", 1.0),
     ("grad_norm", "grad norm", "{:.3f}", 1.0),
     ("tokens_per_s", "tokens/s", "{:,.0f}", 1.0),

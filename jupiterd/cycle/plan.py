@@ -5,7 +5,7 @@ training is derived from. Doesn't know files, engines or nodes: it is given text
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -23,6 +23,11 @@ Overrides = Mapping[str, float | int]
 
 SHAPE_OVERRIDES = frozenset({"vocab_size", "seq_len"})
 PLAN_OVERRIDES = frozenset({"steps", "batch_sequences", "learning_rate"})
+
+MOST_WARMUP_STEPS = 1_000
+
+
+_EXTENDING = ("least_steps", "extends_by_steps")
 
 
 class Recipe(Plain):
@@ -128,11 +133,40 @@ class TrainPlan(Plain):
     options: EngineOptions = EngineOptions()
     keeps_trunk: bool = False
     """A later round goes on from where the rate begins to fall: a checkpoint is written there."""
+    least_steps: int = 0
+    """Where `extends_by_steps` isn't 0: taken whatever the loss on held-out text does."""
+    extends_by_steps: int = 0
+    """The trunk grows by so many steps, up to `steps` in all, while that loss falls (see
+    `training.horizon`); 0: `steps` are taken, neither more nor fewer."""
 
     @property
     def trunk_steps(self) -> int:
-        """Return the steps before the rate begins to fall."""
+        """Return the steps before the rate begins to fall, at the most."""
         return self.steps - self.decay_steps
+
+    @property
+    def least_trunk_steps(self) -> int:
+        """Return the steps before the rate begins to fall, at the least."""
+        if not self.extends_by_steps:
+            return self.trunk_steps
+        return max(1, self.least_steps - round(self.least_steps * self.decay_steps / self.steps))
+
+    def decay_after(self, trunk_steps: int) -> int:
+        """Return how many steps the rate takes to fall that has begun to after so many."""
+        if not self.extends_by_steps or trunk_steps >= self.trunk_steps:
+            return self.decay_steps
+        return round(trunk_steps * self.decay_steps / self.trunk_steps)
+
+    def decides_after(self, step: int) -> bool:
+        """Say whether the trunk ends after so many steps, or it is decided whether it does."""
+        beyond = step - self.least_trunk_steps
+        is_place = bool(self.extends_by_steps) and beyond % self.extends_by_steps == 0
+        is_there = beyond >= 0 and step <= self.trunk_steps
+        return is_there and (is_place or step == self.trunk_steps)
+
+    def is_compared_after(self, step: int) -> bool:
+        """Say whether the loss after so many steps is what the first place is compared with."""
+        return bool(step) and step == self.least_trunk_steps - self.extends_by_steps
 
     def is_on_trunk(self, step: int) -> bool:
         """Say whether a later round may go on from what there is after so many steps."""
@@ -140,8 +174,13 @@ class TrainPlan(Plain):
 
     def saves_after(self, step: int) -> bool:
         """Say whether a checkpoint is due after so many steps."""
-        ends_trunk = self.keeps_trunk and step == self.trunk_steps
-        return ends_trunk or step % self.checkpoint_every_steps == 0 or step >= self.steps
+        ends_trunk = (self.keeps_trunk or self.extends_by_steps) and self.decides_after(step)
+        return bool(ends_trunk) or step % self.checkpoint_every_steps == 0 or step >= self.steps
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it without what it doesn't make use of: ranks of older builds read it, too."""
+        plain = super().to_plain()
+        return plain if self.extends_by_steps else _without(plain, _EXTENDING)
 
     def schedule(self) -> Schedule:
         """Return the learning rate's curve."""
@@ -165,6 +204,8 @@ class TrainPlan(Plain):
             "options": how,
             "keeps_trunk": True,
         }
+        if not self.extends_by_steps:  # as plans were before any could grow
+            left_out |= dict.fromkeys(_EXTENDING, True)
         return self.model_dump(mode="json", exclude=left_out)
 
 
@@ -205,7 +246,7 @@ def derive(
     recipe, is_first = shape.recipe, round_number == 1
     steps = int(chosen.get("steps", recipe.first_steps if is_first else recipe.later_steps))
     peak = recipe.learning_rate if is_first or goes_on else recipe.later_learning_rate
-    warmup_steps = min(1_000, max(1, round(steps * recipe.warmup_fraction)))
+    warmup_steps = min(MOST_WARMUP_STEPS, max(1, round(steps * recipe.warmup_fraction)))
     return TrainPlan(
         steps=steps,
         batch_sequences=int(chosen.get("batch_sequences", recipe.batch_sequences)),
@@ -220,6 +261,10 @@ def derive(
         options=recipe.options,
         keeps_trunk=True,
     )
+
+
+def _without(plain: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in plain.items() if name not in names}
 
 
 def shape_of_config(name: str, config: Mapping[str, Any], recipe: Recipe) -> ModelShape:

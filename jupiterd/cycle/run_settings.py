@@ -17,6 +17,8 @@ WHICH_ISLANDS = "auto, on, off, or who they are: 'mlx:mini,studio torch:box'"
 ISLANDS = r"^(auto|on|off|(torch|mlx):[^\s:]+( (torch|mlx):[^\s:]+)*)$"
 
 
+FROM_SETTINGS, FROM_DATA = "settings", "data"
+
 OF_ISLANDS = ("islands", "island_nodes", "sync_every", "sync", "outer", "ways")
 """What people may say of how islands train a cycle's rounds, in the words of a run.
 """
@@ -51,6 +53,9 @@ class RunSettings(Asked):
     """Optimizer steps; None: as many as the passes need."""
     epochs: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Passes over the data; None: one, or as many as the steps need."""
+    steps_from: Literal["settings", "data"] = FROM_SETTINGS
+    """What decides how many steps there are: what is said above, or of a cycle its size and domain;
+    or how much text there is, see `training.step_budget`. What older builds started lacks it."""
     seq_len: Annotated[int, Field(ge=16, le=131_072)] = 1024
     batch_size: Annotated[int, Field(ge=1, le=65_536)] = 1
     """Sequences that a device holds at a time."""

@@ -174,6 +174,7 @@ class AlertWatch:
         for row in self._node.outlook.running():
             cycle = cycles.get(CycleId(row["cycle"]))
             if row["phase"] == Phase.TRAIN and cycle is not None and cycle.paused is None:
-                loss = row["values"].get("loss")
-                name = told_text(name_of(cycle))
-                yield LiveTraining(CycleId(row["cycle"]), row["round"], name, row["done"], loss)
+                values = row["values"]
+                name, run = told_text(name_of(cycle)), CycleId(row["cycle"])
+                risen = int(values.get("best_step", 0)) if values.get("risen") else None
+                yield LiveTraining(run, row["round"], name, row["done"], values.get("loss"), risen)

@@ -73,6 +73,8 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
     given = options.in_model(_model(domain, arguments))
     settings = _settings(arguments).model_copy(update={MAX_RANKS: most})
+    if domain.training.steps is None:
+        settings = settings.model_copy(update={"steps_from": "data"})
     has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
     wanted = wanted_of_round(started.engine, settings, nodes)
     model, settings, foretold = _foretold(
@@ -168,7 +170,9 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     """Return what is recorded of a cycle's settings; what nobody has said is left out."""
     from jupiterd.cycle.run_settings import OF_ISLANDS
 
-    told = settings.model_dump(mode="json", include={*OF_ISLANDS, "start_from", MAX_RANKS})
+    told = settings.model_dump(
+        mode="json", include={*OF_ISLANDS, "start_from", MAX_RANKS, "steps_from"}
+    )
     told[NODES] = ",".join(nodes)
     silent = {name for name in ("start_from", MAX_RANKS, NODES) if not told[name]}
     return {name: value for name, value in told.items() if name not in silent}

@@ -10,6 +10,7 @@ from jupiterd.cluster.branch_names import branch_name
 from jupiterd.cluster.cycle_state import RUNNING, Begun, CycleState
 from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, WorkCompleted
 from jupiterd.cluster.foretold_speeds import Compared, compared
+from jupiterd.cluster.held_out_words import early_end, held_out_readings
 from jupiterd.cluster.island_runs import number_of
 from jupiterd.cycle.lost_sources import lost_among
 from jupiterd.cycle.peak_flops import utilisation
@@ -95,6 +96,7 @@ def cycle_document(  # noqa: PLR0913 - all that it is made of
         "total_steps": training["total"] if training else None,
         "tokens": int(learnt["tokens"]) if "tokens" in learnt else (last.tokens if last else 0),
         "loss": learnt.get("loss", finite(last.loss) if last else None),
+        **_held_out(learnt, last, current),
         "val_bpb": verdicts[-1]["val_bpb"] if verdicts else _scored_bpb(cycle),
         "tokens_per_s": rate,
         "lr": learnt.get("lr"),
@@ -275,7 +277,25 @@ def _events_of(cycle: CycleState) -> list[dict[str, Any]]:
         if closed is not None and closed.reason != "finished":
             text = f"epoch {number} ended: {closed.reason}"
             events.append({"seq": EPOCH_SEQ * number + 1, "text": text})
-    return [*events, *_parkings(cycle)]
+    return [*events, *_early_ends(cycle), *_parkings(cycle)]
+
+
+def _early_ends(cycle: CycleState) -> Iterator[dict[str, Any]]:
+    """Return which trainings ended before their plan, behind the last words of their epochs."""
+    made = (fact for fact in cycle.line() if isinstance(fact, CheckpointCommitted))
+    for last in made:
+        if text := early_end(last):
+            yield {"seq": EPOCH_SEQ * last.epoch + EPOCH_SEQ - 2, "text": text}
+
+
+def _held_out(
+    learnt: Mapping[str, Any], last: CheckpointCommitted | None, current: int
+) -> dict[str, Any]:
+    """Return the loss on held-out text in this round, and after which step it was lowest."""
+    is_of_this = last is not None and last.round == current
+    known = held_out_readings(last.horizon) if last is not None and is_of_this else {}
+    loss, step = (learnt.get(name, known.get(name)) for name in ("held_out", "best_step"))
+    return {"held_out_loss": finite(loss), "best_step": None if step is None else int(step)}
 
 
 def _start_in_words(cycle: CycleState, opened: EpochOpened) -> str:

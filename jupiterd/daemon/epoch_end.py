@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 
 from jupiterd.cluster.facts import LEFT_OPEN, EpochClosed
 from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.daemon.clock import now_s
 from jupiterd.daemon.epoch_change import EpochChange
 from jupiterd.daemon.epoch_line import EpochLine
@@ -68,7 +69,7 @@ class EpochEnd:
             kept += [told for told in unrecorded if told[0] not in silent]
             self._change.mark("ended")
             is_joined = not keeps and reason not in (FINISHED, LEFT_OPEN)
-            last = await latest(self._leading, kept, self._plan.steps if is_joined else 0)
+            last = await latest(self._leading, kept, self._end_step(kept) if is_joined else 0)
             if keeps:  # one that was cut off may have recorded meanwhile what it alone holds
                 await self._line.look(launch)
             facts = self._line.facts_of(last, launch, self._plan)
@@ -77,6 +78,10 @@ class EpochEnd:
         except JupiterError as error:
             extra = {"epoch": launch.epoch, "reason": error.message}
             log.warning("epoch_left_open", extra=extra)
+
+    def _end_step(self, kept: Sequence[tuple[NodeId, CheckpointMade]]) -> int:
+        """Return where training ends, as far as what was kept has decided it."""
+        return min((end_step(self._plan, Horizon.of(made.horizon)) for _, made in kept), default=0)
 
     def _told(self, reason: str) -> str:
         return STOPPED if reason == FINISHED and not self._line.is_over() else reason

@@ -14,6 +14,7 @@ from jupiterd.cluster.facts import CheckpointCommitted, EpochOpened, LineParked
 from jupiterd.cluster.island_runs import is_held_by_others
 from jupiterd.cluster.trunk import trunk_of
 from jupiterd.cycle.plan import TrainPlan
+from jupiterd.cycle.training.horizon import Horizon, is_on_trunk, is_over
 from jupiterd.daemon.launch import Launch
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.work_events import CheckpointMade
@@ -138,6 +139,7 @@ class EpochLine:
         above = self._leading.cycle(self._cycle).checkpoint(self.tip)
         is_inside = above is not None and above.round == self._round
         least = above.tokens + 1 if above is not None and is_inside else 0
+        horizon = Horizon.of(made.horizon)
         committed = CheckpointCommitted(
             cycle=self._cycle,
             round=self._round,
@@ -148,9 +150,10 @@ class EpochLine:
             tokens=max(made.tokens, least),
             cursor=made.cursor,
             loss=made.loss,
-            is_final=made.step >= plan.steps,
-            on_trunk=plan.is_on_trunk(made.step),
+            is_final=is_over(plan, horizon, made.step),
+            on_trunk=is_on_trunk(plan, horizon, made.step),
             began_with=launch.from_checkpoint,
+            horizon=made.horizon,
         )
         return (committed,)
 

@@ -71,6 +71,7 @@ class EpochOrders:
             "from_checkpoint": launch.from_checkpoint,
             "gang_peak": self.peak(launch),
             "from_loss": self._loss_at(launch.from_checkpoint),
+            "horizon": self._horizon_at(launch.from_checkpoint),
             "late_ranks": list(launch.late_ranks),
             late_inputs.PARAM: [late_inputs.STATE] if rank in launch.late_ranks else [],
             "engine": launch.choice.engine,
@@ -140,6 +141,12 @@ class EpochOrders:
     def _loss_at(self, checkpoint: str) -> float:
         known = self.leading.cycle(self.cycle).checkpoint(checkpoint)
         return 0.0 if known is None else known.loss
+
+    def _horizon_at(self, checkpoint: str) -> Mapping[str, float]:
+        """Return what was decided by a checkpoint of this round: of an earlier one nothing."""
+        known = self.leading.cycle(self.cycle).checkpoint(checkpoint)
+        is_of_this = known is not None and known.round == self.round
+        return dict(known.horizon) if known is not None and is_of_this else {}
 
     def _names(self, launch: Launch) -> list[str]:
         """Return the name of each rank's node, for what ranks say of each other."""

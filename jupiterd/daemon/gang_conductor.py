@@ -303,8 +303,13 @@ class GangConductor:
         )
 
     def _may_save_after(self, step: int) -> bool:
-        """Say whether a checkpoint may follow: it's due, or this is the last step before a stop."""
-        return self._plan.saves_after(step) or self._reason != FINISHED
+        """Say whether a checkpoint may follow: it's due, or this is the last step before a stop.
+
+        Where the trunk may end early, training may end after any step beyond.
+        """
+        plan = self._plan
+        may_end = bool(plan.extends_by_steps) and step >= plan.least_trunk_steps
+        return may_end or plan.saves_after(step) or self._reason != FINISHED
 
     def _changing(
         self, launch: Launch, inputs: Iterable[ArtifactId]

@@ -164,7 +164,7 @@ def _trained(cycle: CycleState, number: int, islands: Islands) -> dict[str, Any]
         begun_anew += max(len(own) - 1, 0)
     before = cycle.checkpoint(start_of(cycle, number))
     tokens = last.tokens - (0 if before is None else before.tokens)
-    told = [f"loss {last.loss:.3f}", f"{tokens:,} tokens"]
+    told = [f"loss {last.loss:.3f}", *held_out_told(last), f"{tokens:,} tokens"]
     told.append(counted(ranks, "rank"))
     if begun_anew:
         told.append("begun anew " + ("once" if begun_anew == 1 else f"{begun_anew} times"))

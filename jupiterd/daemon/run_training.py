@@ -14,8 +14,9 @@ from jupiterd.cycle.phases.pack import trained_in
 from jupiterd.cycle.phases.steps import TrainRound
 from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.run_phases import trained_on
-from jupiterd.cycle.run_plan import derive_run, fitted, total_steps
-from jupiterd.cycle.run_settings import RunSettings
+from jupiterd.cycle.run_plan import fitted
+from jupiterd.cycle.run_settings import FROM_DATA, RunSettings
+from jupiterd.cycle.training.fitted_plan import Trained, plan_of_round, plan_of_run, without_growth
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import Bug, NotFoundError
@@ -63,8 +64,9 @@ def training_of(
     settings = RunSettings.parse(dict(started.settings))
     preset = parse_model(started.model_yaml)
     shape = fitted(preset, settings.seq_len, int(data.counts["vocab_size"]))
-    steps = total_steps(settings, state.manifests[ROUND].sequences)
-    plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
+    plan = plan_of_run(preset, settings, state.manifests[ROUND].sequences)
+    if settings.island_nodes:
+        plan = without_growth(plan, preset.recipe)
     return RunTraining(started, settings, shape, plan, trained_on(data))
 
 
@@ -93,6 +95,12 @@ def _of_a_round(
     )
     goes_on = not by_islands and bool(trunk_of(state, round_number))
     plan = derive(shape, round_number, overrides, begun.seed, goes_on=goes_on)
+    packed, tokens = state.manifests.get(round_number), 0 if before is None else before.tokens
+    if settings.steps_from == FROM_DATA and packed is not None:
+        trained = Trained(tokens, is_of_others=bool(first) and round_number == 1)
+        plan = plan_of_round(plan, shape, packed.sequences, trained)
+    if by_islands:
+        plan = without_growth(plan, shape.recipe)
     return RunTraining(
         started,
         settings,
@@ -101,7 +109,7 @@ def _of_a_round(
         data=trained_in(round_number, {f.item: result_of(f) for f in state.completed.values()}),
         round=round_number,
         start=start,
-        tokens=0 if before is None else before.tokens,
+        tokens=tokens,
     )
 
 

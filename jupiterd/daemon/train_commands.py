@@ -51,14 +51,17 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     """
     _check_that_nothing_trains(leading)
     from jupiterd.cycle.plan import parse_model  # 8 MB, idle or not
-    from jupiterd.cycle.run_plan import derive_run, fitted, kept_as, sequences_in, total_steps
-    from jupiterd.cycle.run_settings import RunSettings
+    from jupiterd.cycle.run_plan import derive_run, fitted, kept_as, sequences_in
+    from jupiterd.cycle.run_settings import FROM_DATA, RunSettings
+    from jupiterd.cycle.training.fitted_plan import plan_of_run
 
     engine = check_wanted(str(arguments.get("engine", AUTO)))
     nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
     choice = _gang(leading, engine, nodes, most)
     given = {"max_ranks": most, "start_from": str(arguments.get("weights") or "")}
     settings = RunSettings.parse({**arguments.get("settings", {}), **given})
+    if settings.max_steps is None and settings.epochs is None and not settings.start_from:
+        settings = settings.model_copy(update={"steps_from": FROM_DATA})
     model, text = _model(arguments, settings.seq_len)
     preset = parse_model(text)
     run = CycleId(secrets.token_hex(8))
@@ -76,10 +79,11 @@ async def start_training(leading: "Leading", arguments: Arguments) -> dict[str, 
     plan = derive_run(preset.recipe, preset.seq_len, gang, 0)
     asked = Asked(engine, nodes, most, settings.islands, Exchanges.of(settings))
     settings = with_gang(leading, asked, choice, shape, plan, settings)
-    steps = settings.max_steps or 0
     if made is not None:
-        steps = total_steps(settings, sequences_in(int(made.counts["tokens"]), settings.seq_len))
-    plan = derive_run(preset.recipe, preset.seq_len, settings, steps)
+        sequences = sequences_in(int(made.counts["tokens"]), settings.seq_len)
+        plan = plan_of_run(preset, settings, sequences)
+    else:
+        plan = derive_run(preset.recipe, preset.seq_len, settings, settings.max_steps or 0)
     islands = islands_of_settings(settings)
     expected = estimate(leading, choice, shape, plan, asked=asked, islands=islands)
     settings = kept_as(settings, expected.fit)

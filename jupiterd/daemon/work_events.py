@@ -4,7 +4,7 @@ Owns the values and their protobuf form. Doesn't know where the work runs.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import msgpack
@@ -98,6 +98,8 @@ class CheckpointMade:
     tokens: int
     cursor: int
     loss: float
+    horizon: Mapping[str, float] = field(default_factory=dict[str, float])
+    """What losses on held-out text had decided by then, see `cycle.training.horizon`."""
 
 
 @dataclass(frozen=True)
@@ -259,13 +261,15 @@ def made_to_proto(made: CheckpointMade) -> peer_pb2.WorkCheckpoint:
         tokens=made.tokens,
         cursor=made.cursor,
         loss=made.loss,
+        horizon=made.horizon,
     )
 
 
 def made_from_proto(message: peer_pb2.WorkCheckpoint) -> CheckpointMade:
     """Rebuild it."""
     artifact = ArtifactId(message.artifact)
-    return CheckpointMade(artifact, message.step, message.tokens, message.cursor, message.loss)
+    counts = message.step, message.tokens, message.cursor
+    return CheckpointMade(artifact, *counts, message.loss, dict(message.horizon))
 
 
 def _way(message: peer_pb2.WorkWay) -> WayMade:

@@ -258,7 +258,8 @@ class WorkRunner:
 
     async def _made(self, frame: CheckpointWritten | StateKept, spool: Path) -> CheckpointMade:
         artifact = await self._ingest(spool, frame.path)
-        return CheckpointMade(artifact, frame.step, frame.tokens, frame.cursor, frame.loss)
+        counts = frame.step, frame.tokens, frame.cursor
+        return CheckpointMade(artifact, *counts, frame.loss, frame.horizon)
 
     async def _way(self, frame: WayWritten, spool: Path) -> WayMade:
         artifact = await self._ingest(spool, frame.path)

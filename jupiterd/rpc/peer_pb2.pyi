@@ -740,18 +740,27 @@ class WorkProgress(_message.Message):
     def __init__(self, done: _Optional[int] = ..., total: _Optional[int] = ..., unit: _Optional[str] = ..., values: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class WorkCheckpoint(_message.Message):
-    __slots__ = ("artifact", "step", "tokens", "cursor", "loss")
+    __slots__ = ("artifact", "step", "tokens", "cursor", "loss", "horizon")
+    class HorizonEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     LOSS_FIELD_NUMBER: _ClassVar[int]
+    HORIZON_FIELD_NUMBER: _ClassVar[int]
     artifact: str
     step: int
     tokens: int
     cursor: int
     loss: float
-    def __init__(self, artifact: _Optional[str] = ..., step: _Optional[int] = ..., tokens: _Optional[int] = ..., cursor: _Optional[int] = ..., loss: _Optional[float] = ...) -> None: ...
+    horizon: _containers.ScalarMap[str, float]
+    def __init__(self, artifact: _Optional[str] = ..., step: _Optional[int] = ..., tokens: _Optional[int] = ..., cursor: _Optional[int] = ..., loss: _Optional[float] = ..., horizon: _Optional[_Mapping[str, float]] = ...) -> None: ...
 
 class WorkListening(_message.Message):
     __slots__ = ("host", "port")

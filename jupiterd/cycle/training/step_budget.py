@@ -15,6 +15,9 @@ WORTHLESS_PASSES = 16
 LATER_PASSES = 2
 """Of a later round, at once: it goes on with weights that have seen most of its text."""
 
+TUNING_PASSES = 1
+"""Of weights that know a lot already: they soon know small data by heart."""
+
 
 @dataclass(frozen=True)
 class StepBudget:
@@ -51,6 +54,11 @@ def later_budget(
     return _budget(preset_steps, batch_sequences, sequences, LATER_PASSES, most)
 
 
+def tuning_budget(preset_steps: int, batch_sequences: int, sequences: int) -> StepBudget:
+    """Return the steps of a training that begins with weights that others trained."""
+    return _budget(preset_steps, batch_sequences, sequences, TUNING_PASSES, GOOD_PASSES)
+
+
 def _budget(preset: int, batch: int, sequences: int, least: int, most: int) -> StepBudget:
     steps_per_pass = max(1, sequences) / batch
     at_least, at_most = (
@@ -60,8 +68,12 @@ def _budget(preset: int, batch: int, sequences: int, least: int, most: int) -> S
         passes = passes_over(preset, batch, max(1, sequences))
         reason = f"the size's own {preset:,} steps, {passes:.1f} passes over the data"
     elif at_most == at_least:
-        reason = f"{least} passes over the data"
+        reason = f"{_passes(least)} over the data"
     else:
         end = passes_over(at_most, batch, max(1, sequences))
-        reason = f"{least} passes over the data, up to {end:.0f} while held-out loss falls"
+        reason = f"{_passes(least)} over the data, up to {end:.0f} while held-out loss falls"
     return StepBudget(at_least, at_most, steps_per_pass, reason)
+
+
+def _passes(count: int) -> str:
+    return "one pass" if count == 1 else f"{count} passes"

@@ -8,6 +8,7 @@ Hugging Face folder of the same architecture.
     training_state/state.json            step, tokens, cursor, round, hashes, generator state
     training_state/optimizer.safetensors what the optimizer keeps, by kind and parameter's name
     training_state/outer.safetensors     of an island: what the outer loop keeps, in the same way
+    training_state/best.safetensors      the best weights so far, where they aren't those above
 """
 
 import json
@@ -34,6 +35,7 @@ STATE_DIR = "training_state"
 STATE_FILE = "state.json"
 OPTIMIZER_FILE = "optimizer.safetensors"
 OUTER_FILE = "outer.safetensors"
+BEST_FILE = "best.safetensors"
 
 _RARE = frozenset({"outer", "ramp", "on_trunk", "steps_before"})
 """Fields of the state that stand there only where they say something."""
@@ -96,11 +98,21 @@ class Snapshot:
     state: TrainingState
     outer: Tensors | None = None
     """Of an island: what its outer loop keeps."""
+    best: Path | None = None
+    """The file of the best weights so far, where they are others."""
+    is_best: bool = False
+    """The weights are those of an earlier step, the best there were: training is over."""
 
 
 def snapshot(engine: Engine, state: TrainingState, outer: Tensors | None = None) -> Snapshot:
     """Copy what the engine has now; nothing may change it meanwhile."""
     return Snapshot(engine.config, engine.weights(), engine.moments(), state, outer)
+
+
+def best_of(folder: Path, *, is_own: bool) -> Path | None:
+    """Return the file of the best weights at a checkpoint, its own or others; None: not there."""
+    found = folder / WEIGHTS_FILE if is_own else folder / STATE_DIR / BEST_FILE
+    return found if found.is_file() else None
 
 
 def write(taken: Snapshot, folder: Path, tokenizer: Path, *, is_synced: bool = True) -> None:
@@ -129,6 +141,8 @@ def _fill(draft: Path, taken: Snapshot, tokenizer: Path) -> None:
     save_tensors(taken.moments, draft / STATE_DIR / OPTIMIZER_FILE)
     if taken.outer is not None:
         save_tensors(taken.outer, draft / STATE_DIR / OUTER_FILE)
+    if taken.best is not None:
+        shutil.copyfile(taken.best, draft / STATE_DIR / BEST_FILE)
     _write_json(draft / STATE_DIR / STATE_FILE, taken.state.to_plain())
 
 

@@ -10,8 +10,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from jupiterd.cycle.plan import TrainPlan
+from jupiterd.cycle.schedule import Schedule
 from jupiterd.cycle.shares import Balance, Shares, shares_among
 from jupiterd.errors import Bug, LossDivergedError
 from jupiterd.workers.train.batches import Batches
@@ -42,6 +44,26 @@ class StepDone:
     """Nothing follows: the last step is done, or a rank was told to stop."""
     is_complete: bool = True
     """All ranks have the weights of this step; some may still be on their way to them."""
+    held_out: float | None = None
+    """The loss on development text after it, where that was measured; the same on every rank."""
+
+
+class Watch(Protocol):
+    """What looks after development text, see `held_out_watch`."""
+
+    @property
+    def end_step(self) -> int:
+        """Return where training ends, as far as it is decided."""
+        ...
+
+    @property
+    def schedule(self) -> Schedule:
+        """Return the learning rate's curve, as far as it is decided."""
+        ...
+
+    def after(self, step: int, shares: Shares, *, is_whole: bool) -> float | None:
+        """Return the loss after so many steps, where it is due; all ranks ask after the same."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -57,8 +79,10 @@ class TrainingLoop:
     """This rank's way to the weights of the others, where it hasn't got them yet."""
     late_ranks: Collection[int] = ()
     """Those that begin without."""
+    watch: Watch | None = None
+    """Measures the loss on development text, and decides by it where training ends."""
     end_step: int | None = None
-    """Where it ends; None: with the plan."""
+    """Where it ends; None: where the watch says, or with the plan."""
     shares: Shares | None = None
     """How the ranks share the first step; None: equally."""
     rate_factor: Callable[[int], float] = lambda _: 1.0
@@ -72,16 +96,15 @@ class TrainingLoop:
         Raises:
             LossDivergedError: the loss or the gradient is no longer a number.
         """
-        schedule = self.plan.schedule()
-        end = self.plan.steps if self.end_step is None else self.end_step
         losses: deque[float] = deque(maxlen=WINDOW_STEPS)
         times: deque[float] = deque([time.monotonic()], maxlen=WINDOW_STEPS + 1)
         ranks, batch = self.engine.world_size, self.batches.batch_sequences
         self.engine.batch_sequences = batch
         here = tuple(rank not in self.late_ranks for rank in range(ranks))
         balance = Balance(batch, self.shares or shares_among(batch, here))
-        for step in range(first_step, end):
-            learning_rate = schedule.learning_rate(step) * self.rate_factor(step)
+        step = first_step
+        while step < self._end():
+            learning_rate = self._schedule().learning_rate(step) * self.rate_factor(step)
             part, norm = self._step(step, balance.shares, learning_rate)
             parts, stops, rates, arrived, pauses = self._told_by_all(part, balance.shares)
             loss, stop = sum(parts), any(stops)
@@ -93,21 +116,38 @@ class TrainingLoop:
                 raise LossDivergedError(f"the {what} is no longer a number at step {step}")
             losses.append(loss)
             times.append(time.monotonic())
+            step += 1
+            held_out = self._held_out(step, balance.shares)
             self.step_done(
                 StepDone(
-                    step=step + 1,
+                    step=step,
                     loss=loss,
                     mean_loss=sum(losses) / len(losses),
                     learning_rate=learning_rate,
                     grad_norm=norm,
                     tokens_per_s=self._rate(times),
                     shares=balance.shares,
-                    is_last=stop or step + 1 == end,
+                    is_last=stop or step == self._end(),
                     is_complete=all(here),
+                    held_out=held_out,
                 )
             )
             if stop or all(pauses):
                 return
+
+    def _end(self) -> int:
+        if self.end_step is not None:
+            return self.end_step
+        return self.plan.steps if self.watch is None else self.watch.end_step
+
+    def _schedule(self) -> Schedule:
+        return self.plan.schedule() if self.watch is None else self.watch.schedule
+
+    def _held_out(self, step: int, shares: Shares) -> float | None:
+        if self.watch is None:
+            return None
+        is_here = self.late is None or self.late.is_here
+        return self.watch.after(step, shares, is_whole=is_here)
 
     def _step(self, step: int, shares: Shares, learning_rate: float) -> tuple[float, float]:
         """Take one step; see `Engine.step`. One without a share takes part all the same."""

@@ -4,18 +4,21 @@ Owns what is in them, and who is told. Doesn't know when one is due.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
+from jupiterd.cycle.training.horizon import Horizon, is_on_trunk
 from jupiterd.frames import CheckpointUnsaved, CheckpointWritten, StateKept
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.checkpoint import Snapshot, TrainingState, snapshot, write
 from jupiterd.workers.train.checkpoint_saver import CheckpointSaver
 from jupiterd.workers.train.engine import Engine, Tensors
+from jupiterd.workers.train.held_out_watch import HeldOutWatch
 from jupiterd.workers.train.job import Job
 from jupiterd.workers.train.joining_ramp import JoiningRamp
+from jupiterd.workers.train.tensor_file import load_tensors
 
 
 class OuterPart(Protocol):
@@ -61,6 +64,8 @@ class RankCheckpoints:
         """Steps that the optimizer had taken when the round began."""
         self.outer: OuterPart | None = None
         self.ramp = JoiningRamp()
+        self.watch: HeldOutWatch | None = None
+        """What is decided by losses on held-out text goes with each of them."""
         self.loss = float(task.params.get("from_loss", 0.0))
         """The one that is known last; the step that is kept may have none yet."""
         start = task.inputs.get("checkpoint")
@@ -85,7 +90,8 @@ class RankCheckpoints:
         taken = self._snapshot(step)
         name = f"checkpoint-{step:08}"
         state = taken.state
-        told = CheckpointWritten(name, step, state.tokens, state.cursor, self.loss)
+        horizon = self._horizon(step, taken).to_plain()
+        told = CheckpointWritten(name, step, state.tokens, state.cursor, self.loss, horizon)
         self._saver.save(
             taken,
             self._task.output_dir / name,
@@ -95,20 +101,44 @@ class RankCheckpoints:
 
     def keep(self, step: int) -> StateKept:
         """Write down the state as it is; whoever takes it in syncs it to the disk."""
+        if self._lacks_best(step):
+            return StateKept()
         taken = self._snapshot(step)
         if not _are_numbers(taken.weights):
             return StateKept()
         name = f"kept-{step:08}"
         folder, tokenizer = self._task.output_dir / name, self._task.inputs["tokenizer"]
         write(taken, folder, tokenizer, is_synced=False)
-        return StateKept(name, step, taken.state.tokens, taken.state.cursor, self.loss)
+        horizon = self._horizon(step, taken).to_plain()
+        counts = step, taken.state.tokens, taken.state.cursor
+        return StateKept(name, *counts, self.loss, horizon)
 
     def _snapshot(self, step: int) -> Snapshot:
+        """Copy what there is; of the last step, the best weights that there were."""
         tensors = None if self.outer is None else self.outer.tensors()
-        return snapshot(self._engine, self._state(step), tensors)
+        taken = snapshot(self._engine, self._state(step), tensors)
+        best = None if self.watch is None else self.watch.best_file(step)
+        if best is None or self.watch is None:
+            return taken
+        if step < self.watch.end_step:
+            return replace(taken, best=best)
+        state = replace(taken.state, on_trunk=False)
+        return replace(taken, weights=load_tensors(best), state=state, is_best=True)
+
+    def _lacks_best(self, step: int) -> bool:
+        return self.watch is not None and self.watch.lacks_best(step)
+
+    def _horizon(self, step: int, taken: Snapshot) -> Horizon:
+        """Return what is told: at the end the best step is the one whose weights are there."""
+        horizon = Horizon() if self.watch is None else self.watch.horizon
+        is_other = self.watch is not None and step >= self.watch.end_step and not taken.is_best
+        if is_other and horizon.best_step not in (0, step):
+            return replace(horizon, best_step=horizon.step, best_loss=horizon.loss)
+        return horizon
 
     def _state(self, step: int) -> TrainingState:
         plan = self._job.plan
+        horizon = Horizon() if self.watch is None else self.watch.horizon
         return TrainingState(
             round=self._job.round,
             step=step,
@@ -119,7 +149,7 @@ class RankCheckpoints:
             rng=self._engine.random_state(),
             outer=None if self.outer is None else self.outer.place(),
             ramp=self.ramp.at(step),
-            on_trunk=plan.is_on_trunk(step),
+            on_trunk=is_on_trunk(plan, horizon, step),
             steps_before=self.steps_before,
         )
 

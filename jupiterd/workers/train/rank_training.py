@@ -17,6 +17,8 @@ from typing import Any
 
 from jupiterd import __version__
 from jupiterd.cycle.agreement import Agreement
+from jupiterd.cycle.training.held_out_measures import sequences_to_score
+from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.errors import (
     ConflictError,
     CorruptArtifactError,
@@ -32,6 +34,7 @@ from jupiterd.workers.islands.saved_island import SavedIsland, load_island
 from jupiterd.workers.link import Task
 from jupiterd.workers.train.agreeing import agree
 from jupiterd.workers.train.batches import Batches
+from jupiterd.workers.train.best_weights import BestWeights
 from jupiterd.workers.train.checkpoint import (
     TrainingState,
     load_moments,
@@ -39,15 +42,22 @@ from jupiterd.workers.train.checkpoint import (
     load_weights,
 )
 from jupiterd.workers.train.engine import Engine, Tensors, digest
+from jupiterd.workers.train.held_out_watch import HeldOutWatch
 from jupiterd.workers.train.island_rounds import IslandRounds
 from jupiterd.workers.train.job import Job
 from jupiterd.workers.train.joining_ramp import JoiningRamp
 from jupiterd.workers.train.late_rank import LateRank
 from jupiterd.workers.train.loop import StepDone, TrainingLoop
 from jupiterd.workers.train.rank_checkpoints import RankCheckpoints, Tally
-from jupiterd.workers.train.run_report import Curves, RunReport, course_of, readings
+from jupiterd.workers.train.run_report import (
+    Curves,
+    RunReport,
+    course_of,
+    held_out_readings,
+    readings,
+)
 from jupiterd.workers.train.state_keeper import StateKeeper
-from jupiterd.workers.train.validation import Validation, sequences_to_score
+from jupiterd.workers.train.validation import Validation
 from jupiterd.workers.train.weight_sync import WeightSync
 
 
@@ -102,6 +112,8 @@ class RankTraining:
             self._micro_batch,
             documents_apart=engine.options.documents_apart,
         )
+        self._watch = self._new_watch(shards.sequences)
+        self._checkpoints.watch = self._watch
         self._report = self._new_report()
         self._rounds: IslandRounds | None = None
         self._keeper = StateKeeper(self._start.step, self._keep)
@@ -131,6 +143,7 @@ class RankTraining:
             step_done=self._step_done,
             late=self._late,
             late_ranks=self._late_ranks,
+            watch=self._watch,
         )
         try:
             with self._report:
@@ -145,6 +158,7 @@ class RankTraining:
 
     def _train(self, loop: TrainingLoop) -> None:
         if "island" not in self._task.params:
+            self._watch.begin(self._start.step)
             loop.run(self._start.step)
             return
         island = self._island()
@@ -154,6 +168,18 @@ class RankTraining:
             self._task, loop, island, self._checkpoints, self._keeper, self._report
         )
         self._rounds.run(self._start.step, self._start.tokens)
+
+    def _new_watch(self, sequences: int) -> HeldOutWatch:
+        """Return the watch over development text; the weights of islands are those of all."""
+        params = self._task.params
+        horizon = Horizon.of(params.get("horizon") or {})
+        best = None
+        if "island" not in params:
+            is_first_here = not int(params.get("local_rank", 0))
+            best = BestWeights(self._task.output_dir / "best", is_kept=is_first_here)
+            checkpoint = self._task.inputs.get("checkpoint")
+            best.go_on(horizon.best_step, self._start.step, checkpoint)
+        return HeldOutWatch(self._engine, self._plan, self._validation, sequences, horizon, best)
 
     def _island(self) -> Island:
         """Return the island as it was, or as it begins with the weights that there are."""
@@ -194,6 +220,7 @@ class RankTraining:
         if start.step != self._start.step:
             raise StateNotFetchedError(f"the state is of step {start.step}")
         self._start, self._checkpoints.last_good = start, checkpoint.name
+        self._watch.arrived(start.step, checkpoint)
         self._checkpoints.tally = self._tally()
         self._checkpoints.steps_before = start.steps_before
 
@@ -257,10 +284,15 @@ class RankTraining:
         self._last, self._checkpoints.loss = done, done.mean_loss
         self._trained_steps += 1
         sync = self._sync.check(done.step, is_last=done.is_last, is_complete=done.is_complete)
-        self._report.step(done, sync, self._val_loss(done))
+        self._report.step(done, sync, self._watch.horizon, self._watch.expected_steps(done.step))
         more = {} if self._rounds is None else self._rounds.readings
         self._task.progress(
-            done.step, self._plan.steps, "steps", **readings(done, self._engine.rank), **more
+            done.step,
+            self._watch.expected_steps(done.step),
+            "steps",
+            **readings(done, self._engine.rank),
+            **held_out_readings(self._watch.horizon),
+            **more,
         )
         self._checkpoints.check()
         if self._rounds is None and self._writes(done):
@@ -272,16 +304,10 @@ class RankTraining:
 
         Rank 0 does. Where others join, each machine writes its own: nobody waits for a copy then.
         """
-        if done.is_last and done.step < self._plan.steps:
+        if done.is_last and done.step < self._watch.end_step:
             return self._late.is_here and not int(self._task.params.get("local_rank", 0))
         is_due = done.is_last or self._plan.saves_after(done.step)
         return is_due and self._engine.rank == 0
-
-    def _val_loss(self, done: StepDone) -> float | None:
-        """Return the loss on what was held out, at the end of a pass; None in its midst."""
-        if not self._course.ends_pass(done.step):
-            return None
-        return self._validation.loss(self._engine, done.shares)
 
     def _keep(self, step: int) -> StateKept:
         if self._rounds is not None and not self._rounds.can_be_kept:
@@ -290,11 +316,11 @@ class RankTraining:
 
     def _finished(self) -> TaskFinished:
         step = self._start.step if self._last is None else self._last.step
-        is_over = step == self._plan.steps
+        is_over = step == self._watch.end_step
         if self._rounds is not None:
             step, is_over = self._rounds.step, self._rounds.is_over
         if is_over:
-            self._report.finished()
+            self._report.finished(self._watch.horizon)
         counts: dict[str, float] = {
             "steps": self._trained_steps,
             "tokens": self._checkpoints.tally.at(step) - self._start.tokens,

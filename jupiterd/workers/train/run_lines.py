@@ -4,8 +4,10 @@ Pure: values come in, lines go out. Doesn't know where they are printed.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+from jupiterd.cycle.training.horizon import Horizon
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,29 @@ def outer_line(place: Place, number: int, name: str, digest: str, ways: int) -> 
 def end_line(place: Place) -> str:
     """Return what a rank says when it has done its last step and all weights are the same."""
     return f"{place.tag} Training finished. Gradients in sync."
+
+
+def held_out_lines(place: Place, now: Horizon, before: Horizon) -> Iterator[str]:
+    """Yield what a measurement on held-out text tells, and what is decided by it."""
+    yield f"{place.tag} Step {now.step} | Held-out loss {now.loss:.4f} | {_best(now)}"
+    if now.decay_from and not before.decay_from:
+        why = "has risen for good" if now.has_risen else "falls no more from pass to pass"
+        yield (
+            f"{place.tag} The held-out loss {why}: the learning rate falls from step "
+            f"{now.decay_from} on"
+        )
+    if now.ended and not before.ended:
+        yield f"{place.tag} The held-out loss has risen for good: training ends early"
+
+
+def best_lines(place: Place, horizon: Horizon) -> Iterator[str]:
+    """Yield what is said at the end of the weights that count; nothing without held-out text."""
+    if horizon.step:
+        yield f"{place.tag} Held-out loss {horizon.best_loss:.4f}, {_best(horizon)}"
+
+
+def _best(horizon: Horizon) -> str:
+    return f"best at step {horizon.best_step}"
 
 
 def _course_lines(course: Course, ranks: int) -> list[str]:

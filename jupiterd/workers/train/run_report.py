@@ -4,14 +4,16 @@ Owns what is told when. Doesn't know how a line is written (`run_lines`), or a c
 """
 
 import time
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from jupiterd.cycle.memory import flops_per_token
 from jupiterd.cycle.peak_flops import utilisation
 from jupiterd.cycle.plan import ModelShape, TrainPlan
+from jupiterd.cycle.training.horizon import Horizon
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.loop import StepDone
 from jupiterd.workers.train.metrics import Round, RunMetrics
@@ -19,8 +21,10 @@ from jupiterd.workers.train.run_lines import (
     Course,
     Numerics,
     Place,
+    best_lines,
     end_line,
     epoch_line,
+    held_out_lines,
     outer_line,
     start_lines,
     step_line,
@@ -62,6 +66,7 @@ class RunReport(AbstractContextManager["RunReport"]):
         self._began_s = time.monotonic()
         self._losses: list[float] = []
         """Of this pass over the data, as far as this epoch has trained it."""
+        self._told = Horizon()
 
     def __enter__(self) -> Self:
         """Say what is trained, and on what."""
@@ -81,8 +86,12 @@ class RunReport(AbstractContextManager["RunReport"]):
         if self._metrics is not None:
             self._metrics.close()
 
-    def step(self, done: StepDone, sync: str, val_loss: float | None) -> None:
-        """Tell of a step; after the last one of a pass, tell of the pass."""
+    def step(self, done: StepDone, sync: str, horizon: Horizon, steps: int) -> None:
+        """Tell of a step; after the last one of a pass, tell of the pass.
+
+        steps: of the training, as far as it is decided
+        """
+        self._course = replace(self._course, steps=steps)
         _say(step_line(self._place, self._course, done.step, done.loss, done.tokens_per_s, sync))
         self._losses.append(done.loss)
         self._write(
@@ -96,24 +105,35 @@ class RunReport(AbstractContextManager["RunReport"]):
             },
         )
         if self._course.ends_pass(done.step):
-            self._pass_done(done.step, val_loss)
+            self._pass_done(done, horizon.loss if horizon.step else None)
+        elif done.held_out is not None:
+            self._write(done.step, {"val_loss": done.held_out})
+        if done.held_out is not None:
+            self._tell(held_out_lines(self._place, horizon, self._told))
+            self._told = horizon
 
     def outer_step(self, number: int, name: str, digest: bytes, ways: int) -> None:
         """Tell of an outer step that was taken, and of the weights and the momentum after it."""
         _say(outer_line(self._place, number, name, digest.hex(), ways))
 
-    def finished(self) -> None:
-        """Say that all steps are done."""
+    def finished(self, horizon: Horizon) -> None:
+        """Say that all steps are done, and which of them is the best."""
+        self._tell(best_lines(self._place, horizon))
         _say(end_line(self._place))
 
-    def _pass_done(self, step: int, val_loss: float | None) -> None:
+    def _tell(self, lines: Iterable[str]) -> None:
+        if self._place.rank == 0:
+            for line in lines:
+                _say(line)
+
+    def _pass_done(self, done: StepDone, val_loss: float | None) -> None:
         elapsed_s, self._began_s = time.monotonic() - self._began_s, time.monotonic()
         loss, self._losses = sum(self._losses) / len(self._losses), []
         if self._place.rank == 0:
-            epoch = self._course.epoch_of(step - 1)
+            epoch = self._course.epoch_of(done.step - 1)
             _say(epoch_line(self._course, epoch, loss, val_loss, elapsed_s))
-        told = {"train_loss": loss, "val_loss": val_loss, "epoch_seconds": elapsed_s}
-        self._write(step, told)
+        told = {"train_loss": loss, "val_loss": done.held_out, "epoch_seconds": elapsed_s}
+        self._write(done.step, told)
 
     def _write(self, step: int, readings: dict[str, Any]) -> None:
         if self._metrics is not None:
@@ -135,6 +155,19 @@ def readings(done: StepDone, rank: int) -> dict[str, float]:
         "tokens_per_s": done.tokens_per_s,
         RANKS_TOKENS_PER_S: done.tokens_per_s * share,
     }
+
+
+def held_out_readings(horizon: Horizon) -> dict[str, float]:
+    """Return what the daemon is told of the loss on development text; nothing without such text."""
+    if not horizon.step:
+        return {}
+    found: dict[str, float] = {
+        "held_out": horizon.loss,
+        "held_out_step": horizon.step,
+        "best_held_out": horizon.best_loss,
+        "best_step": horizon.best_step,
+    }
+    return found | ({"risen": 1.0} if horizon.has_risen or horizon.ended else {})
 
 
 def course_of(shape: ModelShape, plan: TrainPlan, micro_batch: int, sequences: int) -> Course:

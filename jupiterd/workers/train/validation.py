@@ -1,37 +1,32 @@
-"""The loss on text that isn't trained on, at the end of each pass over the data.
+"""The loss on development text: held out from training, and never what the gate judges.
 
 Owns which tokens that are, and each rank's part of them. Doesn't know how a loss is computed
-(`engine`), or when a pass ends. Nothing of what training goes on with is changed by it.
+(`engine`), when it is asked for, or what is decided by it (`cycle.training`). Nothing of what
+training goes on with is changed by it.
 
-All ranks take part, by the shares that they train with, so that none of them waits for long. There
-are no more sequences than four steps have, which pass forward in the time of a step or two, and no
-more than a quarter of the data's, so that a pass never takes much longer for it.
+All ranks take part, by the shares that they train with, so that none of them waits for long.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jupiterd.cycle.shares import Shares
-from jupiterd.cycle.split import DEV, GATE, held_out_part
+from jupiterd.cycle.split import DEV, held_out_part
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, encode_batch, load_tokenizer
 from jupiterd.workers.train.engine import Engine, MicroBatch
 
-MOST_SEQUENCES = 64
-MOST_STEPS = 4
-LEAST_PASSES_SHARE = 4
-"""The data has at least so many times as many sequences."""
+DOCUMENTS_PER_SEQUENCE = 4
+"""No more documents are read than that: some are shorter than a sequence."""
 
-
-def sequences_to_score(batch: int, trained_on: int) -> int:
-    """Return how many sequences are enough, for steps of `batch` over so many sequences of data."""
-    return max(1, min(MOST_SEQUENCES, MOST_STEPS * batch, trained_on // LEAST_PASSES_SHARE))
+CHARACTERS_PER_TOKEN = 16
+"""Hardly any text has more: longer ones are cut before they are encoded."""
 
 
 class Validation:
@@ -106,21 +101,28 @@ class Validation:
         return self._tokens
 
     def _stream(self, enough: int) -> list[int]:
-        """Return the first tokens of the text, each document with its end mark."""
+        """Return so many tokens, each document with its end mark: about as many of each as can be.
+
+        A long document alone would tell little of the others.
+        """
         tokenizer = load_tokenizer(self._tokenizer)
         self._end = tokenizer.token_to_id(END_OF_TEXT)
         mark = [] if self._end is None else [self._end]
-        stream: list[int] = []
-        for text in _shown(self._held_out):
-            (ids,) = encode_batch(tokenizer, [text])
-            stream += [*ids, *mark]
-            if len(stream) >= enough:
-                break
-        return stream[:enough]
+        most = DOCUMENTS_PER_SEQUENCE * self._most
+        texts = list(islice(_development(self._held_out), most))
+        if not texts:
+            return []
+        share = max(self._seq_len, -(-enough // len(texts)))
+        while True:
+            cut = [text[: share * CHARACTERS_PER_TOKEN] for text in texts]
+            documents = [[*ids, *mark] for ids in encode_batch(tokenizer, cut)]
+            stream = [token for document in documents for token in document[:share]]
+            is_all = all(len(document) <= share for document in documents) and cut == texts
+            if len(stream) >= enough or is_all:
+                return stream[:enough]
+            share *= 2
 
 
-def _shown(held_out: Sequence[Path]) -> Iterator[str]:
-    """Yield the text of `dev`; where there is none that of the gate, for nothing is decided."""
-    has_dev = any(sample.split == DEV for sample in read_all(held_out))
-    part = DEV if has_dev else GATE
-    return (sample.text for sample in read_all(held_out) if held_out_part(sample.split) == part)
+def _development(held_out: Sequence[Path]) -> Iterator[str]:
+    """Yield the text of `dev`: what is decided by it must not touch what the gate judges by."""
+    return (sample.text for sample in read_all(held_out) if held_out_part(sample.split) == DEV)

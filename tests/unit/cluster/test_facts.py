@@ -46,6 +46,7 @@ _BY_FIELD_NAME = {
     "batches": st.dictionaries(_TEXTS, _INTEGERS, max_size=3),
     "positions": st.dictionaries(_TEXTS, _TEXTS, max_size=3),
     "left_out": st.dictionaries(_TEXTS, _TEXTS, max_size=3),
+    "horizon": st.dictionaries(_TEXTS, _FLOATS, max_size=3),
     "trained_s": st.dictionaries(_TEXTS, _FLOATS, max_size=3),
     "way_bytes": st.dictionaries(_TEXTS, _INTEGERS, max_size=3),
 }

@@ -54,7 +54,7 @@ def test_islands_that_are_named_are_kept_by_their_nodes(monkeypatch: pytest.Monk
     settings, foretold = asked(monkeypatch, islands=who, sync_every=40, ways="bf16")
     assert settings == {
         "islands": who, "island_nodes": f"mlx:{A} torch:{B}", "sync_every": 40,
-        "sync": "overlapped", "outer": "nesterov", "ways": "bf16",
+        "sync": "overlapped", "outer": "nesterov", "ways": "bf16", "steps_from": "data",
     }  # fmt: skip
     assert foretold["expected"]["ranks"] == 2
     assert foretold["layouts"]["unasked"].startswith("2 islands: ")

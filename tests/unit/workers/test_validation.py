@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 import torch
 
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.plan import derive
+from jupiterd.cycle.split import DEV
+from jupiterd.cycle.training.held_out_measures import sequences_to_score
 from jupiterd.workers.data.tokenizer import encode_batch, load_tokenizer
 from jupiterd.workers.train.engine import MicroBatch
 from jupiterd.workers.train.metrics import JSONL_FILE
 from jupiterd.workers.train.torch_model import LanguageModel, make_model
-from jupiterd.workers.train.validation import Validation, sequences_to_score
+from jupiterd.workers.train.validation import Validation
 from tests.unit.workers.data_material import real, write
 from tests.unit.workers.gangs import ENGINES, Gangs
 from tests.unit.workers.test_train import tensors, train
@@ -22,12 +26,17 @@ from tests.unit.workers.tiny_engine import tiny_engine, tiny_plan
 from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
 
 TEXTS = [f"def value_{n}(a, b):\n    return a * {n} + b\n" for n in range(40)]
+STEP_LINE = re.compile(r"Step (\d+) \| Held-out loss ([\d.]+) \|")
 LINE = re.compile(r"Epoch (\d+)/\d+ \| Train loss [\d.]+ \| Val loss (\S+) \|")
+
+
+def development(text: str) -> Sample:
+    return replace(real(text), split=DEV)
 
 
 @pytest.fixture
 def held_out(tmp_path: Path) -> dict[str, str]:
-    parts = [write(tmp_path / f"held{n}", map(real, TEXTS[n::2])) for n in range(2)]
+    parts = [write(tmp_path / f"held{n}", map(development, TEXTS[n::2])) for n in range(2)]
     return {f"holdout.{n}": str(folder) for n, folder in enumerate(parts)}
 
 
@@ -42,25 +51,29 @@ def test_a_pass_is_never_much_longer_for_it(batch: int, trained_on: int, most: i
     assert sequences_to_score(batch, trained_on) == most
 
 
-def test_each_pass_ends_with_it_in_the_log_and_the_curves(
+def test_it_is_measured_at_intervals_and_told_in_the_log_and_the_curves(
     held_out: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
-    inputs = make_inputs(tmp_path) | held_out
-    train(inputs, tmp_path / "out", log_dir=str(tmp_path / "curves"))
-    found = told(capfd.readouterr().out)
+    inputs, plan = make_inputs(tmp_path) | held_out, derive(tiny_shape(), 1, {"steps": 50})
+    train(inputs, tmp_path / "out", plan=plan, log_dir=str(tmp_path / "curves"))
+    log = capfd.readouterr().out
     lines = (tmp_path / "curves" / JSONL_FILE).read_text().splitlines()
-    curve = [row["val_loss"] for row in map(json.loads, lines) if "val_loss" in row]
-    assert len(found) == len(curve) == 2, "20 sequences, 6 steps of 6: two passes are begun"
-    assert found == [f"{loss:.4f}" for loss in curve]
+    rows = [row for row in map(json.loads, lines) if row.get("val_loss") is not None]
+    assert [row["step"] for row in rows] == [14, 28, 42, 50], "every 14 steps, and at the end"
+    assert re.findall(STEP_LINE, log) == [(str(r["step"]), f"{r['val_loss']:.4f}") for r in rows]
+    assert told(log)[:3] == ["N/A", "N/A", "N/A"], "a pass tells the last one, if any"
+    assert told(log)[-1] == f"{rows[-1]['val_loss']:.4f}"
 
 
-def test_it_is_the_mean_over_the_held_out_tokens(held_out: dict[str, str], tmp_path: Path):
+def test_it_is_the_mean_over_the_first_tokens_of_held_out_documents(
+    held_out: dict[str, str], tmp_path: Path
+):
     tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
     folders = [Path(held_out["holdout.0"])]
     found = Validation(folders, tokenizer, SEQ_LEN, 5, 2).loss(tiny_engine(), (6,))
 
     ids = encode_batch(load_tokenizer(tokenizer), TEXTS[0::2])
-    stream = torch.tensor([token for document in ids for token in [*document, 0]])
+    stream = torch.tensor([token for document in ids for token in [*document, 0][:SEQ_LEN]])
     model = make_model(tiny_shape(), tiny_plan().seed)
     assert isinstance(model, torch.nn.Module)
     called: LanguageModel = model  # pyright: ignore[reportAssignmentType]
@@ -110,7 +123,7 @@ def test_a_model_with_dropout_is_scored_without_and_trained_with_it(tmp_path: Pa
 
 def test_text_shorter_than_a_sequence_is_scored_all_the_same(tmp_path: Path):
     tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
-    folder = write(tmp_path / "short", [real("ab")])
+    folder = write(tmp_path / "short", [development("ab")])
     loss = Validation([folder], tokenizer, SEQ_LEN, 5, 2).loss(tiny_engine(), (6,))
     assert loss is not None
     assert math.isfinite(loss)
@@ -139,12 +152,13 @@ def test_ranks_of_unlike_speed_say_what_one_machine_says(
         (tmp_path / name).mkdir()
         ranks = gangs.trained(tmp_path / name, engine, 8, speeds, (2, 3), more_inputs=held_out)
         assert [rank["error"] for rank in ranks] == [""] * len(speeds)
-    one, two = (told((tmp_path / name / "0" / "log").read_text()) for name in ("one", "two"))
-    assert len(one) > 1
+    logs = [(tmp_path / name / "0" / "log").read_text() for name in ("one", "two")]
+    one, two = ([loss for _, loss in re.findall(STEP_LINE, log)] for log in logs)
+    assert one
     assert list(map(float, one)) == pytest.approx(list(map(float, two)), abs=2e-4)
 
 
-def test_it_is_taken_of_the_part_that_is_for_it_and_else_of_the_gate_s(tmp_path: Path):
+def test_it_is_taken_of_the_part_that_is_for_it_and_never_of_the_gate_s(tmp_path: Path):
     tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
     held = {part: [replace(real(text), split=part) for text in TEXTS[n::3]]
             for n, part in enumerate(("dev", "gate", "vault"))}  # fmt: skip
@@ -153,7 +167,19 @@ def test_it_is_taken_of_the_part_that_is_for_it_and_else_of_the_gate_s(tmp_path:
         folder = write(tmp_path / name, [sample for part in parts for sample in held[part]])
         return Validation([folder], tokenizer, SEQ_LEN, 5, 2).loss(tiny_engine(), (6,))
 
-    dev, gate = loss("a", "dev"), loss("b", "gate")
-    assert dev != gate
-    assert loss("c", "vault", "gate", "dev") == dev
-    assert loss("d", "vault", "gate") == gate
+    dev = loss("a", "dev")
+    assert dev is not None
+    assert loss("b", "vault", "gate", "dev") == dev
+    assert loss("c", "vault", "gate") is None
+
+
+def test_a_long_document_leaves_room_for_the_others(tmp_path: Path):
+    tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
+    texts = ["a" * 5000, *(f"def f{n}():\n    return {n}\n" * 5 for n in range(4))]
+    engine, seen = tiny_engine(), list[MicroBatch]()
+    engine.nats = lambda batches: float(seen.extend(batches) or 0)
+    folder = write(tmp_path / "held", map(development, texts))
+    Validation([folder], tokenizer, SEQ_LEN, 5, 8).loss(engine, (6,))
+    (batch,) = seen
+    assert len(batch.inputs) == 5
+    assert len({tuple(row) for row in batch.inputs.tolist()}) == 5, "one of each document"

@@ -1,0 +1,66 @@
+"""The weights with the lowest loss on held-out text so far, while training goes on beyond them.
+
+Owns the files that they lie in. Doesn't know losses: it is told after which step the best are. One
+process of each machine writes them; they go into each checkpoint that isn't the best itself, so
+that whoever goes on from it has them too.
+"""
+
+from pathlib import Path
+
+from jupiterd.workers.train.checkpoint import best_of
+from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.tensor_file import save_tensors
+
+NEWEST = 2
+"""Files that stay: one may be read while the next is written."""
+
+
+class BestWeights:
+    """Those of one rank."""
+
+    def __init__(self, folder: Path, *, is_kept: bool) -> None:
+        """Take the folder to write in; is_kept: no where another process here does so."""
+        self._folder = folder
+        self._is_kept = is_kept
+        self._files: dict[int, Path] = {}
+
+    def go_on(self, best_step: int, from_step: int, checkpoint: Path | None) -> None:
+        """Take up the best at a checkpoint: its own weights, or those that it was given."""
+        found = None if checkpoint is None else best_of(checkpoint, is_own=best_step == from_step)
+        if best_step and found is not None:
+            self._files[best_step] = self._linked(found, best_step)
+
+    def take(self, step: int, engine: Engine) -> None:
+        """Write down the weights as they are after a step."""
+        if not self._is_kept:
+            return
+        file = self._folder / _name(step)
+        self._folder.mkdir(exist_ok=True)
+        save_tensors(engine.weights(), file)
+        self._files[step] = file
+        for old in sorted(self._files)[:-NEWEST]:
+            gone = self._files.pop(old)
+            if gone.parent == self._folder:
+                gone.unlink(missing_ok=True)
+
+    def _linked(self, file: Path, step: int) -> Path:
+        """Return a link of our own, where one can be made: the checkpoint may be deleted."""
+        link = self._folder / _name(step)
+        try:
+            self._folder.mkdir(exist_ok=True)
+            link.hardlink_to(file)
+        except OSError:
+            return file
+        return link
+
+    def file(self, best_step: int, step: int) -> Path | None:
+        """Return where the best lie, where they aren't those of `step`, and are here."""
+        return None if best_step == step else self._files.get(best_step)
+
+    def lacks(self, best_step: int, step: int) -> bool:
+        """Say whether a state of `step` can't be written down with the best beside it."""
+        return best_step not in (0, step) and best_step not in self._files
+
+
+def _name(step: int) -> str:
+    return f"best-{step:08}.safetensors"

@@ -1,0 +1,98 @@
+"""One rank's watch over the loss on development text: when it is measured, and what follows.
+
+Owns the present `Horizon`, and that the best weights are written down. Doesn't know the rules
+(`cycle.training.horizon`), or how a loss is computed (`validation`). All ranks measure after the
+same steps, get the same number, and so decide the same.
+"""
+
+from pathlib import Path
+
+from jupiterd.cycle.plan import TrainPlan
+from jupiterd.cycle.schedule import Schedule
+from jupiterd.cycle.shares import Shares, shares_among
+from jupiterd.cycle.training.held_out_measures import measure_interval, sequences_to_score
+from jupiterd.cycle.training.horizon import Horizon, end_step, expected_steps, schedule
+from jupiterd.workers.train.best_weights import BestWeights
+from jupiterd.workers.train.engine import Engine
+from jupiterd.workers.train.validation import Validation
+
+
+class HeldOutWatch:
+    """The watch of one rank in one epoch."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        plan: TrainPlan,
+        validation: Validation,
+        sequences: int,
+        horizon: Horizon,
+        best: BestWeights | None,
+    ) -> None:
+        """Begin with what was decided before.
+
+        sequences: of the data
+        best: None where they aren't kept, as of islands: their last weights are those of all
+        """
+        self._engine = engine
+        self._plan = plan
+        self._validation = validation
+        self._best = best
+        scored = sequences_to_score(plan.batch_sequences, sequences)
+        self._interval = measure_interval(plan.steps, plan.batch_sequences, scored)
+        self.horizon = horizon
+        self._best_before = horizon.best_step
+
+    @property
+    def end_step(self) -> int:
+        """Return where training ends, as far as it is decided."""
+        return end_step(self._plan, self.horizon)
+
+    def expected_steps(self, step: int) -> int:
+        """Return how many steps are shown to people as all of them."""
+        return expected_steps(self._plan, self.horizon, step)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Return the learning rate's curve, as far as it is decided."""
+        return schedule(self._plan, self.horizon)
+
+    def arrived(self, step: int, checkpoint: Path) -> None:
+        """Take up the best weights of a state that this rank began without."""
+        if self._best is not None:
+            self._best.go_on(self._best_before, step, checkpoint)
+
+    def best_file(self, step: int) -> Path | None:
+        """Return where the best weights lie, where they aren't those of the step, and are here."""
+        return None if self._best is None else self._best.file(self.horizon.best_step, step)
+
+    def lacks_best(self, step: int) -> bool:
+        """Say whether the best weights belong beside those of the step, and aren't here."""
+        return self._best is not None and self._best.lacks(self.horizon.best_step, step)
+
+    def begin(self, step: int) -> None:
+        """Measure what whoever wrote the state of this step hadn't come to, but was to."""
+        if step and self.horizon.step < step and self._is_due(step):
+            ranks = self._engine.world_size
+            self.after(step, shares_among(self._plan.batch_sequences, (True,) * ranks))
+
+    def after(self, step: int, shares: Shares, *, is_whole: bool = True) -> float | None:
+        """Return the loss after a step; None where it isn't due, or there is no text for it.
+
+        is_whole: this rank has the weights of the step
+        """
+        if not self._is_due(step):
+            return None
+        loss = self._validation.loss(self._engine, shares)
+        found = self.horizon.measured(self._plan, step, loss)
+        if self._best is not None and loss is not None and found.best_step == step and is_whole:
+            self._best.take(step, self._engine)
+        self.horizon = found
+        return loss
+
+    def _is_due(self, step: int) -> bool:
+        plan = self._plan
+        is_place = plan.decides_after(step) or plan.is_compared_after(step)
+        if step >= self.end_step or (is_place and plan.extends_by_steps):
+            return True
+        return step % self._interval == 0 and step - self.horizon.step > self._interval // 2

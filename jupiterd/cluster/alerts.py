@@ -74,6 +74,7 @@ TABLE: Mapping[str, Rule] = {
         Severity.WARNING,
         "the loss of {subject} is {detail}",
         "stop it, and start again with a lower learning rate: --lr, or training.learning_rate",
+        hold_s=30.0,
         clear_s=60.0,
     ),
     "held-out-risen": Rule(

@@ -68,7 +68,16 @@ def training_lines(run: Row) -> list[str]:
         f"{label} " + ("N/A" if run.get(key) is None else form.format(factor * run[key]))
         for key, label, form, factor in _READINGS
     ]
+    told[1:1] = _held_out(run)
     return [f"  {', '.join(told)}", *table(SEATS, list(map(_seat, seats)))]
+
+
+def _held_out(run: Row) -> list[str]:
+    """Return the loss on held-out text; nothing where there is no such text."""
+    loss, best = run.get("held_out_loss"), run.get("best_step")
+    if loss is None:
+        return []
+    return [f"held out {loss:.4f}", *([] if best is None else [f"best at step {best:,}"])]
 
 
 def _seat(seat: Row) -> list[object]:
@@ -163,7 +172,6 @@ _LINES: Mapping[str, Callable[[Row], list[str]]] = {
 
 _READINGS = (
     ("loss", "loss", "{:.4f}", 1.0),
-    ("held_out_loss", "held out", "{:.4f}", 1.0),
     ("lr", "lr", "{:.3g}", 1.0),
     ("grad_norm", "grad norm", "{:.3f}", 1.0),
     ("tokens_per_s", "tokens/s", "{:,.0f}", 1.0),

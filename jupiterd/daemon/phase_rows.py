@@ -12,6 +12,7 @@ from typing import Any
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import LEFT_OPEN, EpochClosed, WorkCompleted
 from jupiterd.cluster.foretold_speeds import compared
+from jupiterd.cluster.held_out_words import held_out_told
 from jupiterd.cluster.trunk import start_of
 from jupiterd.cycle.generating import told_without
 from jupiterd.cycle.lost_sources import lost_among

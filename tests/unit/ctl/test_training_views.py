@@ -46,6 +46,8 @@ def test_a_running_training_tells_its_figures_and_who_does_how_much():
     run = {"loss": 5.5, "lr": 0.003, "grad_norm": 1.25, "tokens_per_s": 4e3, "mfu": None}
     lines = training_lines(run | {"gang": [seat]})
     assert lines[0] == "  loss 5.5000, lr 0.003, grad norm 1.250, tokens/s 4,000, MFU N/A"
+    held_out = training_lines(run | {"gang": [seat], "held_out_loss": 6.25, "best_step": 1200})
+    assert held_out[0].startswith("  loss 5.5000, held out 6.2500, best at step 1,200, lr 0.003")
     assert lines[2].split() == ["0", "aaaaaaaa", "cpu", "2,500", "62", "%"]
     named = training_lines(run | {"gang": [seat | {"name": "attic"}]})
     assert named[2].split()[:2] == ["0", "attic"]

@@ -209,7 +209,7 @@ class Training(Part):
     """Overrides for short runs and tests; whatever is absent is derived from the size."""
 
     steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
-    """Optimizer steps of a round."""
+    """Optimizer steps of a round; unless told, as many as its text is worth."""
     vocab_size: Annotated[int, Field(ge=257, le=65_536)] | None = None
     """Entries of the tokenizer: 256 bytes, one end mark, the rest merges."""
     seq_len: Annotated[int, Field(ge=16, le=131_072)] | None = None

@@ -48,7 +48,9 @@ def command() -> None:
 @click.option("--model", metavar="SIZE|FOLDER|ID", help="Such as 1m or gpt2-medium, or a model.")
 @click.option("--engine", type=click.Choice(WANTED), help=ENGINE_HELP)
 @click.option("--max-steps", type=click.IntRange(1), help="End after so many optimizer steps.")
-@click.option("--epochs", type=click.IntRange(1), help="Passes over the data; as many as it is worth.")
+@click.option(
+    "--epochs", type=click.IntRange(1), help="Passes over the data; as many as it is worth."
+)
 @click.option("--seq-len", type=click.IntRange(16), help="Tokens of a sequence; 1024 unless told.")
 @click.option("--batch-size", type=click.IntRange(1), help="Sequences a device holds at a time; 1.")
 @click.option(

@@ -84,8 +84,9 @@ class HeldOutWatch:
         if not self._is_due(step):
             return None
         loss = self._validation.loss(self._engine, shares)
-        found = self.horizon.measured(self._plan, step, loss)
-        if self._best is not None and loss is not None and found.best_step == step and is_whole:
+        counted = loss if self._validation.may_decide else None
+        found = self.horizon.measured(self._plan, step, counted)
+        if self._best is not None and counted is not None and found.best_step == step and is_whole:
             self._best.take(step, self._engine)
         self.horizon = found
         return loss
@@ -95,4 +96,5 @@ class HeldOutWatch:
         is_place = plan.decides_after(step) or plan.is_compared_after(step)
         if step >= self.end_step or (is_place and plan.extends_by_steps):
             return True
-        return step % self._interval == 0 and step - self.horizon.step > self._interval // 2
+        since = step - self.horizon.step
+        return step % self._interval == 0 and since > self._interval // 2

@@ -105,10 +105,11 @@ class RunReport(AbstractContextManager["RunReport"]):
             },
         )
         if self._course.ends_pass(done.step):
-            self._pass_done(done, horizon.loss if horizon.step else None)
+            known = horizon.loss if horizon.step else None
+            self._pass_done(done, known if done.held_out is None else done.held_out)
         elif done.held_out is not None:
             self._write(done.step, {"val_loss": done.held_out})
-        if done.held_out is not None:
+        if done.held_out is not None and horizon.step:
             self._tell(held_out_lines(self._place, horizon, self._told))
             self._told = horizon
 

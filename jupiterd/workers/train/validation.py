@@ -1,4 +1,6 @@
-"""The loss on development text: held out from training, and never what the gate judges.
+"""The loss on held-out text: of development, which the gate never judges, wherever there is some.
+
+Where there is none it is that of the gate's text, for people to see: nothing may be decided by it.
 
 Owns which tokens that are, and each rank's part of them. Doesn't know how a loss is computed
 (`engine`), when it is asked for, or what is decided by it (`cycle.training`). Nothing of what
@@ -16,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupiterd.cycle.shares import Shares
-from jupiterd.cycle.split import DEV, held_out_part
+from jupiterd.cycle.split import DEV, GATE, held_out_part
 from jupiterd.errors import CorruptArtifactError
 from jupiterd.workers.data.sample_file import read_all
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, encode_batch, load_tokenizer
@@ -55,6 +57,8 @@ class Validation:
         self._tokens: NDArray[np.int64] | None = None
         self._end: int | None = None
         """The end mark."""
+        self.may_decide = False
+        """What was scored is development text; known once something was scored."""
 
     def loss(self, engine: Engine, shares: Shares) -> float | None:
         """Return the mean over the tokens, in nats; None where there is nothing to score."""
@@ -109,7 +113,8 @@ class Validation:
         self._end = tokenizer.token_to_id(END_OF_TEXT)
         mark = [] if self._end is None else [self._end]
         most = DOCUMENTS_PER_SEQUENCE * self._most
-        texts = list(islice(_development(self._held_out), most))
+        self.may_decide, found = _shown(self._held_out)
+        texts = list(islice(found, most))
         if not texts:
             return []
         share = max(self._seq_len, -(-enough // len(texts)))
@@ -123,6 +128,8 @@ class Validation:
             share *= 2
 
 
-def _development(held_out: Sequence[Path]) -> Iterator[str]:
-    """Yield the text of `dev`: what is decided by it must not touch what the gate judges by."""
-    return (sample.text for sample in read_all(held_out) if held_out_part(sample.split) == DEV)
+def _shown(held_out: Sequence[Path]) -> tuple[bool, Iterator[str]]:
+    """Return whether there is text of `dev`, and that text; else the gate's."""
+    has_dev = any(sample.split == DEV for sample in read_all(held_out))
+    part = DEV if has_dev else GATE
+    return has_dev, (s.text for s in read_all(held_out) if held_out_part(s.split) == part)

@@ -15,6 +15,7 @@ from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.frames import CheckpointWritten
 from jupiterd.workers.train.best_weights import BestWeights
 from jupiterd.workers.train.checkpoint import STATE_DIR, load_state, load_weights
+from jupiterd.workers.train.metrics import JSONL_FILE
 from jupiterd.workers.train.validation import Validation
 from tests.unit.workers.data_material import real, write
 from tests.unit.workers.test_train import checkpoints, tensors, train
@@ -83,6 +84,17 @@ def test_without_development_text_four_passes_are_taken(tmp_path: Path):
     last = checkpoints(frames)[-1]
     assert last.step == plan.least_steps
     assert Horizon.of(last.horizon).best_step == 0
+
+
+def test_by_the_gates_text_nothing_is_decided(inputs: dict[str, str], tmp_path: Path):
+    held = write(tmp_path / "gate", map(real, STRANGE))
+    plan = growing()
+    gate = inputs | {"holdout.0": str(held)}
+    _, frames = train(gate, tmp_path / "out", plan=plan, log_dir=str(tmp_path / "curves"))
+    last = checkpoints(frames)[-1]
+    assert last.step == plan.least_steps
+    assert Horizon.of(last.horizon).best_step == 0
+    assert "val_loss" in (tmp_path / "curves" / JSONL_FILE).read_text(), "people see it"
 
 
 def test_whoever_goes_on_decides_the_same_and_ends_with_the_same_weights(

@@ -158,19 +158,21 @@ def test_ranks_of_unlike_speed_say_what_one_machine_says(
     assert list(map(float, one)) == pytest.approx(list(map(float, two)), abs=2e-4)
 
 
-def test_it_is_taken_of_the_part_that_is_for_it_and_never_of_the_gate_s(tmp_path: Path):
+def test_it_is_taken_of_the_part_that_is_for_it_and_else_shown_of_the_gate_s(tmp_path: Path):
     tokenizer = Path(make_inputs(tmp_path)["tokenizer"])
     held = {part: [replace(real(text), split=part) for text in TEXTS[n::3]]
             for n, part in enumerate(("dev", "gate", "vault"))}  # fmt: skip
 
-    def loss(name: str, *parts: str) -> float | None:
+    def loss(name: str, *parts: str) -> tuple[float | None, bool]:
         folder = write(tmp_path / name, [sample for part in parts for sample in held[part]])
-        return Validation([folder], tokenizer, SEQ_LEN, 5, 2).loss(tiny_engine(), (6,))
+        validation = Validation([folder], tokenizer, SEQ_LEN, 5, 2)
+        return validation.loss(tiny_engine(), (6,)), validation.may_decide
 
-    dev = loss("a", "dev")
-    assert dev is not None
-    assert loss("b", "vault", "gate", "dev") == dev
-    assert loss("c", "vault", "gate") is None
+    dev, gate = loss("a", "dev"), loss("b", "gate")
+    assert dev[0] != gate[0]
+    assert loss("c", "vault", "gate", "dev") == dev
+    assert loss("d", "vault", "gate") == gate
+    assert (dev[1], gate[1]) == (True, False), "nothing is decided by what the gate judges"
 
 
 def test_a_long_document_leaves_room_for_the_others(tmp_path: Path):

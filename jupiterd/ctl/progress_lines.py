@@ -127,7 +127,10 @@ def failure_lines(cycle: Cycle) -> list[str]:
     if cycle.get("state") != "failed" or not failure:
         return []
     told = [f"failed: {plain(failure.get('message'))}"]
-    return [*told, *([f"hint: {plain(failure['hint'])}"] if failure.get("hint") else [])]
+    told += [f"hint: {plain(failure['hint'])}"] if failure.get("hint") else []
+    named = short(str(cycle.get("id", "")))
+    goes_on = f"then it goes on from where it is: jupiterctl cycle resume {named}"
+    return [*told, *([goes_on] if is_cycle(cycle) else [])]
 
 
 def is_cycle(document: Cycle) -> bool:

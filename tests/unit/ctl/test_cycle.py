@@ -276,6 +276,13 @@ def test_dismiss_names_what_no_alarm_is_about_any_more(daemon, ctl, given, sent)
     assert daemon.executed == [("cycle.dismiss", sent)]
 
 
+def test_a_failed_cycle_says_what_goes_on_with_it(daemon, ctl):
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": FAILED}
+    lines = ctl("cycle", "status").out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("failed: "))
+    assert lines[at + 2] == "then it goes on from where it is: jupiterctl cycle resume c0ffee00"
+
+
 def test_any_cycle_has_a_status(daemon, ctl):
     daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": cycle("running")}
     failed = cycle("failed", domain="cooking")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.text_rules.judgement import Judgement
 from jupiterd.workers.data.drops import Drops
 from jupiterd.workers.data.skips import SkipLog, SkipReason
 from tests.tui.test_cycles_screen import REVIEW
@@ -103,16 +104,18 @@ def test_a_damaged_folder_says_so_and_hides_no_other(left_out, ctl, tmp_path):
 
 
 def test_a_sample_is_shown_with_the_limit_that_it_missed(left_out, ctl, tmp_path):
-    from jupiterd.workers.data.sample_file import LineWriter
-
-    rows = [
-        {"reason": "few-letters", "measure": "letters", "value": 0.41, "limit": 0.6},
-        {"reason": "symbols", "measure": "symbols", "value": 0.3, "limit": 0.1},
-    ]
-    with LineWriter(tmp_path / "dropped" / "reasons.jsonl.zst") as reasons:
-        for row in rows:
-            reasons.write(json.dumps(row))
+    drops = Drops()
+    for reason, measure, value, limit in (
+        (DropReason.FEW_LETTERS, "letters", 0.41234567, 0.6),
+        (DropReason.SYMBOLS, "symbols", 0.3, 0.1),
+    ):
+        judged = Judgement(reason, {}, measure, value, limit)
+        drops.add(real(f"a text with {reason}"), reason, judged)
+    drops.write(tmp_path / "dropped")
     shown = ctl("data", "samples", "--dropped", "--phase", "filter").out
-    assert "(letters 0.41, at least 0.6)" in shown
-    assert "(symbols 0.3, at most 0.1)" in shown
+    assert "(letters 0.4123, at least 0.6): a text with few-letters" in shown
+    assert "(symbols 0.3, at most 0.1): a text with symbols" in shown
     assert "photo" not in shown
+    told = json.loads(ctl("data", "samples", "--dropped", "-o", "json").out)
+    (first, _) = told["drops"]["phases"][2]["samples"]
+    assert (first["measure"], first["value"], first["limit"]) == ("letters", 0.4123, 0.6)

@@ -1,12 +1,22 @@
 """What several of these tests need."""
 
 import tempfile
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.cluster import Cluster
 from tests.support.fork_server import FOLDER_VARIABLE
+from tests.support.shared_cluster import SharedCluster
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in this hook, too
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one process run all tests that share a cluster."""
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("shared cluster"))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -26,3 +36,22 @@ def stage() -> Generator[Path]:
     with tempfile.TemporaryDirectory(prefix="jupiter-users-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def _lender(
+    tmp_path_factory: pytest.TempPathFactory, fork_server: None
+) -> Generator[SharedCluster]:
+    lender = SharedCluster(tmp_path_factory.mktemp("shared"))
+    yield lender
+    lender.end()
+
+
+@pytest.fixture
+async def cluster(_lender: SharedCluster) -> AsyncGenerator[Cluster]:
+    """Return three daemons that have met, for a test that changes nothing that lasts.
+
+    Tests that have it run one after another, in one process.
+    """
+    yield await _lender.lend()
+    _lender.take_back()

@@ -20,7 +20,6 @@ from tests.e2e.tiny_domain import write_domain
 pytestmark = [
     pytest.mark.net,
     pytest.mark.slow,
-    pytest.mark.xdist_group("e2e"),
     pytest.mark.timeout(240),
 ]
 

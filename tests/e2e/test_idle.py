@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cluster import Cluster, three_daemons
+from tests.e2e.cluster import Cluster
 
 pytestmark = [
     pytest.mark.net,
@@ -34,16 +34,14 @@ def written(cluster: Cluster) -> Written:
     return found
 
 
-async def test_a_settled_cluster_writes_nothing(tmp_path: Path) -> None:
-    async with three_daemons(tmp_path) as cluster:
-        await cluster.meet()
-        before, since_s, began_s = written(cluster), time.monotonic(), time.monotonic()
-        while time.monotonic() - since_s < QUIET_S:
-            await asyncio.sleep(LOOK_S)
-            now = written(cluster)
-            changed = sorted(str(p) for p in now.keys() | before if now.get(p) != before.get(p))
-            if changed:
-                before, since_s = now, time.monotonic()
-            late = time.monotonic() - began_s > TIMEOUT_S
-            assert not late, cluster.told(f"still written: {changed}")
-        assert any(path.name == "peers.json" for path in before), "addresses are kept"
+async def test_a_settled_cluster_writes_nothing(cluster: Cluster) -> None:
+    before, since_s, began_s = written(cluster), time.monotonic(), time.monotonic()
+    while time.monotonic() - since_s < QUIET_S:
+        await asyncio.sleep(LOOK_S)
+        now = written(cluster)
+        changed = sorted(str(p) for p in now.keys() | before if now.get(p) != before.get(p))
+        if changed:
+            before, since_s = now, time.monotonic()
+        late = time.monotonic() - began_s > TIMEOUT_S
+        assert not late, cluster.told(f"still written: {changed}")
+    assert any(path.name == "peers.json" for path in before), "addresses are kept"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.cluster.roles import PINNED
-from tests.e2e.cluster import LOOK_S, Daemon, Document, three_daemons
+from tests.e2e.cluster import LOOK_S, Cluster, Daemon, Document, three_daemons
 
 pytestmark = [
     pytest.mark.net,
@@ -47,15 +47,13 @@ async def test_a_removed_node_is_out_even_after_a_restart(tmp_path: Path) -> Non
             assert {node["name"] for node in view["nodes"]} == {leader.name, other.name}
 
 
-async def test_a_pinned_role_is_shown_with_its_reason(tmp_path: Path) -> None:
-    async with three_daemons(tmp_path) as cluster:
-        await cluster.meet()
-        assert cluster.ctl("node", "role", "node-2", "idle").returncode == 0
+async def test_a_pinned_role_is_shown_with_its_reason(cluster: Cluster) -> None:
+    assert cluster.ctl("node", "role", "node-2", "idle").returncode == 0
 
-        def is_idle(view: Document) -> bool:
-            found = {node["name"]: node for node in view["nodes"]}
-            return found["node-2"]["role"] == "idle" and found["node-1"]["role"] == "hybrid"
+    def is_idle(view: Document) -> bool:
+        found = {node["name"]: node for node in view["nodes"]}
+        return found["node-2"]["role"] == "idle" and found["node-1"]["role"] == "hybrid"
 
-        view = await sees(cluster[0], is_idle)
-        (idle,) = (node for node in view["nodes"] if node["name"] == "node-2")
-        assert idle["reason"] == PINNED
+    view = await sees(cluster[0], is_idle)
+    (idle,) = (node for node in view["nodes"] if node["name"] == "node-2")
+    assert idle["reason"] == PINNED

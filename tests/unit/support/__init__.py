@@ -1,0 +1,1 @@
+"""What tests with daemons rely on: fork server and tokens for cores."""

@@ -1,0 +1,53 @@
+"""Tests that run at once take no more cores than there are."""
+
+import multiprocessing
+import threading
+from pathlib import Path
+
+from tests.support.core_tokens import OF_A_CORE, CoreTokens
+
+WITHIN_S = 30.0
+MOMENT_S = 0.2
+
+
+def hold(folder: Path, count: int, has: threading.Event, may_end: threading.Event) -> None:
+    with CoreTokens(folder, 1).taken(count):
+        has.set()
+        may_end.wait()
+
+
+def holding(folder: Path, count: int) -> tuple[threading.Event, threading.Event]:
+    """Take tokens of one core in a thread; return what says that it has them, and its end."""
+    has, may_end = threading.Event(), threading.Event()
+    threading.Thread(target=hold, args=(folder, count, has, may_end), daemon=True).start()
+    return has, may_end
+
+
+def test_halves_are_taken_at_once_and_a_whole_waits_for_both(tmp_path: Path) -> None:
+    halves = [holding(tmp_path, 1) for _ in range(OF_A_CORE)]
+    for has, _ in halves:
+        assert has.wait(WITHIN_S)
+    has, end = holding(tmp_path, OF_A_CORE)
+    for _, may_end in halves:
+        assert not has.wait(MOMENT_S)
+        may_end.set()
+    assert has.wait(WITHIN_S)
+    end.set()
+
+
+def test_who_wants_more_than_there_is_has_all_of_it(tmp_path: Path) -> None:
+    has, end = holding(tmp_path, 10 * OF_A_CORE)
+    assert has.wait(WITHIN_S)
+    end.set()
+
+
+def test_a_process_that_is_killed_leaves_its_tokens(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    has, never = spawn.Event(), spawn.Event()
+    process = spawn.Process(target=hold, args=(tmp_path, OF_A_CORE, has, never))
+    process.start()
+    assert has.wait(WITHIN_S)
+    process.kill()
+    process.join()
+    with CoreTokens(tmp_path, 1).taken(OF_A_CORE):
+        pass

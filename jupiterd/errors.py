@@ -285,6 +285,12 @@ class EmptySourceError(JupiterError):
     default_hint = "check data_sources in the domain file: the path, and the glob"
 
 
+class TooLittleTextError(EmptySourceError):
+    """The text that was collected is too little for a verdict; nothing was trained."""
+
+    code, exit_code = "too-little-text", ExitCode.REFUSED
+
+
 class SourceUnreachableError(JupiterError):
     """There is no way to a data source just now; it is tried again for a while, not for ever."""
 
@@ -492,9 +498,3 @@ BY_CODE: Mapping[str, type[JupiterError]] = {error.code: error for error in _tre
 def from_wire(code: str, message: str, hint: str) -> JupiterError:
     """Rebuild an error that another process or node sent; unknown codes become plain failures."""
     return BY_CODE.get(code, JupiterError)(message, hint)
-
-
-def all_of(group: BaseExceptionGroup[JupiterError]) -> list[JupiterError]:
-    """Return every error inside a group of a TaskGroup, however deep."""
-    found = (all_of(e) if isinstance(e, BaseExceptionGroup) else [e] for e in group.exceptions)
-    return [error for errors in found for error in errors]

@@ -150,6 +150,8 @@ class CycleStarted:
     """Whether it waits at the end of each phase until somebody has answered."""
     judge: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     """The model that may break a tie of the gate, described as a generator is; empty: none."""
+    without_verdict: bool = False
+    """Whether it trains where there is too little text for a verdict."""
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,18 @@ shards. Who reads what of it later:
 
 | output | read again by |
 |---|---|
-| train, state | the next round's collecting; `why`, where generating kept no `parents` |
+| documents, state | the next round's collecting |
+| train | `why`, where generating kept no `parents`; of older cycles the next round's collecting |
 | clean, dropped of one batch | nobody, once they are united |
 | kept | `why`, exports, and the judging where the round is trained again from an earlier leaf |
-| holdout, dropped, skipped | every later round, or people; they are small |
+| holdout, plan, dropped, skipped | every later round, or people; they are small |
 | samples, parents | the filters of every later round; `why` |
 | tokenizer, shards | training; `why`; the proof of a purge |
 | scores, verdict | the gate, audits |
 
-So `train`, `state` and cleaned batches of a round go once enough later rounds are packed. It is
-packing that counts and not the verdict: who goes back to an earlier leaf finds the work of later
-rounds done, and goes on behind the last one that was packed.
+So `documents`, `train`, `state` and cleaned batches of a round go once enough later rounds are
+packed. It is packing that counts and not the verdict: who goes back to an earlier leaf finds the
+work of later rounds done, and goes on behind the last one that was packed.
 """
 
 from collections.abc import Collection, Iterator
@@ -68,11 +69,12 @@ class Passing:
         """Return the names of those outputs of one piece of work."""
         if fact.round > self._last:
             return frozenset()
-        if fact.phase == _COLLECTING:
-            wanted = {"state"} if fact.round in self._asked_of else {"state", "train"}
-            return frozenset(wanted & fact.outputs.keys())
-        is_of_one_batch = fact.phase == _FILTERING and "clean" in fact.outputs
-        return frozenset(fact.outputs if is_of_one_batch else ())
+        if fact.phase in {_COLLECTING, _FILTERING} and "clean" in fact.outputs:
+            return frozenset(fact.outputs)
+        if fact.phase != _COLLECTING:
+            return frozenset()
+        asked_of = set[str]() if fact.round in self._asked_of else {"train"}
+        return frozenset({"documents", "state", *asked_of} & fact.outputs.keys())
 
 
 def _named(cycle: CycleState, rule: Passing) -> Iterator[str]:

@@ -57,12 +57,18 @@ def cost_lines(planned: Mapping[str, Any]) -> list[str]:
     return [
         f"{plain(planned['domain'])}, {rounds}; nothing is started",
         *map(_source_line, plan["sources"]),
-        f"held out: {plan['holdout_fraction']:.0%} of the sites, repositories or topmost folders",
+        _held_out_line(plan["holdout_fraction"]),
         f"generated, in each round from the first promotion on: at most {most}",
         *_init_lines(plan.get("init") or {}),
         *(foretold or ["no machine that could train is here, so nothing is foretold of training"]),
         *layout_lines(planned),
     ]
+
+
+def _held_out_line(fraction: float | None) -> str:
+    if fraction is None:
+        return "held out: as much as a verdict needs, worked out once the text was collected"
+    return f"held out: {fraction:.0%} of the sites, repositories, folders or files"
 
 
 def _init_lines(init: Mapping[str, Any]) -> list[str]:

@@ -18,7 +18,7 @@ CHANGEABLE: Mapping[str, Phase] = {
     "generation.temperature": Phase.GENERATE,
     "generation.top_p": Phase.GENERATE,
     "filters.quality": Phase.FILTER,
-    "filters.rules": Phase.FILTER,
+    "filters.rules": Phase.COLLECT,
     "mix_ratio.synthetic_share": Phase.PACK,
 }
 """Setting -> the phase that goes by it."""

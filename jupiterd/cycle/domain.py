@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 from pydantic_core.core_schema import ValidationInfo
 
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data_sources import DataSource, named
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import is_code
@@ -147,22 +148,34 @@ class Filters(Part):
 
 
 class Holdout(Part):
-    """Real text that nothing but the evaluation ever sees."""
+    """Real text that nothing but the evaluation ever sees; how much is worked out from the text.
 
-    fraction: Annotated[float, Field(ge=0.05, le=0.5)] = 0.1
-    """Share of the clusters (sites, repositories, top-level modules) that is held out."""
+    After collecting, clusters are chosen as large as there are enough of: sites and repositories,
+    else folders, else files. Near-duplicates stay together.
+    """
+
+    fraction: Annotated[float, Field(ge=0.05, le=0.5)] | None = None
+    """Share of the clusters that is held out; absent: what the gate needs, a third of 60 documents,
+    a tenth of 4,000."""
     salt: Annotated[str, Field(min_length=1, max_length=64)]
     """The key that chooses them. With another one, scores can't be compared with those before."""
-    dev: Annotated[float, Field(ge=0.0, le=0.4)] = 0.25
-    """Share of the held-out clusters for the validation loss while training, which decides nothing.
-    0 where few are held out: the gate needs them all, and the loss is taken of its text."""
-    vault: Annotated[float, Field(ge=0.0, le=0.4)] = 0.25
-    """Share of the held-out clusters that is kept for later: nobody and nothing looks at it."""
-    min_documents: Annotated[int, Field(ge=10, le=1_000_000)] = 400
-    """With fewer documents for the gate the verdict is ABSTAIN. 400 nearly always see 0.015 bits
-    per byte."""
-    min_clusters: Annotated[int, Field(ge=5, le=1_000_000)] = 40
-    """With fewer clusters the verdict is ABSTAIN: documents of one cluster resemble each other."""
+    dev: Annotated[float, Field(ge=0.0, le=0.4)] | None = None
+    """Share of what is held out for the validation loss while training, which is no part of a
+    verdict; absent: about a fifth. 0: training has no such loss."""
+    vault: Annotated[float, Field(ge=0.0, le=0.4)] | None = None
+    """Share of what is held out that is kept for later: nobody and nothing looks at it. Absent:
+    nothing, or a quarter where there are 2,000 documents or more."""
+    min_documents: Annotated[int, Field(ge=10, le=1_000_000)] | None = None
+    """Where the gate would have fewer documents the cycle ends before it trains; absent: 12."""
+    min_clusters: Annotated[int, Field(ge=5, le=1_000_000)] | None = None
+    """And where they would be of fewer clusters, since documents of one cluster resemble each
+    other; absent: 6."""
+
+    def at_collection(self) -> "Holdout":
+        """Return the rule of cycles that began before the text decided: a tenth of all clusters."""
+        usual = {"fraction": 0.1, "dev": 0.25, "vault": 0.25}
+        absent = {name: each for name, each in usual.items() if getattr(self, name) is None}
+        return self.model_copy(update=absent)
 
 
 class Evaluation(Part):
@@ -291,8 +304,18 @@ class Domain(Part):
             alpha=self.gate.alpha,
             margin_bpb=self.gate.margin_bpb,
             stratum_veto_bpb=self.gate.stratum_veto_bpb,
-            min_documents=self.holdout.min_documents,
-            min_clusters=self.holdout.min_clusters,
+            min_documents=self.holdout_rules().least_documents,
+            min_clusters=self.holdout_rules().least_clusters,
+        )
+
+    def holdout_rules(self) -> HoldoutRules:
+        """Return what decides what is held out."""
+        return HoldoutRules(
+            **self.holdout.model_dump(),
+            min_document_bytes=self.evaluation.min_document_bytes,
+            max_cluster_documents=self.evaluation.max_cluster_documents,
+            margin_bpb=self.gate.margin_bpb,
+            alpha=self.gate.alpha,
         )
 
 

@@ -60,11 +60,14 @@ def in_place_of(source: str, reason: str, before: WorkResult | None) -> WorkResu
 
 
 def is_enough(collected: Iterable[WorkResult]) -> bool:
-    """Say whether a round can go on with this alone: there is text to train on, and to judge by."""
+    """Say whether a round can go on with this alone: there is text, and some to judge by.
+
+    How much of it is held out is known beforehand only in cycles that hold out as they read.
+    """
     found = [result.counts for result in collected]
-    return all(
-        any(counts.get(name, 0) for counts in found) for name in ("documents", "holdout_documents")
-    )
+    is_parted = any("holdout_documents" in counts for counts in found)
+    names = ("documents", "holdout_documents") if is_parted else ("documents",)
+    return all(any(counts.get(name, 0) for counts in found) for name in names)
 
 
 def lost_among(done: Iterable[tuple[Mapping[str, Scalar], Mapping[str, float]]]) -> Sequence[Lost]:

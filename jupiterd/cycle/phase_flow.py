@@ -30,8 +30,19 @@ def flow_of(phase: Phase, counts: Mapping[str, float]) -> Flow:
 
     counts: the sums over its finished items, as `phase_summary.total_counts` makes them
     """
+    if phase is Phase.COLLECT and "train_documents" in counts:
+        return _parted(counts)
     into, out, prefix = _NAMES.get(phase, ((), (), ""))
-    return Flow(_sum(counts, into), _sum(counts, out), _reasons(counts, prefix))
+    return Flow(_sum(counts, into), _sum(counts, out), _reasons(counts, (prefix,)))
+
+
+def _parted(counts: Mapping[str, float]) -> Flow:
+    """Return the flow of text that was read, cleaned and parted: what was left out of it, too."""
+    return Flow(
+        _sum(counts, ("documents", "skipped")),
+        _sum(counts, ("train_documents", "holdout_documents")),
+        _reasons(counts, ("skipped.", "dropped.")),
+    )
 
 
 _NAMES: Mapping[Phase, tuple[tuple[str, ...], tuple[str, ...], str]] = {
@@ -54,9 +65,10 @@ def _sum(counts: Mapping[str, float], names: tuple[str, ...]) -> int | None:
     return int(sum(found)) if found else None
 
 
-def _reasons(counts: Mapping[str, float], prefix: str) -> dict[str, int]:
+def _reasons(counts: Mapping[str, float], prefixes: tuple[str, ...]) -> dict[str, int]:
     found = [
         (name.removeprefix(prefix), int(count))
+        for prefix in prefixes
         for name, count in counts.items()
         if prefix and name.startswith(prefix) and count
     ]

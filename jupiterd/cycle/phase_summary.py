@@ -80,6 +80,8 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         told += f"; replaced in the text: {replaced}"
     if silent := _listed(counts, SILENT_COUNT):
         told += f"; stopped answering, and the next round asks again (pages): {silent}"
+    if dropped := _listed(counts, "dropped."):
+        told += f"; dropped {whole['dropped']} ({dropped})"
     if reasons := _listed(counts, "skipped."):
         return f"{told}; left out {whole['skipped']} ({reasons})"
     return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")

@@ -69,6 +69,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         generator=_generator(domain, arguments),
         judge=_judge(domain, arguments),
         interactive=bool(arguments.get("interactive")),
+        without_verdict=bool(arguments.get("without_verdict")),
     )
     nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
     given = options.in_model(_model(domain, arguments))

@@ -21,6 +21,7 @@ from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases.boundary import boundary
+from jupiterd.cycle.phases.collect import READING
 from jupiterd.cycle.phases.evaluate import generator_in_force
 from jupiterd.cycle.phases.generate import ahead
 from jupiterd.cycle.phases.judge import ASKING
@@ -87,7 +88,7 @@ class CycleConductor:
         if await self._waits_before(view, step):
             return
         match step:
-            case RunItems(Phase.COLLECT):
+            case RunItems(Phase.COLLECT) if all(each.task == READING for each in step.items):
                 self._begin(view, step.phase)
                 collecting = Collecting(self._leading, self._runner, self._domain, self._view)
                 await collecting.run(step.items, lambda: self._check_line(view))
@@ -150,6 +151,7 @@ class CycleConductor:
             of_others=generator_from(self._started.generator),
             first_model=str(self._started.settings.get("start_from", "")),
             judge=generator_from(self._started.judge),
+            without_verdict=self._started.without_verdict,
         )
 
     def _begin(self, view: RoundView, phase: Phase) -> None:

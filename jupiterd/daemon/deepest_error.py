@@ -3,7 +3,8 @@
 Owns that choice. Doesn't know gangs.
 """
 
-from jupiterd.errors import JupiterError, NcclFailedError, WorkFailedError, all_of
+from jupiterd.error_groups import all_of
+from jupiterd.errors import JupiterError, NcclFailedError, WorkFailedError
 
 
 def deepest(group: BaseExceptionGroup[JupiterError]) -> JupiterError:

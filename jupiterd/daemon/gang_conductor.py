@@ -60,6 +60,7 @@ from jupiterd.daemon.work_events import (
     WayMade,
     WorkEvent,
 )
+from jupiterd.error_groups import all_of
 from jupiterd.errors import (
     CorruptCheckpointError,
     DiskFullError,
@@ -70,7 +71,6 @@ from jupiterd.errors import (
     StateNotFetchedError,
     TimedOutError,
     WorkerCrashedError,
-    all_of,
 )
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 

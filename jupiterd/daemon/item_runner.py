@@ -25,6 +25,7 @@ from jupiterd.errors import (
     NotFoundError,
     PeerUnreachableError,
     SourceUnreachableError,
+    TooLittleTextError,
     WorkFailedError,
 )
 from jupiterd.ids import CycleId, NodeId
@@ -73,7 +74,7 @@ MAY_ASK_A_SERVER = frozenset({GENERATING, ASKING})
 TRAINING_ALONE = "train_proxy"
 """The task that trains a small student on one node."""
 
-NEEDS_NO_ENGINE = frozenset({"collect", "clean", "unite", "gate", "choose_proxy_text"})
+NEEDS_NO_ENGINE = frozenset({"collect", "clean", "hold_out", "unite", "gate", "choose_proxy_text"})
 """Tasks whose workers import no machine learning library."""
 
 
@@ -130,10 +131,11 @@ class ItemRunner:
             try:
                 node = self._named(only_on) if only_on else self._place(item, without)
                 return await self._try(round_number, item, node, trying)
-            except EmptySourceError:
+            except EmptySourceError as error:
                 # A folder lies on one machine only: it is looked for on each.
                 without |= {node} if node is not None else frozenset()
-                if only_on or without.issuperset(self._leading.fit_workers()):
+                is_tried = without.issuperset(self._leading.fit_workers())
+                if only_on or isinstance(error, TooLittleTextError) or is_tried:
                     raise
             except SourceUnreachableError as error:
                 elapsed_s = trying.fail(now_s())

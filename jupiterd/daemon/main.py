@@ -13,7 +13,8 @@ import click
 from jupiterd import __version__
 from jupiterd.daemon.options import Given, daemon_options
 from jupiterd.daemon.service.group import ServiceGroup
-from jupiterd.errors import ExitCode, JupiterError, all_of
+from jupiterd.error_groups import all_of
+from jupiterd.errors import ExitCode, JupiterError
 from jupiterd.usage_lines import usage_error
 
 

@@ -98,7 +98,7 @@ async def _some(
 
 
 def _batches(cycle: CycleState, place: Place, names: tuple[str, ...]) -> list[ArtifactId]:
-    """Return the batches of a phase; of what was filtered that of the uniting, which is item 0."""
+    """Return the batches of a phase; of several steps those that the last one has made."""
     number, phase = place
     made = work_that_counts(
         fact
@@ -110,7 +110,8 @@ def _batches(cycle: CycleState, place: Place, names: tuple[str, ...]) -> list[Ar
 
 
 def _is_united(phase: Phase, fact: WorkCompleted) -> bool:
-    return phase is not Phase.FILTER or "kept" in fact.outputs
+    last = {Phase.COLLECT: "train", Phase.FILTER: "kept"}.get(phase)
+    return last is None or last in fact.outputs
 
 
 def _plain(sample: Sample, reason: str) -> dict[str, Any]:

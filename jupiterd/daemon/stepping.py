@@ -10,7 +10,8 @@ from jupiterd.cluster.facts import CycleFailed
 from jupiterd.cluster.island_runs import failed_with
 from jupiterd.daemon.item_runner import wait_out
 from jupiterd.daemon.leading import Leading
-from jupiterd.errors import JupiterError, all_of
+from jupiterd.error_groups import all_of
+from jupiterd.errors import JupiterError
 from jupiterd.ids import CycleId
 
 log = logging.getLogger(__name__)

@@ -19,6 +19,7 @@ from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.rendezvous import Rendezvous, open_rendezvous, open_ring
 from jupiterd.daemon.script_launch import chosen_nodes
 from jupiterd.daemon.work_events import Finished, WorkOrder
+from jupiterd.error_groups import all_of
 from jupiterd.errors import (
     BadRouteError,
     ConflictError,
@@ -26,7 +27,6 @@ from jupiterd.errors import (
     PeerUnreachableError,
     TimedOutError,
     WorkFailedError,
-    all_of,
 )
 from jupiterd.ids import CycleId, NodeId
 

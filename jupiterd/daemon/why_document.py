@@ -163,7 +163,9 @@ class _Asked:
         gone = [
             output
             for output in self._trace.outputs
-            if output.is_passing and output.name == "train" and (output.run, output.round) in kept
+            if output.is_passing
+            and output.name in _COLLECTED
+            and (output.run, output.round) in kept
             if traced.sample.kind == "real" and output not in found
         ]
         source = traced.sample.source
@@ -179,6 +181,10 @@ class _Asked:
             for output in self._trace.outputs
             if output.artifact in documents
         ]
+
+
+_COLLECTED = frozenset({"documents", "train"})
+"""Outputs in which a collected text lies; of a cycle's age, one or the other."""
 
 
 def _parents(traced: Traced) -> tuple[str, ...]:

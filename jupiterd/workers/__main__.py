@@ -24,6 +24,7 @@ from jupiterd.workers.memory_room import is_out_of_memory
 TASKS = {
     "collect": "jupiterd.workers.data.collect",
     "clean": "jupiterd.workers.data.clean",
+    "hold_out": "jupiterd.workers.data.hold_out",
     "unite": "jupiterd.workers.data.unite",
     "pack": "jupiterd.workers.data.pack",
     "prepare": "jupiterd.workers.data.prepare",

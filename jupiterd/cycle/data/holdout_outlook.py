@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.cycle.data.clusters import Level
-from jupiterd.cycle.data.holdout_plan import choose_level
+from jupiterd.cycle.data.holdout_plan import choose_level, is_counted_by
 from jupiterd.cycle.data.holdout_rules import (
     MOST_GATE_SHARE,
     MOST_HELD_OUT,
@@ -30,6 +30,12 @@ ALIKE_SHARE: Final = 0.2
 BYTES_OF_TOKEN: Final = 4
 """Of most text; only for people to read."""
 
+
+SEES_WELL_BPB: Final = 0.03
+"""A gain that a round usually brings, and a verdict should see."""
+
+WHAT_HELPS: Final = "add text, or start with --without-verdict"
+"""Where there is too little of it."""
 
 _MANY: Final = 1_000_000
 
@@ -76,19 +82,19 @@ def holdout_outlook(counts: TextCounts, rules: HoldoutRules) -> HoldoutOutlook:
     if not counts.documents or not counts.levels:
         return _impossible(counts, rules, 0, 0, "document")
     wanted = wanted_parts(counts.documents, rules)
-    level, _ = choose_level(counts.levels, wanted, rules)
-    clusters = math.floor(level.clusters * wanted.gate / counts.documents)
+    whole, _ = choose_level(counts.levels, wanted, rules)
+    level = _counted_by(counts, whole, wanted.gate / counts.documents, rules)
     if (
         wanted.gate < rules.least_documents
-        or clusters < rules.least_clusters
+        or level.clusters < rules.least_clusters
         or wanted.total > MOST_HELD_OUT * counts.documents
     ):
-        return _impossible(counts, rules, wanted.gate, clusters, level.name)
-    seen = detectable_bpb(wanted.gate, level.effective * wanted.gate / counts.documents, rules)
+        return _impossible(counts, rules, wanted.gate, level.clusters, level.name)
+    seen = detectable_bpb(wanted.gate, level.effective, rules)
     return HoldoutOutlook(
         can_be_judged=True,
         gate_documents=wanted.gate,
-        gate_clusters=clusters,
+        gate_clusters=level.clusters,
         dev_documents=wanted.dev,
         held_out_share=wanted.total / counts.documents,
         clusters_are=level.name,
@@ -96,8 +102,29 @@ def holdout_outlook(counts: TextCounts, rules: HoldoutRules) -> HoldoutOutlook:
         answer=f"yes: {wanted.total:,} of {counts.documents:,} documents are held out, "
         f"{wanted.gate:,} of them for the gate; it would show a gain of about {seen:.3f} bits per "
         f"byte with a chance of {POWER:.0%}",
-        help="" if seen <= 0.03 else "more documents, or of more folders and sites, show less",
+        help="" if seen <= SEES_WELL_BPB else "more documents, of more folders or sites, show less",
     )
+
+
+def _counted_by(counts: TextCounts, whole: Level, share: float, rules: HoldoutRules) -> Level:
+    """Return the level by which the gate counts, with the clusters that it would have.
+
+    Args:
+        counts: of the text.
+        whole: the level whose clusters are held out as wholes.
+        share: of all documents that the gate has.
+        rules: the domain's.
+    """
+    for level in counts.levels:
+        if level.depth >= whole.depth or rules.fraction is not None:
+            break
+        # So many of its clusters have a document among those that are drawn by chance.
+        each = counts.documents / level.clusters
+        met = 1 - (1 - share) ** each
+        found = Level(level.depth, round(level.clusters * met), level.effective * met)
+        if is_counted_by(found, rules):
+            return found
+    return Level(whole.depth, math.floor(whole.clusters * share), whole.effective * share)
 
 
 def detectable_bpb(
@@ -145,7 +172,7 @@ def _impossible(
         detectable_bpb=math.inf,
         answer=f"{_noun(counts.documents)}, about {counts.tokens:,} tokens; a verdict needs at "
         f"least {least_documents(rules):,}{_of_clusters(clusters, rules)}",
-        help="add text, or start with --without-verdict",
+        help=WHAT_HELPS,
     )
 
 

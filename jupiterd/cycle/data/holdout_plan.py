@@ -9,11 +9,16 @@ Where these parts end is recorded, and so is what is an exception. So a document
 falls where its cluster fell, and a new cluster where its hash lies.
 
 Where the domain file states a `fraction`, that decides in place of the documents' number (`split`).
+
+A few large clusters can't be held out as wholes: of six folders the gate would have one or two.
+Then files are held out of all of them. Six files of one folder are no six pieces of evidence,
+though: so the clusters that the gate *counts by* are as large as there are enough of among what it
+has, and larger than what is held out as a whole, or equal.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, cast
 
 from blake3 import blake3
@@ -21,6 +26,7 @@ from blake3 import blake3
 from jupiterd.cycle.data.clusters import DOCUMENT, Level, Path, cluster_at, level_of, levels_of
 from jupiterd.cycle.data.holdout_rules import (
     ENOUGH_GATE_CLUSTERS,
+    LEAST_EFFECTIVE,
     MOST_HELD_OUT,
     HoldoutRules,
     Parts,
@@ -65,11 +71,22 @@ class HoldoutPlan:
     """Cluster -> the one whose side it is on, being a copy of it."""
     trained_on: tuple[str, ...] = ()
     """Clusters that would be held out by their hash, and are too large for that."""
+    counted_depth: int = DOCUMENT
+    """The level by which the gate counts; that of what is held out as a whole, or a larger one."""
+    counted_joined: Mapping[str, str] = field(default_factory=dict[str, str])
+    """As `joined`, at that level."""
 
     def cluster_of(self, path: Path) -> str:
         """Return the cluster of a document."""
         cluster = cluster_at(path, self.depth)
         return self.joined.get(cluster, cluster)
+
+    def counted_as(self, path: Path) -> str:
+        """Return the cluster of a held-out document, by which the gate counts."""
+        if self.counted_depth >= self.depth:
+            return self.cluster_of(path)
+        cluster = cluster_at(path, self.counted_depth)
+        return self.counted_joined.get(cluster, cluster)
 
     def part_of(self, path: Path) -> str:
         """Return what a document is for: `train`, or a part of the holdout."""
@@ -100,6 +117,8 @@ class HoldoutPlan:
             ends=cast("tuple[int, int, int]", tuple(map(int, told["ends"]))),
             joined={str(one): str(other) for one, other in told["joined"].items()},
             trained_on=tuple(map(str, told["trained_on"])),
+            counted_depth=int(told["counted_depth"]),
+            counted_joined={str(one): str(two) for one, two in told["counted_joined"].items()},
         )
 
 
@@ -123,7 +142,32 @@ def plan_holdout(documents: Sequence[Collected], rules: HoldoutRules) -> tuple[H
     clusters = HoldoutPlan(rules.salt, level.depth, joined=joined)
     sizes = Counter(clusters.cluster_of(each.path) for each in scored)
     ends, too_large = _ends(sizes, wanted, rules)
-    return HoldoutPlan(rules.salt, level.depth, 0, 0, 0, ends, joined, too_large), reason
+    plan = replace(clusters, ends=ends, trained_on=too_large)
+    return _counted(plan, documents, scored, rules), reason
+
+
+def _counted(
+    plan: HoldoutPlan,
+    documents: Sequence[Collected],
+    scored: Sequence[Collected],
+    rules: HoldoutRules,
+) -> HoldoutPlan:
+    """Return the plan with the largest clusters to count by of which the gate has enough."""
+    judged = [each for each in scored if plan.part_of(each.path) == GATE]
+    for level in levels_of([each.path for each in judged]):
+        if level.depth >= plan.depth:
+            break
+        joined = _joined(documents, level.depth)
+        found = replace(plan, counted_depth=level.depth, counted_joined=joined)
+        sizes = Counter(found.counted_as(each.path) for each in judged)
+        if is_counted_by(level_of(level.depth, sizes, rules.max_cluster_documents), rules):
+            return found
+    return plan
+
+
+def is_counted_by(level: Level, rules: HoldoutRules) -> bool:
+    """Say whether the gate can count by clusters of which it has these."""
+    return level.clusters >= rules.least_clusters and level.effective >= LEAST_EFFECTIVE
 
 
 def choose_level(levels: Sequence[Level], wanted: Parts, rules: HoldoutRules) -> tuple[Level, str]:

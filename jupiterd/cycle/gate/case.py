@@ -29,6 +29,8 @@ class GateSettings:
     stratum_veto_bpb: float
     min_documents: int
     min_clusters: int
+    guards_skew: bool = True
+    """Whether the tests allow for skewed errors of few clusters; verdicts of before didn't."""
 
 
 @dataclass(frozen=True)
@@ -148,4 +150,10 @@ class Case:
     def _tested(self, saved: Sequence[float], margin_bpb: float) -> Evidence | None:
         if not self.is_measurable:
             return None
-        return measure(saved, self.clusters, margin_bpb, self.ledger.for_each_test)
+        return measure(
+            saved,
+            self.clusters,
+            margin_bpb,
+            self.ledger.for_each_test,
+            guards_skew=self.settings.guards_skew,
+        )

@@ -36,6 +36,10 @@ SCHEMA = "jupiter/verdict/v3"
 SCHEMA_WITH_JUDGE = "jupiter/verdict/v4"
 """v3, and what a judge said: the form where the domain names one."""
 
+TEST = "paired@2"
+"""Name@version of the test; of what was given without one the first, which took errors to be
+symmetric."""
+
 SCHEMA_BEFORE_STUDENTS = "jupiter/verdict/v2"
 """v3 without what small students have shown: nobody had trained any yet."""
 _OF_STUDENTS = ("teaching", "control", "proxies")
@@ -144,7 +148,13 @@ def settings_of(given: Mapping[str, Any]) -> GateSettings:
         stratum_veto_bpb=float(given["gate"]["stratum_veto_bpb"]),
         min_documents=int(given["holdout"]["min_documents"]),
         min_clusters=int(given["holdout"]["min_clusters"]),
+        guards_skew=given.get("test") == TEST,
     )
+
+
+def _settings_told(settings: GateSettings) -> dict[str, Any]:
+    """Return the settings as verdict.json has them; the test is told by what was given."""
+    return {name: each for name, each in asdict(settings).items() if name != "guards_skew"}
 
 
 def decide_on(
@@ -175,7 +185,7 @@ def decide_on(
     document = {
         "schema": schema,
         "verdict": numbers,
-        "settings": asdict(settings),
+        "settings": _settings_told(settings),
         "given": dict(given),
     }
     return verdict, _text(document)

@@ -1,36 +1,81 @@
-"""The items that collect a round's text, and what they found.
+"""The items that collect a round's text: read it, clean it, and part it.
 
-Owns what each source's item is told, and which collected text is trained on and which held out.
-Doesn't know how a source is read (workers).
+Owns what each item is told, and which text is trained on and which held out. Doesn't know how a
+source is read, which texts are clean (workers), or what is held out of them (`data.holdout_plan`).
+
+    r1/collect/0          reads the first source
+    r1/collect/clean/0    cleans what was read of it, by the rules that generated text meets, too
+    r1/collect/split      parts all of it, once every source is clean
+
+A cycle that began before text was parted here had it parted as each document was read; it goes on
+so, for what is held out must stay held out.
 """
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
 
 from jupiterd.cycle.phases.view import RoundView, item_id, result_of
-from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem
+from jupiterd.cycle.work import PREVIOUS, Phase, WorkItem, WorkResult
 from jupiterd.ids import ArtifactId
 
 if TYPE_CHECKING:
     from jupiterd.cycle.domain import Domain
     from jupiterd.cycle.plan import ModelShape
 
+READING: Final = "collect"
+"""The task that reads a source."""
+
+_DROPPED: Final = "dropped."
+"""So the counts of what cleaning left out begin, before the reason."""
+
 
 def collect(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
-    """Return an item for each source of the domain."""
+    """Return an item for each source of the domain, then also what cleans and what parts it."""
+    reading = _reading(view, domain)
+    if is_split_while_read(view) or _is_open(view, reading):
+        return reading
+    cleaning = _cleaning(view, domain)
+    if _is_open(view, cleaning):
+        return (*reading, *cleaning)
+    return (*reading, *cleaning, _splitting(view, domain, cleaning))
+
+
+def is_split_while_read(view: RoundView) -> bool:
+    """Say whether the cycle began before text was parted after it was cleaned."""
+    first = item_id(1, Phase.COLLECT, 0).removesuffix("0")
+    return any(
+        "train" in result.outputs and name.removeprefix(first).isdecimal()
+        for name, result in view.completed.items()
+        if name.startswith(first)
+    )
+
+
+def split_id(round_number: int) -> str:
+    """Return the id of the item that parts a round's text."""
+    return f"r{round_number}/{Phase.COLLECT}/split"
+
+
+def _is_open(view: RoundView, items: tuple[WorkItem, ...]) -> bool:
+    return any(item.id not in view.completed for item in items)
+
+
+def _reading(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
+    old = {"holdout": domain.holdout.at_collection().model_dump(mode="json")}
     return tuple(
         WorkItem(
             item_id(view.round, Phase.COLLECT, number),
             Phase.COLLECT,
-            "collect",
+            READING,
             {
                 "source": source.model_dump(mode="json"),
-                "holdout": domain.holdout.model_dump(mode="json"),
                 "language": domain.language,
                 "license_policy": domain.license_policy.model_dump(mode="json"),
                 "fetched_at": view.started_at,
                 "purged": sorted(view.purged),
+                **(old if is_split_while_read(view) else {}),
             },
             _collected_before(view, number),
         )
@@ -42,12 +87,64 @@ def _collected_before(view: RoundView, number: int) -> dict[str, ArtifactId]:
     """Return what the round before has of a source: what hasn't changed isn't fetched again."""
     before = view.completed.get(item_id(view.round - 1, Phase.COLLECT, number))
     outputs = {} if before is None else before.outputs
-    names = ("train", "holdout", "state")
-    return {f"{PREVIOUS}{name}": outputs[name] for name in names if "state" in outputs}
+    names = ("documents", "train", "holdout", "state")
+    has_state = "state" in outputs
+    return {f"{PREVIOUS}{n}": outputs[n] for n in names if has_state and n in outputs}
+
+
+def _cleaning(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
+    """Return what cleans the text of each source but those of which nobody ever had any."""
+    found = {
+        number: result_of(view, Phase.COLLECT, number).outputs
+        for number in range(len(domain.data_sources))
+    }
+    return tuple(
+        cleaning(domain, _cleaning_id(view, number), Phase.COLLECT, {"samples": each["documents"]})
+        for number, each in found.items()
+        if "documents" in each
+    )
+
+
+def _cleaning_id(view: RoundView, number: int) -> str:
+    return f"r{view.round}/{Phase.COLLECT}/clean/{number}"
+
+
+def cleaning(domain: "Domain", item: str, phase: Phase, samples: dict[str, ArtifactId]) -> WorkItem:
+    """Return an item that cleans one batch, real or generated, by itself."""
+    params = {
+        "language": domain.language,
+        "license_policy": domain.license_policy.model_dump(mode="json"),
+        "rules_off": sorted(domain.filters.off),
+    }
+    return WorkItem(item, phase, "clean", params, samples)
+
+
+def _splitting(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]) -> WorkItem:
+    inputs: dict[str, ArtifactId] = {}
+    dropped: Counter[str] = Counter()
+    for number, item in enumerate(cleaning):
+        done = view.completed[item.id]
+        inputs |= {f"{name}.{number}": done.outputs[name] for name in ("clean", "dropped")}
+        dropped.update({n: int(c) for n, c in done.counts.items() if n.startswith(_DROPPED)})
+    before = view.completed.get(split_id(view.round - 1))
+    if before is not None:
+        inputs |= {f"{name}_before": before.outputs[name] for name in ("holdout", "plan")}
+    params = {
+        "holdout": asdict(domain.holdout_rules()),
+        "language": domain.language,
+        "left_out": {name.removeprefix(_DROPPED): count for name, count in dropped.items()},
+        "needs_verdict": not view.without_verdict,
+    }
+    return WorkItem(split_id(view.round), Phase.COLLECT, "hold_out", params, inputs)
 
 
 def training_text(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
-    """Return the text of all sources but those of which nobody ever had any."""
+    """Return the text that may be trained on: clean, and of nothing that is held out.
+
+    Of an older cycle it is all that was read and isn't held out, of each source by itself.
+    """
+    if not is_split_while_read(view):
+        return {"train.0": view.completed[split_id(view.round)].outputs["train"]}
     return {
         f"train.{number}": outputs["train"]
         for number in range(len(domain.data_sources))
@@ -60,6 +157,9 @@ def held_out(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
 
     Scores of all rounds are of the same text; it grows only where a source answers at last.
     """
+    if not is_split_while_read(view):
+        split = _last_split(view)
+        return {} if split is None else {"holdout.0": split.outputs["holdout"]}
     found = {
         f"holdout.{number}": _first_held_out(view, number)
         for number in range(len(domain.data_sources))
@@ -73,12 +173,29 @@ def _first_held_out(view: RoundView, number: int) -> ArtifactId | None:
     return next((outputs["holdout"] for outputs in collected if "holdout" in outputs), None)
 
 
+def has_vault(view: RoundView, domain: "Domain") -> bool:
+    """Say whether some text is held out that nobody looks at."""
+    if is_split_while_read(view):
+        return bool(domain.holdout.at_collection().vault)
+    split = _last_split(view)
+    is_held = split is not None and bool(split.counts.get("vault_documents"))
+    return is_held and domain.holdout.vault != 0
+
+
+def _last_split(view: RoundView) -> WorkResult | None:
+    """Return what came of parting the text, in this round or the last one that did."""
+    rounds = (split_id(number) for number in range(view.round, 0, -1))
+    return next((view.completed[item] for item in rounds if item in view.completed), None)
+
+
 def holdout_version(view: RoundView, domain: "Domain") -> str:
     """Return 16 hex digits that change when the held-out text does, or how it is parted.
 
     Scores of two versions can't be compared.
     """
-    rule = domain.holdout
-    shares = [rule.salt, f"{rule.fraction:g}", f"{rule.dev:g}", f"{rule.vault:g}"]
+    shares = [domain.holdout.salt]
+    if is_split_while_read(view):
+        rule = domain.holdout.at_collection()
+        shares += [f"{share:g}" for share in (rule.fraction, rule.dev, rule.vault)]
     named = "\0".join([*shares, *sorted(held_out(view, domain).values())])
     return blake3(named.encode()).hexdigest(8)

@@ -1,11 +1,16 @@
-"""The items that filter a round's text: each batch is cleaned by itself, then all are united.
+"""The items that filter a round's text: each batch that was generated is cleaned, then all united.
 
 Owns what goes into each, and which uniting counts. Doesn't know the filters.
 """
 
 from typing import TYPE_CHECKING, Any
 
-from jupiterd.cycle.phases.collect import held_out, training_text
+from jupiterd.cycle.phases.collect import (
+    cleaning,
+    held_out,
+    is_split_while_read,
+    training_text,
+)
 from jupiterd.cycle.phases.generate import synthetic
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.uniting import knew_of, united, uniting_id
@@ -18,33 +23,32 @@ if TYPE_CHECKING:
 
 def filter_(view: RoundView, domain: "Domain", _shape: "ModelShape") -> tuple[WorkItem, ...]:
     """Return what cleans each batch by itself, and then also what unites them, which is item 0."""
-    cleaning = _clean(view, domain)
-    if any(item.id not in view.completed for item in cleaning):
-        return cleaning
-    return (*cleaning, _unite(view, domain, cleaning))
+    cleaned = _clean(view, domain)
+    if any(item.id not in view.completed for item in cleaned):
+        return cleaned
+    return (*cleaned, _unite(view, domain, cleaned))
 
 
 def _clean(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
-    params = {
-        "language": domain.language,
-        "license_policy": domain.license_policy.model_dump(mode="json"),
-        "rules_off": sorted(domain.filters.off),
-    }
-    real = training_text(view, domain).items()
-    batches = {1 + int(name.partition(".")[2]): {"samples": each} for name, each in real}
+    """Return what cleans generated text; real text is clean, but for that of older cycles."""
     # Numbers are the same whichever sources couldn't be had.
-    batches |= dict(enumerate(synthetic(view), 1 + len(domain.data_sources)))
+    batches = dict(enumerate(synthetic(view), 1 + len(domain.data_sources)))
+    if is_split_while_read(view):
+        real = training_text(view, domain).items()
+        batches |= {1 + int(name.partition(".")[2]): {"samples": each} for name, each in real}
     return tuple(
-        WorkItem(item_id(view.round, Phase.FILTER, number), Phase.FILTER, "clean", params, batch)
-        for number, batch in batches.items()
+        cleaning(domain, item_id(view.round, Phase.FILTER, number), Phase.FILTER, batch)
+        for number, batch in sorted(batches.items())
     )
 
 
-def _unite(view: RoundView, domain: "Domain", cleaning: tuple[WorkItem, ...]) -> WorkItem:
+def _unite(view: RoundView, domain: "Domain", cleaned: tuple[WorkItem, ...]) -> WorkItem:
     inputs = held_out(view, domain)
-    for number, item in enumerate(cleaning):
+    for number, item in enumerate(cleaned):
         outputs = view.completed[item.id].outputs
         inputs |= {f"{name}.{number}": outputs[name] for name in ("clean", "dropped")}
+    if not is_split_while_read(view):
+        inputs[f"clean.{len(cleaned)}"] = training_text(view, domain)["train.0"]
     params: dict[str, Any] = {"language": domain.language, "purged": sorted(view.purged)}
     if domain.filters.quality is not None:
         params["quality"] = domain.filters.quality.model_dump(mode="json")

@@ -3,8 +3,9 @@
 Owns what the gate is shown. Doesn't judge (`cycle.gate`).
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from jupiterd.cycle.gate.record import TEST
 from jupiterd.cycle.phases.collect import holdout_version
 from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES, generator_in_force
 from jupiterd.cycle.phases.judge import judge_answers, judge_items, judge_told
@@ -72,9 +73,10 @@ def _judging(
         scores |= judge_answers(view)
     params = {
         "gate": domain.gate.model_dump(mode="json"),
-        "holdout": domain.holdout.model_dump(mode="json"),
+        "holdout": _holdout_told(domain),
         "holdout_version": holdout_version(view, domain),
         "parts": [GATE],
+        "test": TEST,
         "look": view.looks + 1,
         "cycle": view.cycle,
         "seed": view.seed,
@@ -90,3 +92,10 @@ def _judging(
         params["judge"] = judge
     name = item_id(view.round, Phase.GATE, number, view.trained or "")
     return WorkItem(name, Phase.GATE, "gate", params, scores)
+
+
+def _holdout_told(domain: "Domain") -> dict[str, Any]:
+    """Return the domain's holdout, with how much the gate needs where the file doesn't say."""
+    rules = domain.holdout_rules()
+    least = {"min_documents": rules.least_documents, "min_clusters": rules.least_clusters}
+    return domain.holdout.model_dump(mode="json", exclude_none=True) | least

@@ -7,6 +7,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, Final
 
 from jupiterd.cycle.gate.decision import Decision
+from jupiterd.cycle.phases.collect import has_vault
 from jupiterd.cycle.phases.view import RoundView, item_id
 from jupiterd.cycle.work import Phase, WorkResult
 
@@ -46,7 +47,7 @@ def is_shown_the_vault(view: RoundView, domain: "Domain") -> bool:
     That is so for every fifth candidate that would be promoted: seldom enough to keep the vault
     secret, and often enough to notice that the gate's text was over-fitted.
     """
-    if not domain.holdout.vault or not _was_won(view, view.round, view.trained or ""):
+    if not _was_won(view, view.round, view.trained or "") or not has_vault(view, domain):
         return False
     before = sum(_was_won(view, number) for number in range(1, view.round))
     return (before + 1) % VAULT_EVERY == 0

@@ -6,6 +6,7 @@ Owns which tokenizer a round uses and how much of its text may be synthetic. Doe
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from jupiterd.cycle.phases.collect import split_id
 from jupiterd.cycle.phases.filter import uniting
 from jupiterd.cycle.phases.proxies import synthetic_share
 from jupiterd.cycle.phases.steps import TrainRound
@@ -26,9 +27,13 @@ def trained_in(round_number: int, completed: Mapping[str, WorkResult]) -> TrainR
     completed: item id -> result, over all rounds
     """
     packed = completed[item_id(round_number, Phase.PACK, 0)]
-    names = sorted(name for name in completed if name.startswith(_FIRST_COLLECTED))
-    collected = (completed[name].outputs for name in names)
-    held_out = tuple(outputs["holdout"] for outputs in collected if "holdout" in outputs)
+    split = completed.get(split_id(round_number))
+    if split is not None:
+        held_out = (split.outputs["holdout"],)
+    else:
+        names = sorted(name for name in completed if name.startswith(_FIRST_COLLECTED))
+        collected = (completed[name].outputs for name in names)
+        held_out = tuple(outputs["holdout"] for outputs in collected if "holdout" in outputs)
     return TrainRound(first_tokenizer(completed), packed.outputs["shards"], held_out)
 
 

@@ -43,6 +43,8 @@ class RoundView:
     """Round -> how often its generating has begun anew, where it has."""
     judge: Generator | None = None
     """The model that may break a tie of the gate's statistics, where the domain names one."""
+    without_verdict: bool = False
+    """Whether it goes on where there is too little text for a verdict."""
 
 
 def item_id(round_number: int, phase: Phase, number: int, model: str = "") -> str:

@@ -1,14 +1,16 @@
-"""The task `collect`: read one data source and split it at once into training and held-out text.
+"""The task `collect`: read one data source.
 
-Owns the split, which happens as each document is read, before anything else sees its text, the
-licence policy, and what is kept for the next round. Doesn't know kinds of sources (`collectors`),
-judge quality (`clean` does), nor know what either half is used for.
+Owns the licence policy, that no text is stored with its secrets, and what is kept for the next
+round. Doesn't know kinds of sources (`collectors`), judge quality (`clean` does), nor know what is
+held out (`hold_out` does). Rounds of cycles that began before that are split here, as each document
+is read: only they name a holdout.
 
-params: source and holdout (as in the domain file), language, license_policy, fetched_at,
+params: source (as in the domain file), language, license_policy, fetched_at, holdout (see above),
 purged (a source that is named there isn't read: all outputs are empty; nor is what lies at an
 address that is)
-inputs: previous_train, previous_holdout, previous_state (of the round before; absent in the first)
-outputs: train, holdout (sample folders), state (for the next round), skipped (what was left out)
+inputs: previous_documents, previous_state (of the round before; absent in the first)
+outputs: documents (a sample folder), state (for the next round), skipped (what was left out); where
+a holdout is named, train and holdout in place of documents
 """
 
 import shutil
@@ -55,7 +57,8 @@ from jupiterd.workers.data.skips import SkipLog, SkipReason
 from jupiterd.workers.data.work_queue import WorkQueue
 from jupiterd.workers.link import Task
 
-OUTPUTS = ("train", "holdout", "state", "skipped")
+UNSPLIT, SPLIT = ("documents",), ("train", "holdout")
+"""The outputs that hold samples."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ class CollectParams:
     """What decides the outputs, beside the source itself."""
 
     fraction: float
+    """Share of the clusters that is held out here; 0: nothing is, all is written as documents."""
     salt: str
     language: str
     fetched_at: str
@@ -92,24 +96,26 @@ class Places:
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     source: DataSource = TypeAdapter[DataSource](DataSource).validate_python(task.params["source"])
+    told = task.params.get("holdout")
+    of_text = UNSPLIT if told is None else SPLIT
     if source.name in task.params.get("purged", ()):
-        return not_collected(source.name, task.output_dir)
+        return not_collected(source.name, task.output_dir, of_text)
     policy = LicensePolicy.model_validate(task.params.get("license_policy", {}))
     if not source.may_be_permitted(policy):
         raise InvalidDomainError(
             f"the domain's license_policy doesn't permit {source.license}",
             "change license_policy in the domain file",
         )
-    holdout = Holdout.model_validate(task.params["holdout"])
+    holdout = Holdout(salt="none") if told is None else Holdout.model_validate(told).at_collection()
     params = CollectParams(
-        holdout.fraction,
+        holdout.fraction or 0.0,
         holdout.salt,
         str(task.params["language"]),
         str(task.params["fetched_at"]),
         source.name,
         policy,
-        holdout.dev,
-        holdout.vault,
+        holdout.dev or 0.0,
+        holdout.vault or 0.0,
         tuple(map(str, task.params.get("purged", ()))),
     )
 
@@ -119,11 +125,11 @@ def run(task: Task) -> TaskFinished:
             raise WorkStoppedError("the collecting worker was told to stop")
 
     with own_scratch(task.scratch_dir, task.output_dir) as scratch:
-        before = [task.inputs.get(f"previous_{name}") for name in OUTPUTS[:3]]
-        samples = tuple(path for path in before[:2] if path is not None)
-        places = Places(task.output_dir, scratch, samples, before[2])
+        before = [task.inputs.get(f"previous_{name}") for name in (*UNSPLIT, *SPLIT)]
+        samples = tuple(path for path in before if path is not None)
+        places = Places(task.output_dir, scratch, samples, task.inputs.get("previous_state"))
         counts = collect(open_collector(source), places, params, task.progress, pause)
-    return TaskFinished({name: name for name in OUTPUTS}, counts)
+    return TaskFinished({name: name for name in (*of_text, "state", "skipped")}, counts)
 
 
 def collect(
@@ -171,10 +177,10 @@ def _collected(
         visit = Visit(places.scratch, previous, extraction, skips, progress, pause, _now, purged)
         removed: Counter[str] = Counter()
         samples = _samples(collector, visit, params, removed)
-        counts = _split(samples, places.output, params) | removed
+        counts = _write(samples, places.output, params) | removed
         write_state(places.output / "state", collector.state())
-    if not (counts["documents"] + counts["holdout_documents"] or purged.counts()):
-        raise _nothing_found(collector.name, skips)
+    if not (counts["documents"] + counts.get("holdout_documents", 0) or purged.counts()):
+        raise nothing_found(collector.name, skips)
     return {**counts, **skips.totals(), **purged.counts()}
 
 
@@ -237,8 +243,20 @@ def _sample(
     return with_kind(read, found.uri if found.name is None else found.name)
 
 
+def _write(samples: Iterator[Sample], output: Path, params: CollectParams) -> dict[str, float]:
+    """Write each sample, on its side where they are split here; return the counts."""
+    if params.fraction:
+        return _split(samples, output, params)
+    counts: Counter[str] = Counter({"documents": 0, "bytes": 0})
+    with SampleWriter(output / UNSPLIT[0]) as documents:
+        for sample in samples:
+            documents.add(sample)
+            counts.update({"documents": 1, "bytes": len(sample.text.encode())})
+            counts.update(_of_license(sample, params.policy))
+    return dict(counts)
+
+
 def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> dict[str, float]:
-    """Write each sample on its side; return the counts."""
     counts: Counter[str] = Counter(
         dict.fromkeys(("documents", "bytes", "holdout_documents", "holdout_bytes"), 0)
     )
@@ -254,15 +272,18 @@ def _split(samples: Iterator[Sample], output: Path, params: CollectParams) -> di
             counts[f"{part}documents"] += 1
             counts[f"{part}bytes"] += len(sample.text.encode())
             clusters[part].add(sample.cluster_id)
-            if (
-                sample.license == UNKNOWN_LICENSE
-                and params.policy.of_unknown(sample.source_uri) == "warn"
-            ):
-                counts["unknown_license"] += 1
+            counts.update(_of_license(sample, params.policy))
     return {**counts, "clusters": len(clusters[""]), "holdout_clusters": len(clusters["holdout_"])}
 
 
-def _nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
+def _of_license(sample: Sample, policy: LicensePolicy) -> dict[str, int]:
+    """Return a count where nobody knows the licence, and people want to be told."""
+    is_warned = sample.license == UNKNOWN_LICENSE and policy.of_unknown(sample.source_uri) == "warn"
+    return {"unknown_license": 1} if is_warned else {}
+
+
+def nothing_found(name: str, skips: SkipLog) -> EmptySourceError | SourceUnreachableError:
+    """Return what is wrong with a source of which nothing could be read."""
     if skips.counts[SkipReason.UNREACHABLE]:
         return SourceUnreachableError(f"{name} can't be reached", UNREACHABLE_HINT)
     if not skips.counts:

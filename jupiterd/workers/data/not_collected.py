@@ -3,6 +3,7 @@
 Owns that, and the count that says so in the ledger. Doesn't know sources; nothing is fetched.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from jupiterd.cycle.purge_counts import NOT_COLLECTED_COUNT
@@ -12,13 +13,15 @@ from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.skips import SkipLog
 
 
-def not_collected(source: str, output: Path) -> TaskFinished:
-    """Write empty outputs, and say for which source."""
-    with (
-        SampleWriter(output / "train"),
-        SampleWriter(output / "holdout"),
-        SkipLog(output / "skipped"),
-    ):
+def not_collected(source: str, output: Path, of_text: Sequence[str]) -> TaskFinished:
+    """Write empty outputs, and say for which source.
+
+    of_text: the outputs that hold samples
+    """
+    for name in of_text:
+        with SampleWriter(output / name):
+            pass
+    with SkipLog(output / "skipped"):
         write_state(output / "state", ())
-    names = ("train", "holdout", "state", "skipped")
+    names = (*of_text, "state", "skipped")
     return TaskFinished({name: name for name in names}, {NOT_COLLECTED_COUNT + source: 1})

@@ -55,7 +55,7 @@ def test_a_short_file_gets_the_defaults():
             kind="folder", path="/srv/notes", license="CC-BY-4.0", glob="**/*", name="notes"
         ),
     )
-    assert domain.gate_settings() == GateSettings(0.05, 0.005, 0.02, 400, 40)
+    assert domain.gate_settings() == GateSettings(0.05, 0.005, 0.02, 12, 6)
 
 
 def test_quality_is_judged_where_the_domain_names_what_is_good():

@@ -158,7 +158,7 @@ def test_one_whom_a_judge_would_promote_still_has_to_show_that_its_text_teaches(
 def test_who_won_by_a_judge_counts_among_those_after_whom_the_vault_is_opened(
     domain: Domain,
 ) -> None:
-    completed: dict[str, WorkResult] = {}
+    completed = {"r5/collect/split": WorkResult({}, {"vault_documents": 3})}
     won = WorkResult({}, {}, {"verdict": "PROMOTE"})
     tied = WorkResult({}, {}, {"verdict": "HOLD", "tied": True})
     for number in range(1, 6):

@@ -40,9 +40,14 @@ def test_what_was_collected_counts_through_rounds_that_fail():
 def test_there_must_be_text_to_train_on_and_text_to_judge_by():
     train, judge = WorkResult({}, {"documents": 3}), WorkResult({}, {"holdout_documents": 1})
     assert is_enough([train, judge, in_place_of("docs", "gone", None)])
-    assert not is_enough([train])
+    assert not is_enough([WorkResult({}, {"documents": 3, "holdout_documents": 0})])
     assert not is_enough([judge])
     assert not is_enough([])
+
+
+def test_what_is_held_out_is_asked_after_all_was_read():
+    assert is_enough([WorkResult({}, {"documents": 3})])
+    assert not is_enough([WorkResult({}, {"documents": 0})])
 
 
 def test_what_was_collected_is_not_among_the_lost():

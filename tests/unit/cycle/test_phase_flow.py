@@ -6,6 +6,10 @@ from jupiterd.cycle.phase_flow import Flow, flow_of
 from jupiterd.cycle.work import Phase
 
 COLLECTED = {"documents": 600.0, "holdout_documents": 130.0, "skipped": 9.0, "skipped.empty": 9.0}
+PARTED = {
+    "documents": 600.0, "skipped": 9.0, "skipped.empty": 9.0, "dropped": 60.0,
+    "dropped.few-letters": 60.0, "train_documents": 440.0, "holdout_documents": 100.0,
+}  # fmt: skip
 FILTERED = {"kept": 7.0, "dropped": 4.0, "dropped.duplicate": 1.0, "dropped.no-parse": 3.0}
 
 
@@ -13,6 +17,7 @@ FILTERED = {"kept": 7.0, "dropped": 4.0, "dropped.duplicate": 1.0, "dropped.no-p
     ("phase", "counts", "flow"),
     [
         (Phase.COLLECT, COLLECTED, Flow(739, 730, {"empty": 9})),
+        (Phase.COLLECT, PARTED, Flow(609, 540, {"few-letters": 60, "empty": 9})),
         (Phase.GENERATE, {"prompts": 20.0, "samples": 12.0, "refused.short": 8.0},
          Flow(20, 12, {"short": 8})),
         (Phase.FILTER, FILTERED, Flow(11, 7, {"no-parse": 3, "duplicate": 1})),

@@ -16,6 +16,7 @@ from tests.unit.cycle.round_walk import (
     DOMAIN,
     SHAPE,
     artifact,
+    collect_all,
     finish,
     in_full,
     inputs_of,
@@ -77,8 +78,7 @@ def test_a_source_is_shown_what_the_round_before_has_of_it(domain: Domain) -> No
     step, _ = next_step(view(completed, round=2), domain, SHAPE)
     assert isinstance(step, RunItems)
     assert step.items[1].inputs == {
-        f"previous_{name}": artifact(f"r1/collect/1-{name}")
-        for name in ("train", "holdout", "state")
+        f"previous_{name}": artifact(f"r1/collect/1-{name}") for name in ("documents", "state")
     }
     old = {
         name: WorkResult({"train": artifact("t"), "holdout": artifact("h")}) for name in completed
@@ -119,7 +119,10 @@ def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> N
     walk(domain, completed, round=2, standing=in_full(artifact("student")))
     for name in [name for name in completed if name.startswith("r3/")]:
         del completed[name]
-    collected = {item_id(3, Phase.COLLECT, n): completed[f"r2/collect/{n}"] for n in (0, 1)}
+    collected = {
+        f"r3/collect/{item}": completed[f"r2/collect/{item}"]
+        for item in ("0", "1", "clean/0", "clean/1", "split")
+    }
     generated = {
         item_id(3, Phase.GENERATE, number): WorkResult({"samples": artifact(f"third{number}")})
         for number in (0, 1)
@@ -131,7 +134,7 @@ def test_generated_samples_of_every_round_are_filtered_anew(domain: Domain) -> N
     assert isinstance(step, RunItems)
     cleaned = [item.inputs["samples"] for item in step.items]
     second = completed["r2/generate/0"].outputs["samples"]
-    assert cleaned[2:] == [second, artifact("third0")]
+    assert cleaned == [second, artifact("third0")]
 
 
 def test_what_is_written_ahead_is_what_the_next_round_asks_for(domain: Domain) -> None:
@@ -181,31 +184,91 @@ def test_nothing_is_written_ahead_for_no_round_or_in_place_of_a_student_on_trial
     assert ahead(view(completed, rounds=3), domain) == ()
 
 
-def test_batches_are_cleaned_apart_and_then_united_with_the_holdout(domain: Domain) -> None:
+def test_sources_are_cleaned_apart_and_then_parted_together(domain: Domain) -> None:
     completed: dict[str, WorkResult] = {}
     step, _ = next_step(view(), domain, SHAPE)
     finish(step, completed)
     cleaning, _ = next_step(view(completed), domain, SHAPE)
     assert isinstance(cleaning, RunItems)
     assert [(item.id, item.task) for item in cleaning.items] == [
-        ("r1/filter/1", "clean"),
-        ("r1/filter/2", "clean"),
+        ("r1/collect/clean/0", "clean"),
+        ("r1/collect/clean/1", "clean"),
     ]
     assert [item.inputs["samples"] for item in cleaning.items] == [
-        completed[f"r1/collect/{number}"].outputs["train"] for number in (0, 1)
+        completed[f"r1/collect/{number}"].outputs["documents"] for number in (0, 1)
     ]
-    only_one = completed | {"r1/filter/2": WorkResult({})}
+    only_one = completed | {"r1/collect/clean/1": WorkResult({})}
     still, _ = next_step(view(only_one), domain, SHAPE)
     assert isinstance(still, RunItems)
-    assert [item.id for item in still.items] == ["r1/filter/1"]
+    assert [item.id for item in still.items] == ["r1/collect/clean/0"]
     finish(cleaning, completed)
+    completed["r1/collect/clean/0"].counts["dropped.few-letters"] = 3
+    parting, _ = next_step(view(completed), domain, SHAPE)
+    assert isinstance(parting, RunItems)
+    (item,) = parting.items
+    assert (item.id, item.task) == ("r1/collect/split", "hold_out")
+    assert sorted(item.inputs) == ["clean.0", "clean.1", "dropped.0", "dropped.1"]
+    assert item.params["left_out"] == {"few-letters": 3}
+    assert item.params["needs_verdict"]
+
+
+def test_generated_text_is_cleaned_and_then_united_with_real_text_and_the_holdout(
+    domain: Domain,
+) -> None:
+    completed: dict[str, WorkResult] = {}
+    collect_all(completed)
     uniting, _ = next_step(view(completed), domain, SHAPE)
     assert isinstance(uniting, RunItems)
     (item,) = uniting.items
-    assert (item.id, item.task) == ("r1/filter/0", "unite")
-    assert sorted(item.inputs) == [
-        f"{name}.{number}" for name in ("clean", "dropped", "holdout") for number in (0, 1)
+    split = completed["r1/collect/split"].outputs
+    assert item.task == "unite"
+    assert item.inputs == {"holdout.0": split["holdout"], "clean.0": split["train"]}
+    completed["r1/generate/0"] = WorkResult({"samples": artifact("made")})
+    cleaning, _ = next_step(view(completed), domain, SHAPE)
+    assert isinstance(cleaning, RunItems)
+    assert [(item.id, item.task) for item in cleaning.items] == [("r1/filter/3", "clean")]
+    finish(cleaning, completed)
+    uniting, _ = next_step(view(completed), domain, SHAPE)
+    cleaned = completed["r1/filter/3"].outputs
+    assert inputs_of(uniting) == {
+        "holdout.0": split["holdout"], "clean.0": cleaned["clean"],
+        "dropped.0": cleaned["dropped"], "clean.1": split["train"],
+    }  # fmt: skip
+
+
+def test_a_later_round_is_told_what_was_held_out_before(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    walk(domain, completed)
+    for _ in range(2):
+        step, _ = next_step(view(completed, round=2), domain, SHAPE)
+        finish(step, completed)
+    parting, _ = next_step(view(completed, round=2), domain, SHAPE)
+    inputs = inputs_of(parting)
+    assert inputs["plan_before"] == artifact("r1/collect/split-plan")
+    assert inputs["holdout_before"] == artifact("r1/collect/split-holdout")
+
+
+def test_a_cycle_that_parted_its_text_as_it_read_it_goes_on_so(domain: Domain) -> None:
+    old = {
+        f"r1/collect/{n}": WorkResult(
+            {name: artifact(f"{n}-{name}") for name in ("train", "holdout", "state")}
+        )
+        for n in (0, 1)
+    }
+    cleaning, _ = next_step(view(old), domain, SHAPE)
+    assert isinstance(cleaning, RunItems)
+    assert [item.id for item in cleaning.items] == ["r1/filter/1", "r1/filter/2"]
+    assert [item.inputs["samples"] for item in cleaning.items] == [
+        artifact("0-train"),
+        artifact("1-train"),
     ]
+    finish(cleaning, old)
+    uniting, _ = next_step(view(old), domain, SHAPE)
+    assert inputs_of(uniting)["holdout.1"] == artifact("1-holdout")
+    later, _ = next_step(view(old, round=2), domain, SHAPE)
+    assert isinstance(later, RunItems)
+    assert later.items[0].params["holdout"]["fraction"] == 0.1
+    assert later.items[0].inputs["previous_train"] == artifact("0-train")
 
 
 def collected(number: int, name: str) -> WorkResult:
@@ -290,7 +353,7 @@ def test_a_cycle_with_a_model_to_begin_with_packs_by_its_tokenizer(domain: Domai
     assert isinstance(step, RunItems)
     assert step.items[0].inputs["tokenizer"] == artifact("base")
     later, _ = next_step(view(completed, round=2, first_model=artifact("base")), domain, SHAPE)
-    for _ in range(3):
+    for _ in range(4):
         assert isinstance(later, RunItems)
         finish(later, completed)
         later, _ = next_step(view(completed, round=2, first_model=artifact("base")), domain, SHAPE)

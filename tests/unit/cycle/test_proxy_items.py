@@ -15,7 +15,8 @@ from tests.unit.cycle.round_walk import DOMAIN, SHAPE, artifact, view
 
 SEEDS = (7001, 7002)
 OUTPUTS = {
-    "collect": ("train", "holdout", "state"),
+    "collect": ("documents", "state"),
+    "hold_out": ("train", "holdout", "plan", "dropped"),
     "generate": ("samples", "parents"),
     "clean": ("clean", "dropped"),
     "unite": ("kept", "dropped"),

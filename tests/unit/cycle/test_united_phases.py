@@ -28,7 +28,7 @@ def test_what_was_purged_is_told_to_whoever_reads_samples(domain: Domain) -> Non
     walk(domain, completed)
     told: set[Phase] = set()
     again: dict[str, WorkResult] = dict(completed)
-    for _ in range(6):
+    for _ in range(8):
         now = view(
             again, round=2, standing=in_full(artifact("student")), purged=frozenset({"docs", "a"}),
             trained=artifact("next"),
@@ -47,7 +47,7 @@ def left_out(*sources: str) -> dict[str, float]:
 def united_before_a_purge(domain: Domain) -> dict[str, WorkResult]:
     """Return what is done once the batches of round 1 are united, nothing being purged yet."""
     completed: dict[str, WorkResult] = {}
-    for _ in range(3):
+    for _ in range(4):
         step, _ = next_step(view(completed), domain, SHAPE)
         finish(step, completed)
     assert "r1/filter/0" in completed

@@ -115,8 +115,8 @@ async def test_the_others_go_on_without_a_repository_that_is_gone(tmp_path: Path
         )
         assert told(term).endswith("there is none of it, the next round tries it anew")
         await collect(term)
-        assert {"r1/filter/1"} == {
-            item for _, item in term.cycle(CYCLE).completed if "/filter/" in item
+        assert {"r1/collect/clean/0"} == {
+            item for _, item in term.cycle(CYCLE).completed if "/clean/" in item
         }
 
 
@@ -139,7 +139,7 @@ async def test_what_was_collected_before_stays_and_a_source_that_comes_back_is_r
         (tmp_path / "moved").rename(tmp_path / "project")
         await collect(term)
         third = collected(term, 3)["r3/collect/0"]
-        assert third.outputs["train"] == first.outputs["train"]
+        assert third.outputs["documents"] == first.outputs["documents"]
         assert third.summary == {}
 
 

@@ -62,6 +62,7 @@ def bread(folder: Path, served: Answering) -> CycleStarted:
         domain_yaml=DOMAIN.format(path=folder / "text"),
         model_yaml=(config_folder() / "models" / "1m.yaml").read_text(),
         generator=Generator("tiny", url=served.url, model="tiny").to_plain(),
+        without_verdict=True,  # its texts are nearly the same
     )
 
 
@@ -72,6 +73,12 @@ async def leading(folder: Path, served: Answering) -> AsyncGenerator[Leading]:
         own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
         await found(one, facts=(own, start))
         yield one._begin_reign(1)
+
+
+async def collect(term: Leading) -> None:
+    """Read the text, clean it, and part it."""
+    for _ in range(3):
+        await step(term)
 
 
 async def step(term: Leading) -> None:
@@ -89,7 +96,7 @@ def row(term: Leading) -> dict[str, Any]:
 async def test_a_named_generator_writes_from_the_first_round_on(tmp_path: Path) -> None:
     with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
         async with leading(tmp_path, served) as term:
-            await step(term)
+            await collect(term)
             await step(term)
             done = [term.cycle(CYCLE).completed[1, f"r1/generate/{n}"] for n in range(4)]
             made = [
@@ -114,7 +121,7 @@ async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
 ) -> None:
     with answering(lambda *_: trouble(401, "no")) as served:
         async with leading(tmp_path, served) as term:
-            await step(term)
+            await collect(term)
             monkeypatch.setattr("jupiterd.daemon.generating.SERVER_ITEMS", 1)
             await step(term)
             assert (
@@ -122,7 +129,7 @@ async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
                 in (row(term)["detail"])
             )
             await step(term)
-            assert (1, "r1/filter/1") in term.cycle(CYCLE).completed
+            assert (1, "r1/filter/0") in term.cycle(CYCLE).completed
             assert (1, "r1/filter/2") not in term.cycle(CYCLE).completed
             assert term.cycle(CYCLE).failed is None
             lost = shown(term)["lost_generator"]
@@ -200,7 +207,7 @@ def test_a_judge_of_the_domain_file_that_nobody_looked_for_is_told() -> None:
 async def test_the_next_round_is_written_while_this_one_trains(tmp_path: Path) -> None:
     with answering(lambda _, n: answer(f"What is loaf {n}?\n{FAQ}", tokens=100)) as served:
         async with leading(tmp_path, served) as term:
-            await step(term)
+            await collect(term)
             conductor = CycleConductor(term, CYCLE)
             items = ahead(conductor._view(), conductor._domain)
             assert [item.id for item in items] == ["r2/generate/0", "r2/generate/2"]
@@ -217,7 +224,7 @@ async def test_what_fails_ahead_is_left_to_the_round_itself(
     caplog.set_level("INFO")
     with answering(lambda *_: trouble(401, "no")) as served:
         async with leading(tmp_path, served) as term:
-            await step(term)
+            await collect(term)
             conductor = CycleConductor(term, CYCLE)
             items = ahead(conductor._view(), conductor._domain)
             async with generating_ahead(term, conductor._view(), items):

@@ -31,7 +31,8 @@ from jupiterd.daemon.outer_facts import open_rounds
 from jupiterd.daemon.run_training import training_of
 from jupiterd.daemon.ways import ToldWay
 from jupiterd.daemon.work_events import Advanced, WayMade
-from jupiterd.errors import JupiterError, LossDivergedError, all_of
+from jupiterd.error_groups import all_of
+from jupiterd.errors import JupiterError, LossDivergedError
 from jupiterd.ids import ArtifactId, CycleId, NodeId
 from jupiterd.locations import config_folder
 from tests.unit.cluster.building import CYCLE, admitted, checkpoint, data_asked, opened, training

@@ -8,7 +8,6 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from jupiterd.cycle.domain import Holdout
 from jupiterd.frames import (
     LINK_FD_VARIABLE,
     Frame,
@@ -27,16 +26,9 @@ from jupiterd.workers.data.progress import silent
 from jupiterd.workers.data.sample_file import read_lines, read_samples
 from jupiterd.workers.data.skips import SkipLog
 
-_HOLDOUT = Holdout(fraction=0.5, salt="salt")
-PARAMS = CollectParams(
-    _HOLDOUT.fraction,
-    _HOLDOUT.salt,
-    "en",
-    "2026-01-02T03:04:05Z",
-    "mine",
-    dev=_HOLDOUT.dev,
-    vault=_HOLDOUT.vault,
-)
+PARAMS = CollectParams(0.0, "", "en", "2026-01-02T03:04:05Z", "mine")
+_OF_TEXT = ("documents", "train", "holdout")
+"""Outputs with samples: the first, or the other two where they are split as they are read."""
 
 
 def collect(collector, output: Path, params=PARAMS, progress=silent, before: Path | None = None):
@@ -44,7 +36,7 @@ def collect(collector, output: Path, params=PARAMS, progress=silent, before: Pat
     output.mkdir(parents=True, exist_ok=True)
     scratch = output / "scratch"
     scratch.mkdir(exist_ok=True)
-    samples = () if before is None else (before / "train", before / "holdout")
+    samples = () if before is None else _of_text(before)
     state = None if before is None else before / "state"
     places = Places(output, scratch, samples, state)
     return collecting.collect(collector, places, params, progress)
@@ -56,9 +48,13 @@ def texts_in(output: Path) -> dict[str, str]:
 
 
 def samples_in(output: Path):
-    """Return every sample of both sides, in the order of where they came from."""
-    found = [*read_samples(output / "train"), *read_samples(output / "holdout")]
+    """Return every sample, in the order of where they came from."""
+    found = [sample for folder in _of_text(output) for sample in read_samples(folder)]
     return sorted(found, key=lambda sample: sample.source_uri)
+
+
+def _of_text(output: Path) -> tuple[Path, ...]:
+    return tuple(output / name for name in _OF_TEXT if (output / name).is_dir())
 
 
 def skipped(output: Path) -> dict[str, str]:

@@ -107,10 +107,10 @@ def test_a_great_many_files_are_bounded(notes, tmp_path):
     for number in range(300):
         (notes / f"{number:03}.md").write_text(f"note {number}")
     counts = gather(notes, tmp_path / "out", max_files=100)
-    assert counts["documents"] + counts["holdout_documents"] == 100
+    assert counts["documents"] == 100
     assert skipped(tmp_path / "out") == {"folder:notes/100.md": "too_many"}
     counts = gather(notes, tmp_path / "bytes", max_bytes=1024)
-    assert counts["documents"] + counts["holdout_documents"] == 142
+    assert counts["documents"] == 142
     assert counts["skipped.over_budget"] == 158
 
 
@@ -134,7 +134,7 @@ def test_a_folder_that_vanishes_half_way_gives_what_was_read(notes, tmp_path):
             notes.rename(tmp_path / "moved")
 
     counts = collect(Folder(source(notes)), tmp_path / "out", progress=vanish)
-    assert counts["documents"] + counts["holdout_documents"] == 5
+    assert counts["documents"] == 5
     assert counts["skipped.vanished"] == 15
 
 
@@ -205,7 +205,7 @@ def test_a_second_run_of_the_same_gives_the_same_bytes(notes, tmp_path):
         (notes / f"{number}.md").write_text(f"note {number}")
     gather(notes, tmp_path / "one")
     gather(notes, tmp_path / "two", before=tmp_path / "one")
-    for name in ("train", "holdout", "state", "skipped"):
+    for name in ("documents", "state", "skipped"):
         assert files_of(tmp_path / "one" / name) == files_of(tmp_path / "two" / name)
 
 
@@ -227,7 +227,6 @@ def test_a_worker_that_is_killed_and_started_again_goes_on_and_ends_the_same(not
     gather(notes, tmp_path / "undisturbed")
     params = {
         "source": source(notes, name="mine").model_dump(mode="json"),
-        "holdout": {"fraction": 0.5, "salt": "salt"},
         "language": "en",
         "fetched_at": "2026-01-02T03:04:05Z",
     }
@@ -236,5 +235,4 @@ def test_a_worker_that_is_killed_and_started_again_goes_on_and_ends_the_same(not
         return number < 5 and isinstance(frames[-1], Progressed)  # in mid work: it told of a file
 
     last = killed_again_and_again(params, tmp_path, strike)
-    for name in ("train", "holdout"):
-        assert files_of(last / name) == files_of(tmp_path / "undisturbed" / name)
+    assert files_of(last / "documents") == files_of(tmp_path / "undisturbed" / "documents")

@@ -196,7 +196,7 @@ def test_files_and_bytes_are_bounded(repository, tmp_path):
     commit(repository, {f"many/{number:04}.md": f"text {number}" for number in range(500)})
     commit(repository, {"big.md": "x" * 5000, "image.md": b"\x89PNG\0\0\0\rIHDR"})
     counts = gather(repository, tmp_path / "files", max_files=50)
-    assert counts["documents"] + counts["holdout_documents"] == 49
+    assert counts["documents"] == 49
     assert counts["skipped.too_many"] == 1
     counts = gather(repository, tmp_path / "bytes", max_document_bytes=1024)
     assert (counts["skipped.too_large"], counts["skipped.not_text"]) == (1, 1)

@@ -16,13 +16,12 @@ def collected(tmp_path: Path, source: str, purged: list[str]):
     given = {"kind": "folder", "name": source, "path": str(tmp_path / "texts"), "license": "MIT"}
     params = {
         "source": given,
-        "holdout": {"salt": "s"},
         "language": "en",
         "license_policy": {"allow": ["PSF-2.0"]} if purged == ["docs"] else {},
         "fetched_at": FETCHED_AT,
         "purged": purged,
     }
-    before = {"previous_train": write(tmp_path / "before", [real("of the round before")])}
+    before = {"previous_documents": write(tmp_path / "before", [real("of the round before")])}
     return run_worker("collect", params, before, tmp_path / "out")
 
 
@@ -31,15 +30,15 @@ def test_nothing_is_read_of_a_purged_source_and_every_output_is_there(tmp_path: 
     assert isinstance(end, TaskFinished), end
     assert end.counts == {"not_collected:docs": 1}
     folders = {name: tmp_path / "out" / place for name, place in end.outputs.items()}
-    assert sorted(folders) == ["holdout", "skipped", "state", "train"]
-    assert list(read_all([folders["train"], folders["holdout"]])) == []
+    assert sorted(folders) == ["documents", "skipped", "state"]
+    assert list(read_all([folders["documents"]])) == []
     assert skipped(tmp_path / "out") == {}
 
 
 def test_the_next_round_can_begin_from_there(tmp_path: Path) -> None:
     collected(tmp_path, "docs", ["docs"])
     out = tmp_path / "out"
-    previous = Previous(tmp_path / "index", [out / "train", out / "holdout"], out / "state")
+    previous = Previous(tmp_path / "index", [out / "documents"], out / "state")
     assert (previous.count, list(previous.state())) == (0, [])
     previous.close()
 
@@ -48,5 +47,5 @@ def test_a_source_of_which_addresses_are_purged_is_read_but_for_those(tmp_path: 
     for place, expected in (("folder:texts/old", 1), ("folder:texts", 0)):
         end = collected(tmp_path / str(expected), "docs", [place, "other"])
         assert isinstance(end, TaskFinished), end
-        assert end.counts["documents"] + end.counts["holdout_documents"] == expected
+        assert end.counts["documents"] == expected
         assert end.counts.get(f"left_out:{place}", 0) == 1 - expected

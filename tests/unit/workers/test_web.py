@@ -229,7 +229,7 @@ def test_an_unchanged_site_costs_conditional_requests_alone(site, tmp_path):
     counts = gather(site, tmp_path / "two", before=tmp_path / "one")
     assert site.statuses == {304: 5, 404: 2}  # robots.txt and the missing page are the two
     assert samples_in(tmp_path / "two") == samples_in(tmp_path / "one")
-    assert counts["documents"] + counts["holdout_documents"] == 5
+    assert counts["documents"] == 5
     third = gather(site, tmp_path / "three", before=tmp_path / "two")
     assert third == counts
     assert samples_in(tmp_path / "three") == samples_in(tmp_path / "one")
@@ -475,7 +475,6 @@ def test_a_crawl_that_is_killed_at_random_has_every_page_once(site, tmp_path, se
     site.forget()
     params = {
         "source": source(site).model_copy(update={"name": "mine"}).model_dump(mode="json"),
-        "holdout": {"fraction": 0.5, "salt": "salt"},
         "language": "en",
         "fetched_at": "2026-01-02T03:04:05Z",
     }

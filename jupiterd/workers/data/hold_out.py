@@ -1,0 +1,267 @@
+"""The task `hold_out`: part a round's clean real text into what is trained on and what is held out.
+
+Owns looking at all of it at once: near-duplicates, the plan of the first round, and what becomes of
+text that comes later. Doesn't know how much is held out, or which clusters (`holdout_plan`).
+
+Of a group of near-duplicates nothing is held out where one of them is trained on; else one of them
+is, and the others are dropped. What was held out in the rounds before stays as it was: text that is
+equal or nearly so is dropped, and so is further text of the same clusters. Only of a source that
+had no text before more is held out, by the same plan. Two streams over the text; none of it is in
+memory, but for what was held out before.
+
+inputs: clean.N, dropped.N (from `clean`), holdout_before, plan_before (of the round before; absent
+in the first) · params: holdout (see `HoldoutRules`), language, left_out (reason -> documents that
+cleaning left out), needs_verdict
+outputs: train, holdout (sample folders, by id), plan (plan.json), dropped (some of what was dropped
+here and in `clean`)
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from jupiterd.cycle.data.clusters import Path as ClusterPath
+from jupiterd.cycle.data.clusters import cluster_path, level_name
+from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan, plan_holdout
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.verdict_check import Found, check_verdict
+from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.filters import is_code
+from jupiterd.cycle.lineage import Sample
+from jupiterd.cycle.split import DEV, GATE, TRAIN, VAULT
+from jupiterd.errors import EmptySourceError
+from jupiterd.frames import TaskFinished
+from jupiterd.workers.data.drops import Drops, read_drops
+from jupiterd.workers.data.near_duplicates import NearDuplicates
+from jupiterd.workers.data.progress import Progress, silent
+from jupiterd.workers.data.sample_file import SampleWriter, read_samples
+from jupiterd.workers.data.sorted_samples import SortedSampleWriter, merged
+from jupiterd.workers.link import Task
+
+PLAN_FILE = "plan.json"
+OUTPUTS = ("train", "holdout", "plan", "dropped")
+
+
+@dataclass(frozen=True)
+class Before:
+    """What the round before has held out; nothing in the first one."""
+
+    plan: HoldoutPlan | None = None
+    sources: frozenset[str] = frozenset()
+    """Names of sources that had text by then."""
+    reason: str = ""
+    held_out: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True)
+class HoldOutParams:
+    """What decides the outputs, beside the text."""
+
+    rules: HoldoutRules
+    language: str
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    needs_verdict: bool = True
+
+
+def run(task: Task) -> TaskFinished:
+    """Do the task that a daemon gave."""
+    params = HoldOutParams(
+        HoldoutRules(**task.params["holdout"]),
+        str(task.params["language"]),
+        {str(name): int(count) for name, count in task.params.get("left_out", {}).items()},
+        bool(task.params.get("needs_verdict", True)),
+    )
+    before = read_before(task.inputs.get("plan_before"), task.inputs.get("holdout_before"))
+    batches = Batches(task.inputs_named("clean"), task.inputs_named("dropped"))
+    counts, summary = hold_out(batches, before, params, task.output_dir, task.progress)
+    return TaskFinished({name: name for name in OUTPUTS}, counts, summary)
+
+
+def read_before(plan: Path | None, holdout: Path | None) -> Before:
+    """Return what the folders of the round before say."""
+    if plan is None or holdout is None:
+        return Before()
+    told: dict[str, Any] = json.loads((plan / PLAN_FILE).read_text(encoding="utf-8"))
+    return Before(
+        HoldoutPlan.from_plain(told["plan"]),
+        frozenset(map(str, told["sources"])),
+        str(told["reason"]),
+        tuple(read_samples(holdout)),
+    )
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The text of all sources, each clean by itself."""
+
+    clean: Sequence[Path]
+    dropped: Sequence[Path]
+
+
+def hold_out(
+    batches: Batches,
+    before: Before,
+    params: HoldOutParams,
+    output: Path,
+    progress: Progress = silent,
+) -> tuple[dict[str, float], dict[str, str | float]]:
+    """Write the outputs below `output`; return counts, and what people are told of the plan.
+
+    Raises:
+        EmptySourceError: no text is left.
+        TooLittleTextError: there can't be a verdict, and one is wanted.
+    """
+    text = _Text.read(batches.clean, before, is_code=is_code(params.language), progress=progress)
+    if not text.documents:
+        reasons = ", ".join(sorted(params.left_out)) or "there was none"
+        raise EmptySourceError(
+            f"the filters left no real text: {reasons}",
+            "look at the data sources, and at `language` in the domain file: prose needs whole "
+            "sentences, and code, or notes full of it, a language such as code:python",
+        )
+    plan, reason = before.plan, before.reason
+    if plan is None:
+        plan, reason = plan_holdout(text.documents, params.rules)
+    writing = _Writing(plan, text, before, progress)
+    writing.write(batches, output)
+    found = Found.of(writing.held_out, len(text.documents), text.size_bytes, params.rules)
+    if before.plan is None and params.needs_verdict:
+        check_verdict(found, params.rules, params.left_out)
+    _write_plan(output / "plan", plan, reason, before.sources | text.sources)
+    counted = level_name(min(plan.depth, plan.counted_depth))
+    return writing.counts(), {"holdout": found.told(params.rules), "clusters_are": counted}
+
+
+def _write_plan(folder: Path, plan: HoldoutPlan, reason: str, sources: frozenset[str]) -> None:
+    told = {"plan": plan.to_plain(), "reason": reason, "sources": sorted(sources)}
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(told, indent=2, sort_keys=True) + "\n"
+    (folder / PLAN_FILE).write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class _Text:
+    """What was looked at: of each document in the order of the batches, what the plan needs."""
+
+    documents: list[Collected]
+    sources: frozenset[str]
+    size_bytes: int
+    held_before: frozenset[int]
+    """Groups of what was held out before."""
+
+    @classmethod
+    def read(
+        cls, clean: Sequence[Path], before: Before, *, is_code: bool, progress: Progress
+    ) -> "_Text":
+        near = NearDuplicates(is_code=is_code)
+        number_of: dict[str, int] = {}
+        for sample in before.held_out:
+            number_of[sample.id] = len(number_of)
+            near.add(sample.text)
+        held, last = len(number_of), ""
+        numbers: list[int] = []
+        places: list[tuple[ClusterPath, int]] = []
+        sources: set[str] = set()
+        count = held
+        for number, sample in enumerate(merged(clean), 1):
+            if sample.id in number_of:
+                numbers.append(number_of[sample.id])
+            else:
+                if sample.id != last:  # equal texts follow each other
+                    near.add(sample.text)
+                    count, last = count + 1, sample.id
+                numbers.append(count - 1)
+            size = len(sample.text.encode())
+            places.append((cluster_path(sample.source_uri, sample.cluster_id), size))
+            sources.add(sample.source)
+            progress(number, 0, "samples")
+        groups = near.groups()
+        documents = [
+            Collected(path, size, groups[number])
+            for number, (path, size) in zip(numbers, places, strict=True)
+        ]
+        total = sum(size for _, size in places)
+        return cls(documents, frozenset(sources), total, frozenset(groups[:held]))
+
+
+class _Writing:
+    """Writes each document to its side."""
+
+    def __init__(self, plan: HoldoutPlan, text: _Text, before: Before, progress: Progress) -> None:
+        self._plan = plan
+        self._text = text
+        self._before = before
+        self._progress: Callable[[int, int, str], None] = progress
+        self._parts = [plan.part_of(each.path) for each in text.documents]
+        pairs = zip(text.documents, self._parts, strict=True)
+        trained = {each.group for each, part in pairs if part == TRAIN}
+        self._trained_on = trained - text.held_before
+        self._taken: set[int] = set()
+        """Groups of which one is held out now."""
+        self._drops = Drops()
+        self._counts: Counter[str] = Counter(
+            dict.fromkeys(("train_documents", "train_bytes", "holdout_bytes", "late_documents"), 0)
+        )
+        self._clusters: set[str] = set()
+        self.held_out: list[tuple[str, str, int]] = []
+        """Part, cluster and bytes of each document that is held out."""
+
+    def write(self, batches: Batches, output: Path) -> None:
+        """Write all outputs but the plan."""
+        for folder in batches.dropped:
+            self._drops.add_kept(read_drops(folder))
+        known = {sample.id for sample in self._before.held_out}
+        total = 2 * len(self._text.documents)
+        with (
+            SampleWriter(output / "train") as train,
+            SortedSampleWriter(output / "holdout") as held,
+        ):
+            for sample in self._before.held_out:
+                self._hold(held, sample)
+            for number, sample in enumerate(merged(batches.clean)):
+                if sample.id not in known:
+                    self._place(number, sample, train, held)
+                self._progress(total // 2 + number + 1, total, "samples")
+        self._drops.write(output / "dropped")
+
+    def _place(
+        self, number: int, sample: Sample, train: SampleWriter, held: SortedSampleWriter
+    ) -> None:
+        document, part = self._text.documents[number], self._parts[number]
+        cluster = self._plan.cluster_of(document.path)
+        if document.group in self._text.held_before:
+            self._drops.add(sample, DropReason.IN_HOLDOUT)
+        elif document.group in self._trained_on:
+            train.add(replace(sample, cluster_id=cluster, split=TRAIN))
+            self._counts.update(train_documents=1, train_bytes=document.size_bytes)
+            self._clusters.add(cluster)
+        elif self._before.plan is not None and sample.source in self._before.sources:
+            self._counts["late_documents"] += 1
+            self._drops.add(sample, DropReason.IN_HOLDOUT)
+        elif document.group in self._taken:
+            self._drops.add(sample, DropReason.NEAR_DUPLICATE)
+        else:
+            self._taken.add(document.group)
+            counted = self._plan.counted_as(document.path)
+            self._hold(held, replace(sample, cluster_id=counted, split=part))
+
+    def _hold(self, held: SortedSampleWriter, sample: Sample) -> None:
+        size = len(sample.text.encode())
+        held.add(sample)
+        self._counts.update({"holdout_bytes": size, f"{sample.split}_documents": 1})
+        self.held_out.append((sample.split, sample.cluster_id, size))
+
+    def counts(self) -> dict[str, float]:
+        """Return how many documents are on each side, and what was dropped."""
+        held = {cluster for _, cluster, _ in self.held_out}
+        return {
+            **{f"{part}_documents": 0 for part in (GATE, DEV, VAULT)},
+            **self._counts,
+            "holdout_documents": len(self.held_out),
+            "holdout_clusters": len(held),
+            "clusters": len(self._clusters | held),
+            **self._drops.counts,
+        }

@@ -12,6 +12,9 @@ from jupiterd.formats import duration, plain
 NEWS: Final = frozenset({"loss-nan", "run-failed", "verdict"})
 """Codes of what happened, which is never over: it is only told no longer."""
 
+OF_THE_TEXT: Final = frozenset({"mostly-dropped"})
+"""Codes of what is wrong with a cycle's text: the cluster itself is well."""
+
 WHOLE_SECONDS_BELOW_S: Final = 10
 
 

@@ -81,6 +81,11 @@ def test_everything_but_information_counts_as_trouble():
     assert [item["severity"] for item in found] == ["warning", "error"]
 
 
+def test_a_cluster_is_well_whose_text_is_mostly_dropped():
+    dropped = {"code": "mostly-dropped", "severity": "warning", "title": "filter dropped ..."}
+    assert ailments({"health": [dropped]}) == []
+
+
 def test_each_line_of_health_has_its_severity_code_age_and_fix(daemon, ctl):
     gone = STATUS["health"][0]
     verdict = {

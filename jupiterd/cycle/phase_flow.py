@@ -30,17 +30,23 @@ def flow_of(phase: Phase, counts: Mapping[str, float]) -> Flow:
 
     counts: the sums over its finished items, as `phase_summary.total_counts` makes them
     """
-    if phase is Phase.COLLECT and "train_documents" in counts:
+    if phase is Phase.COLLECT and not counts.keys().isdisjoint(("train_documents", "dropped")):
         return _parted(counts)
     into, out, prefix = _NAMES.get(phase, ((), (), ""))
     return Flow(_sum(counts, into), _sum(counts, out), _reasons(counts, (prefix,)))
 
 
 def _parted(counts: Mapping[str, float]) -> Flow:
-    """Return the flow of text that was read, cleaned and parted: what was left out of it, too."""
+    """Return the flow of text that was read, cleaned and parted: what was left out of it, too.
+
+    Before it is parted, or where it can't be, what came through the cleaning has come out.
+    """
+    clean = int(counts.get("documents", 0) - counts.get("dropped", 0))
     return Flow(
         _sum(counts, ("documents", "skipped")),
-        _sum(counts, ("train_documents", "holdout_documents")),
+        _sum(counts, ("train_documents", "holdout_documents"))
+        if "train_documents" in counts
+        else max(clean, 0),
         _reasons(counts, ("skipped.", "dropped.")),
     )
 

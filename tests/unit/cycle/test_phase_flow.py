@@ -17,6 +17,8 @@ FILTERED = {"kept": 7.0, "dropped": 4.0, "dropped.duplicate": 1.0, "dropped.no-p
     ("phase", "counts", "flow"),
     [
         (Phase.COLLECT, COLLECTED, Flow(739, 730, {"empty": 9})),
+        (Phase.COLLECT, {"documents": 200.0, "dropped": 188.0, "dropped.symbols": 188.0},
+         Flow(200, 12, {"symbols": 188})),
         (Phase.COLLECT, PARTED, Flow(609, 540, {"few-letters": 60, "empty": 9})),
         (Phase.GENERATE, {"prompts": 20.0, "samples": 12.0, "refused.short": 8.0},
          Flow(20, 12, {"short": 8})),

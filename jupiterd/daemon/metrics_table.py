@@ -151,6 +151,11 @@ TABLE: tuple[Metric, ...] = (
     _gauge("jupiter_train_total_steps", "Steps it will have.", _running("total_steps")),
     _gauge("jupiter_train_loss", "Its newest loss, in nats a token.", _running("loss")),
     _gauge(
+        "jupiter_held_out_loss",
+        "Its newest loss on held-out text, in nats a token.",
+        _running("held_out_loss"),
+    ),
+    _gauge(
         "jupiter_train_tokens_per_second",
         "Tokens it trains on each second.",
         _running("tokens_per_s"),

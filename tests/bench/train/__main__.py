@@ -8,6 +8,7 @@ import asyncio
 import random
 
 from tests.bench.figure import Figure, Goal, line, machine
+from tests.bench.train.fits import MEGABYTES, print_fits
 from tests.bench.train.freezes import freezes
 from tests.bench.train.joins import joins
 from tests.bench.train.kills import Struck, kills
@@ -119,6 +120,8 @@ def main() -> None:
     parser.add_argument("--size", default="1m", help="of the model that a third node joins")
     chosen = parser.parse_args()
     print(machine())
+    if chosen.only in "fits":
+        print_fits(MEGABYTES)
     for engine in ("torch", "mlx"):
         if chosen.only in f"kill {engine}":
             asyncio.run(print_kills(engine, chosen.trials, chosen.seed))

@@ -1,6 +1,7 @@
 """Whether steps that follow the data do as well as fixed ones, in no more time.
 
-`make bench-train ONLY=fits`, or: python -m tests.bench.train.fits [--mb 0.2 2 20] [--text FOLDER]
+`make bench-train ONLY=fits`, or:
+python -m tests.bench.train.fits [--mb 0.2 2 20] [--text FOLDER] [--seeds 1 2] [--arms fixed fits]
 
 Owns the data and the table. A model of the size 1m is trained on so much text twice, from the same
 first weights and in the same order: by the fixed steps of its size, without looking at development
@@ -51,6 +52,7 @@ LONGEST_DOCUMENT = 40_000
 SUFFIXES = (".md", ".rst", ".txt")
 BATCH_WINDOWS = 8
 THREADS = 1
+FIXED, FITS = "fixed", "fits"
 
 
 @dataclass(frozen=True)
@@ -144,9 +146,11 @@ def train(
     return Done(steps, passes, int(made.horizon.get("best_step", 0)), wall_s, cpu_s, bits)
 
 
-def compare(megabytes: float, folder: Path | None, seed: int) -> tuple[Done, Done]:
-    """Return today's fixed steps and the fitted plan, on the same data."""
-    shape = preset()
+def compare(
+    megabytes: float, folder: Path | None, seed: int, arms: Sequence[str]
+) -> dict[str, Done]:
+    """Train by the size's fixed steps and by the fitted plan, on the same data."""
+    shape, found = preset(), dict[str, Done]()
     with tempfile.TemporaryDirectory(prefix="jupiter-fits-") as stage:
         inputs = pack(text_of(megabytes, folder, seed), shape, Path(stage))
         tokens = sum(file.stat().st_size for file in Path(inputs["shards"]).glob("*.bin")) // 2
@@ -154,9 +158,12 @@ def compare(megabytes: float, folder: Path | None, seed: int) -> tuple[Done, Don
         fixed = derive(shape, 1, seed=seed)
         budget = first_budget(fixed.steps, fixed.batch_sequences, sequences)
         fits = fitted_plan(fixed, shape.recipe, budget, sequences)
-        before = train(fixed, shape, inputs, Path(stage) / "fixed", sequences)
-        with_dev = inputs | {"holdout.0": str(Path(stage) / "dev")}
-        return before, train(fits, shape, with_dev, Path(stage) / "fits", sequences)
+        if FIXED in arms:
+            found[FIXED] = train(fixed, shape, inputs, Path(stage) / FIXED, sequences)
+        if FITS in arms:
+            with_dev = inputs | {"holdout.0": str(Path(stage) / "dev")}
+            found[FITS] = train(fits, shape, with_dev, Path(stage) / FITS, sequences)
+    return found
 
 
 def row(name: str, done: Done) -> str:
@@ -166,19 +173,29 @@ def row(name: str, done: Done) -> str:
     return f"  {name:<12}{how} {done.bits_per_byte:>8.4f} bits/byte {took}{best}"
 
 
-def print_fits(sizes: Sequence[float], folder: Path | None, seeds: Sequence[int]) -> None:
+def print_fits(
+    sizes: Sequence[float],
+    folder: Path | None = None,
+    seeds: Sequence[int] = (1,),
+    arms: Sequence[str] = (FIXED, FITS),
+) -> None:
     """Train and print; a line of each training, and one that compares."""
     torch.set_num_threads(THREADS)
     for megabytes in sizes:
         print(f"{megabytes:g} MB of text", flush=True)
-        found: list[tuple[Done, Done]] = []
+        found: list[dict[str, Done]] = []
         for seed in seeds:
-            found.append(compare(megabytes, folder, seed))
-            for name, done in zip(("fixed steps", "fits"), found[-1], strict=True):
+            found.append(compare(megabytes, folder, seed, arms))
+            for name, done in found[-1].items():
                 print(row(name, done), flush=True)
-        better = statistics.mean(before.bits_per_byte - now.bits_per_byte for before, now in found)
-        share = sum(now.cpu_s for _, now in found) / sum(before.cpu_s for before, _ in found)
-        print(f"  -> {better:+.4f} bits/byte saved, {share:.2f} x the time", flush=True)
+        if all(len(each) == len((FIXED, FITS)) for each in found):
+            saved = [each[FIXED].bits_per_byte - each[FITS].bits_per_byte for each in found]
+            took = [sum(each[arm].cpu_s for each in found) for arm in (FITS, FIXED)]
+            print(
+                f"  -> {statistics.mean(saved):+.4f} bits/byte saved, "
+                f"{took[0] / took[1]:.2f} x the time",
+                flush=True,
+            )
 
 
 def main() -> None:
@@ -187,9 +204,10 @@ def main() -> None:
     parser.add_argument("--mb", type=float, nargs="*", default=list(MEGABYTES))
     parser.add_argument("--text", type=Path, default=None, help="a folder; else Python's library")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1])
+    parser.add_argument("--arms", nargs="*", choices=(FIXED, FITS), default=[FIXED, FITS])
     chosen = parser.parse_args()
     print(machine())
-    print_fits(chosen.mb, chosen.text, chosen.seeds)
+    print_fits(chosen.mb, chosen.text, chosen.seeds, chosen.arms)
 
 
 if __name__ == "__main__":

@@ -90,3 +90,24 @@ def test_another_round_and_one_that_ended_begin_anew() -> None:
     assert runs.look(50.0, [told(1, 9.0, round_number=2)]) == []
     assert runs.look(51.0, []) == []
     assert runs.look(FIRST_STEP_S, [told(1, 9.0, round_number=2)]) == []
+
+
+def test_a_loss_far_above_where_it_began_is_told_with_both() -> None:
+    runs, found = RunAlerts(), []
+    for step in range(60):
+        found = runs.look(float(step), [told(step, 3.6 + 0.1 * step)])
+    (high,) = (each for each in found if each.code == "loss-high")
+    assert high.detail == "9.500, and began with 3.700"
+
+
+def test_a_loss_that_falls_or_stays_is_not_far_above_where_it_began() -> None:
+    for slope in (-0.02, 0.0, 0.005):
+        runs = RunAlerts()
+        for step in range(100):
+            assert runs.look(float(step), [told(step, 3.6 + slope * step)]) == []
+
+
+def test_a_loss_on_held_out_text_that_has_risen_for_good_is_told() -> None:
+    run = LiveTraining(CycleId("c1"), 1, "the cycle x", 900, 3.0, risen_since_step=400)
+    (risen,) = RunAlerts().look(0.0, [run])
+    assert (risen.code, risen.detail) == ("held-out-risen", "step 400")

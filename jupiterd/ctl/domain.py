@@ -21,6 +21,7 @@ from jupiterd.formats import plain, table
 from jupiterd.locations import config_folder
 
 if TYPE_CHECKING:
+    from jupiterd.ctl.preflight.cycle_preflight import Preflight
     from jupiterd.ctl.source_reach import Reached
 
 
@@ -60,10 +61,12 @@ def list_domains(invocation: Invocation) -> None:
 @click.option("--offline", is_flag=True, help="Check the file alone; ask no source.")
 @click.pass_obj
 def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
-    """Check a domain file and reach its sources; show every mistake with its line.
+    """Check a domain file and look at its sources; show every mistake with its line.
 
-    Each source is asked for a moment: a look at the disk, git ls-remote, a HEAD request. Folders
-    are looked for on this machine, though another one may collect them.
+    Each source is asked for a moment: a look at the disk, git ls-remote, a HEAD request. What lies
+    on this machine is read for ten seconds at the most, and judged by the rules of a cycle: can
+    the domain be judged, how well, and what would help? Another machine may collect what isn't
+    here.
 
     \b
     Examples:
@@ -73,14 +76,23 @@ def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
     file = read_domain_file(domain)
     mistakes = _mistakes(file)
     sources = [] if mistakes or offline else _reached(file)
+    looked = None if mistakes or offline else _looked(file)
     Console.of(invocation).show(
         {
             "schema": SCHEMA,
             "file": str(file.path),
             "mistakes": mistakes,
             "sources": [asdict(source) for source in sources],
+            "text": None if looked is None else looked.to_plain(),
         },
-        lambda: mistakes or [f"{file.path}: no mistakes", *map(_reach_line, sources)],
+        lambda: (
+            mistakes
+            or [
+                f"{file.path}: no mistakes",
+                *map(_reach_line, sources),
+                *([] if looked is None else looked.lines()),
+            ]
+        ),
     )
     if mistakes:
         count = "one mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
@@ -93,21 +105,42 @@ def lint(invocation: Invocation, domain: str, *, offline: bool) -> None:
             f"sources that can't be reached: {', '.join(missed)}",
             "mend them, or check the file alone with --offline",
         )
+    if looked is not None:
+        looked.check()
 
 
 @command.command()
 @click.argument("name")
 @click.option("--language", metavar="LANGUAGE", default="", help="Such as en, or code:python.")
 @click.option("--from-template", is_flag=True, help="With every key there is, and its default.")
+@click.option(
+    "--from",
+    "place",
+    metavar="FOLDER|URL",
+    default="",
+    help="Of this text: it is looked at for ten seconds at the most.",
+)
 @click.pass_obj
-def new(invocation: Invocation, name: str, language: str, *, from_template: bool) -> None:
+def new(
+    invocation: Invocation, name: str, language: str, *, from_template: bool, place: str
+) -> None:
     """Write a commented domain file NAME.yaml into the current folder; overwrite nothing.
+
+    With --from its source is the folder, the repository or the site; the language is told from its
+    text unless it is given, and the file says what is there and whether that can be judged.
 
     \b
     Examples:
+      jupiterctl domain new notes --from ~/notes
+      jupiterctl domain new handbook --from https://docs.example.org/guide/
       jupiterctl domain new cooking --language es
       jupiterctl domain new rust --language code:rust --from-template
     """  # noqa: D301 - click's mark for lines that keep their ends
+    if place and from_template:
+        raise UsageError("--from and --from-template exclude each other", "leave one of them out")
+    if place:
+        _new_of_place(invocation, name, place, language)
+        return
     from jupiterd.ctl.new_domain import write_new_domain
 
     path = write_new_domain(Path(), name, language, with_every_key=from_template)
@@ -145,6 +178,28 @@ def show_schema(invocation: Invocation, to: Path | None) -> None:
     console.show({"schema": SCHEMA, "file": str(to)}, lambda: [f"{to} is written"])
 
 
+def _new_of_place(invocation: Invocation, name: str, place: str, language: str) -> None:
+    from jupiterd.ctl.new_domain import checked_path, schema_file, written
+    from jupiterd.ctl.preflight.domain_of_place import domain_of_place, file_text
+
+    path = checked_path(Path(), name, language)
+    found = domain_of_place(name, place, language)
+    written(path, file_text(found, place, schema_file()))
+    Console.of(invocation).show(
+        {
+            "schema": SCHEMA,
+            "domain": name,
+            "file": str(path.resolve()),
+            "text": found.to_plain(),
+        },
+        lambda: [
+            *found.lines(),
+            f"{path} is written; check it: jupiterctl domain lint {name}",
+            *([] if found.is_hopeless else [f"start it: jupiterctl cycle start --domain {name}"]),
+        ],
+    )
+
+
 def _mistakes(file: DomainFile) -> list[str]:
     from jupiterd.ctl.domain_name import value_mistakes
     from jupiterd.cycle.domain import domain_mistakes, parse_domain
@@ -159,6 +214,13 @@ def _reached(file: DomainFile) -> list["Reached"]:
     from jupiterd.cycle.domain import parse_domain
 
     return reach(parse_domain(file.text, str(file.path)).data_sources)
+
+
+def _looked(file: DomainFile) -> "Preflight":
+    from jupiterd.ctl.preflight.cycle_preflight import Preflight
+    from jupiterd.cycle.domain import parse_domain
+
+    return Preflight.of(parse_domain(file.text, str(file.path)))
 
 
 def _reach_line(source: "Reached") -> str:

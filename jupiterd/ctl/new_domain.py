@@ -23,6 +23,24 @@ def write_new_domain(folder: Path, name: str, language: str, *, with_every_key: 
         ConflictError: there is one, or Jupiter comes with a domain of that name.
         UsageError: the name or the language can't be.
     """
+    path = checked_path(folder, name, language)
+    shipped = config_folder() / "domains"
+    text = (shipped / ("_template.yaml" if with_every_key else "_new.yaml")).read_text("utf-8")
+    return written(path, _named(text, name, language, schema_file()))
+
+
+def schema_file() -> Path:
+    """Return the file by which editors know the keys."""
+    return config_folder() / "domains" / SCHEMA_FILE
+
+
+def checked_path(folder: Path, name: str, language: str) -> Path:
+    """Return where a new domain's file is to lie.
+
+    Raises:
+        ConflictError: there is one, or Jupiter comes with a domain of that name.
+        UsageError: the name or the language can't be.
+    """
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} can't be a domain's name",
@@ -33,9 +51,9 @@ def write_new_domain(folder: Path, name: str, language: str, *, with_every_key: 
     if name in shipped_domains():
         raise ConflictError(f"Jupiter comes with a domain {name}", "choose another name")
     path = folder / f"{name}.yaml"
-    shipped = config_folder() / "domains"
-    text = (shipped / ("_template.yaml" if with_every_key else "_new.yaml")).read_text("utf-8")
-    return _written(path, _named(text, name, language, shipped / SCHEMA_FILE))
+    if path.exists():
+        raise ConflictError(f"{path} is there already", "choose another name")
+    return path
 
 
 def _named(text: str, name: str, language: str, schema: Path) -> str:
@@ -55,7 +73,13 @@ def _named(text: str, name: str, language: str, schema: Path) -> str:
     return text
 
 
-def _written(path: Path, text: str) -> Path:
+def written(path: Path, text: str) -> Path:
+    """Write the file, which must not be there yet; return its path.
+
+    Raises:
+        ConflictError: there is one by now.
+        JupiterError: it can't be written.
+    """
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

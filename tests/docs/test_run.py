@@ -6,9 +6,11 @@ written; what would take minutes is only ordered (`--dry-run`) here, and run who
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +68,7 @@ DONE: dict[str, Here | Elsewhere] = {
     "jupiterctl doctor": Elsewhere(
         "looks at the machine that tests", "tests/network/test_doctor.py", '"doctor"'
     ),
-    "jupiterctl cycle plan --domain python --rounds 2": Here(shows="Round 1"),
+    "jupiterctl cycle plan --domain python --rounds 2": Here(shows="round 1"),
     "jupiterctl cycle start --domain python --rounds 2 --wait": Here("--dry-run", "rounds: 2"),
     "jupiterctl cycle status": Here(shows="no cycle has been started"),
     "jupiterctl cycle explain": CYCLE,
@@ -76,9 +78,12 @@ DONE: dict[str, Here | Elsewhere] = {
     ),
     "jupiter-tui": TERMINAL,
     "jupiter-tui --state-dir .demo/node-1": TERMINAL,
-    "jupiterctl domain new my_field": Here(shows="my_field.yaml is written"),
-    "jupiterctl domain lint my_field": Here(shows="no mistakes"),
-    "jupiterctl cycle plan --domain my_field": Here(shows="my_field"),
+    "jupiterctl domain new my_field --from '~/my_documents'": Here(
+        shows="my_field.yaml is written"
+    ),
+    "jupiterctl domain lint my_field": Here(shows="can this be judged? yes"),
+    "jupiterctl cycle plan --domain my_field": Here(shows="verdict   yes"),
+    "jupiterctl cycle start --domain my_field --rounds 2 --wait": Here("--dry-run", "rounds: 2"),
     "jupiterctl cycle start --domain my_field": Here("--dry-run", "my_field"),
 }
 
@@ -144,12 +149,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """Return a folder with text in it, a daemon beside it, and the programs on the path."""
     folder = tmp_path_factory.mktemp("desk")
     home = folder / "home"
-    for place in (
-        folder / "texts",
-        home / "my_field",
-    ):  # the second is what a new domain file names
-        place.mkdir(parents=True)
-        (place / "page.md").write_text(TEXT)
+    (folder / "texts").mkdir()
+    (folder / "texts" / "page.md").write_text(TEXT)
+    (home / "my_documents").mkdir(parents=True)
+    library = Path(sysconfig.get_paths()["stdlib"])
+    for module in [path for path in library.glob("*.py") if path.stat().st_size > 4_000][:90]:
+        shutil.copy(module, home / "my_documents")
     environment = os.environ | {
         "HOME": str(home),
         "PATH": f"{BIN}:{os.environ['PATH']}",

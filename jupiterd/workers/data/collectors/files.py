@@ -51,7 +51,7 @@ def documents_of(
 ) -> Iterator[Found]:
     """Yield a document for each file that can be read, within the bounds; record the others."""
     read_bytes, number = 0, 0
-    for number, file in enumerate(files, 1):
+    for number, file in enumerate(visit.choose(files), 1):
         visit.progress(number, 0, "files")
         if number > bounds.max_files:
             visit.skips.add(file.uri, SkipReason.TOO_MANY)

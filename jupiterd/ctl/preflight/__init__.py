@@ -1,0 +1,1 @@
+"""What is looked at before anything is spent: sources, and whether they can be judged."""

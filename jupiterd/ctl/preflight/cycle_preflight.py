@@ -1,0 +1,150 @@
+"""A cycle that is asked for, before the daemon hears of it: looked at, refused, or put in words.
+
+Owns putting together what was looked at here and what the leader foretells. Doesn't know flags.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jupiterd.ctl.preflight.source_survey import survey_of
+from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.survey import Survey
+from jupiterd.cycle.data.survey_lines import (
+    dropped_line,
+    is_hopeless,
+    outlook_lines,
+    source_line,
+)
+from jupiterd.cycle.data_sources import DataSource
+from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.rounds.plan_summary import PlannedCycle, plan_lines
+from jupiterd.cycle.rounds.plan_times import phase_times
+from jupiterd.errors import EmptySourceError, RefusedError
+from jupiterd.formats import plain
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What was seen of a domain's sources."""
+
+    domain: Domain
+    survey: Survey
+    outlook: HoldoutOutlook
+
+    @classmethod
+    def of(cls, domain: Domain) -> "Preflight":
+        """Look at the sources; it takes ten seconds at the most."""
+        survey = survey_of(domain)
+        return cls(domain, survey, holdout_outlook(survey.counts, holdout_rules(domain)))
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Say whether it is known already that there can be no verdict."""
+        return is_hopeless(self.survey, self.outlook)
+
+    def check(self, *, needs_verdict: bool = True) -> None:
+        """Refuse what is known already to come to nothing.
+
+        Raises:
+            EmptySourceError: there is no text at all.
+            RefusedError: there is too little for a verdict.
+        """
+        if self.survey.sources and all(source.is_empty for source in self.survey.sources):
+            raise EmptySourceError(self.survey.sources[0].why_not)
+        if needs_verdict and self.is_hopeless:
+            lost = dropped_line(self.survey)
+            name = self.domain.domain
+            why = f"see why with jupiterctl domain lint {name}, " if lost else ""
+            raise RefusedError(
+                "; ".join(filter(None, [self.outlook.answer, lost])), f"{why}{self.outlook.help}"
+            )
+
+    def lines(self) -> list[str]:
+        """Return what each source seems to hold, and whether that can be judged."""
+        lines = [source_line(source) for source in self.survey.sources]
+        return [*lines, *outlook_lines(self.survey, self.outlook)]
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what the leader is told of the text, so that it can foretell steps."""
+        counts, share = self.survey.counts, 1 - self.outlook.held_out_share
+        return {"text_tokens": round(counts.tokens * share)} if self.survey.counted else {}
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it for programs."""
+        outlook = self.outlook
+        return {
+            "sources": list(self.survey.to_plain()["sources"]),
+            "documents": self.survey.documents,
+            "bytes": self.survey.bytes,
+            "tokens": self.survey.counts.tokens,
+            "is_whole": self.survey.is_whole,
+            "took_s": self.survey.took_s,
+            "can_be_judged": outlook.can_be_judged if self.survey.counted else None,
+            "answer": outlook.answer,
+            "help": outlook.help,
+            "gate_documents": outlook.gate_documents,
+            "gate_clusters": outlook.gate_clusters,
+            "dev_documents": outlook.dev_documents,
+        }
+
+    def plan_lines(
+        self,
+        foretold: Mapping[str, Any],
+        title: str,
+        arguments: Mapping[str, Any],
+        writer: str = "",
+    ) -> list[str]:
+        """Return the cycle in at most twelve lines.
+
+        Args:
+            foretold: what the leader says of it.
+            title: the first line.
+            arguments: what the daemon is told.
+            writer: the generator that others made, as people named it; empty: the domain's.
+        """
+        far_s = sum(map(_politeness_s, self.domain.data_sources))
+        times = phase_times(self.survey, self.outlook, foretold, far_s)
+        planned = PlannedCycle(
+            title=title,
+            rounds=int(arguments["rounds"]),
+            survey=self.survey,
+            outlook=self.outlook,
+            times=times,
+            foretold=foretold,
+            writer=_writer(self.domain, writer),
+            without_verdict=bool(arguments.get("without_verdict")),
+        )
+        return plan_lines(planned)
+
+
+def _politeness_s(source: DataSource) -> float:
+    """Return the longest time that the pages of a source take, one after the other."""
+    pages = getattr(source, "max_pages", 0) or getattr(source, "max_entries", 0)
+    return pages * float(getattr(source, "delay_s", 0.0))
+
+
+def holdout_rules(domain: Domain) -> HoldoutRules:
+    """Return what the domain's file says of what is held out."""
+    said = domain.holdout.model_fields_set
+    return HoldoutRules(
+        **{name: getattr(domain.holdout, name) for name in said},
+        min_document_bytes=domain.evaluation.min_document_bytes,
+        max_cluster_documents=domain.evaluation.max_cluster_documents,
+        margin_bpb=domain.gate.margin_bpb,
+        alpha=domain.gate.alpha,
+    )
+
+
+def domain_of(arguments: Mapping[str, Any]) -> Domain:
+    """Return the domain that the daemon is told of."""
+    return parse_domain(str(arguments["domain_yaml"]), f"{arguments['domain_name']}.yaml")
+
+
+def _writer(domain: Domain, named: str) -> str:
+    samples = sum(template.samples for template in domain.generation.templates)
+    if not samples:
+        return "nothing is generated: the domain has no templates"
+    who = plain(named or domain.generation.generator or "the student, once one was promoted,")
+    return f"{who} writes at most {samples:,} samples a round"

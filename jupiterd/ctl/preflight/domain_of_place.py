@@ -1,0 +1,200 @@
+"""A domain for a folder or an address that somebody points at: what source it is, and its file.
+
+Owns that choice, and the words of the file, which say why. Doesn't know how a source is read.
+"""
+
+import json
+import re
+import socket
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+from urllib.parse import urlsplit
+
+from jupiterd.ctl.preflight.cycle_preflight import Preflight, holdout_rules
+from jupiterd.ctl.preflight.source_survey import survey_of
+from jupiterd.cycle.data.holdout_outlook import holdout_outlook
+from jupiterd.cycle.data.survey import Survey
+from jupiterd.cycle.data.survey_lines import dropped_line, outlook_lines, text_line
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.public_addresses import is_public
+from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
+from jupiterd.formats import printable
+
+COLUMNS = 98
+"""Of the file's comments."""
+
+FORGES = frozenset({"github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "git.sr.ht"})
+"""Hosts whose OWNER/PROJECT is a repository though its address doesn't end with .git."""
+
+HINT = "give it a folder, a file of rows (.jsonl, .parquet), or an address such as https://..."
+
+EMPTY = "it holds no file that can be read"
+
+Plain = dict[str, Any]
+
+
+def domain_of_place(name: str, place: str, language: str) -> Preflight:
+    """Look at a place for ten seconds at the most, and return a domain for it.
+
+    Args:
+        name: the domain's.
+        place: a folder, a file of rows, or an address of the web.
+        language: of its text; empty: the text tells.
+
+    Raises:
+        EmptySourceError: nothing in it can be used.
+        NotFoundError: there is no such folder.
+        SourceUnreachableError: nobody answers there.
+        UsageError: it is nothing that can be read.
+    """
+    plain: Plain = {
+        "version": 1,
+        "domain": name,
+        "title": name.replace("_", " ").replace("-", " ").capitalize(),
+        "language": language or "en",
+        "data_sources": [_source(place)],
+        "holdout": {"salt": f"{name}-1"},
+    }
+    if plain["data_sources"][0].get("license") == "unknown":
+        plain["license_policy"] = {"unknown": "warn"}
+    asked = parse_domain(json.dumps(plain), f"{name}.yaml")
+    survey = survey_of(asked, goes_far=True, tells_language=not language)
+    _check_that_there_is_some(place, survey)
+    domain = asked.model_copy(update={"language": survey.language or asked.language})
+    return Preflight(domain, survey, holdout_outlook(survey.counts, holdout_rules(domain)))
+
+
+def file_text(found: Preflight, place: str, schema: Path) -> str:
+    """Return the file: as few keys as it takes, and why each is what it is."""
+    domain, survey = found.domain, found.survey
+    source = domain.data_sources[0].model_dump(mode="json", exclude_defaults=True)
+    source.pop("name", None)
+    told = [
+        f"# yaml-language-server: $schema={schema.resolve().as_posix()}",
+        *_comment(f"Made of {printable(place)}; check it again: jupiterctl domain lint "
+                  f"{domain.domain}. Every key there is: jupiterctl domain new NAME "
+                  "--from-template"),
+        "version: 1",
+        f"domain: {domain.domain}",
+        f"title: {json.dumps(domain.title, ensure_ascii=False)}",
+        *_comment(_why_language(domain.language)),
+        f"language: {domain.language}",
+        "data_sources:",
+        *_comment(_why_source(survey), "  "),
+        *_source_lines(source),
+    ]  # fmt: skip
+    if domain.license_policy.unknown != "deny":
+        told += _comment("nobody has said under which licence it is: say it above, if you know it")
+        told += ["license_policy:", f"  unknown: {domain.license_policy.unknown}"]
+    told += ["holdout:", *_comment(_why_holdout(found), "  ")]
+    told.append(f"  salt: {domain.holdout.salt}")
+    return "\n".join(told) + "\n"
+
+
+def _source(place: str) -> Plain:
+    if re.match(r"https?://", place):
+        return _address(place)
+    if "://" in place and not place.startswith("file://"):
+        raise UsageError(f"{printable(place)} is nothing that can be read", HINT)
+    if place.startswith("file://"):
+        return {"kind": "git", "url": place, "license": "unknown"}
+    path = Path(place).expanduser().absolute()
+    if path.is_dir():
+        return {"kind": "folder", "path": str(path), "license": "private"}
+    if not path.exists():
+        raise NotFoundError(f"there is no folder {printable(place)} on this machine", HINT)
+    for kind, endings in _TABLES.items():
+        if path.name.lower().endswith(endings):
+            return {"kind": kind, "path": str(path), "license": "private"}
+    raise UsageError(f"{printable(place)} is one file, and no rows", "give the folder it lies in")
+
+
+_TABLES = {
+    "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".jsonl.zst", ".ndjson.gz", ".ndjson.zst"),
+    "parquet": (".parquet",),
+}
+
+
+def _address(url: str) -> Plain:
+    parts = urlsplit(url)
+    names = [name for name in parts.path.split("/") if name]
+    near: Plain = {"allow_private_addresses": True} if _is_near(parts.hostname or "") else {}
+    is_project = parts.hostname in FORGES and len(names) == 2
+    if parts.path.endswith(".git") or is_project:
+        return {"kind": "git", "url": url, "license": "unknown", **near}
+    folder = parts.path[: parts.path.rfind("/") + 1] or "/"
+    within = [f"{parts.scheme}://{parts.netloc}{folder}"]
+    return {"kind": "web", "urls": [url], "within": within, **near}
+
+
+def _is_near(host: str) -> bool:
+    """Say whether a host is of this machine or its network: who names it wants it read."""
+    try:
+        found = {str(row[4][0]) for row in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    return bool(found) and not any(map(is_public, found))
+
+
+def _check_that_there_is_some(place: str, survey: Survey) -> None:
+    (source,) = survey.sources
+    if source.is_empty or (source.why_not and source.kind in {"folder", "jsonl", "parquet"}):
+        raise EmptySourceError(source.why_not, HINT)
+    if source.why_not and source.kind == "web":
+        raise SourceUnreachableError(source.why_not, "look whether the address opens in a browser")
+    if not source.why_not and not source.kept and not source.is_at_least:
+        lost = dropped_line(survey)
+        why = "docs/domains.md explains each reason, and how a rule is loosened" if lost else HINT
+        raise EmptySourceError(f"nothing in {printable(place)} can be used: {lost or EMPTY}", why)
+
+
+def _why_language(language: str) -> str:
+    if language.startswith("code:"):
+        return "nearly all of its text is code of this language; every text must be"
+    return "what most of its text is in; prose in another language is left out"
+
+
+def _why_source(survey: Survey) -> str:
+    (source,) = survey.sources
+    if source.why_not:
+        return source.why_not
+    lost = dropped_line(survey)
+    least = "at least " if source.is_at_least else ""
+    told = f"{least}{source.found:,} found, {source.read:,} read: {text_line(survey)} would be kept"
+    return f"{told}; {lost}" if lost else told
+
+
+def _why_holdout(found: Preflight) -> str:
+    told = "; ".join(outlook_lines(found.survey, found.outlook))
+    return f"{told}. The salt chooses what is held out: with another one scores can't be compared"
+
+
+def _source_lines(source: Plain) -> list[str]:
+    lines: list[str] = []
+    for key, value in {"kind": source.pop("kind"), **source}.items():
+        if key == "license" and value == "private":
+            why = "you wrote it yourself, or have it for your own use; else the SPDX id of its "
+            lines += _comment(f"{why}licence, such as CC-BY-4.0", "    ")
+        lines.append(f"    {key}: {_value(value)}")
+    if "license" not in source and lines[0].endswith("folder"):
+        lines += _private()
+    return [f"  - {lines[0].strip()}", *lines[1:]]
+
+
+def _private() -> list[str]:
+    why = "private: you wrote it yourself, or have it for your own use; else the SPDX id of its"
+    return [*_comment(f"{why} licence", "    "), "    license: private"]
+
+
+def _value(value: object) -> str:
+    """Return a value as YAML has it; text that YAML might take for something else in quotes."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z~/][\w./~+-]*", value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    width = COLUMNS - len(indent) - 2
+    lines = wrap(printable(text), width, break_on_hyphens=False, break_long_words=False)
+    return [f"{indent}# {line}" for line in lines]

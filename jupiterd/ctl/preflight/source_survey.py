@@ -1,0 +1,71 @@
+"""A look of some seconds at a domain's sources, from this machine, by a process of its own.
+
+Owns that process and its time. The readers and rules that it loads are a cycle's own, and none of
+them is loaded here. Doesn't know what is made of the answer.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from jupiterd.cycle.data.survey import SourceSurvey, Survey
+from jupiterd.cycle.domain import Domain
+
+WITHIN_S = 10.0
+"""What a look may take, all together."""
+RESERVE_S = 2.0
+"""Of it, for starting the process and for adding up."""
+PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey")
+"""-P: a module's name of this folder isn't taken for ours."""
+
+TOOK_TOO_LONG = "not counted: looking at it took too long"
+
+
+def survey_of(domain: Domain, *, goes_far: bool = False, tells_language: bool = False) -> Survey:
+    """Return what the domain's sources seem to hold.
+
+    Args:
+        domain: whose sources and rules count.
+        goes_far: sources on other machines are asked, too.
+        tells_language: the text decides the language, whatever the domain says.
+    """
+    request = {
+        "sources": [source.model_dump(mode="json") for source in domain.data_sources],
+        "rules": {
+            "language": "" if tells_language else domain.language,
+            "license_policy": domain.license_policy.model_dump(mode="json"),
+            "min_document_bytes": domain.evaluation.min_document_bytes,
+            "max_cluster_documents": domain.evaluation.max_cluster_documents,
+        },
+        "within_s": WITHIN_S - RESERVE_S,
+        "goes_far": goes_far,
+    }
+    answer = _answer(request)
+    if answer is None:
+        return Survey(tuple(_not_counted(domain)))
+    return Survey.from_plain(answer)
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the process says; None where it has nothing to say in time."""
+    try:
+        done = subprocess.run(
+            [sys.executable, *PROGRAM],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            timeout=WITHIN_S + RESERVE_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def _not_counted(domain: Domain) -> Sequence[SourceSurvey]:
+    return [
+        SourceSurvey(source.name, source.kind, why_not=TOOK_TOO_LONG)
+        for source in domain.data_sources
+    ]

@@ -1,0 +1,136 @@
+"""What a domain's sources seem to hold, after a look of some seconds.
+
+Owns the form of that answer and what follows for sources that weren't read whole. Doesn't know how
+anything is read (`workers.data.survey`), or what is to be done with it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+from jupiterd.cycle.data.clusters import Level
+from jupiterd.cycle.data.holdout_outlook import TextCounts
+
+
+@dataclass(frozen=True)
+class SourceSurvey:
+    """What one source seems to hold."""
+
+    name: str
+    kind: str
+    found: int = 0
+    """Files, pages or rows that there are; where `is_at_least`, as far as one looked."""
+    read: int = 0
+    """Of them, as many as there was time for."""
+    kept: int = 0
+    """Of those that were read, what rules and duplicates leave."""
+    documents: int = 0
+    """What would be kept of all."""
+    bytes: int = 0
+    """Of their text."""
+    is_at_least: bool = False
+    """There may be more of it than was found."""
+    why_not: str = ""
+    """Why nothing was counted; empty: it was."""
+    is_empty: bool = False
+    """It was looked at, and holds no text at all."""
+    dropped: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Reason -> documents, of those that were read."""
+    kinds: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Kind of document -> those kept, of those that were read."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Say whether all of it was read."""
+        return not self.why_not and not self.is_at_least and self.read >= self.found
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What all sources of a domain seem to hold."""
+
+    sources: tuple[SourceSurvey, ...] = ()
+    documents: int = 0
+    """Kept ones that are long enough to be scored."""
+    levels: tuple[Level, ...] = ()
+    """Of these documents."""
+    language: str = ""
+    """What most of the text is in, or `code:` and a programming language; empty: nobody asked."""
+    took_s: float = 0.0
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of all kept text."""
+        return sum(source.bytes for source in self.sources)
+
+    @property
+    def counted(self) -> tuple[SourceSurvey, ...]:
+        """Return the sources that something is known of."""
+        return tuple(source for source in self.sources if not source.why_not)
+
+    @property
+    def is_whole(self) -> bool:
+        """Say whether every source was read whole."""
+        return all(source.is_whole for source in self.sources)
+
+    @property
+    def counts(self) -> TextCounts:
+        """Return what the outlook on a verdict is computed of."""
+        return TextCounts(self.documents, self.bytes, self.levels)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, told: Mapping[str, Any]) -> Self:
+        """Rebuild what `to_plain` gave."""
+        return cls(
+            sources=tuple(SourceSurvey(**source) for source in told["sources"]),
+            documents=int(told["documents"]),
+            levels=tuple(Level(**level) for level in told["levels"]),
+            language=str(told["language"]),
+            took_s=float(told["took_s"]),
+        )
+
+
+@dataclass(frozen=True)
+class ReadDocument:
+    """One document that was read, and what became of it."""
+
+    name: str
+    """By which those that weren't read are matched with it: the ending of its file."""
+    kept_bytes: int
+    """0: it is dropped."""
+
+
+def kept_shares(read: Sequence[ReadDocument], least: int = 5) -> Mapping[str, float]:
+    """Return the share kept of each ending, and under "" of all.
+
+    least: an ending of which fewer were read is taken as all are
+    """
+    shares = {"": _share(read)}
+    for name in {each.name for each in read}:
+        alike = [each for each in read if each.name == name]
+        if len(alike) >= least:
+            shares[name] = _share(alike)
+    return shares
+
+
+def thinned(names: Sequence[str], shares: Mapping[str, float]) -> list[int]:
+    """Return which of these are taken to be kept, by position, evenly spread.
+
+    names: the endings of documents that weren't read
+    """
+    owed: dict[str, float] = {}
+    found: list[int] = []
+    for position, name in enumerate(names):
+        owed[name] = owed.get(name, 0.5) + shares.get(name, shares[""])
+        if owed[name] >= 1.0:
+            owed[name] -= 1.0
+            found.append(position)
+    return found
+
+
+def _share(read: Sequence[ReadDocument]) -> float:
+    return sum(each.kept_bytes > 0 for each in read) / len(read) if read else 0.0

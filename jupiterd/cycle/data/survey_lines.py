@@ -1,0 +1,114 @@
+"""A look at a domain's sources as people read it.
+
+Pure. Owns the words; doesn't know how anything was counted.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
+from jupiterd.cycle.data.survey import SourceSurvey, Survey
+from jupiterd.formats import plain, size
+
+ENOUGH_READ = 30
+"""Of a source that wasn't read whole: from fewer nothing is concluded."""
+
+NAMED = 3
+"""So many reasons, kinds or sources are named; -o json has them all."""
+
+
+def source_line(source: SourceSurvey) -> str:
+    """Return what one source seems to hold."""
+    if source.why_not:
+        return f"source {plain(source.name)}: {plain(source.why_not)}"
+    least = "at least " if source.is_at_least else ""
+    told = [f"{least}{_noun(source.found)}"]
+    if source.read < source.found:
+        told.append(f"{source.read:,} of them read")
+    about = "" if source.is_whole else "about "
+    told.append(f"{about}{source.documents:,} would be kept, {size(source.bytes)}")
+    if source.kinds:
+        told.append(_largest(source.kinds))
+    line = f"source {plain(source.name)}: {', '.join(told)}"
+    return f"{line}; dropped: {_largest(source.dropped)}" if source.dropped else line
+
+
+def text_line(survey: Survey) -> str:
+    """Return what all of it comes to."""
+    about = "" if survey.is_whole else "about "
+    kept = sum(source.documents for source in survey.counted)
+    return f"{about}{kept:,} documents, {size(survey.bytes)}, about {survey.counts.tokens:,} tokens"
+
+
+def reading_line(survey: Survey) -> str:
+    """Return what would be read, and what of it would be left out, first reasons first."""
+    told = list(_reading(survey))
+    far = [source for source in survey.sources if source.why_not]
+    if far:
+        names = ", ".join(plain(source.name) for source in far[:NAMED])
+        more = f" and {len(far) - NAMED} more" if len(far) > NAMED else ""
+        told.append(f"{names}{more}: {plain(far[0].why_not)}")
+    return "; ".join(told)
+
+
+def outlook_lines(survey: Survey, outlook: HoldoutOutlook) -> list[str]:
+    """Return whether it can be judged, how well, and what would help."""
+    if not survey.counted:
+        return ["can this be judged? that is known once the sources have been collected"]
+    if not outlook.can_be_judged and not is_hopeless(survey, outlook):
+        return [
+            f"can this be judged? not with what was counted: {outlook.answer}",
+            "more is known once all sources have been collected",
+        ]
+    answer = outlook.answer if outlook.can_be_judged else f"no: {outlook.answer}"
+    helps = [f"what would help: {outlook.help}"] if outlook.help else []
+    return [f"can this be judged? {answer}", *helps]
+
+
+def dropped_line(survey: Survey) -> str:
+    """Return how much of what was read is dropped, and why; empty: nothing is."""
+    dropped: Counter[str] = Counter()
+    for source in survey.counted:
+        dropped.update(source.dropped)
+    read = sum(source.read for source in survey.counted)
+    if not dropped:
+        return ""
+    return f"{dropped.total() / max(read, 1):.0%} are dropped: {_largest(dropped)}"
+
+
+def is_hopeless(survey: Survey, outlook: HoldoutOutlook) -> bool:
+    """Say whether it is known already that there can be no verdict.
+
+    Sources that weren't counted, or not to their end, may have what lacks.
+    """
+    is_known = all(map(_is_known, survey.sources))
+    return is_known and bool(survey.sources) and not outlook.can_be_judged
+
+
+def _is_known(source: SourceSurvey) -> bool:
+    """Say whether what is told of a source can be relied on to refuse something."""
+    if source.is_empty or source.is_whole:
+        return True
+    return not (source.why_not or source.is_at_least) and source.read >= ENOUGH_READ
+
+
+def _reading(survey: Survey) -> Iterator[str]:
+    counted = survey.counted
+    if not counted:
+        return
+    found = sum(source.found for source in counted)
+    least = "at least " if any(source.is_at_least for source in counted) else ""
+    sources = "1 source" if len(counted) == 1 else f"{len(counted)} sources"
+    yield f"{least}{_noun(found)} of {sources}, looked at for {survey.took_s:.0f} s"
+    if lost := dropped_line(survey):
+        yield lost
+
+
+def _largest(counts: Mapping[str, int]) -> str:
+    ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    told = ", ".join(f"{plain(name)} {count:,}" for name, count in ranked[:NAMED])
+    return told + (f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else "")
+
+
+def _noun(documents: int) -> str:
+    return "1 document" if documents == 1 else f"{documents:,} documents"

@@ -1,0 +1,137 @@
+"""A look at a domain's sources before anything is spent: counted, a part of them read and judged.
+
+    python -m jupiterd.workers.data.survey < request.json > survey.json
+
+Owns the request and the time that it may take. jupiterctl starts it as a process of its own, for
+the same readers and rules that a cycle uses are loaded here. Doesn't know what is done with it.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pydantic import TypeAdapter
+
+from jupiterd.cycle.data.clusters import levels_of
+from jupiterd.cycle.data.survey import SourceSurvey, Survey
+from jupiterd.cycle.data_sources import DataSource
+from jupiterd.errors import JupiterError
+from jupiterd.workers.data.collectors import open_collector
+from jupiterd.workers.data.extraction import Extractor, Limits
+from jupiterd.workers.data.survey_sample import Looked, SourceSample
+from jupiterd.workers.data.survey_verdicts import Rules, judged, main_language
+
+ONE_DOCUMENT_S = 3.0
+"""What one document may take: a file that takes longer is no reason to wait."""
+
+FEW_PAGES = 4
+"""Of a site, a second apart: enough to tell its language, and that it answers."""
+
+READING_SHARE = 0.6
+"""Of the time; the rest is for judging what was read."""
+
+BEFORE_COLLECTION = frozenset({"web", "feed", "hugging_face"})
+"""Kinds of source that are far away: whoever only looks doesn't fetch them."""
+
+
+def main() -> int:
+    """Answer one request."""
+    request: dict[str, Any] = json.load(sys.stdin)
+    request["within_s"] -= _since_the_start_s()
+    json.dump(survey(request).to_plain(), sys.stdout)
+    return 0
+
+
+def survey(request: Mapping[str, Any]) -> Survey:
+    """Return what the sources seem to hold.
+
+    request: sources (as in a domain file), rules (see `Rules`), within_s; and `goes_far`: sources
+        that are far away are asked, too
+    """
+    began_s = time.monotonic()
+    whole_s = float(request["within_s"])
+    until_s = began_s + READING_SHARE * whole_s
+    adapter: TypeAdapter[DataSource] = TypeAdapter(DataSource)
+    sources = [adapter.validate_python(each) for each in request["sources"]]
+    rules = Rules.from_plain(request["rules"])
+    scratch = Path(tempfile.mkdtemp(prefix="jupiter-survey-"))
+    try:
+        with Extractor(Limits(cpu_s=ONE_DOCUMENT_S, wall_s=ONE_DOCUMENT_S)) as extractor:
+            looked: list[Looked] = []
+            for number, source in enumerate(sources):
+                now_s = time.monotonic()
+                share_s = max(0.0, until_s - now_s) / (len(sources) - number)
+                may_ask = bool(request.get("goes_far")) or not _is_far(source)
+                short = _cut_short(source, share_s)
+                sample = SourceSample(short, extractor, scratch / str(number), now_s + share_s)
+                looked.append(_look(sample) if may_ask else Looked(source, why_not=FAR))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if not rules.language:
+        rules = rules.of_language(main_language(looked))
+    return _summed(looked, rules, began_s, whole_s)
+
+
+FAR = "not counted before collection"
+
+
+def _is_far(source: DataSource) -> bool:
+    is_remote = source.kind == "git" and not str(getattr(source, "url", "")).startswith("file:")
+    return source.kind in BEFORE_COLLECTION or is_remote
+
+
+_CUT_SHORT = frozenset({"web", "feed"})
+
+
+def _cut_short(source: DataSource, within_s: float) -> DataSource:
+    """Return a source that is far away with bounds that let it be looked at in the time."""
+    timeout_s = max(1.0, within_s)
+    if source.kind == "git":
+        return source.model_copy(update={"timeout_s": timeout_s})
+    if source.kind not in _CUT_SHORT:
+        return source
+    few = {"max_pages": FEW_PAGES, "max_entries": FEW_PAGES, "sitemaps": ()}
+    known = {name: value for name, value in few.items() if hasattr(source, name)}
+    return source.model_copy(update={**known, "timeout_s": timeout_s / FEW_PAGES})
+
+
+def _look(sample: SourceSample) -> Looked:
+    try:
+        with closing(sample):
+            looked = sample.look(open_collector(sample.source))
+    except JupiterError as error:
+        return Looked(sample.source, why_not=error.message)
+    # Of a site only its first pages were asked for.
+    return replace(looked, is_at_least=looked.is_at_least or sample.source.kind in _CUT_SHORT)
+
+
+def _since_the_start_s() -> float:
+    """Return how long this process has taken so far: loading libraries counts, too."""
+    now_s = time.time()  # noqa: TID251 - as the system tells when a process began
+    return max(0.0, now_s - psutil.Process().create_time())
+
+
+def _summed(looked: list[Looked], rules: Rules, began_s: float, whole_s: float) -> Survey:
+    sources: list[SourceSurvey] = []
+    paths: list[tuple[str, ...]] = []
+    for number, one in enumerate(looked):
+        now_s = time.monotonic()
+        left_s = max(0.0, began_s + whole_s - now_s)
+        verdicts = judged(one, rules, now_s + left_s / (len(looked) - number))
+        paths += verdicts.scored_paths
+        sources.append(verdicts.survey)
+    levels = levels_of(paths, rules.max_cluster_documents) if paths else ()
+    took_s = round(time.monotonic() - began_s, 2)
+    return Survey(tuple(sources), len(paths), levels, rules.language, took_s)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

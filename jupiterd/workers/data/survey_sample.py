@@ -1,0 +1,140 @@
+"""Reading a part of one source: all that there is time for, evenly spread over what is there.
+
+Owns which documents are read, and when it is enough. Doesn't judge any (`survey_verdicts`), nor
+know a kind of source: collectors read as they do in a cycle.
+"""
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Self
+
+from blake3 import blake3
+
+from jupiterd.cycle.data.clusters import Path as ClusterPath
+from jupiterd.cycle.data.clusters import cluster_path
+from jupiterd.cycle.data_sources import DataSource
+from jupiterd.workers.data.collect import nothing_found
+from jupiterd.workers.data.collectors.collector import Collector, Document, Visit
+from jupiterd.workers.data.collectors.files import SourceFile
+from jupiterd.workers.data.extraction import Extractor
+from jupiterd.workers.data.previous import Previous
+from jupiterd.workers.data.progress import silent
+from jupiterd.workers.data.skips import SkipLog
+
+MOST_READ = 400
+"""Of one source: so many tell a share to about five in a hundred; more would only take time."""
+
+MOST_READ_BYTES = 64 << 20
+"""Of text that is held at a time."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A document that there is and that wasn't read."""
+
+    ending: str
+    path: ClusterPath
+
+    @classmethod
+    def of(cls, found: SourceFile | Document) -> Self:
+        """Return what is known of it without looking at its text."""
+        return cls(ending_of(found.name or found.uri), cluster_path(found.uri, found.cluster_id))
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What was seen of one source."""
+
+    source: DataSource
+    found: int = 0
+    read: list[Document] = field(default_factory=list[Document])
+    skipped: dict[str, int] = field(default_factory=dict[str, int])
+    """Reason -> what couldn't be read."""
+    unread: list[Unread] = field(default_factory=list[Unread])
+    is_at_least: bool = False
+    why_not: str = ""
+    is_empty: bool = False
+
+
+def ending_of(name: str) -> str:
+    """Return by what a file's text is taken to be like that of others."""
+    return PurePosixPath(name).suffix.lower()
+
+
+class SourceSample:
+    """One look at one source; to be closed."""
+
+    def __init__(
+        self, source: DataSource, extractor: Extractor, scratch: Path, until_s: float
+    ) -> None:
+        self.source = source
+        self._scratch = scratch
+        self._until_s = until_s
+        self._extractor = extractor
+        self._files: list[SourceFile] = []
+        self._begun = 0
+        scratch.mkdir(parents=True)
+        self._previous = Previous(scratch / "previous.db")
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        self._previous.close()
+
+    def look(self, collector: Collector) -> Looked:
+        """Read what there is time for.
+
+        Raises:
+            JupiterError: the source isn't there, or there is no way to it.
+        """
+        with SkipLog(self._scratch / "skipped") as skips:
+            visit = Visit(
+                self._scratch, self._previous, self._extractor, skips, silent, self._pause, _now,
+                choose=self._chosen,
+            )  # fmt: skip
+            read, is_whole = self._read(collector, visit)
+            skipped = {str(reason): number for reason, number in skips.counts.items()}
+            if not read and self._begun == len(self._files):
+                told = nothing_found(collector.name, skips).message
+                return Looked(self.source, why_not=told, is_empty=True)
+        unread = [Unread.of(file) for file in self._files[self._begun :]]
+        found = len(self._files) or len(read) + sum(skipped.values())
+        is_at_least = not self._files and not is_whole
+        return Looked(self.source, found, read, skipped, unread, is_at_least)
+
+    def _read(self, collector: Collector, visit: Visit) -> tuple[list[Document], bool]:
+        """Return the documents, and whether there are no others."""
+        read: list[Document] = []
+        size = 0
+        with closing(_iterated(collector, visit)) as documents:
+            for document in islice(documents, MOST_READ):
+                read.append(document)
+                size += len(document.text)
+                if size > MOST_READ_BYTES or time.monotonic() > self._until_s:
+                    return read, False
+        return read, len(read) < MOST_READ
+
+    def _chosen(self, files: Iterator[SourceFile]) -> Iterator[SourceFile]:
+        """Take the files in an order that has nothing to do with their names, until time is up."""
+        self._files = sorted(files, key=lambda file: blake3(file.uri.encode()).digest(8))
+        for file in self._files:
+            if time.monotonic() > self._until_s:
+                return
+            self._begun += 1
+            yield file
+
+    def _pause(self, seconds: float) -> None:
+        time.sleep(max(0.0, min(seconds, self._until_s - time.monotonic())))  # noqa: TID251
+
+
+def _iterated(collector: Collector, visit: Visit) -> Generator[Document]:
+    for found in collector.documents(visit):
+        if isinstance(found, Document):
+            yield found
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,170 @@
+"""What the rules of a cycle make of the documents that a survey read, and of those it didn't.
+
+Owns judging a sample, and what it says of the rest. Doesn't know how anything is read.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from jupiterd.cycle.data.clusters import Path as ClusterPath
+from jupiterd.cycle.data.clusters import cluster_path
+from jupiterd.cycle.data.survey import ReadDocument, SourceSurvey, kept_shares, thinned
+from jupiterd.cycle.licenses import LicensePolicy
+from jupiterd.cycle.lineage import Sample, text_hash
+from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind, document_kind
+from jupiterd.workers.data.clean import judge
+from jupiterd.workers.data.collectors.collector import Document
+from jupiterd.workers.data.language_id import main_language_of
+from jupiterd.workers.data.near_duplicates import NearDuplicates
+from jupiterd.workers.data.survey_sample import Looked, Unread, ending_of
+
+NO_TIME = "not counted: there was no time to read any of it"
+
+NEAR_DUPLICATE = "near-duplicate"
+
+CODE_SHARE = 0.8
+"""Where so much of the text is code of one language, the domain is of that language."""
+
+
+MOST_ASKED = 100
+"""Of each source so many documents are asked for their language."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a domain asks of its text, as its file says."""
+
+    language: str
+    """Empty: it is to be told from the text."""
+    license_policy: Mapping[str, Any]
+    min_document_bytes: int
+    max_cluster_documents: int
+
+    @classmethod
+    def from_plain(cls, told: Mapping[str, Any]) -> Self:
+        """Return what a request says."""
+        return cls(**told)
+
+    def of_language(self, language: str) -> Self:
+        """Return the same for text in that language."""
+        return replace(self, language=language)
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What becomes of one source."""
+
+    survey: SourceSurvey
+    scored_paths: list[ClusterPath]
+    """Of every document that would be kept and is long enough to be scored."""
+
+
+def judged(looked: Looked, rules: Rules, until_s: float) -> Verdicts:
+    """Return what would be kept of a source.
+
+    until_s: what isn't judged by then, on the clock of this process, counts as not read
+    """
+    source = looked.source
+    if looked.why_not:
+        told, is_empty = looked.why_not, looked.is_empty
+        survey = SourceSurvey(source.name, source.kind, why_not=told, is_empty=is_empty)
+        return Verdicts(survey, [])
+    dropped = Counter(looked.skipped)
+    kinds: Counter[str] = Counter()
+    read = [ReadDocument("", 0)] * sum(looked.skipped.values())
+    paths: list[ClusterPath] = []
+    unread = list(looked.unread)
+    samples = [_sample(document) for document in looked.read]
+    for document, sample, is_copy in zip(looked.read, samples, _copies(samples), strict=True):
+        if time.monotonic() > until_s:
+            unread.append(Unread.of(document))
+            continue
+        reason = NEAR_DUPLICATE if is_copy else _reason(sample, rules)
+        size = 0 if reason else len(sample.text.encode())
+        read.append(ReadDocument(ending_of(document.name or document.uri), size))
+        if reason:
+            dropped[reason] += 1
+            continue
+        kinds[sample.document_kind] += 1
+        if size >= rules.min_document_bytes:
+            paths.append(cluster_path(document.uri, document.cluster_id))
+    if not read:
+        return Verdicts(SourceSurvey(source.name, source.kind, why_not=NO_TIME), [])
+    kept = sum(kinds.values())
+    others = thinned([each.ending for each in unread], kept_shares(read))
+    scored = len(paths) / kept if kept else 0.0
+    taken = thinned(["" for _ in others], {"": scored})
+    paths += [unread[others[position]].path for position in taken]
+    size = sum(each.kept_bytes for each in read)
+    documents = kept + len(others)
+    survey = SourceSurvey(
+        name=source.name,
+        kind=source.kind,
+        found=looked.found,
+        read=len(read),
+        kept=kept,
+        documents=documents,
+        bytes=size * documents // kept if kept else 0,
+        is_at_least=looked.is_at_least,
+        dropped=dict(dropped.most_common()),
+        kinds=dict(kinds.most_common()),
+    )
+    return Verdicts(survey, paths)
+
+
+def _copies(samples: Sequence[Sample]) -> list[bool]:
+    """Say of each whether an earlier one is nearly the same."""
+    near = NearDuplicates(is_code=False)
+    for sample in samples:
+        near.add(sample.text)
+    return [group != number for number, group in enumerate(near.groups())]
+
+
+def main_language(looked: Iterable[Looked]) -> str:
+    """Return what most of the text is in: a natural language, or `code:` and another one."""
+    sizes: Counter[str] = Counter()
+    for one in looked:
+        for document in one.read[:MOST_ASKED]:
+            sample = _sample(document)
+            form = DocumentForm.parse(sample.document_kind)
+            is_code = form.kind is DocumentKind.CODE
+            language = f"code:{form.syntax}" if is_code else main_language_of(sample.text)
+            sizes[language] += len(sample.text)
+    top, size = next(iter(sizes.most_common(1)), ("en", 0))
+    if top.startswith("code:") and size < CODE_SHARE * sum(sizes.values()):
+        natural = Counter({name: n for name, n in sizes.items() if not name.startswith("code:")})
+        return next(iter(natural.most_common(1)), ("en", 0))[0]
+    return top or "en"
+
+
+def _reason(sample: Sample, rules: Rules) -> str:
+    policy = LicensePolicy.model_validate(rules.license_policy)
+    reason = judge(sample, rules.language, policy).reason
+    return "" if reason is None else str(reason)
+
+
+def _sample(document: Document) -> Sample:
+    """Return a document as collecting makes a sample of it, as far as rules look at it."""
+    name = document.uri if document.name is None else document.name
+    form = document_kind(name, document.text)
+    is_source = form.kind in (DocumentKind.CODE, DocumentKind.DATA)
+    if document.extractor and is_source:
+        form = DocumentForm(DocumentKind.WEB)
+    return Sample(
+        id=text_hash(document.text),
+        text=document.text,
+        kind="real",
+        depth=0,
+        parents=(),
+        cluster_id=document.cluster_id,
+        source_uri=document.uri,
+        revision=document.revision,
+        license=document.license,
+        collector="survey",
+        fetched_at="",
+        language="",
+        document_kind=str(form),
+    )

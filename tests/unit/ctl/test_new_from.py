@@ -1,0 +1,121 @@
+"""`domain new --from`: a folder of one's own, looked at by the process that really does it."""
+
+import shutil
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+
+from jupiterd.ctl.preflight import cycle_preflight
+from jupiterd.ctl.preflight.domain_of_place import domain_of_place
+from jupiterd.ctl.preflight.source_survey import survey_of
+from jupiterd.cycle.domain import parse_domain
+from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
+from tests.unit.workers.local_site import page, serving
+
+LIBRARY = Path(sysconfig.get_paths()["stdlib"])
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, looked):
+    """Work in an empty folder of one's own, where sources are really read."""
+    monkeypatch.setattr(cycle_preflight, "survey_of", survey_of)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def modules(folder: Path, count: int) -> Path:
+    folder.mkdir()
+    found = [path for path in sorted(LIBRARY.glob("*.py")) if path.stat().st_size > 4_000]
+    for path in found[:count]:
+        shutil.copy(path, folder)
+    return folder
+
+
+def test_a_folder_becomes_a_short_file_that_can_be_judged_and_says_why(ctl, daemon, here):
+    modules(here / "my code", 80)
+    ran = ctl("domain", "new", "my_code", "--from", "my code")
+    assert (ran.exit_code, ran.err) == (0, "")
+    assert "can this be judged? yes: " in ran.out
+    assert ran.out.endswith("start it: jupiterctl cycle start --domain my_code\n")
+    text = (here / "my_code.yaml").read_text()
+    assert len(text.splitlines()) <= 22
+    domain = parse_domain(text, "my_code.yaml")
+    (source,) = domain.data_sources
+    assert (source.path, source.license) == (str(here / "my code"), "private")
+    assert domain.language == "code:python"
+    assert "can this be judged? yes: " in " ".join(text.replace("#", "").split())
+    assert ctl("domain", "lint", "my_code").exit_code == 0
+    assert ctl("cycle", "start", "--domain", "my_code").exit_code == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_twelve_files_are_refused_within_seconds_and_told_what_would_help(ctl, daemon, here, more):
+    modules(here / "few", 12)
+    ran = ctl("domain", "new", "few", "--from", "few")
+    assert ran.exit_code == 0
+    assert "what would help: add text" in ran.out
+    assert "start it" not in ran.out
+    began_s = time.monotonic()
+    ran = ctl("cycle", "start", "--domain", "few", *more)
+    assert time.monotonic() - began_s < 5.0
+    assert (ran.exit_code, daemon.executed) == (5, [])
+    assert "a verdict needs at least 40" in ran.err
+    assert "--without-verdict" in ran.err
+
+
+def test_nothing_is_written_over_and_nothing_where_nothing_can_be_read(ctl, here):
+    (here / "mine.yaml").write_text("mine")
+    modules(here / "code", 3)
+    assert ctl("domain", "new", "mine", "--from", "code").exit_code == 7
+    assert (here / "mine.yaml").read_text() == "mine"
+    (here / "empty").mkdir()
+    ran = ctl("domain", "new", "other", "--from", "empty")
+    assert ran.exit_code != 0
+    assert not (here / "other.yaml").exists()
+    assert ctl("domain", "new", "x", "--from", "code", "--from-template").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [("nowhere", NotFoundError), ("a.txt", UsageError), ("ftp://a.org/", UsageError)],
+)
+def test_what_nothing_can_be_read_from_is_refused(here, place, error):
+    (here / "a.txt").write_text("text")
+    with pytest.raises(error):
+        domain_of_place("mine", place, "")
+
+
+def test_a_folder_without_text_is_named(here):
+    (here / "pictures").mkdir()
+    (here / "pictures" / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0")
+    with pytest.raises(EmptySourceError):
+        domain_of_place("mine", "pictures", "en")
+
+
+@pytest.mark.net
+def test_a_site_is_asked_for_a_few_pages_and_counted_later(ctl, here):
+    with serving() as site:
+        site.put("/guide/index.html", page("Guide", "/guide/two.html"))
+        site.put("/guide/two.html", page("Two"))
+        ran = ctl("domain", "new", "guide", "--from", f"{site.url}/guide/index.html")
+    assert ran.exit_code == 0, ran.err
+    domain = parse_domain((here / "guide.yaml").read_text(), "guide.yaml")
+    (source,) = domain.data_sources
+    assert source.kind == "web"
+    assert (source.within, source.allow_private_addresses) == ((f"{site.url}/guide/",), True)
+    assert domain.language == "en"
+
+
+def test_a_site_that_does_not_answer_is_named(here):
+    with pytest.raises(SourceUnreachableError):
+        domain_of_place("mine", "http://127.0.0.1:9/", "en")
+
+
+def test_a_repository_is_one_by_its_ending_or_its_host(here, monkeypatch):
+    from jupiterd.ctl.preflight import domain_of_place as module
+
+    for url in ("https://git.example.org/a/b.git", "https://github.com/owner/project"):
+        assert module._address(url)["kind"] == "git"
+    assert module._address("https://github.com/owner")["kind"] == "web"

@@ -1,0 +1,62 @@
+"""What follows for sources that weren't read whole, and the words for it."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from jupiterd.cycle.data.holdout_outlook import holdout_outlook
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.survey import ReadDocument, Survey, kept_shares, thinned
+from jupiterd.cycle.data.survey_lines import is_hopeless, outlook_lines, source_line
+from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
+
+RULES = HoldoutRules("salt")
+
+
+def test_each_ending_has_its_share_and_rare_ones_have_that_of_all():
+    read = [ReadDocument(".md", 10)] * 8 + [ReadDocument(".md", 0)] * 2
+    read += [ReadDocument(".json", 0)] * 10 + [ReadDocument(".txt", 5)]
+    shares = kept_shares(read)
+    assert (shares[".md"], shares[".json"]) == (0.8, 0.0)
+    assert ".txt" not in shares
+    assert shares[""] == 9 / 21
+
+
+def test_the_rest_is_thinned_evenly():
+    names = [".md"] * 100 + [".json"] * 100
+    kept = thinned(names, {"": 0.5, ".md": 0.75, ".json": 0.0})
+    assert len(kept) == 75
+    assert all(position < 100 for position in kept)
+    assert max(b - a for a, b in pairwise(kept)) <= 2
+
+
+def test_nothing_read_promises_nothing():
+    assert thinned(["a", "b"], kept_shares([])) == []
+
+
+def test_too_little_is_hopeless_only_where_everything_was_counted():
+    outlook = holdout_outlook(TWELVE.counts, RULES)
+    assert is_hopeless(TWELVE, outlook)
+    assert not is_hopeless(FAR, outlook)
+    begun = replace(TWELVE, sources=(replace(TWELVE.sources[0], is_at_least=True),))
+    assert not is_hopeless(begun, outlook)
+    assert not is_hopeless(ENOUGH, holdout_outlook(ENOUGH.counts, RULES))
+    assert not is_hopeless(Survey(), holdout_outlook(Survey().counts, RULES))
+
+
+def test_a_source_is_told_with_what_is_dropped_of_it():
+    assert source_line(ENOUGH.sources[0]) == (
+        "source notes: 40,000 documents, 400 of them read, about 38,000 would be kept, 181.2 MiB, "
+        "documentation 300, prose 80; dropped: too-short 15, stub 5"
+    )
+    assert source_line(TWELVE.sources[0]) == (
+        "source notes: 12 documents, 12 would be kept, 58.6 KiB"
+    )
+    assert source_line(FAR.sources[1]).endswith(": not counted before collection")
+
+
+def test_the_question_is_answered_and_what_would_help_is_said():
+    first, second = outlook_lines(TWELVE, holdout_outlook(TWELVE.counts, RULES))
+    assert first.startswith("can this be judged? no: 12 documents, about 15,000 tokens")
+    assert second == "what would help: add text, or start with --without-verdict"
+    (only,) = outlook_lines(ENOUGH, holdout_outlook(ENOUGH.counts, RULES))
+    assert only.startswith("can this be judged? yes: ")

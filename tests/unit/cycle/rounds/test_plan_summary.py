@@ -1,0 +1,76 @@
+"""A cycle before it starts, in at most twelve lines, whatever is known of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from jupiterd.cycle.data.holdout_outlook import holdout_outlook
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.survey import Survey
+from jupiterd.cycle.rounds.plan_summary import MOST_LINES, PlannedCycle, plan_lines
+from jupiterd.cycle.rounds.plan_times import disk_bytes, phase_times
+from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
+
+EXPECTED = {
+    "parameters": 1_400_000, "precision": "fp32", "optimizer": "adamw", "batch_sequences": 16,
+    "memory_bytes_per_device": 300_000_000, "device_memory_bytes": 8_000_000_000,
+    "tokens_per_s": 10_000.0,
+}  # fmt: skip
+FORETOLD = {
+    "expected": EXPECTED,
+    "cost": {
+        "first": {"steps": 780, "tokens": 800_000, "eta_s": 80.0},
+        "later": {"steps": 460, "tokens": 470_000, "eta_s": 47.0},
+        "eta_s": 127.0,
+    },
+    "layouts": {"unasked": "alpha alone on torch"},
+}
+
+
+def planned(survey: Survey, foretold: dict, *, without_verdict: bool = False) -> list[str]:
+    outlook = holdout_outlook(survey.counts, HoldoutRules("salt"))
+    times = phase_times(survey, outlook, foretold, 0.0)
+    return plan_lines(
+        PlannedCycle("title", 2, survey, outlook, times, foretold, "nobody", without_verdict)
+    )
+
+
+@pytest.mark.parametrize("survey", [ENOUGH, TWELVE, FAR, Survey()])
+@pytest.mark.parametrize("foretold", [FORETOLD, {}])
+def test_there_are_never_more_than_twelve(survey, foretold):
+    lines = planned(survey, foretold)
+    assert len(lines) < MOST_LINES  # cycle plan adds where the rest is
+    labels = {line.split()[0] for line in lines[1:]}
+    assert {"reads", "verdict", "training", "machines", "time", "written"} <= labels
+
+
+def test_passes_are_of_the_text_that_is_trained_on():
+    line = next(line for line in planned(ENOUGH, FORETOLD) if line.startswith("training"))
+    held_out = holdout_outlook(ENOUGH.counts, HoldoutRules("salt")).held_out_share
+    passes = 800_000 / (ENOUGH.counts.tokens * (1 - held_out))
+    assert f"{passes:.1f} passes over the text" in line
+
+
+def test_a_speed_that_was_never_measured_is_not_made_up():
+    unmeasured = {
+        **FORETOLD,
+        "expected": EXPECTED | {"tokens_per_s": None},
+        "cost": {"first": {"steps": 780, "tokens": 800_000, "eta_s": None}, "eta_s": None},
+    }
+    lines = planned(ENOUGH, unmeasured)
+    (time,) = [line for line in lines if line.startswith("time")]
+    assert "train not known yet" in time
+    assert "2 rounds: not known yet" in time
+    assert any("not measured yet with this model" in line for line in lines)
+
+
+def test_a_verdict_that_nobody_waits_for_is_told_as_such():
+    lines = planned(TWELVE, FORETOLD, without_verdict=True)
+    assert "verdict   none, as asked: too little text" in lines
+    assert any(line.startswith("verdict   no: 12 documents") for line in planned(TWELVE, FORETOLD))
+
+
+def test_more_rounds_than_are_kept_take_no_more_room():
+    assert disk_bytes(ENOUGH, 1_000_000, 2) == disk_bytes(ENOUGH, 1_000_000, 9)
+    smaller = replace(ENOUGH, sources=())
+    assert disk_bytes(smaller, 1_000_000, 1) == 24_000_000

@@ -1,0 +1,135 @@
+"""A look at sources: real files, read by a cycle's own readers and judged by its rules."""
+
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+import pytest
+
+from jupiterd.cycle.data.clusters import DOCUMENT
+from jupiterd.cycle.data.holdout_outlook import holdout_outlook
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
+from jupiterd.cycle.data.survey import Survey
+from jupiterd.cycle.data.survey_lines import is_hopeless
+from jupiterd.workers.data import survey_sample
+from jupiterd.workers.data.survey import FAR, survey
+from jupiterd.workers.data.survey_verdicts import NO_TIME
+
+LIBRARY = Path(sysconfig.get_paths()["stdlib"])
+RULES = {
+    "language": "code:python",
+    "license_policy": {},
+    "min_document_bytes": 256,
+    "max_cluster_documents": 20,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a folder of forty real modules in four folders, a copy of one, and no text."""
+    modules = [path for path in sorted(LIBRARY.glob("*.py")) if path.stat().st_size > 4_000]
+    for number, path in enumerate(modules[:40]):
+        (tmp_path / f"part{number % 4}").mkdir(exist_ok=True)
+        shutil.copy(path, tmp_path / f"part{number % 4}")
+    shutil.copy(modules[0], tmp_path / "part1" / "copied.py")
+    (tmp_path / "part1" / "picture.py").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0")
+    return tmp_path
+
+
+def looked(*sources: dict, language: str = "code:python", within_s: float = 60.0) -> Survey:
+    rules = RULES | {"language": language}
+    return survey({"sources": list(sources), "rules": rules, "within_s": within_s})
+
+
+def of_folder(path: Path) -> dict:
+    return {"kind": "folder", "name": "mine", "path": str(path)}
+
+
+def test_every_file_is_counted_and_judged(folder):
+    found = looked(of_folder(folder))
+    (source,) = found.sources
+    assert (source.found, source.read, source.is_whole) == (42, 42, True)
+    assert source.kept == source.documents
+    assert source.kept + sum(source.dropped.values()) == source.found
+    assert source.dropped["near-duplicate"] == 1
+    assert 30 <= source.kept <= 40
+    assert source.kinds == {"code:python": source.kept}
+    sizes = sum(path.stat().st_size for path in folder.rglob("*.py"))
+    assert 0.5 * sizes < source.bytes < sizes
+    assert [level.depth for level in found.levels] == [0, DOCUMENT]
+    assert [level.clusters for level in found.levels] == [4, found.documents]
+
+
+def test_the_language_is_told_from_the_text(folder):
+    assert looked(of_folder(folder), language="").language == "code:python"
+
+
+def test_of_many_files_some_are_read_and_the_rest_is_taken_to_be_alike(folder, monkeypatch):
+    whole = looked(of_folder(folder))
+    monkeypatch.setattr(survey_sample, "MOST_READ", 15)
+    found = looked(of_folder(folder))
+    (source,) = found.sources
+    assert (source.found, source.is_whole) == (42, False)
+    assert 15 <= source.read < 42
+    assert source.documents == pytest.approx(whole.sources[0].documents, abs=8)
+    assert found.levels[0].clusters == 4
+    assert found.documents == pytest.approx(whole.documents, abs=8)
+
+
+def test_without_any_time_nothing_is_said_rather_than_that_nothing_is_there(folder):
+    found = looked(of_folder(folder), within_s=0.0)
+    assert found.sources[0].why_not == NO_TIME
+    assert not is_hopeless(found, holdout_outlook(found.counts, HoldoutRules("salt")))
+
+
+def test_it_ends_in_time(folder):
+    for number in range(30):
+        shutil.copytree(folder / "part0", folder / f"copy{number}" / "deep")
+    began_s = time.monotonic()
+    looked(of_folder(folder), within_s=2.0)
+    assert time.monotonic() - began_s < 6.0
+
+
+def test_what_is_far_away_is_not_asked(folder):
+    site = {"kind": "web", "name": "site", "urls": ["https://docs.example.org/"]}
+    remote = {
+        "kind": "git",
+        "name": "git",
+        "url": "https://git.example.org/a.git",
+        "license": "MIT",
+    }
+    one, two, three = looked(site, remote, of_folder(folder)).sources
+    assert (one.why_not, two.why_not, three.why_not) == (FAR, FAR, "")
+
+
+def test_a_folder_that_is_not_here_is_named(tmp_path):
+    (source,) = looked(of_folder(tmp_path / "gone")).sources
+    assert "gone is no folder" in source.why_not
+
+
+def test_rows_are_read_until_time_is_up(tmp_path):
+    text = (LIBRARY / "argparse.py").read_text()
+    rows = [{"text": f"{text[:3000]}\n# {number}"} for number in range(5)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    table = {"kind": "jsonl", "name": "rows", "path": str(tmp_path), "license": "MIT"}
+    (source,) = looked(table).sources
+    assert (source.found, source.read, source.is_at_least) == (5, 5, False)
+
+
+def test_it_runs_as_a_process_of_its_own(folder):
+    request = {"sources": [of_folder(folder)], "rules": RULES, "within_s": 60.0}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "jupiterd.workers.data.survey"],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    found = Survey.from_plain(json.loads(done.stdout))
+    assert found.sources[0].found == 42
+    assert Survey.from_plain(found.to_plain()) == found

@@ -3,6 +3,8 @@
 Owns its sentence and the hint, the same for every program. Doesn't know any command.
 """
 
+import re
+
 import click
 
 from jupiterd.errors import UsageError
@@ -29,7 +31,20 @@ def usage_error(error: click.ClickException, program: str) -> UsageError:
         return UsageError(
             _sentence(error.message), f"did you mean: {path} {error.possibilities[0]}"
         )
-    return UsageError(_sentence(error.format_message()), f"{path} --help")
+    meant = _value_meant(error)
+    hint = f"did you mean: {meant}" if meant else f"{path} --help"
+    return UsageError(_sentence(error.format_message()), hint)
+
+
+def _value_meant(error: click.ClickException) -> str:
+    """Return which of the values that there are is nearest to the one that was given."""
+    kind = getattr(getattr(error, "param", None), "type", None)
+    given = re.match(r"'(.+)' is not one of ", error.message)
+    if given is None or not isinstance(kind, click.Choice):
+        return ""
+    from difflib import get_close_matches  # for mistakes alone
+
+    return next(iter(get_close_matches(given[1], list(map(str, kind.choices)), n=1)), "")
 
 
 def _is_form(error: click.NoSuchOption) -> bool:

@@ -38,6 +38,8 @@ def unreachable(state_dir: Path) -> DaemonUnreachableError:
             f"wait a moment, or read its log: {_log_command(state_dir)}; "
             f"it is ended by: kill {pid} (where that does nothing: kill -9 {pid})",
         )
+    if state_dir.is_file():
+        return DaemonUnreachableError(told, "name the daemon's folder, or leave --state-dir out")
     return DaemonUnreachableError(
         f"{told}; no process of it runs", f"start it with: {start_command(state_dir)}"
     )
@@ -146,7 +148,9 @@ def _elsewhere(unit: Path) -> str:
 def _reason(state_dir: Path) -> str:
     try:
         if not state_dir.is_dir():
-            return "the folder doesn't exist, so no jupiterd ever ran with it"
+            is_file = state_dir.is_file()
+            never = "the folder doesn't exist, so no jupiterd ever ran with it"
+            return "it is a file, and no folder" if is_file else never
         mode = (state_dir / CONTROL_SOCKET).lstat().st_mode
     except FileNotFoundError:
         return "the folder is there, and no socket in it"

@@ -10,14 +10,22 @@ from typing import Any
 from jupiterd.formats import plain
 
 LONGEST = 300
+LINES_OF_A_FILE = 5
 """A domain file is an argument too: nobody reads all of it here."""
 
 
 def dry_run_lines(document: Mapping[str, Any]) -> list[str]:
     """Return the verb, its arguments a line each, and that nothing was changed."""
     arguments: Mapping[str, Any] = document["arguments"]
-    lines = [f"  {plain(name)}: {_value(value)}" for name, value in arguments.items()]
+    lines = [f"  {plain(name)}: {_shown(value)}" for name, value in arguments.items()]
     return [f"would order {plain(document['verb'])}", *lines, "nothing was changed"]
+
+
+def _shown(value: object) -> str:
+    """Return an argument in short; a whole file is told by its length."""
+    if isinstance(value, str) and (count := value.count("\n")) >= LINES_OF_A_FILE:
+        return f"{count:,} lines; -o json shows them"
+    return _value(value)
 
 
 def _value(value: object) -> str:

@@ -68,3 +68,15 @@ def test_a_wrong_command_line_is_one_line_and_a_hint(program, line, message, hin
     assert program(line.split()) == 2
     name = hint.removeprefix("did you mean: ").split()[0]
     assert capsys.readouterr().err == f"{name}: error: {message}\n\nhint: {hint}\n"
+
+
+def test_the_nearest_of_the_values_that_there_are_is_told(capsys):
+    assert jupiterctl(["node", "role", "mini", "trainr"]) == 2
+    assert capsys.readouterr().err.endswith("\n\nhint: did you mean: trainer\n")
+    assert jupiterctl(["node", "role", "mini", "zzz"]) == 2
+    assert capsys.readouterr().err.endswith("\n\nhint: jupiterctl node role --help\n")
+
+
+def test_jupiterd_takes_the_short_word_for_help(capsys):
+    assert jupiterd(["-h"]) == 0
+    assert "--state-dir" in capsys.readouterr().out

@@ -129,3 +129,10 @@ def test_the_service_of_the_machine_is_asked_where_its_state_lies(tmp_path: Path
 def test_another_state_folder_is_named_and_quoted(tmp_path: Path) -> None:
     odd = tmp_path / "my state"
     assert start_command(odd) == f"jupiterd --state-dir '{odd}'"
+
+
+def test_a_file_is_no_state_folder_and_no_daemon_is_to_be_started_with_it(tmp_path):
+    (tmp_path / "passwd").write_text("")
+    found = unreachable(tmp_path / "passwd")
+    assert found.message.endswith(": it is a file, and no folder")
+    assert found.hint == "name the daemon's folder, or leave --state-dir out"

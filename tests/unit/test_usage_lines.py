@@ -1,5 +1,6 @@
 """A wrong command line is one line and a hint, whichever of the programs it is."""
 
+import subprocess
 import sys
 
 import pytest
@@ -77,6 +78,7 @@ def test_the_nearest_of_the_values_that_there_are_is_told(capsys):
     assert capsys.readouterr().err.endswith("\n\nhint: jupiterctl node role --help\n")
 
 
-def test_jupiterd_takes_the_short_word_for_help(capsys):
-    assert jupiterd(["-h"]) == 0
-    assert "--state-dir" in capsys.readouterr().out
+def test_jupiterd_takes_the_short_word_for_help():
+    command = [sys.executable, "-m", "jupiterd.daemon.main", "-h"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.startswith("Usage: jupiterd")

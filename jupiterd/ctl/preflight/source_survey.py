@@ -36,6 +36,7 @@ def survey_of(domain: Domain, *, goes_far: bool = False, tells_language: bool = 
         "rules": {
             "language": "" if tells_language else domain.language,
             "license_policy": domain.license_policy.model_dump(mode="json"),
+            "rules_off": sorted(map(str, domain.filters.off)),
             "min_document_bytes": domain.evaluation.min_document_bytes,
             "max_cluster_documents": domain.evaluation.max_cluster_documents,
         },

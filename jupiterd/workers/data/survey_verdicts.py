@@ -6,16 +6,16 @@ Owns judging a sample, and what it says of the rest. Doesn't know how anything i
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from jupiterd.cycle.data.clusters import Path as ClusterPath
 from jupiterd.cycle.data.clusters import cluster_path
 from jupiterd.cycle.data.survey import ReadDocument, SourceSurvey, kept_shares, thinned
-from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.lineage import Sample, text_hash
-from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind, document_kind
-from jupiterd.workers.data.clean import judge
+from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
+from jupiterd.workers.data.clean import Asked, judge
+from jupiterd.workers.data.cleaned_document import with_kind
 from jupiterd.workers.data.collectors.collector import Document
 from jupiterd.workers.data.language_id import main_language_of
 from jupiterd.workers.data.near_duplicates import NearDuplicates
@@ -25,8 +25,8 @@ NO_TIME = "not counted: there was no time to read any of it"
 
 NEAR_DUPLICATE = "near-duplicate"
 
-CODE_SHARE = 0.8
-"""Where so much of the text is code of one language, the domain is of that language."""
+CODE_SHARE = 0.95
+"""Where so many of the documents are code of one language, the domain is of that language."""
 
 
 MOST_ASKED = 100
@@ -40,6 +40,8 @@ class Rules:
     language: str
     """Empty: it is to be told from the text."""
     license_policy: Mapping[str, Any]
+    rules_off: Sequence[str]
+    """Names of rules that aren't asked."""
     min_document_bytes: int
     max_cluster_documents: int
 
@@ -47,6 +49,11 @@ class Rules:
     def from_plain(cls, told: Mapping[str, Any]) -> Self:
         """Return what a request says."""
         return cls(**told)
+
+    @property
+    def asked(self) -> Asked:
+        """Return what is asked of each text, as a cycle asks it."""
+        return Asked.of_params(asdict(self))
 
     def of_language(self, language: str) -> Self:
         """Return the same for text in that language."""
@@ -76,13 +83,13 @@ def judged(looked: Looked, rules: Rules, until_s: float) -> Verdicts:
     kinds: Counter[str] = Counter()
     read = [ReadDocument("", 0)] * sum(looked.skipped.values())
     paths: list[ClusterPath] = []
-    unread = list(looked.unread)
+    unread, asked = list(looked.unread), rules.asked
     samples = [_sample(document) for document in looked.read]
     for document, sample, is_copy in zip(looked.read, samples, _copies(samples), strict=True):
         if time.monotonic() > until_s:
             unread.append(Unread.of(document))
             continue
-        reason = NEAR_DUPLICATE if is_copy else _reason(sample, rules)
+        reason = NEAR_DUPLICATE if is_copy else _reason(sample, asked)
         size = 0 if reason else len(sample.text.encode())
         read.append(ReadDocument(ending_of(document.name or document.uri), size))
         if reason:
@@ -124,36 +131,34 @@ def _copies(samples: Sequence[Sample]) -> list[bool]:
 
 
 def main_language(looked: Iterable[Looked]) -> str:
-    """Return what most of the text is in: a natural language, or `code:` and another one."""
-    sizes: Counter[str] = Counter()
-    for one in looked:
-        for document in one.read[:MOST_ASKED]:
-            sample = _sample(document)
-            form = DocumentForm.parse(sample.document_kind)
-            is_code = form.kind is DocumentKind.CODE
-            language = f"code:{form.syntax}" if is_code else main_language_of(sample.text)
-            sizes[language] += len(sample.text)
-    top, size = next(iter(sizes.most_common(1)), ("en", 0))
-    if top.startswith("code:") and size < CODE_SHARE * sum(sizes.values()):
-        natural = Counter({name: n for name, n in sizes.items() if not name.startswith("code:")})
-        return next(iter(natural.most_common(1)), ("en", 0))[0]
-    return top or "en"
+    """Return what most of the text is in, or `code:` and a language where hardly anything else is.
+
+    Code is judged by its own rules whatever the domain's language is; prose only in a natural one.
+    """
+    natural: Counter[str] = Counter()
+    code: Counter[str] = Counter()
+    for document in (each for one in looked for each in one.read[:MOST_ASKED]):
+        sample = _sample(document)
+        form = DocumentForm.parse(sample.document_kind)
+        if form.kind is DocumentKind.CODE:
+            code[f"code:{form.syntax}"] += 1
+        elif form.kind is not DocumentKind.DATA:
+            natural[main_language_of(sample.text)] += 1
+    top, count = next(iter(code.most_common(1)), ("", 0))
+    if count and count >= CODE_SHARE * (code.total() + natural.total()):
+        return top
+    return next(iter(natural.most_common(1)), ("en", 0))[0] or "en"
 
 
-def _reason(sample: Sample, rules: Rules) -> str:
-    policy = LicensePolicy.model_validate(rules.license_policy)
-    reason = judge(sample, rules.language, policy).reason
+def _reason(sample: Sample, asked: Asked) -> str:
+    reason = judge(sample, asked).reason
     return "" if reason is None else str(reason)
 
 
 def _sample(document: Document) -> Sample:
     """Return a document as collecting makes a sample of it, as far as rules look at it."""
     name = document.uri if document.name is None else document.name
-    form = document_kind(name, document.text)
-    is_source = form.kind in (DocumentKind.CODE, DocumentKind.DATA)
-    if document.extractor and is_source:
-        form = DocumentForm(DocumentKind.WEB)
-    return Sample(
+    read = Sample(
         id=text_hash(document.text),
         text=document.text,
         kind="real",
@@ -165,6 +170,6 @@ def _sample(document: Document) -> Sample:
         license=document.license,
         collector="survey",
         fetched_at="",
-        language="",
-        document_kind=str(form),
+        extractor=document.extractor,
     )
+    return with_kind(read, name)

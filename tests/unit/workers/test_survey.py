@@ -23,6 +23,7 @@ LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 RULES = {
     "language": "code:python",
     "license_policy": {},
+    "rules_off": [],
     "min_document_bytes": 256,
     "max_cluster_documents": 20,
 }

@@ -19,6 +19,7 @@ from jupiterd.cycle.data.survey_lines import (
 )
 from jupiterd.cycle.data_sources import DataSource
 from jupiterd.cycle.domain import Domain, parse_domain
+from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.rounds.plan_summary import PlannedCycle, plan_lines
 from jupiterd.cycle.rounds.plan_times import phase_times
 from jupiterd.errors import EmptySourceError, RefusedError
@@ -143,8 +144,10 @@ def domain_of(arguments: Mapping[str, Any]) -> Domain:
 
 
 def _writer(domain: Domain, named: str) -> str:
-    samples = sum(template.samples for template in domain.generation.templates)
+    who = named or domain.generation.generator
+    asked = domain_with(domain, {"name": who} if who else {})
+    samples = sum(template.samples for template in asked.generation.templates)
     if not samples:
-        return "nothing is generated: the domain has no templates"
-    who = plain(named or domain.generation.generator or "the student, once one was promoted,")
-    return f"{who} writes at most {samples:,} samples a round"
+        return "nothing is generated: there is no generator, and the domain has no templates"
+    told = plain(who or "the student, once one was promoted,")
+    return f"{told} writes at most {samples:,} samples a round"

@@ -9,7 +9,6 @@ from typing import Any
 
 from jupiterd.ctl.preflight.source_survey import survey_of
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook, holdout_outlook
-from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import (
     dropped_line,
@@ -22,7 +21,7 @@ from jupiterd.cycle.domain import Domain, parse_domain
 from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.rounds.plan_summary import PlannedCycle, plan_lines
 from jupiterd.cycle.rounds.plan_times import phase_times
-from jupiterd.errors import EmptySourceError, RefusedError
+from jupiterd.errors import EmptySourceError, TooLittleTextError
 from jupiterd.formats import plain
 
 
@@ -38,7 +37,7 @@ class Preflight:
     def of(cls, domain: Domain) -> "Preflight":
         """Look at the sources; it takes ten seconds at the most."""
         survey = survey_of(domain)
-        return cls(domain, survey, holdout_outlook(survey.counts, holdout_rules(domain)))
+        return cls(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules()))
 
     @property
     def is_hopeless(self) -> bool:
@@ -50,7 +49,7 @@ class Preflight:
 
         Raises:
             EmptySourceError: there is no text at all.
-            RefusedError: there is too little for a verdict.
+            TooLittleTextError: there is too little for a verdict.
         """
         if self.survey.sources and all(source.is_empty for source in self.survey.sources):
             raise EmptySourceError(self.survey.sources[0].why_not)
@@ -58,7 +57,7 @@ class Preflight:
             lost = dropped_line(self.survey)
             name = self.domain.domain
             why = f"see why with jupiterctl domain lint {name}, " if lost else ""
-            raise RefusedError(
+            raise TooLittleTextError(
                 "; ".join(filter(None, [self.outlook.answer, lost])), f"{why}{self.outlook.help}"
             )
 
@@ -124,18 +123,6 @@ def _politeness_s(source: DataSource) -> float:
     """Return the longest time that the pages of a source take, one after the other."""
     pages = getattr(source, "max_pages", 0) or getattr(source, "max_entries", 0)
     return pages * float(getattr(source, "delay_s", 0.0))
-
-
-def holdout_rules(domain: Domain) -> HoldoutRules:
-    """Return what the domain's file says of what is held out."""
-    said = domain.holdout.model_fields_set
-    return HoldoutRules(
-        **{name: getattr(domain.holdout, name) for name in said},
-        min_document_bytes=domain.evaluation.min_document_bytes,
-        max_cluster_documents=domain.evaluation.max_cluster_documents,
-        margin_bpb=domain.gate.margin_bpb,
-        alpha=domain.gate.alpha,
-    )
 
 
 def domain_of(arguments: Mapping[str, Any]) -> Domain:

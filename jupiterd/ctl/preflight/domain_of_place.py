@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import Any
 from urllib.parse import urlsplit
 
-from jupiterd.ctl.preflight.cycle_preflight import Preflight, holdout_rules
+from jupiterd.ctl.preflight.cycle_preflight import Preflight
 from jupiterd.ctl.preflight.source_survey import survey_of
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.survey import Survey
@@ -62,7 +62,7 @@ def domain_of_place(name: str, place: str, language: str) -> Preflight:
     survey = survey_of(asked, goes_far=True, tells_language=not language)
     _check_that_there_is_some(place, survey)
     domain = asked.model_copy(update={"language": survey.language or asked.language})
-    return Preflight(domain, survey, holdout_outlook(survey.counts, holdout_rules(domain)))
+    return Preflight(domain, survey, holdout_outlook(survey.counts, domain.holdout_rules()))
 
 
 def file_text(found: Preflight, place: str, schema: Path) -> str:

@@ -3,7 +3,6 @@ import json
 import pytest
 
 from jupiterd.ctl.domain_files import shipped_domains
-from jupiterd.ctl.preflight.cycle_preflight import holdout_rules
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.errors import ConflictError
@@ -11,7 +10,7 @@ from tests.unit.ctl.documents import FAILED, FINISHED, PAUSED, STATUS, cycle, ph
 from tests.unit.ctl.surveys import ENOUGH, FAR, TWELVE
 
 PYTHON = parse_domain(shipped_domains()["python"].read_text(), "python.yaml")
-HELD_OUT_SHARE = holdout_outlook(ENOUGH.counts, holdout_rules(PYTHON)).held_out_share
+HELD_OUT_SHARE = holdout_outlook(ENOUGH.counts, PYTHON.holdout_rules()).held_out_share
 
 START = ("cycle", "start", "--domain", "python", "--rounds", "2", "--size", "1m")
 

@@ -19,6 +19,7 @@ from jupiterd.cycle.generator import API_KEY_NAME
 from jupiterd.cycle.licenses import LicensePolicy
 from jupiterd.cycle.mixing import MAX_SHARE_OF_OTHERS
 from jupiterd.cycle.part import Part
+from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.cycle.text_rules.rules_off import RuleName, rules_mistake, rules_off
 from jupiterd.cycle.yaml_text import YamlMistakesError, parse_yaml
 from jupiterd.errors import InvalidDomainError
@@ -86,8 +87,8 @@ class Generation(Part):
     """What a model folder runs on; auto: MLX on Macs, transformers elsewhere."""
     templates: Annotated[tuple[Template, ...], Field(strict=False, max_length=16)] = ()
     """The ways of making a synthetic sample from a real one; empty: real data alone. Absent: with a
-    generator that others made question_answer, explanation, summary and exercise, or of a domain of
-    Python complete_function."""
+    generator that others made question_answer, explanation, summary and exercise, and in a domain
+    of Python complete_function."""
     max_tokens: Annotated[int, Field(ge=8, le=4096)] = 128
     """The longest function written, in tokens of the generator."""
     temperature: Annotated[float, Field(ge=0.0, le=2.0)] = 0.8
@@ -281,7 +282,8 @@ class Domain(Part):
     @classmethod
     def _suits_language(cls, generation: Generation, info: ValidationInfo) -> Generation:
         language = str(info.data.get("language", ""))
-        prose = [each.kind for each in generation.templates if isinstance(each, RewritingTemplate)]
+        known = {"complete_function", *USUAL}
+        prose = [each.kind for each in generation.templates if each.kind not in known]
         if prose and is_code(language):
             raise ValueError(f"expected templates for {language}, got {prose[0]}, which is prose")
         return generation

@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from jupiterd.cycle.code_rules import is_vendored, judge_code
 from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.generation.short_tasks import ENGLISH
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.prose_rules import judge_prose
 from jupiterd.cycle.templates.tables import TABLE, without_rows
+from jupiterd.cycle.templates.texts import TEMPLATES
 from jupiterd.cycle.text_rules.document_kind import (
     MARKDOWN,
     DocumentForm,
@@ -57,10 +59,12 @@ def judge_sample(sample: Sample, language: str, off: Off = _NONE) -> Judgement:
 
     Args:
         sample: any sample; real and generated ones meet the same rules.
-        language: the domain's: `code:python` takes every text for such code; with a natural one,
-            such as `en`, the sample's own kind decides.
+        language: the domain's: `code:python` takes every text for such code, but what a generator
+            wrote about it; with a natural one, such as `en`, the sample's own kind decides.
         off: rules that the domain has put out of force.
     """
+    if is_code(language) and sample.template in TEMPLATES:
+        language = ENGLISH  # words about code, which a generator wrote
     form = form_of(sample)
     is_source = is_code(language) or form.kind is DocumentKind.CODE
     if is_source and is_vendored(sample.source_uri) and DropReason.VENDORED not in off:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from jupiterd.cycle.domain import CompleteFunctionTemplate, Domain, RewritingTemplate
-from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.errors import UsageError
 
@@ -35,24 +34,18 @@ def domain_with(domain: Domain, generator: Mapping[str, Any]) -> Domain:
 
 
 def usual_templates(language: str) -> tuple[Template, ...]:
-    """Return the templates of a domain that names none; of most programming languages none."""
-    if is_code(language):
-        return (CompleteFunctionTemplate(kind="complete_function"),) if language == PYTHON else ()
+    """Return the templates of a domain that names none."""
     form = {"samples": SAMPLES, "max_tokens": MAX_TOKENS}
-    return tuple(RewritingTemplate.model_validate({"kind": kind, **form}) for kind in USUAL)
+    tasks = tuple(RewritingTemplate.model_validate({"kind": kind, **form}) for kind in USUAL)
+    is_python = language == PYTHON
+    return (CompleteFunctionTemplate(kind="complete_function"), *tasks) if is_python else tasks
 
 
 def check_is_used(domain: Domain, generator: Mapping[str, Any]) -> None:
     """Raise UsageError where a generator is named and nothing is asked of it."""
-    if not generator or domain_with(domain, generator).generation.templates:
-        return
-    if "templates" in domain.generation.model_fields_set:
+    if generator and not domain_with(domain, generator).generation.templates:
         raise UsageError(
             f"the domain {domain.domain} wants no generated text: "
             "its generation.templates are empty",
             "leave that line out of its file for the usual ones, or start without --generator",
         )
-    raise UsageError(
-        f"the domain {domain.domain} has no templates, and there are none for {domain.language}",
-        "write generation.templates in its file, or start without --generator",
-    )

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.filters import FILTERS, judge_sample, judge_text, passed
 from tests.unit.cycle.prose import GOOD
+from tests.unit.cycle.templates.test_answers import RIGHT
 from tests.unit.workers.data_material import function, real, synthetic
 
 
@@ -61,3 +62,11 @@ def test_no_text_is_too_odd_to_be_judged(text, language):
     judgement = judge_text(text, language)
     assert (judgement.reason is None) is bool(judgement.scores)
     assert judge_text(text, language) == judgement
+
+
+def test_words_about_code_are_judged_as_words_in_a_domain_of_code_too():
+    about = replace(real(RIGHT["explanation"]), kind="synthetic", depth=1, parents=("a",))
+    explained = replace(about, template="explanation", source_uri="python-stdlib:mod.py")
+    assert judge_sample(explained, "code:python").reason is None
+    completed = replace(explained, template="complete_function")
+    assert judge_sample(completed, "code:python").reason is DropReason.UNPARSABLE

@@ -148,7 +148,7 @@ async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_i
 
     with answering(reply) as served:
         async with leading(tmp_path, served) as term:
-            await step(term)
+            await collect(term)
             monkeypatch.setattr("jupiterd.daemon.generating.SERVER_ITEMS", 1)
             await step(term)
             first = term.cycle(CYCLE).completed[1, "r1/generate/0"]
@@ -170,7 +170,7 @@ async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
             own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
             await found(one, facts=(own, start))
             term = one._begin_reign(1)
-            await step(term)
+            await collect(term)
             await step(term)
             writers = shown(term)["writers"]
             assert [each["template"] for each in writers] == list(USUAL)

@@ -1,6 +1,7 @@
 """The engines that write: checkpoints of every architecture, on transformers and on MLX."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,51 @@ def test_what_says_that_it_is_done_is_written_no_further(tmp_path: Path):
     assert (written.tokens, written.is_whole, written.is_opened) == (8, True, True)
     ((_, written),) = engine.write([Request(PROMPTS[0], 1)], Sampling(16, 1.0, 1.0))
     assert (written.tokens, written.is_whole) == (16, False)
+
+
+def test_an_answer_is_handed_on_as_soon_as_it_is_whole_and_tokens_are_told_before(tmp_path: Path):
+    engine = TransformersEngine(write_model(tmp_path / "m", "llama"))
+    engine._text.ends = frozenset()  # none ends by itself
+    asked = requests()
+    asked[1] = replace(asked[1], is_done=lambda _: True)
+    told: list[int] = []
+    writing = engine.write(asked, Sampling(64, 1.0, 1.0), told.append)
+    number, written = next(writing)
+    assert (number, written.tokens) == (1, 8)
+    assert told == [3] * 8, "three rows were written for eight steps"
+    rest = dict(writing)
+    assert set(rest) == {0, 2}
+    assert set(told[8:]) == {2}, "a row that is whole costs no more"
+
+
+@pytest.mark.parametrize("kind", ["torch", pytest.param("mlx", marks=pytest.mark.mlx)])
+def test_half_as_many_prompts_are_written_at_once_where_memory_runs_out(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    engine = engine_of(kind, write_model(tmp_path / "m", "llama"))
+    whole = texts(engine, GREEDY)
+    sizes: list[int] = []
+    written = engine._written
+
+    def short_of_memory(asked: Any, numbers: Any, *others: Any) -> Any:
+        sizes.append(len(numbers))
+        if len(numbers) > 1:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
+        yield from written(asked, numbers, *others)
+
+    monkeypatch.setattr(engine, "_written", short_of_memory)
+    assert texts(engine, GREEDY) == whole
+    assert sizes == [3, 1, 1, 1]
+    assert engine.batch == 1, "nor is more tried with the next ones"
+
+
+def engine_of(kind: str, folder: Path) -> Any:
+    if kind == "torch":
+        return TransformersEngine(folder)
+    pytest.importorskip("mlx_lm")
+    from jupiterd.workers.generate.mlx_engine import MlxEngine
+
+    return MlxEngine(folder)
 
 
 def test_a_prompt_leaves_room_for_its_answer(tmp_path: Path):

@@ -26,7 +26,8 @@ def kinds(language: str, more: str = "") -> tuple[str, ...]:
 
 def test_with_a_generator_that_others_made_the_usual_tasks_are_asked():
     assert kinds("en") == kinds("es") == kinds("zh") == TASKS
-    assert kinds("code:python") == ("complete_function",)
+    assert kinds("code:python") == ("complete_function", *TASKS)
+    assert kinds("code:rust") == TASKS
     assert kinds("en", "generation: {temperature: 0.5}\n") == TASKS
 
 
@@ -53,5 +54,3 @@ def test_a_generator_of_which_nothing_would_be_asked_is_an_error():
         check_is_used(domain(language), {})
     with pytest.raises(UsageError, match=r"bread wants no generated text: .* are empty"):
         check_is_used(domain("en", "generation: {templates: []}\n"), SERVER)
-    with pytest.raises(UsageError, match="has no templates, and there are none for code:rust"):
-        check_is_used(domain("code:rust"), SERVER)

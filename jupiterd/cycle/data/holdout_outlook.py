@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.cycle.data.clusters import Level
-from jupiterd.cycle.data.holdout_plan import choose_level, is_counted_by
+from jupiterd.cycle.data.holdout_choice import choose_level, counted_by
 from jupiterd.cycle.data.holdout_rules import (
     MOST_GATE_SHARE,
     MOST_HELD_OUT,
@@ -115,16 +115,12 @@ def _counted_by(counts: TextCounts, whole: Level, share: float, rules: HoldoutRu
         share: of all documents that the gate has.
         rules: the domain's.
     """
-    for level in counts.levels:
-        if level.depth >= whole.depth or rules.fraction is not None:
-            break
-        # So many of its clusters have a document among those that are drawn by chance.
-        each = counts.documents / level.clusters
-        met = 1 - (1 - share) ** each
-        found = Level(level.depth, round(level.clusters * met), level.effective * met)
-        if is_counted_by(found, rules):
-            return found
-    return Level(whole.depth, math.floor(whole.clusters * share), whole.effective * share)
+    larger = None if rules.fraction is not None else counted_by(counts.levels, whole, rules)
+    if larger is None:
+        return Level(whole.depth, math.floor(whole.clusters * share), whole.effective * share)
+    # It has as many documents of each as of any other, of as many as there are documents for.
+    clusters = min(larger.clusters, math.floor(counts.documents * share))
+    return Level(larger.depth, clusters, clusters)
 
 
 def detectable_bpb(

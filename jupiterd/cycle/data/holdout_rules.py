@@ -48,9 +48,6 @@ LEAST_GATE_CLUSTERS: Final = 6
 """With fewer clusters the verdict is ABSTAIN, unless the domain says otherwise: the test of
 `gate.paired` was tried with so many, and not with fewer."""
 
-LEAST_EFFECTIVE: Final = 4.5
-"""As many equal clusters they must be worth: those that chance has drawn are never quite equal."""
-
 ENOUGH_GATE_CLUSTERS: Final = 12
 """Whole clusters are held out where the gate has so many of them; else they are cut."""
 

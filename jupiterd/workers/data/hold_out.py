@@ -25,7 +25,8 @@ from typing import Any
 
 from jupiterd.cycle.data.clusters import Path as ClusterPath
 from jupiterd.cycle.data.clusters import cluster_path, level_name
-from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan, plan_holdout
+from jupiterd.cycle.data.holdout_choice import plan_holdout
+from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.verdict_check import Found, check_verdict
 from jupiterd.cycle.drop_reason import DropReason

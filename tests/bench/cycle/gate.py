@@ -3,7 +3,16 @@
 import time
 from random import Random
 
+from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from tests.bench.cycle.drawn_candidates import HeldOut, null_cycles, promotions
+from tests.bench.cycle.small_holdouts import (
+    CLUSTER_SHARE,
+    Collection,
+    false_promotions,
+    power,
+    skewed,
+    symmetric,
+)
 
 SEED = 8
 
@@ -24,7 +33,30 @@ def print_gate(trials: int) -> None:
         f"  planted A/A candidates promoted: {planted} of {trials:,}"
         f"  [0 {'reached' if planted == 0 else 'MISSED'}]"
     )
+    _print_small(trials)
     print(f"  in {time.perf_counter() - began_s:.0f} s")
+
+
+def _print_small(trials: int) -> None:
+    print(
+        f"  collections of so many documents in so many unequal folders, each of which has "
+        f"{CLUSTER_SHARE:.0%} of the variance in common; held out as a cycle does"
+    )
+    for documents in (60, 120, 400):
+        for folders in (6, 12, 40):
+            text = Collection(documents, folders, HoldoutRules("bench"))
+            wrong = false_promotions(text, symmetric, trials, SEED)
+            skew = false_promotions(text, skewed, trials, SEED)
+            seen = ", ".join(
+                f"{gain:g} {power(text, gain, look, trials, SEED):.0%} at look {look}"
+                for gain, look in ((0.02, 1), (0.05, 1), (0.05, 3))
+            )
+            print(
+                f"    {documents} in {folders}: the gate has {len(text.judged)} of {text.clusters} "
+                f"clusters; false PROMOTE in 20 rounds {wrong:.1%}, where errors are skewed "
+                f"{skew:.1%}  [<= 5 % {'reached' if max(wrong, skew) <= 0.05 else 'MISSED'}]; "
+                f"a true gain is promoted: {seen}"
+            )
 
 
 def _print_null(trials: int) -> None:

@@ -5,13 +5,14 @@ import math
 import pytest
 
 from jupiterd.cycle.data.clusters import levels_of, path_of_file
+from jupiterd.cycle.data.holdout_choice import plan_holdout
 from jupiterd.cycle.data.holdout_outlook import (
     TextCounts,
     detectable_bpb,
     holdout_outlook,
     least_documents,
 )
-from jupiterd.cycle.data.holdout_plan import Collected, plan_holdout
+from jupiterd.cycle.data.holdout_plan import Collected
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 
 RULES = HoldoutRules("salt")

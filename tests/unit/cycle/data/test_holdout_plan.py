@@ -6,7 +6,8 @@ from random import Random
 import pytest
 
 from jupiterd.cycle.data.clusters import DOCUMENT, path_of_file
-from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan, plan_holdout
+from jupiterd.cycle.data.holdout_choice import plan_holdout
+from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan
 from jupiterd.cycle.data.holdout_rules import HoldoutRules, wanted_parts
 
 RULES = HoldoutRules("salt")
@@ -47,6 +48,59 @@ def test_clusters_are_as_large_as_they_may_be():
     plan, reason = plan_holdout(collected(few), RULES)
     assert plan.depth == DOCUMENT
     assert "60 clusters (file, page or row)" in reason
+
+
+def unequal(documents, folders):
+    """Return files of folders the first of which has by far the most."""
+    sizes = [max(2, documents // (2 * (n + 1))) for n in range(folders)]
+    return [f"top{folder}/{n}.md" for folder, size in enumerate(sizes) for n in range(size)]
+
+
+def test_of_a_few_folders_files_are_held_out_alike_and_the_gate_counts_by_folders():
+    text = collected(unequal(100, 6))
+    plan, reason = plan_holdout(text, RULES)
+    gate = [each.path for each in text if plan.part_of(each.path) == "gate"]
+    counted = Counter(map(plan.counted_as, gate))
+    assert set(counted) == {f"top{n}" for n in range(6)}
+    assert max(counted.values()) <= 2 * min(counted.values()) + 4
+    assert len(gate) == wanted_parts(len(text), RULES).gate
+    assert reason.startswith("the gate counts by 6 clusters (site, repository or topmost folder)")
+    trained = {plan.counted_as(each.path) for each in text if plan.part_of(each.path) == "train"}
+    assert trained == set(counted)
+
+
+def test_where_folders_are_too_few_to_count_by_each_file_counts():
+    text = collected([f"top{n % 3}/{n}.md" for n in range(90)])
+    plan, _ = plan_holdout(text, RULES)
+    gate = [each.path for each in text if plan.part_of(each.path) == "gate"]
+    assert len({plan.counted_as(path) for path in gate}) == len(gate)
+
+
+def test_files_that_come_later_to_such_folders_and_new_folders_give_their_share():
+    text = collected([f"top{n % 6}/{n}.md" for n in range(240)])
+    plan, _ = plan_holdout(text, RULES)
+    read = HoldoutPlan.from_plain(plan.to_plain())
+    assert read == plan
+    for top in ("top3", "unheard-of"):
+        parts = Counter(read.part_of(path_of_file(f"{top}/later{n}.md")) for n in range(1000))
+        assert 0.15 < parts["gate"] / 1000 < 0.35
+        assert parts["dev"] > 0
+
+
+def test_a_folder_and_its_copy_in_another_project_are_on_one_side():
+    names = [f"top{top}/sub{n}/{m}.md" for top in range(8) for n in range(24) for m in range(4)]
+    copies = [f"top5/copy{n}/{m}.md" for n in range(6) for m in range(4)]
+    groups = [*range(len(names)), *range(6 * 4)]  # of the first folders of top0
+    text = collected(names + copies, groups=groups)
+    plan, _ = plan_holdout(text, RULES)
+    assert plan.counted_depth < plan.depth
+    for n in range(6):
+        sides = {
+            plan.part_of(path_of_file(f"{folder}/{m}.md"))
+            for folder in (f"top0/sub{n}", f"top5/copy{n}")
+            for m in range(4)
+        }
+        assert len(sides) == 1
 
 
 def test_one_folder_that_has_nearly_everything_is_told_apart_further():

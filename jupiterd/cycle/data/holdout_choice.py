@@ -1,0 +1,212 @@
+"""Working out what is held out of a collection.
+
+Owns the choice: which clusters are held out as wholes, which ones the gate counts by, and where
+each part ends. Doesn't know files, or what becomes of a document later (`holdout_plan`).
+
+1. What is held out as a whole is as large as it may be: the largest clusters of which the gate has
+   ENOUGH_GATE_CLUSTERS, else files.
+2. Where larger clusters than those are at least as many as a verdict needs, the gate counts by the
+   largest such, and has as many documents of each as of any other. Fewer than that say nothing of
+   others like them: then the verdict holds for these alone.
+3. Parts are filled one after the other, along the line, or one document of each line in turn.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from jupiterd.cycle.data.clusters import DOCUMENT, Level, cluster_at, level_of, levels_of
+from jupiterd.cycle.data.holdout_plan import LINE, Collected, Ends, HoldoutPlan, place_of
+from jupiterd.cycle.data.holdout_rules import (
+    ENOUGH_GATE_CLUSTERS,
+    MOST_HELD_OUT,
+    HoldoutRules,
+    Parts,
+    shares_told,
+    wanted_parts,
+)
+from jupiterd.cycle.data.near_clusters import joined_clusters
+
+LARGEST_OF_PART: Final = 0.25
+"""A cluster with more of what the gate is to have isn't held out: it would be most of it."""
+
+Sizes = Mapping[str, int]
+"""Cluster -> documents of it that could be scored."""
+
+
+def plan_holdout(documents: Sequence[Collected], rules: HoldoutRules) -> tuple[HoldoutPlan, str]:
+    """Return what is held out of these documents, and why clusters are what they are."""
+    scored = _scored(documents, rules)
+    wanted = wanted_parts(len(scored), rules)
+    levels = _joined_levels(documents, scored, rules)
+    whole, reason = choose_level(levels, wanted, rules)
+    plan = HoldoutPlan(rules.salt, whole.depth, joined=_joined(documents, whole.depth))
+    if rules.fraction is not None:
+        fraction, dev, vault = shares_told(len(scored), rules)
+        return replace(plan, fraction=fraction, dev=dev, vault=vault), reason
+    if counted := counted_by(levels, whole, rules):
+        reason = f"the gate counts by {counted.clusters:,} clusters ({counted.name}); {reason}"
+        joined = _joined(documents, counted.depth)
+        plan = replace(plan, counted_depth=counted.depth, counted_joined=joined)
+    return _filled(plan, scored, wanted, rules), reason
+
+
+def choose_level(levels: Sequence[Level], wanted: Parts, rules: HoldoutRules) -> tuple[Level, str]:
+    """Return the level with the largest clusters of which the gate still has enough, and why.
+
+    levels: the fewest clusters first
+    """
+    told = rules.fraction is not None
+    enough = rules.least_clusters if told else max(ENOUGH_GATE_CLUSTERS, rules.least_clusters)
+    share = wanted.gate / max(1, _documents(levels))
+    for level in levels:
+        # Where the domain says how many are wanted it means clusters, however unequal.
+        found = (level.clusters if told else level.effective) * share
+        if found >= enough:
+            return level, f"of {level.clusters:,} clusters ({level.name}) the gate has enough"
+    last = levels[-1]
+    return last, f"no level has enough clusters, so that each document is one ({last.clusters:,})"
+
+
+def counted_by(levels: Sequence[Level], whole: Level, rules: HoldoutRules) -> Level | None:
+    """Return the level by which the gate counts, where that isn't what is held out as a whole."""
+    larger = (level for level in levels if level.depth < whole.depth)
+    return next((level for level in larger if level.clusters >= rules.least_clusters), None)
+
+
+def _documents(levels: Sequence[Level]) -> int:
+    return next((level.clusters for level in levels if level.depth == DOCUMENT), 0)
+
+
+def _scored(documents: Sequence[Collected], rules: HoldoutRules) -> list[Collected]:
+    """Return what could be scored: the first of each group, unless it is too short."""
+    seen: set[int] = set()
+    found: list[Collected] = []
+    for each in documents:
+        if each.group not in seen and each.size_bytes >= rules.min_document_bytes:
+            seen.add(each.group)
+            found.append(each)
+    return found
+
+
+def _joined_levels(
+    documents: Sequence[Collected], scored: Sequence[Collected], rules: HoldoutRules
+) -> list[Level]:
+    levels = levels_of([each.path for each in scored], rules.max_cluster_documents)
+    return [_with_joined(level, documents, scored, rules) for level in levels]
+
+
+def _with_joined(
+    level: Level,
+    documents: Sequence[Collected],
+    scored: Sequence[Collected],
+    rules: HoldoutRules,
+) -> Level:
+    plan = HoldoutPlan(rules.salt, level.depth, joined=_joined(documents, level.depth))
+    sizes = Counter(plan.cluster_of(each.path) for each in scored)
+    return level_of(level.depth, sizes, rules.max_cluster_documents)
+
+
+def _joined(documents: Sequence[Collected], depth: int) -> dict[str, str]:
+    return joined_clusters((cluster_at(each.path, depth), each.group) for each in documents)
+
+
+def _filled(
+    plan: HoldoutPlan, scored: Sequence[Collected], wanted: Parts, rules: HoldoutRules
+) -> HoldoutPlan:
+    """Return the plan with the ends of each line."""
+    sizes = Counter(plan.cluster_of(each.path) for each in scored)
+    if plan.counted_depth >= plan.depth:
+        ends, too_large = _Filling({"": sizes}, wanted, rules).fill()
+        return replace(plan, ends=ends[""], trained_on=too_large)
+    met: defaultdict[str, set[str]] = defaultdict(set)
+    for each in scored:
+        met[plan.cluster_of(each.path)].add(plan.counted_as(each.path))
+    lines: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for cluster, size in sizes.items():
+        lines[min(met[cluster])][cluster] = size
+    ends, too_large = _Filling(lines, wanted, rules).fill()
+    return replace(
+        plan,
+        ends=_of_newcomers(wanted, len(scored)),
+        lines=ends,
+        line_of={cluster: min(found) for cluster, found in met.items() if len(found) > 1},
+        trained_on=too_large,
+    )
+
+
+def _of_newcomers(wanted: Parts, documents: int) -> Ends:
+    """Return the ends of clusters that come later: they give as large a share as the others."""
+    gate, dev = wanted.gate, wanted.gate + wanted.dev
+    return (
+        LINE * gate // max(1, documents),
+        LINE * dev // max(1, documents),
+        LINE * wanted.total // max(1, documents),
+    )
+
+
+class _Filling:
+    """Takes clusters from the beginnings of lines, in turn, until each part has its documents."""
+
+    def __init__(self, lines: Mapping[str, Sizes], wanted: Parts, rules: HoldoutRules) -> None:
+        self._salt = rules.salt
+        self._wanted = (wanted.gate, wanted.dev, wanted.vault)
+        self._sizes = {cluster: size for line in lines.values() for cluster, size in line.items()}
+        self._left = {name: self._along(line) for name, line in lines.items()}
+        # Of no line more than half is held out, so that something of each is trained on.
+        # A line of one document may be held out, though: it is a cluster as a whole.
+        self._room = {
+            name: max(1.0, MOST_HELD_OUT * sum(line.values())) for name, line in lines.items()
+        }
+        self._reached = dict.fromkeys(lines, 0)
+        self._ends: dict[str, list[int]] = {name: [] for name in lines}
+        self._too_large: set[str] = set()
+        largest = LARGEST_OF_PART * max(wanted.gate, rules.least_documents)
+        self._largest = max(1.0, largest)
+        self._least = min(rules.least_clusters, len(self._sizes) // 2) if len(lines) == 1 else 0
+
+    def _along(self, line: Sizes) -> list[str]:
+        """Return the clusters of a line, the last first."""
+        return sorted(line, key=lambda each: (place_of(each, self._salt), each), reverse=True)
+
+    def fill(self) -> tuple[dict[str, Ends], tuple[str, ...]]:
+        """Return the ends of each line, and what is too large to be held out."""
+        turns = sorted(self._left, key=lambda line: (place_of(line, self._salt), line))
+        for number, documents in enumerate(self._wanted):
+            least = self._least if number == 0 else 0
+            taken = found = 0
+            next_ones = self._in_turn(turns)
+            while (taken < documents or found < least) and (cluster := next(next_ones, "")):
+                taken, found = taken + self._sizes[cluster], found + 1
+            for line in turns:
+                self._ends[line].append(self._reached[line])
+        ends = {line: (each[0], each[1], each[2]) for line, each in self._ends.items()}
+        return ends, tuple(sorted(self._too_large))
+
+    def _in_turn(self, turns: list[str]) -> Iterator[str]:
+        """Yield the next cluster of each line, round after round, as it is taken."""
+        while True:
+            before = sum(map(len, self._left.values()))
+            for line in tuple(turns):
+                if cluster := self._next_of(line):
+                    # Who has given one is asked last, by the next part too.
+                    turns.remove(line)
+                    turns.append(line)
+                    yield cluster
+            if before == sum(map(len, self._left.values())):
+                return
+
+    def _next_of(self, line: str) -> str:
+        left = self._left[line]
+        while left:
+            size = self._sizes[left[-1]]
+            if size > self._room[line] and size <= self._largest:
+                return ""
+            cluster = left.pop()
+            self._reached[line] = place_of(cluster, self._salt) + 1
+            if size <= self._largest:
+                self._room[line] -= size
+                return cluster
+            self._too_large.add(cluster)
+        return ""

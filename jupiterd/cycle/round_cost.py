@@ -19,12 +19,16 @@ class RoundCost:
     """At the trunk's rate: later rounds go on from there."""
     branch_tokens: int
     """While the rate falls: for the candidate alone."""
+    least_steps: int = 0
+    """Where it may take more steps only while held-out loss falls; else as many as `steps`, or 0.
+    """
 
     @classmethod
     def of(cls, shape: ModelShape, plan: TrainPlan) -> "RoundCost":
         """Return what a plan comes to."""
         tokens = plan.batch_sequences * shape.seq_len
-        return cls(plan.steps, plan.trunk_steps * tokens, plan.decay_steps * tokens)
+        least = plan.least_steps if plan.extends_by_steps else plan.steps
+        return cls(plan.steps, plan.trunk_steps * tokens, plan.decay_steps * tokens, least)
 
     @property
     def tokens(self) -> int:
@@ -35,6 +39,7 @@ class RoundCost:
         """Return it for programs; a time of None is one that nobody knows."""
         return {
             "steps": self.steps,
+            "least_steps": self.least_steps or self.steps,
             "tokens": self.tokens,
             "trunk_tokens": self.trunk_tokens,
             "branch_tokens": self.branch_tokens,
@@ -44,8 +49,10 @@ class RoundCost:
     def told(self, tokens_per_s: float) -> str:
         """Return it for people."""
         took = f", {duration(self.tokens / tokens_per_s)}" if tokens_per_s else ""
+        grows = 0 < self.least_steps < self.steps
+        least = f"{self.least_steps:,} steps, while held-out loss falls up to " if grows else ""
         return (
-            f"{self.steps:,} steps, {_millions(self.tokens)} million tokens{took}: "
+            f"{least}{self.steps:,} steps, {_millions(self.tokens)} million tokens{took}: "
             f"trunk {_millions(self.trunk_tokens)}, branch {_millions(self.branch_tokens)}"
         )
 

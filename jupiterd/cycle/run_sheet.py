@@ -102,14 +102,17 @@ def _batch(shape: ModelShape, plan: TrainPlan, ranks: int) -> str:
     tokens = plan.batch_sequences * shape.seq_len
     return (
         f"Effective batch {Accumulation.of(plan, ranks)} sequences (micro-batch x accumulation x "
-        f"ranks), {tokens:,} tokens; {_length(plan.steps, tokens)}"
+        f"ranks), {tokens:,} tokens; {_length(plan, tokens)}"
     )
 
 
-def _length(steps: int, tokens: int) -> str:
+def _length(plan: TrainPlan, tokens: int) -> str:
+    steps = plan.steps
     if not steps:
         return "as many steps as the data takes"
-    return f"{steps:,} steps, {steps * tokens / 1e6:,.1f} million tokens"
+    grows = f"{plan.least_steps:,} steps, while held-out loss falls up to "
+    least = grows if plan.extends_by_steps else ""
+    return f"{least}{steps:,} steps, {steps * tokens / 1e6:,.1f} million tokens"
 
 
 def _expectation(shape: ModelShape, plan: TrainPlan, gang: Gang) -> str:

@@ -6,7 +6,7 @@ a cycle is conducted, or when.
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.engines import AUTO, EngineChoice, check_wanted, choose_engine
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jupiterd.cycle.domain import Domain
     from jupiterd.cycle.round_cost import CycleCost
     from jupiterd.cycle.run_settings import RunSettings
+    from jupiterd.cycle.training.size_choice import SizeChoice
     from jupiterd.daemon.leading import Leading
 
 MAX_ROUNDS = 1000
@@ -57,12 +58,14 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     rounds = int(arguments.get("rounds", 1))
     if not 1 <= rounds <= MAX_ROUNDS:
         raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
+    nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
+    size = _size(leading, arguments, nodes)
     started = CycleStarted(
         cycle=CycleId(secrets.token_hex(8)),
         domain=domain.domain,
         domain_yaml=text,
         rounds=rounds,
-        size=str(_init(arguments).get("model") or arguments.get("size", "1m")),
+        size=str(_init(arguments).get("model") or "") or size.size,
         seed=int(arguments.get("seed", 1)),
         started_at=wall_iso(),
         engine=check_wanted(str(arguments.get("engine", AUTO))),
@@ -71,16 +74,19 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         interactive=bool(arguments.get("interactive")),
         without_verdict=bool(arguments.get("without_verdict")),
     )
-    nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
-    given = options.in_model(_model(domain, arguments))
+    given = options.in_model(_model(domain, arguments, size.size))
     settings = _settings(arguments).model_copy(update={MAX_RANKS: most})
     if domain.training.steps is None:
         settings = settings.model_copy(update={"steps_from": "data"})
     has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
     wanted = wanted_of_round(started.engine, settings, nodes)
+    text = Text(_tokens(arguments), has_base=has_base)
     model, settings, foretold = _foretold(
-        leading, replace(started, model_yaml=given), wanted, settings, has_base=has_base
+        leading, replace(started, model_yaml=given), wanted, settings, text
     )
+    if size.reason:
+        chosen = [f"Size {size.size}: {size.reason}", *foretold.get("sheet", ())]
+        foretold |= {"size": {"size": size.size, "reason": size.reason}, "sheet": chosen}
     return replace(started, model_yaml=model, settings=_recorded(settings, nodes)), foretold
 
 
@@ -131,7 +137,37 @@ def _init(arguments: Arguments) -> Arguments:
     return arguments.get("init") or {}
 
 
-def _model(domain: "Domain", arguments: Arguments) -> str:
+@dataclass(frozen=True)
+class Text:
+    """What is known of a cycle's text before it is collected."""
+
+    tokens: int
+    """To train on, as whoever asks has counted or reckoned; 0: nobody knows."""
+    has_base: bool
+    """Round 1 begins with weights that others trained, or people want none."""
+
+
+def _tokens(arguments: Arguments) -> int:
+    return max(0, int(arguments.get("tokens") or 0))
+
+
+def _size(leading: "Leading", arguments: Arguments, nodes: Sequence[NodeId]) -> "SizeChoice":
+    """Return the size that is named, or else the one for the text and the machines, and why."""
+    from jupiterd.cycle.training.size_choice import SizeChoice
+    from jupiterd.daemon.size_for_data import size_for_data
+
+    named, tokens = str(arguments.get("size") or ""), _tokens(arguments)
+    if named or not tokens or _init(arguments):
+        return SizeChoice(named or "1m", "")
+    engine = check_wanted(str(arguments.get("engine", AUTO)))
+    machines = trainers(leading, nodes)
+    if not machines:
+        return size_for_data(tokens, engine, [])
+    choice = choose_engine(engine, machines)
+    return size_for_data(tokens, choice.engine, [machines[node] for node in choice.gang])
+
+
+def _model(domain: "Domain", arguments: Arguments, size: str) -> str:
     """Return the model's text: a preset's, or that of the model to begin with.
 
     Raises:
@@ -139,7 +175,7 @@ def _model(domain: "Domain", arguments: Arguments) -> str:
         UsageError: the model to begin with can't be trained, or has no weights.
     """
     if not (init := _init(arguments)):
-        return model_text(str(arguments.get("size", "1m")))
+        return model_text(size)
     from jupiterd.cycle.plan import parse_model
     from jupiterd.cycle.run_plan import fitted
 
@@ -184,8 +220,7 @@ def _foretold(
     started: CycleStarted,
     wanted: Asked,
     settings: "RunSettings",
-    *,
-    has_base: bool,
+    told: "Text",
 ) -> tuple[str, "RunSettings", dict[str, Any]]:
     """Return the model's text as it fits the machines, who trains, and what round 1 comes to.
 
@@ -194,11 +229,20 @@ def _foretold(
     from jupiterd.cycle.domain import parse_domain
     from jupiterd.cycle.plan import derive, parse_model
     from jupiterd.cycle.round_cost import CycleCost, RoundCost
+    from jupiterd.cycle.run_settings import FROM_DATA
+    from jupiterd.cycle.training.fitted_plan import Trained, plan_of_round
 
     text, domain = started.model_yaml, parse_domain(started.domain_yaml, f"{started.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
     preset, shape = parse_model(text), parse_model(text, overrides)
     plan = derive(shape, 1, overrides, started.seed)
+    later = derive(shape, 2, overrides, started.seed, goes_on=True)
+    sequences = told.tokens // shape.seq_len
+    if sequences and settings.steps_from == FROM_DATA:
+        trained = Trained(is_of_others=bool(settings.start_from))
+        plan = plan_of_round(plan, shape, sequences, trained)
+        after = Trained(plan.steps * plan.batch_sequences * shape.seq_len)
+        later = plan_of_round(later, shape, sequences, after)
     choice = _choice(leading, wanted)
     settings = checked_islands(leading, wanted, shape, plan, settings)
     if choice is None:
@@ -206,7 +250,6 @@ def _foretold(
     gang = replace(choice, gang=choice.gang[: plan.batch_sequences])
     islands = islands_of_round(leading, wanted, shape, plan, settings)
     expected = estimate(leading, gang, shape, plan, asked=wanted, islands=islands)
-    later = derive(shape, 2, overrides, started.seed, goes_on=True)
     cost = CycleCost(
         started.rounds,
         RoundCost.of(shape, plan),
@@ -224,7 +267,7 @@ def _foretold(
             "sheet": [
                 *expected.lines,
                 *cost.lines(),
-                *([] if has_base else _advice(expected, cost)),
+                *([] if told.has_base else _advice(expected, cost)),
             ],
             "expected": expected.values,
             "cost": cost.to_plain(),

@@ -226,3 +226,23 @@ def test_a_base_is_recommended_to_those_who_have_none(
         monkeypatch.setattr(module, "trainers", lambda *_: {A: leading.hardware_of(A)})
     _, foretold = asked_cycle(leading, {**DOMAIN, **asked})
     assert any("Recommended" in line for line in foretold["sheet"]) == is_advised
+
+
+def test_text_that_is_known_decides_the_size_and_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    leading: Any = leading_of(a=MAC)
+    leading.names = lambda: NAMES
+    machines = {node: leading.hardware_of(node) for node in (A,)}
+    for module in (asked_machines, asking, estimating):
+        monkeypatch.setattr(module, "trainers", lambda *_: machines)
+    unsized = {name: value for name, value in DOMAIN.items() if name != "size"}
+    started, foretold = asked_cycle(leading, {**unsized, "rounds": 2, "tokens": 20_480})
+    reason = "20,480 tokens of text; 25m needs 12.5 million"
+    assert (started.size, foretold["size"]) == ("1m", {"size": "1m", "reason": reason})
+    assert foretold["sheet"][0] == f"Size 1m: {reason}"
+    first = foretold["cost"]["first"]
+    assert (first["least_steps"], first["steps"]) == (80, 320), "four passes, and sixteen"
+    assert "Round 1: 80 steps, while held-out loss falls up to 320 steps" in str(foretold["sheet"])
+    large, _ = asked_cycle(leading, {**unsized, "tokens": 40_000_000})
+    assert large.size == "25m"
+    named, told = asked_cycle(leading, {**unsized, "size": "25m", "tokens": 20_480})
+    assert (named.size, "size" in told) == ("25m", False)

@@ -5,6 +5,7 @@ them is read: `workers/data/collectors` has a file for each.
 """
 
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Literal
@@ -33,7 +34,7 @@ _Path = Annotated[
 _Name = Annotated[
     str,
     Field(
-        pattern=r"^([a-z0-9][a-z0-9._-]{0,63})?$",
+        pattern=r"^([^\W_A-Z](?:[^\WA-Z]|[.-]){0,63})?$",
         json_schema_extra={"expected": "up to 64 lower-case letters, digits, dots, - and _"},
     ),
 ]
@@ -125,7 +126,7 @@ class PythonStdlibSource(_Source):
 
 
 class FolderSource(_Licensed):
-    """Files below a folder of the machine that collects: text, Markdown, code, HTML, PDF."""
+    """Files below a folder of the machine that collects: text, code, HTML, PDF, tables and more."""
 
     kind: Literal["folder"]
     license: LicenseId = PRIVATE_LICENSE
@@ -135,6 +136,8 @@ class FolderSource(_Licensed):
     """The folder, absolute or beginning with ~/."""
     glob: _Glob = "**/*"
     """Which files below `path` are taken; ** stands for any folders."""
+    field: Annotated[str, Field(min_length=1, max_length=256)] = "text"
+    """The column or key that holds the text in tables among the files."""
     max_files: _Count = 200_000
     """No more files are looked at."""
 
@@ -334,7 +337,8 @@ def named(sources: Sequence[DataSource]) -> tuple[DataSource, ...]:
 
 
 def _free_name(stem: str, taken: set[str]) -> str:
-    name = re.sub(r"[^a-z0-9._]+", "-", stem.lower()).strip("-._")[: MAX_NAME_CHARS - 4] or "source"
+    lower = unicodedata.normalize("NFC", stem).lower()
+    name = re.sub(r"[^\w.]+", "-", lower).strip("-._")[: MAX_NAME_CHARS - 4] or "source"
     number = 1
     found = name
     while found in taken:

@@ -40,7 +40,25 @@ SILENT_COUNT = "silent:"
 """In the counts of collecting, before a host: so many of its pages couldn't be had, since it
 stopped answering."""
 
+_FIRST_SKIPPED = "first skipped "
+"""In the counts of reading, before a reason and the name of the first that was left out for it."""
+
 _SKIPPED = "; files skipped (not UTF-8, unreadable, empty, or over 8 MiB): {skipped}"
+
+
+def first_skipped_count(reason: str, name: str) -> str:
+    """Return the name of the count that tells the first thing left out for a reason."""
+    return f"{_FIRST_SKIPPED}{reason}: {name}"
+
+
+def first_skipped(counts: Mapping[str, float]) -> Mapping[str, str]:
+    """Return for each reason the name of what was left out for it first."""
+    found: dict[str, str] = {}
+    for name in sorted(counts):
+        if name.startswith(_FIRST_SKIPPED):
+            reason, _, first = name.removeprefix(_FIRST_SKIPPED).partition(": ")
+            found.setdefault(reason, first)
+    return found
 
 
 def total_counts(parts: list[Mapping[str, float]]) -> dict[str, float]:
@@ -82,8 +100,10 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         told += f"; stopped answering, and the next round asks again (pages): {silent}"
     if dropped := _listed(counts, "dropped."):
         told += f"; dropped {whole['dropped']} ({dropped})"
-    if reasons := _listed(counts, "skipped."):
-        return f"{told}; left out {whole['skipped']} ({reasons})"
+    if reasons := _skipped(counts):
+        rows = whole["skipped_rows"]
+        of_rows = f"; rows skipped: {rows}" if rows else ""
+        return f"{told}; left out {whole['skipped']} ({reasons}){of_rows}"
     return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
 
 
@@ -119,6 +139,20 @@ def _filter_detail(counts: Mapping[str, float]) -> str:
         f"dropped {counts.get('dropped', 0):.0f}"
         + (f" ({told})" if told else "")
         + ("; quality isn't judged: its reference has no text" * (UNJUDGED_COUNT in counts))
+    )
+
+
+def _skipped(counts: Mapping[str, float]) -> str:
+    """Return how much was left out for which reason, and the first of each; greatest first."""
+    firsts = first_skipped(counts)
+    ranked = sorted(
+        (-count, name.removeprefix("skipped."))
+        for name, count in counts.items()
+        if name.startswith("skipped.")
+    )
+    return ", ".join(
+        f"{reason} {-count:.0f}" + (f": {firsts[reason]}" if reason in firsts else "")
+        for count, reason in ranked
     )
 
 

@@ -55,6 +55,9 @@ MIN_READABLE = 0.98
 MAX_BEYOND_ASCII = 0.4
 """Of the bytes of a text in Latin letters: most of those have no accent."""
 
+MAX_STRAYS = 0.1
+"""Of the characters of a text: more that couldn't be decoded, and it is none."""
+
 MAX_CONTROLS = 0.001
 """More control characters than that aren't in any text."""
 
@@ -105,9 +108,14 @@ def decoded(data: bytes, charset: str = "", language: str = "") -> str:
         text = _with_faults(data, "utf-8")
     if text is None:
         text = _guessed(data, language)
-    if text is None or len(_CONTROLS.findall(text)) > MAX_CONTROLS * len(text):
+    if text is None or _is_noise(text):
         raise UnreadableError(SkipReason.NOT_TEXT)
     return text.replace("\0", "")
+
+
+def _is_noise(text: str) -> bool:
+    controls, strays = len(_CONTROLS.findall(text)), text.count(_REPLACED)
+    return controls > MAX_CONTROLS * len(text) or strays > MAX_STRAYS * len(text)
 
 
 def _marked(data: bytes) -> str | None:

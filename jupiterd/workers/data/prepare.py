@@ -5,7 +5,8 @@ gets into it with its secrets. Text passes through as a stream; no more than SAM
 held in memory. The shards aren't cut into sequences: training does that, at whatever length.
 
 inputs: tokenizer (optional) · params: see `cycle.run_settings.DataSettings`
-outputs: tokenizer, shards, holdout (a sample folder; absent where nothing is held out)
+outputs: tokenizer, shards, skipped (what was left out), holdout (a sample folder; absent where
+nothing is held out)
 """
 
 from collections import Counter
@@ -23,10 +24,13 @@ from jupiterd.cycle.split import DEV, in_holdout
 from jupiterd.errors import InvalidSettingError
 from jupiterd.frames import TaskFinished
 from jupiterd.workers.data import streamed_text
+from jupiterd.workers.data.collectors.collector import Extraction
+from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
-from jupiterd.workers.data.text_files import Skipped, TextFiles
+from jupiterd.workers.data.skips import SkipCounts, SkipLog
+from jupiterd.workers.data.text_files import TextFiles
 from jupiterd.workers.data.tokenizer import (
     END_OF_TEXT,
     TOKENIZER_FILE,
@@ -81,7 +85,12 @@ def run(task: Task) -> TaskFinished:
     named = {name: task.params[name] for name in DataSettings.model_fields if name in task.params}
     settings = DataSettings.parse(named)
     counts = prepare(settings, task.inputs.get("tokenizer"), task.output_dir, task.progress)
-    names = ["tokenizer", "shards", *(["holdout"] if counts["holdout_documents"] else [])]
+    names = [
+        "tokenizer",
+        "shards",
+        "skipped",
+        *(["holdout"] if counts["holdout_documents"] else []),
+    ]
     return TaskFinished({name: name for name in names}, counts)
 
 
@@ -98,10 +107,22 @@ def prepare(
         EmptySourceError: there is no text.
         InvalidSettingError: the tokenizer can't be used.
     """
-    found, skipped = _open(settings)
+    with SkipLog(output_dir / "skipped") as skips, Extractor() as extractor:
+        return _prepared(
+            settings, tokenizer, output_dir, progress, _Reading(skips, extractor, sample_bytes)
+        )
+
+
+def _prepared(
+    settings: DataSettings,
+    tokenizer: Path | None,
+    output_dir: Path,
+    progress: Progress,
+    reading: "_Reading",
+) -> dict[str, float]:
     removed: Counter[str] = Counter()
-    documents = _without_secrets(found, removed)
-    sample = _first(documents, sample_bytes)
+    documents = _without_secrets(reading.texts(settings), removed)
+    sample = _first(documents, reading.sample_bytes)
     if len(sample) == 1 and settings.holdout:
         sample = _cut_in_two(sample[0])
     split = _split(sample, settings.holdout)
@@ -120,18 +141,31 @@ def prepare(
         "vocab_size": index.vocab_size,
         "holdout_documents": len(split.held),
         "holdout_bytes": split.held_bytes,
-        "skipped": skipped.files,
-        "skipped_lines": skipped.lines,
         **removed,
+        **reading.skips.totals(),
+        "skipped_rows": reading.skipped_rows,
     }
 
 
-def _open(settings: DataSettings) -> tuple[Iterator[str], Skipped]:
-    if settings.kind == "hugging_face":
-        skipped = Skipped()
-        return streamed_text.documents(settings, skipped), skipped
-    files = TextFiles(Path(settings.path), settings.field)
-    return files.documents(), files.skipped
+class _Reading:
+    """Reads the texts, and knows what was left out of them."""
+
+    def __init__(self, skips: SkipCounts, extraction: Extraction, sample_bytes: int) -> None:
+        self.skips = skips
+        self.sample_bytes = sample_bytes
+        self.skipped_rows = 0
+        self._extraction = extraction
+
+    def texts(self, settings: DataSettings) -> Iterator[str]:
+        if settings.kind == "hugging_face":
+            yield from streamed_text.documents(settings, self.skips)
+            self.skipped_rows = self.skips.counts.total()
+            return
+        files = TextFiles(Path(settings.path), settings.field, self._extraction, self.skips)
+        for text in files.documents():
+            self.skipped_rows = files.skipped_rows
+            yield text
+        self.skipped_rows = files.skipped_rows
 
 
 def _without_secrets(texts: Iterator[str], removed: Counter[str]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What a collector left out, and why: counted by reason, with examples to look at.
 
-Owns the reasons and their file. Doesn't know sources.
+Owns the reasons and their file: what is used and what is left out are what was seen. Doesn't know
+sources.
 """
 
 import json
@@ -11,11 +12,11 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from jupiterd.cycle.phase_summary import SILENT_COUNT
+from jupiterd.cycle.phase_summary import SILENT_COUNT, first_skipped_count
 from jupiterd.workers.data.sample_file import LineWriter
 
 FILE_NAME = "skipped.jsonl.zst"
-"""Beside the samples of a source: {"reason", "uri"} on each line."""
+"""Beside the samples of a source: {"reason", "uri"}, some with "detail", on each line."""
 
 EXAMPLES = 200
 """So many of each reason are written down; all are counted."""
@@ -24,6 +25,8 @@ SILENT_HOSTS = 8
 """No more of them are named in the counts."""
 
 MAX_URI_CHARS = 2048
+MAX_NAMED_CHARS = 120
+"""Of the first of each reason, in the counts."""
 
 
 class SkipReason(StrEnum):
@@ -38,7 +41,11 @@ class SkipReason(StrEnum):
     EMPTY = "empty"
     """No text in it."""
     NOT_TEXT = "not_text"
-    """Not UTF-8, or with zero bytes."""
+    """In no encoding of text; of a row: its text has halves of characters."""
+    NO_FIELD = "no_field"
+    """A row, or a whole table, without text in the field that was asked for."""
+    NEEDS_EXTRA = "needs_extra"
+    """The package that reads it isn't installed."""
     UNKNOWN_FORM = "unknown_form"
     """A kind of content that nothing here reads, or packed in a way that isn't known."""
     BROKEN = "broken"
@@ -79,40 +86,85 @@ class SkipReason(StrEnum):
 class UnreadableError(Exception):
     """A document can't be used; the collector leaves it out and goes on."""
 
-    def __init__(self, reason: SkipReason) -> None:
+    def __init__(self, reason: SkipReason, size_bytes: int = 0, detail: str = "") -> None:
+        """Say why.
+
+        Args:
+            reason: what is counted.
+            size_bytes: how large it is, where that is known here and not elsewhere.
+            detail: what else people may want to know, in a few words.
+        """
         super().__init__(str(reason))
         self.reason = reason
+        self.size_bytes = size_bytes
+        self.detail = detail
 
 
-class SkipLog:
-    """Counts what is left out and writes examples down; a context manager."""
+class SkipCounts:
+    """Counts what a reader has seen: what is used, and what is left out for which reason."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._writer = LineWriter(folder / FILE_NAME)
+    def __init__(self) -> None:
         self.counts: Counter[SkipReason] = Counter()
+        self.firsts: dict[SkipReason, str] = {}
+        """Reason -> the first that was left out for it."""
+        self.details: dict[SkipReason, str] = {}
+        """Reason -> what else was told of the first of which anything was."""
+        self.used_bytes = 0
+        self.skipped_bytes = 0
         self._silent: Counter[str] = Counter()
         """Host -> what wasn't asked for, because it had stopped answering."""
 
-    def add(self, uri: str, reason: SkipReason) -> None:
-        """Record one document."""
+    @property
+    def seen_bytes(self) -> int:
+        """Return the bytes of everything that was looked at."""
+        return self.used_bytes + self.skipped_bytes
+
+    def use(self, size_bytes: int) -> None:
+        """Record what could be read of one document, in bytes as it lies at its source."""
+        self.used_bytes += size_bytes
+
+    def add(self, uri: str, reason: SkipReason, size_bytes: int = 0, detail: str = "") -> None:
+        """Record one document, or row, that is left out."""
         self.counts[reason] += 1
+        self.skipped_bytes += size_bytes
+        self.firsts.setdefault(reason, uri)
+        if detail:
+            self.details.setdefault(reason, detail)
         if reason is SkipReason.NOT_ASKED:
             self._silent[urlsplit(uri).netloc] += 1
-        if self.counts[reason] <= EXAMPLES:
-            self._writer.write(
-                json.dumps({"reason": reason, "uri": uri[:MAX_URI_CHARS]}, sort_keys=True)
-            )
 
     def totals(self) -> dict[str, float]:
         """Return all of them together as `skipped`, each reason as `skipped.REASON`.
 
-        Hosts that had stopped answering are named, too.
+        The first of each reason is named, and so are hosts that had stopped answering.
         """
         by_reason = {f"skipped.{reason}": float(n) for reason, n in sorted(self.counts.items())}
         silent = sorted(self._silent.most_common(SILENT_HOSTS))
         by_host = {f"{SILENT_COUNT}{host}": float(number) for host, number in silent}
-        return {"skipped": float(self.counts.total()), **by_reason, **by_host}
+        firsts = {
+            first_skipped_count(reason, uri[:MAX_NAMED_CHARS]): 1.0
+            for reason, uri in sorted(self.firsts.items())
+        }
+        seen = {"used_bytes": float(self.used_bytes), "skipped_bytes": float(self.skipped_bytes)}
+        return {"skipped": float(self.counts.total()), **by_reason, **firsts, **by_host, **seen}
+
+
+class SkipLog(SkipCounts):
+    """Writes examples down, too; a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        folder.mkdir(parents=True, exist_ok=True)
+        self._writer = LineWriter(folder / FILE_NAME)
+
+    def add(self, uri: str, reason: SkipReason, size_bytes: int = 0, detail: str = "") -> None:
+        """Record one document."""
+        super().add(uri, reason, size_bytes, detail)
+        if self.counts[reason] <= EXAMPLES:
+            told = {"reason": reason, "uri": uri[:MAX_URI_CHARS]}
+            if detail:
+                told["detail"] = detail[:MAX_URI_CHARS]
+            self._writer.write(json.dumps(told, sort_keys=True))
 
     def __enter__(self) -> Self:
         self._writer.__enter__()

@@ -8,18 +8,16 @@ from collections.abc import Iterator
 
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.errors import EmptySourceError, SourceUnreachableError
-from jupiterd.workers.data.skips import SkipReason
+from jupiterd.workers.data.skips import SkipCounts, SkipReason
 from jupiterd.workers.data.tables_apart import TableLimits, rows_apart
-from jupiterd.workers.data.text_files import MAX_LINE_BYTES, Skipped
+from jupiterd.workers.data.text_files import MAX_LINE_BYTES
 
 LIMITS = TableLimits(max_chars=MAX_LINE_BYTES, max_chars_in_all=1 << 62)
 """Those of a collection, but for the size: who asks for a data set says how much of it."""
 
-_OF_ONE_ROW = frozenset({SkipReason.TOO_LARGE, SkipReason.EMPTY})
 
-
-def documents(settings: DataSettings, skipped: Skipped) -> Iterator[str]:
-    """Yield every text that isn't blank; count rows, and files, that can't be read to their end.
+def documents(settings: DataSettings, skips: SkipCounts) -> Iterator[str]:
+    """Yield every text that isn't blank; record rows, and files, that can't be read to their end.
 
     Raises:
         MissingExtraError: the library isn't installed.
@@ -28,15 +26,17 @@ def documents(settings: DataSettings, skipped: Skipped) -> Iterator[str]:
         EmptySourceError: there is no such data set, or no row has any text.
     """
     found = 0
-    for row in _rows(settings):
+    for number, row in enumerate(_rows(settings), 1):
         if row is SkipReason.TIMED_OUT:
             raise SourceUnreachableError(f"{settings.path} sends nothing any more")
         if isinstance(row, SkipReason):
-            skipped.lines += row in _OF_ONE_ROW
-            skipped.files += row not in _OF_ONE_ROW
+            skips.add(f"{settings.path}#{number}", row)
         elif row.strip():
             found += 1
+            skips.use(len(row))
             yield row
+        else:
+            skips.add(f"{settings.path}#{number}", SkipReason.EMPTY)
     if not found:
         raise EmptySourceError(
             f"{settings.path} has no text in its field {settings.field}",

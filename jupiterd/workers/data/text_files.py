@@ -1,21 +1,28 @@
-"""Text on this machine's disk as documents: plain files, and tables of JSON with one on each line.
+"""Text on this machine's disk as documents: files of every form that is read, and rows of tables.
 
-Owns which files count and where a long one is cut. Doesn't know tokens, or what is held out. Files
-are read as streams, so that a dump of any size is no trouble.
+Owns which files count, where a long one is cut, and what is told where there is no text. Doesn't
+know tokens, or what is held out. Plain files and tables are read as streams, so that a dump of any
+size is no trouble; the same readers as a domain's sources take the text out of the others.
 """
 
-import gzip
+import codecs
 import io
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-import zstandard
-
+from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.errors import EmptySourceError, UsageError
+from jupiterd.workers.data.collectors.collector import Extraction
+from jupiterd.workers.data.collectors.files import printable
+from jupiterd.workers.data.encodings import decoded
+from jupiterd.workers.data.file_forms import form_of
+from jupiterd.workers.data.file_rows import rows_in_file
+from jupiterd.workers.data.skips import SkipCounts, SkipReason, UnreadableError
+from jupiterd.workers.data.table_rows import Row, is_table, json_list, text_in
+from jupiterd.workers.data.unpacking import UNPACKING_ERRORS, opened, unpacked_name
 
 PIECE_BYTES = 1 << 20
 """A longer plain file becomes several documents, cut where a line ends."""
@@ -23,28 +30,42 @@ PIECE_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
 """A longer line isn't one document of a table, whatever it is."""
 
-TABLES = (".jsonl", ".ndjson")
-PACKED = (".gz", ".zst")
+MAX_PARSED_BYTES = 64 << 20
+"""A larger file that has to be parsed as a whole is left out."""
 
-GIVE_TEXT = "give it a folder or file with text in UTF-8, such as .txt, .md, .py or .jsonl"
+GIVE_TEXT = "give it a folder or file with text, such as .txt, .md, .html, .pdf, .py or .jsonl"
+NAME_FIELD = "name the field with text: --field NAME"
+
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-@dataclass
-class Skipped:
-    """What couldn't be used, counted while documents are read."""
-
-    files: int = 0
-    lines: int = 0
+@dataclass(frozen=True)
+class _RowLimits:
+    field: str
+    max_bytes: int = 1 << 62
+    max_document_bytes: int = MAX_LINE_BYTES
 
 
 class TextFiles:
     """The documents below a path."""
 
-    def __init__(self, path: Path, field: str) -> None:
-        """Take a folder or a file; `field` holds the text in a line of a table."""
+    def __init__(
+        self, path: Path, field: str, extraction: Extraction, skips: SkipCounts | None = None
+    ) -> None:
+        """Take a folder or a file.
+
+        Args:
+            path: its place on this machine.
+            field: what holds the text in a row of a table.
+            extraction: takes text out of files.
+            skips: told what is used and what is left out.
+        """
         self._path = path
         self._field = field
-        self.skipped = Skipped()
+        self._limits = _RowLimits(field)
+        self._extraction = extraction
+        self.skips = skips or SkipCounts()
+        self.skipped_rows = 0
 
     def documents(self) -> Iterator[str]:
         """Yield every text that isn't blank, in an order that is the same each time.
@@ -54,16 +75,16 @@ class TextFiles:
         """
         files = self._files()
         found = 0
-        for file in files:
-            for text in self._texts(file):
+        for name, file in files:
+            for text in self._texts(name, file):
                 found += 1
                 yield text
         if not found:
-            raise EmptySourceError(f"{self._path} has no text: {self._why_none(files)}", GIVE_TEXT)
+            raise self._nothing_found(len(files))
 
-    def _files(self) -> list[Path]:
+    def _files(self) -> list[tuple[str, Path]]:
         if self._path.is_file():
-            return [self._path]
+            return [(printable(self._path.name), self._path)]
         if not self._path.is_dir():
             raise EmptySourceError(f"there is no folder or file {self._path}", GIVE_TEXT)
         if not os.access(self._path, os.R_OK | os.X_OK):
@@ -75,7 +96,7 @@ class TextFiles:
             if path.is_file() and path.resolve().is_relative_to(inside)
         )
         files = [
-            path
+            (printable(name), path)
             for name, path in found
             if not any(part.startswith(".") for part in Path(name).parts)
         ]
@@ -83,61 +104,109 @@ class TextFiles:
             raise EmptySourceError(f"the folder {self._path} is empty", GIVE_TEXT)
         return files
 
-    def _why_none(self, files: list[Path]) -> str:
-        if self.skipped.lines:
-            return f"no line of its tables has text in a field called {self._field}"
-        if len(files) == 1 and not os.access(files[0], os.R_OK):
-            return "it can't be read"
-        return f"none of its files ({len(files)}) can be read as UTF-8 text"
+    def _nothing_found(self, files: int) -> EmptySourceError:
+        skips = self.skips
+        if self.skipped_rows:
+            why = skips.details.get(SkipReason.NO_FIELD) or skips.details.get(SkipReason.BROKEN, "")
+            told = f"no row of its tables has text in a field called {self._field}"
+            return EmptySourceError(f"{self._path} has no text: {told}; {why}", NAME_FIELD)
+        reasons = ", ".join(
+            f"{reason} {number}, such as {skips.firsts[reason]}"
+            for reason, number in skips.counts.most_common(3)
+        )
+        return EmptySourceError(
+            f"{self._path} has no text: none of its files ({files}) can be read: {reasons}",
+            GIVE_TEXT,
+        )
 
-    def _texts(self, file: Path) -> Iterator[str]:
-        reader = self._rows if _is_table(file) else _pieces
+    def _texts(self, name: str, file: Path) -> Iterator[str]:
+        """Yield the texts of one file; record what it lacks."""
         try:
-            with _opened(file) as stream:
-                yield from reader(stream)
-        except (OSError, EOFError, UnicodeDecodeError, _NoTextError, zstandard.ZstdError):
-            self.skipped.files += 1
-
-    def _rows(self, stream: IO[bytes]) -> Iterator[str]:
-        while line := stream.readline(MAX_LINE_BYTES):
-            if not line.strip():
-                continue
-            text = self._text_in(line)
-            if text:
-                yield text
+            inner = unpacked_name(name)
+            if is_table(inner):
+                rows = rows_in_file(name, file, file.read_bytes, self._limits)
+                yield from self._of_rows(name, rows)
+            elif inner.lower().endswith(".json"):
+                yield from self._of_json(name, file)
+            elif form_of(inner) == "text":
+                with opened(file) as stream:
+                    yield from self._of_text(name, stream)
             else:
-                self.skipped.lines += 1
+                yield self._extracted(form_of(inner), _whole(file), name)
+        except UnreadableError as error:
+            self.skips.add(name, error.reason, error.size_bytes or _size_of(file), error.detail)
+        except UNPACKING_ERRORS:
+            self.skips.add(name, SkipReason.BROKEN, _size_of(file))
+        except OSError:
+            self.skips.add(name, SkipReason.UNREADABLE, _size_of(file))
 
-    def _text_in(self, line: bytes) -> str:
-        try:
-            row: Any = json.loads(line)
-            text = row[self._field]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return ""
-        return text if isinstance(text, str) and _is_text(text) else ""
+    def _extracted(self, form: str, data: bytes, name: str) -> str:
+        found = self._extraction.read(form, data, name=unpacked_name(name))
+        if found.reason is not None:
+            raise UnreadableError(found.reason)
+        self.skips.use(len(data))
+        return found.text
+
+    def _of_json(self, name: str, file: Path) -> Iterator[str]:
+        data = _whole(file)
+        rows = json_list(data, self._field)
+        if rows is None:
+            yield from self._of_text(name, io.BytesIO(data))
+        else:
+            yield from self._of_rows(name, iter(rows))
+
+    def _of_text(self, name: str, stream: IO[bytes]) -> Iterator[str]:
+        for number, piece in enumerate(_pieces(stream)):
+            try:
+                yield self._extracted("text", piece, name)
+            except UnreadableError as error:
+                place = f"{name}#{number}" if number else name
+                self.skips.add(place, error.reason, len(piece))
+
+    def _of_rows(self, name: str, rows: Iterator[Row]) -> Iterator[str]:
+        for row in rows:
+            try:
+                text = text_in(row, self._field)
+            except UnreadableError as error:
+                self.skipped_rows += 1
+                self.skips.add(f"{name}#{row.number}", error.reason, error.size_bytes, error.detail)
+                continue
+            self.skips.use(row.size_bytes)
+            yield text_form(text, Layout.PARAGRAPHS)
 
 
-class _NoTextError(Exception):
-    """A file's bytes aren't text."""
+def _size_of(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
-def _pieces(stream: IO[bytes]) -> Iterator[str]:
+def _whole(file: Path) -> bytes:
+    with opened(file) as stream:
+        data = stream.read(MAX_PARSED_BYTES + 1)
+    if len(data) > MAX_PARSED_BYTES:
+        raise UnreadableError(SkipReason.TOO_LARGE)
+    return data
+
+
+def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield a file's bytes in pieces that end where a line or a character does."""
     rest = b""
     while data := stream.read(PIECE_BYTES - len(rest)):
         data = rest + data
+        if data.startswith(_WIDE_MARKS):  # its line ends are wider than a byte
+            stream, data = io.BytesIO(decoded(data + stream.read()).encode()), b""
         end = data.rfind(b"\n") + 1 or len(data)
         if len(data) < PIECE_BYTES:  # the file ends here
             end = len(data)
         elif end == len(data) and not data.endswith(b"\n"):
             end = _end_of_character(data)
         rest = data[end:]
-        text = data[:end].decode("utf-8-sig")
-        if "\0" in text:
-            raise _NoTextError
-        if _is_text(text):
-            yield text
+        if end:
+            yield data[:end]
     if rest:
-        yield rest.decode()
+        yield rest
 
 
 def _end_of_character(data: bytes) -> int:
@@ -146,22 +215,3 @@ def _end_of_character(data: bytes) -> int:
     while end > 0 and end > len(data) - 4 and data[end - 1] & 0xC0 == 0x80:
         end -= 1
     return end - 1 if end and data[end - 1] >= 0xC0 else len(data)
-
-
-def _is_text(text: str) -> bool:
-    return bool(text.strip()) and "\0" not in text
-
-
-def _is_table(file: Path) -> bool:
-    suffixes = file.suffixes
-    if suffixes and suffixes[-1] in PACKED:
-        suffixes = suffixes[:-1]
-    return bool(suffixes) and suffixes[-1] in TABLES
-
-
-def _opened(file: Path) -> IO[bytes]:
-    if file.suffix == ".gz":
-        return io.BufferedReader(gzip.open(file))
-    if file.suffix == ".zst":
-        return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file.open("rb")))
-    return file.open("rb")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupiterd.cycle.data_sources import FolderSource, WebSource
+from jupiterd.cycle.data_sources import FolderSource, WebSource, named
 from jupiterd.cycle.domain import domain_mistakes, parse_domain
 
 HEAD = """\
@@ -121,3 +121,11 @@ def test_an_old_file_means_what_it_meant():
 
 def test_private_addresses_are_refused_unless_allowed():
     assert not WebSource(kind="web", urls=("https://a.b/",)).allow_private_addresses
+
+
+def test_a_name_keeps_its_accents():
+    folder = {"kind": "folder", "path": "/home/ana/Mis docs técnicos", "license": "MIT"}
+    source = FolderSource.model_validate(folder)
+    (found,) = named([source])
+    assert found.name == "mis-docs-técnicos"
+    assert FolderSource.model_validate({**folder, "name": found.name}).name == found.name

@@ -59,7 +59,11 @@ def test_whole_clusters_fall_on_one_side_and_nothing_is_lost(tmp_path):
         "holdout_clusters": len({s.cluster_id for s in holdout}),
         "skipped": 14,
         "skipped.empty": 12,
-        "skipped.not_text": 2,  # one isn't UTF-8, one is binary
+        "skipped.not_text": 2,
+        "first skipped empty: python-stdlib:3.11.7/package0/__init__.py": 1,
+        "first skipped not_text: python-stdlib:3.11.7/binary.py": 1,
+        "used_bytes": sum(len(s.text) for s in train + holdout),
+        "skipped_bytes": len(b"\x89PNG\0\0\0\rIHDR") + len(b"x\0y"),
     }
 
 

@@ -19,9 +19,8 @@ from jupiterd.workers.data import streamed_text
 from jupiterd.workers.data.prepare import HELD_OUT_BYTES, prepare
 from jupiterd.workers.data.sample_file import read_samples
 from jupiterd.workers.data.shards import ShardSet
-from jupiterd.workers.data.skips import SkipReason
+from jupiterd.workers.data.skips import SkipCounts, SkipReason
 from jupiterd.workers.data.tables_apart import TableLimits
-from jupiterd.workers.data.text_files import Skipped
 from jupiterd.workers.data.tokenizer import END_OF_TEXT, TOKENIZER_FILE, load_tokenizer
 from tests.unit.workers.data_material import files_of, run_worker
 
@@ -32,8 +31,8 @@ def letters(folder, count=60, lines=10, seed=3):
     chance = random.Random(seed)
     folder.mkdir()
     for number in range(count):
-        body = "\n".join(" ".join(chance.choices(WORDS, k=9)) for _ in range(lines))
-        (folder / f"{number:03}.txt").write_text(f"letter {number}\n{body}\n")
+        body = "\n\n".join(" ".join(chance.choices(WORDS, k=9)) for _ in range(lines))
+        (folder / f"{number:03}.txt").write_text(f"letter {number}\n\n{body}\n")
     return folder
 
 
@@ -200,7 +199,7 @@ def test_a_worker_does_it_as_a_daemon_asks(tmp_path):
     params = {**settings(source).to_scalars(), "threads": 1}
     last = run_worker("prepare", params, {}, tmp_path / "out")
     assert isinstance(last, TaskFinished), last
-    assert set(last.outputs) == {"tokenizer", "shards", "holdout"}
+    assert set(last.outputs) == {"tokenizer", "shards", "skipped", "holdout"}
     assert last.counts["vocab_size"] == 300
 
 
@@ -238,22 +237,23 @@ def test_a_data_set_that_fills_the_memory_costs_what_comes_behind_it_and_no_more
     hub = DataSettings(kind="hugging_face", path=str(folder), vocab_size=300)
     counts = prepare(hub, None, tmp_path / "out")
     assert counts["documents"] + counts["holdout_documents"] == 50
-    assert (counts["skipped"], counts["skipped_lines"]) == (1, 0)
+    assert (counts["skipped"], counts["skipped_rows"]) == (1, 1)
 
 
 def test_a_text_that_is_too_long_is_left_out_and_counted(tmp_path, monkeypatch):
     rows = iter([{"text": "one"}, SkipReason.TOO_LARGE, {"text": " "}, {"text": "two"}])
     monkeypatch.setattr(streamed_text, "rows_apart", lambda *_arguments: rows)
-    skipped = Skipped()
+    skips = SkipCounts()
     hub = DataSettings(kind="hugging_face", path="a/b", vocab_size=300)
-    assert list(streamed_text.documents(hub, skipped)) == ["one", "two"]
-    assert (skipped.files, skipped.lines) == (0, 1)
+    assert list(streamed_text.documents(hub, skips)) == ["one", "two"]
+    assert skips.counts == {"too_large": 1, "empty": 1}
+    assert skips.firsts["too_large"] == "a/b#2"
 
 
 def test_a_hub_that_falls_silent_is_asked_again_later(monkeypatch):
     rows = iter([{"text": "one"}, SkipReason.TIMED_OUT])
     monkeypatch.setattr(streamed_text, "rows_apart", lambda *_arguments: rows)
-    found = streamed_text.documents(DataSettings(kind="hugging_face", path="a/b"), Skipped())
+    found = streamed_text.documents(DataSettings(kind="hugging_face", path="a/b"), SkipCounts())
     assert next(found) == "one"
     with pytest.raises(SourceUnreachableError, match="a/b sends nothing any more"):
         next(found)

@@ -87,8 +87,8 @@ def test_rows_that_say_nothing_or_nonsense_are_left_out(tmp_path):
     assert list(texts_in(tmp_path / "out").values()) == ["good"]
     reasons = {uri.rpartition("#")[2]: why for uri, why in skipped(tmp_path / "out").items()}
     assert reasons == {
-        "1": "empty", "2": "broken", "3": "broken", "4": "empty", "5": "broken", "6": "not_text",
-        "7": "not_text", "9": "empty",
+        "1": "no_field", "2": "broken", "3": "broken", "4": "empty", "5": "broken", "6": "not_text",
+        "7": "not_text", "9": "no_field",
     }  # fmt: skip
 
 

@@ -8,11 +8,26 @@ import zstandard
 
 from jupiterd.errors import EmptySourceError
 from jupiterd.workers.data import text_files
+from jupiterd.workers.data.extraction import Extractor
 from jupiterd.workers.data.text_files import TextFiles
 
 
+@pytest.fixture(scope="module", autouse=True)
+def extractor():
+    with Extractor() as found:
+        _SHARED.append(found)
+        yield found
+
+
+_SHARED: list[Extractor] = []
+
+
+def text_files_of(path, field="text"):
+    return TextFiles(path, field, _SHARED[-1])
+
+
 def documents(path, field="text"):
-    return list(TextFiles(path, field).documents())
+    return list(text_files_of(path, field).documents())
 
 
 def rows(*texts, field="text"):
@@ -43,7 +58,10 @@ def test_each_line_of_a_table_is_a_document(tmp_path, packed):
 def test_the_text_may_lie_in_another_field(tmp_path):
     (tmp_path / "table.jsonl").write_text(rows("one", field="content"))
     assert documents(tmp_path, "content") == ["one"]
-    with pytest.raises(EmptySourceError, match="no line of its tables has text in a field called"):
+    with pytest.raises(
+        EmptySourceError,
+        match="no row of its tables has text in a field called text; its fields: id, content",
+    ):
         documents(tmp_path)
 
 
@@ -58,14 +76,19 @@ def test_hidden_files_and_links_that_lead_out_are_left_alone(tmp_path):
 
 
 def test_what_is_no_text_is_skipped_and_counted(tmp_path):
-    (tmp_path / "latin.txt").write_bytes("caf\u00e9".encode("latin-1"))
+    (tmp_path / "noise.txt").write_bytes(bytes(range(256)))
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
     (tmp_path / "broken.jsonl.gz").write_bytes(gzip.compress(rows("one").encode())[:-12])
     (tmp_path / "good.txt").write_text("text")
     (tmp_path / "odd.jsonl").write_text("no json\n[]\n" + rows("two"))
-    files = TextFiles(tmp_path, "text")
-    assert "text" in list(files.documents())
-    assert (files.skipped.files, files.skipped.lines) == (3, 2)
+    files = text_files_of(tmp_path)
+    assert list(files.documents()) == ["text", "two"]
+    assert files.skips.firsts == {
+        "broken": "broken.jsonl.gz",
+        "not_text": "noise.txt",
+    }
+    assert (files.skips.counts.total(), files.skipped_rows) == (5, 2)
+    assert files.skips.seen_bytes == sum(path.stat().st_size for path in tmp_path.iterdir())
 
 
 def test_a_long_file_is_cut_where_lines_end_and_nothing_is_lost(tmp_path, monkeypatch):
@@ -93,5 +116,7 @@ def test_a_folder_that_is_missing_empty_or_without_text_is_told_in_a_line(tmp_pa
         documents(tmp_path)
     (tmp_path / "picture.png").write_bytes(b"\xff\xfe\0")
     (tmp_path / "blank.txt").write_text("  \n")
-    with pytest.raises(EmptySourceError, match=r"none of its files \(2\) can be read as UTF-8"):
+    with pytest.raises(
+        EmptySourceError, match=r"none of its files \(2\) can be read: .*empty 1, such as blank.txt"
+    ):
         documents(tmp_path)

@@ -7,16 +7,20 @@ source, or how it is named.
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from functools import partial
+from pathlib import Path
 
 from blake3 import blake3
 
 from jupiterd.cycle.base.globs import glob_pattern
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
+from jupiterd.workers.data.collectors.tables import in_one_form
 from jupiterd.workers.data.extraction import extractor_of
+from jupiterd.workers.data.file_forms import form_of
+from jupiterd.workers.data.file_rows import rows_in_file
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
-
-_FORMS = {".html": "html", ".htm": "html", ".xhtml": "html", ".pdf": "pdf"}
+from jupiterd.workers.data.table_rows import Row, is_table, json_list, text_in
+from jupiterd.workers.data.unpacking import unpacked_name, unpacked_within
 
 _LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
 
@@ -31,6 +35,8 @@ class SourceFile:
     """By whose ending its form is known."""
     read: Callable[[], bytes]
     """Returns its bytes; raises OSError or UnreadableError."""
+    path: Path | None = None
+    """Where it lies as a file, so that a table is read as a stream; None: nowhere."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +45,10 @@ class Bounds:
 
     max_files: int
     max_bytes: int
-
-
-def form_of(name: str) -> str:
-    """Return how a file of this name is read."""
-    return _FORMS.get(PurePosixPath(name.lower()).suffix, "text")
+    max_document_bytes: int
+    """Unpacked, too."""
+    field: str = "text"
+    """What holds the text in a row of a table."""
 
 
 def documents_of(
@@ -61,13 +66,59 @@ def documents_of(
             continue
         if visit.purged.leaves_out(file.uri, visit.skips):
             continue
-        try:
-            data = _bytes_of(file)
-            read_bytes += len(data)
-            yield _found(file, data, visit, license_id, revision)
-        except UnreadableError as error:
-            visit.skips.add(file.uri, error.reason)
+        before = visit.skips.seen_bytes
+        yield from _documents(file, visit, bounds, _Stated(license_id, revision))
+        read_bytes += visit.skips.seen_bytes - before
     visit.progress(number, number, "files")
+
+
+@dataclass(frozen=True)
+class _Stated:
+    """What a source says of all its files."""
+
+    license: str
+    revision: str
+
+
+def _documents(file: SourceFile, visit: Visit, bounds: Bounds, stated: _Stated) -> Iterator[Found]:
+    """Yield what one file holds, or record why it can't be read."""
+    try:
+        if is_table(unpacked_name(file.name)):
+            read = partial(_bytes_of, file)
+            rows = rows_in_file(file.name, file.path, read, bounds)
+            yield from _of_rows(file, rows, visit, bounds, stated)
+            return
+        data = _bytes_of(file)
+        listed = json_list(data, bounds.field) if file.name.lower().endswith(".json") else None
+        if listed is not None:
+            yield from _of_rows(file, iter(listed), visit, bounds, stated)
+        else:
+            yield _found(file, data, visit, bounds, stated)
+            visit.skips.use(len(data))
+    except UnreadableError as error:
+        visit.skips.add(file.uri, error.reason, error.size_bytes, error.detail)
+
+
+def _of_rows(
+    file: SourceFile, rows: Iterator[Row], visit: Visit, bounds: Bounds, stated: _Stated
+) -> Iterator[Found]:
+    for row in rows:
+        uri = f"{file.uri}#{row.number}"
+        try:
+            text = text_in(row, bounds.field)
+        except UnreadableError as error:
+            visit.skips.add(uri, error.reason, error.size_bytes, error.detail)
+            continue
+        visit.skips.use(row.size_bytes)
+        source_hash = blake3(text.encode()).hexdigest()
+        if visit.previous.has(uri, source_hash, ""):
+            yield Unchanged(uri)
+        else:
+            document = Document(
+                uri=uri, cluster_id=file.cluster_id, text=text, source_hash=source_hash,
+                license=stated.license, revision=stated.revision, name="",
+            )  # fmt: skip
+            yield in_one_form(document, visit.language)
 
 
 def _bytes_of(file: SourceFile) -> bytes:
@@ -78,26 +129,31 @@ def _bytes_of(file: SourceFile) -> bytes:
     except OSError as error:
         raise UnreadableError(SkipReason.UNREADABLE) from error
     if data.startswith(_LARGE_FILE_POINTER):
-        raise UnreadableError(SkipReason.UNKNOWN_FORM)
+        raise UnreadableError(SkipReason.UNKNOWN_FORM, len(data))
     return data
 
 
-def _found(file: SourceFile, data: bytes, visit: Visit, license_id: str, revision: str) -> Found:
-    form = form_of(file.name)
+def _found(file: SourceFile, data: bytes, visit: Visit, bounds: Bounds, stated: _Stated) -> Found:
+    name = printable(unpacked_name(file.name))
+    form = form_of(name)
     source_hash = blake3(data).hexdigest()
     if visit.previous.has(file.uri, source_hash, extractor_of(form)):
         return Unchanged(file.uri)
-    extracted = visit.extraction.read(form, data, name=printable(file.name))
+    try:
+        whole = unpacked_within(data, file.name, bounds.max_document_bytes)
+        extracted = visit.extraction.read(form, whole, name=name)
+    except UnreadableError as error:
+        raise UnreadableError(error.reason, len(data), error.detail) from error
     if extracted.reason is not None:
-        raise UnreadableError(extracted.reason)
+        raise UnreadableError(extracted.reason, len(data))
     return Document(
         uri=file.uri,
         cluster_id=file.cluster_id,
         text=extracted.text,
         source_hash=source_hash,
-        license=license_id,
+        license=stated.license,
         extractor=extracted.extractor,
-        revision=revision,
+        revision=stated.revision,
     )
 
 
@@ -108,11 +164,12 @@ def read_within(path: Path, max_bytes: int) -> bytes:
         UnreadableError: there are more of them; a file of any size is noticed without reading it.
     """
     with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size > max_bytes:
-            raise UnreadableError(SkipReason.TOO_LARGE)
+        size = os.fstat(file.fileno()).st_size
+        if size > max_bytes:
+            raise UnreadableError(SkipReason.TOO_LARGE, size)
         data = file.read(max_bytes + 1)
     if len(data) > max_bytes:
-        raise UnreadableError(SkipReason.TOO_LARGE)
+        raise UnreadableError(SkipReason.TOO_LARGE, len(data))
     return data
 
 

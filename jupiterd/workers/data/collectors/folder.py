@@ -44,7 +44,8 @@ class Folder:
 
         names = Walk(self._root, self._source.glob, leave_out).names()
         files = map(self._file, names)
-        bounds = Bounds(self._source.max_files, self._source.max_bytes)
+        source = self._source
+        bounds = Bounds(source.max_files, source.max_bytes, source.max_document_bytes, source.field)
         yield from documents_of(files, visit, bounds, self._source.license, "")
 
     def state(self) -> Iterator[Mapping[str, Any]]:
@@ -58,4 +59,4 @@ class Folder:
         path = PurePosixPath(printable(name))
         cluster = path.parts[0] if len(path.parts) > 1 else path.stem
         read = partial(read_within, self._root / name, self._source.max_document_bytes)
-        return SourceFile(cluster, self._uri(name), name, read)
+        return SourceFile(cluster, self._uri(name), name, read, self._root / name)

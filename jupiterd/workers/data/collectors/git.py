@@ -76,7 +76,7 @@ class GitRepository:
                 for blob in repository.blobs(commit)
                 if wanted.fullmatch(blob.name) and not _is_hidden(blob.name)
             )
-            bounds = Bounds(source.max_files, source.max_bytes)
+            bounds = Bounds(source.max_files, source.max_bytes, source.max_document_bytes)
             yield from documents_of(files, visit, bounds, source.license, commit)
 
     def _file(self, blob: Blob, reader: BlobReader) -> SourceFile:
@@ -87,7 +87,7 @@ class GitRepository:
 
     def _read(self, blob: Blob, reader: BlobReader) -> bytes:
         if blob.size_bytes > self._source.max_document_bytes:
-            raise UnreadableError(SkipReason.TOO_LARGE)
+            raise UnreadableError(SkipReason.TOO_LARGE, blob.size_bytes)
         return reader.read(blob.id)
 
     def _uri(self, name: str) -> str:

@@ -10,16 +10,22 @@ from typing import Any
 from jupiterd.cycle.data_sources import HuggingFaceSource
 from jupiterd.errors import SourceUnreachableError
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
-from jupiterd.workers.data.collectors.tables import Row, documents_of_rows, fields_of, limits_of
+from jupiterd.workers.data.collectors.tables import (
+    PlacedRow,
+    documents_of_rows,
+    fields_of,
+    limits_of,
+)
 from jupiterd.workers.data.hugging_face import commit_of
 from jupiterd.workers.data.skips import SkipReason
+from jupiterd.workers.data.table_rows import row_apart
 from jupiterd.workers.data.tables_apart import rows_apart
 
 
 class HuggingFace:
     """A data set at one commit."""
 
-    collector = "hugging_face@1"
+    collector = "hugging_face@2"
 
     def __init__(self, source: HuggingFaceSource) -> None:
         self._source = source
@@ -40,7 +46,7 @@ class HuggingFace:
         """Yield the commit that was read."""
         yield self._state
 
-    def _rows(self, commit: str) -> Iterator[Row]:
+    def _rows(self, commit: str) -> Iterator[PlacedRow]:
         source = self._source
         order = {
             "path": source.path, "subset": source.subset, "split": source.split,
@@ -50,7 +56,10 @@ class HuggingFace:
         for number, row in enumerate(found, 1):
             if row is SkipReason.TIMED_OUT:
                 raise SourceUnreachableError(f"{source.path} sends nothing any more")
-            yield self._uri(f"{source.subset}/{source.split}/{number}"), row
+            yield (
+                self._uri(f"{source.subset}/{source.split}/{number}"),
+                row_apart(row, source.field, number),
+            )
 
     def _uri(self, name: str) -> str:
         return f"huggingface:{self._source.path}#{name}"

@@ -10,14 +10,20 @@ from typing import Any
 from jupiterd.cycle.data_sources import ParquetSource
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.table_files import files_below
-from jupiterd.workers.data.collectors.tables import Row, documents_of_rows, fields_of, limits_of
+from jupiterd.workers.data.collectors.tables import (
+    PlacedRow,
+    documents_of_rows,
+    fields_of,
+    limits_of,
+)
+from jupiterd.workers.data.table_rows import row_apart
 from jupiterd.workers.data.tables_apart import TableLimits, rows_apart
 
 
 class Parquet:
     """A file, or those of a folder."""
 
-    collector = "parquet@1"
+    collector = "parquet@2"
 
     def __init__(self, source: ParquetSource, limits: TableLimits | None = None) -> None:
         self._source = source
@@ -39,7 +45,7 @@ class Parquet:
         """Yield nothing: files are read again, and rows compared by their text."""
         return iter(())
 
-    def _rows(self, name: str, path: Path) -> Iterator[Row]:
+    def _rows(self, name: str, path: Path) -> Iterator[PlacedRow]:
         order, fields = {"path": str(path)}, fields_of(self._source)
         for number, row in enumerate(rows_apart("parquet", order, fields, self._limits), 1):
-            yield f"parquet:{name}#{number}", row
+            yield f"parquet:{name}#{number}", row_apart(row, self._source.field, number)

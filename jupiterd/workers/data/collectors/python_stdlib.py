@@ -47,7 +47,7 @@ class PythonStdlib:
         """Yield every .py file, sorted by name."""
         names = Walk(self._root, "**/*.py", lambda _name: None).names()
         files = (self._file(name) for name in names if not _is_left_out(name))
-        bounds = Bounds(_MAX_FILES, self._source.max_bytes)
+        bounds = Bounds(_MAX_FILES, self._source.max_bytes, self._source.max_document_bytes)
         yield from documents_of(files, visit, bounds, self._source.license, self._version)
 
     def state(self) -> Iterator[Mapping[str, Any]]:

@@ -5,20 +5,26 @@ Owns which field means what. Doesn't know files.
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from blake3 import blake3
 
 from jupiterd.cycle.data_sources import HuggingFaceSource, JsonlSource, ParquetSource
+from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.licenses import LICENSE_PATTERN
+from jupiterd.cycle.text_rules.document_kind import document_kind
+from jupiterd.cycle.text_rules.text_form import Layout, text_form
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
+from jupiterd.workers.data.extractors.layouts import layout_of_kind
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
+from jupiterd.workers.data.table_rows import Row, text_in
 from jupiterd.workers.data.tables_apart import TableLimits
 
 TableSource = HuggingFaceSource | JsonlSource | ParquetSource
 
-Row = tuple[str, Mapping[str, Any] | SkipReason]
-"""Where it lies, and its fields or why it can't be read."""
+PlacedRow = tuple[str, Row]
+"""Where it lies, and it."""
 
 
 def fields_of(source: TableSource) -> tuple[str, ...]:
@@ -33,7 +39,7 @@ def limits_of(source: TableSource) -> TableLimits:
 
 
 def documents_of_rows(
-    rows: Iterator[Row], source: TableSource, visit: Visit, revision: str = ""
+    rows: Iterator[PlacedRow], source: TableSource, visit: Visit, revision: str = ""
 ) -> Iterator[Found]:
     """Yield a document for each row that has a text, within the bounds; record the others."""
     read_bytes, number = 0, 0
@@ -48,35 +54,39 @@ def documents_of_rows(
         try:
             document = _document(place, number, row, source, revision)
         except UnreadableError as error:
-            visit.skips.add(place, error.reason)
+            visit.skips.add(place, error.reason, error.size_bytes, error.detail)
             continue
+        visit.skips.use(row.size_bytes)
         read_bytes += len(document.text)
         is_known = visit.previous.has(document.uri, document.source_hash, "")
-        yield Unchanged(document.uri) if is_known else document
+        yield Unchanged(document.uri) if is_known else in_one_form(document, visit.language)
     visit.progress(number, number, "rows")
+
+
+def in_one_form(document: Document, language: str) -> Document:
+    """Return a row's document with its lines as rules count them; of code they stay."""
+    found = document_kind(document.name or "", document.text)
+    layout = Layout.VERBATIM if is_code(language) else layout_of_kind(found)
+    return replace(document, text=text_form(document.text, layout))
 
 
 def _document(
     place: str,
     number: int,
-    row: Mapping[str, Any] | SkipReason,
+    row: Row,
     source: TableSource,
     revision: str,
 ) -> Document:
-    if isinstance(row, SkipReason):
-        raise UnreadableError(row)
-    text = row.get(source.field)
-    if not isinstance(text, str) or not text.strip():
-        raise UnreadableError(SkipReason.EMPTY)
+    text = text_in(row, source.field)
     if len(text) > source.max_document_bytes:
-        raise UnreadableError(SkipReason.TOO_LARGE)
-    page = _told(row, source.uri_field)
+        raise UnreadableError(SkipReason.TOO_LARGE, row.size_bytes)
+    page = _told(row.fields, source.uri_field)
     return Document(
         uri=f"{page}#{number}" if page else place,  # several rows may be of one page
-        cluster_id=_told(row, source.cluster_field) or page or place,
+        cluster_id=_told(row.fields, source.cluster_field) or page or place,
         text=text,
         source_hash=blake3(text.encode("utf-8", "surrogatepass")).hexdigest(),
-        license=_license(row, source),
+        license=_license(row.fields, source),
         revision=revision,
         name="",
     )

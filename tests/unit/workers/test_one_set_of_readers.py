@@ -1,0 +1,125 @@
+"""A folder gives the same text to a data set as to a domain, and says what it leaves out."""
+
+import gzip
+import json
+
+import pytest
+
+from jupiterd.cycle.data_sources import FolderSource
+from jupiterd.cycle.phase_summary import summarise
+from jupiterd.cycle.work import Phase
+from jupiterd.errors import EmptySourceError
+from jupiterd.workers.data.collectors.folder import Folder
+from jupiterd.workers.data.extraction import Extractor
+from jupiterd.workers.data.skips import SkipCounts
+from jupiterd.workers.data.text_files import TextFiles
+from tests.unit.workers.collecting import collect, skipped, texts_in
+from tests.unit.workers.local_site import page
+from tests.unit.workers.test_extraction import pdf
+
+
+@pytest.fixture
+def folder(tmp_path):
+    root = tmp_path / "mis docs técnicos"
+    root.mkdir()
+    (root / "a.html").write_text(page("A page"))
+    (root / "b.csv").write_text('id;text\n1;"first; row"\n2;\n3;third row\n')
+    (root / "c.json").write_text(json.dumps([{"text": "listed"}, {"other": 1}]))
+    (root / "d.jsonl.gz").write_bytes(
+        gzip.compress(
+            b'{"text": "one"},\n{"text": ["two"]}\n{"text": "half \\ud83d"}\nno json\n'
+            b'{"text": "five"}\n'
+        )
+    )
+    (root / "e.pdf").write_bytes(pdf())
+    (root / "f.txt").write_bytes("Año, señal y corazón".encode("cp1252"))
+    (root / "g.txt.gz").write_bytes(gzip.compress(b"packed text"))
+    (root / "h.json").write_text('{"setting": 1}')
+    (root / "i.png").write_bytes(b"\x89PNG\0\0\0\rIHDR")
+    return root
+
+
+READ = ["first; row", "third row", "listed", "one", "five", "Hello from a page"]
+PLAIN = ["Año, señal y corazón", "packed text", '{"setting": 1}']
+LEFT_OUT = {
+    "b.csv#2": "empty",
+    "c.json#2": "no_field",
+    "d.jsonl.gz#2": "no_field",
+    "d.jsonl.gz#3": "not_text",
+    "d.jsonl.gz#4": "broken",
+    "i.png": "not_text",
+}
+
+
+def test_a_data_set_takes_the_text_out_of_every_form(folder):
+    skips = SkipCounts()
+    with Extractor() as extractor:
+        files = TextFiles(folder, "text", extractor, skips)
+        first, *others = files.documents()
+    assert first.startswith("# A page\n")
+    assert others == [*READ, *PLAIN]
+    assert skips.counts.total() == len(LEFT_OUT)
+    assert files.skipped_rows == len(LEFT_OUT) - 1
+    assert "its fields: text" in skips.details["no_field"] or "other" in skips.details["no_field"]
+
+
+def test_a_domain_takes_the_same_and_names_what_it_leaves_out(folder, tmp_path):
+    source = FolderSource(kind="folder", path=str(folder), license="MIT")
+    counts = collect(Folder(source), tmp_path / "out")
+    texts = texts_in(tmp_path / "out")
+    others = [text for text in texts.values() if not text.startswith("# A page")]
+    assert sorted(others) == sorted([*READ, *PLAIN])
+    assert "folder:mis docs técnicos/d.jsonl.gz#5" in texts
+    left = {uri.rpartition("/")[2]: why for uri, why in skipped(tmp_path / "out").items()}
+    assert left == LEFT_OUT
+    detail = summarise(Phase.COLLECT, counts)[2]
+    assert "left out 6 (no_field 2: folder:mis docs técnicos/c.json#2, " in detail
+
+
+def test_used_and_left_out_are_what_was_seen(tmp_path):
+    root = tmp_path / "notes"
+    root.mkdir()
+    for number in range(30):
+        data = b"\x89PNG\0\0\0" if number % 3 == 0 else f"note {number}".encode()
+        (root / f"{number:02}.md").write_bytes(data)
+    (root / "big.md").write_bytes(b"x" * 5000)
+    (root / "rows.jsonl").write_text('{"text": "row"}\n{"texts": "row"}\n')
+    source = FolderSource(kind="folder", path=str(root), license="MIT", max_document_bytes=1024)
+    counts = collect(Folder(source), tmp_path / "out")
+    used = counts["documents"] + counts.get("holdout_documents", 0)
+    assert (used, counts["skipped"]) == (21, 12)
+    on_disk = sum(path.stat().st_size for path in root.iterdir())
+    assert counts["used_bytes"] + counts["skipped_bytes"] == on_disk
+
+
+def test_parquet_lies_among_other_files(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"id": [1, 2, 3], "text": ["one", "two", None]})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    with Extractor() as extractor:
+        files = TextFiles(tmp_path, "text", extractor)
+        assert list(files.documents()) == ["one", "two"]
+    assert files.skips.counts.total() == files.skipped_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        ('{"messages": [], "id": 1}\n', "its fields: messages, id"),
+        ('{"meta": {"body": "x"}, "id": 1}\n', "its fields: meta.body, id"),
+        ("{'text': 'x'}\n", "line 1 isn't JSON: "),
+        ("[1]\n", "line 1 is no object of JSON"),
+    ],
+)
+def test_where_no_row_has_text_its_fields_or_fault_are_told(tmp_path, rows, told):
+    (tmp_path / "rows.jsonl").write_text(rows)
+    with Extractor() as extractor, pytest.raises(EmptySourceError) as caught:
+        list(TextFiles(tmp_path, "text", extractor).documents())
+    assert told in caught.value.message
+    assert "--field NAME" in caught.value.hint
+
+
+def test_a_field_within_another_is_named_with_a_dot(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"meta": {"body": "inner"}}\n')
+    with Extractor() as extractor:
+        assert list(TextFiles(tmp_path, "meta.body", extractor).documents()) == ["inner"]

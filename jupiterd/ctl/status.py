@@ -81,13 +81,19 @@ def status_lines(status: Mapping[str, Any]) -> list[str]:
         *([f"words    {plain(node['words'])}"] if node.get("words") else []),
         f"cycle    {cycle_summary(cycle) if cycle else 'none'}",
         *([f"         {told}"] if cycle and (told := pause_line(cycle)) else []),
-        *(f"         {told}" for told in heavy_drop_lines(cycle or {})),
+        *(f"         {told}" for told in _dropped(status)),
         *([f"train    {cycle_summary(train)}"] if train else []),
         *door,
         *health_lines(status),
         "",
         *node_table(status),
     ]
+
+
+def _dropped(status: Mapping[str, Any]) -> list[str]:
+    """Return which phases dropped more than half, unless the lines of health say so."""
+    is_told = any(item.get("code") in OF_THE_TEXT for item in status.get("health") or ())
+    return [] if is_told else heavy_drop_lines(status.get("cycle") or {})
 
 
 def cluster_line(status: Mapping[str, Any]) -> str:

@@ -360,6 +360,9 @@ def test_what_a_phase_dropped_is_told_in_every_status(daemon, ctl):
         lines = [line.strip() for line in ctl(*asked).out.splitlines()]
         at = lines.index(ATTENTION[0])
         assert lines[at : at + 2] == ATTENTION
+    alarm = {"code": "mostly-dropped", "severity": "warning", "title": DROPPED["told"], "hint": ""}
+    daemon.documents["status"] |= {"health": [alarm]}
+    assert ctl("status").out.count(DROPPED["told"]) == 1, "once is enough"
 
 
 @pytest.mark.parametrize(("ended", "further"), [(FINISHED, 3), (FAILED, 0)])

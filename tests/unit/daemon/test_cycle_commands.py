@@ -20,6 +20,7 @@ from tests.unit.cluster.building import (
     round_over,
     started,
     training,
+    work_done,
 )
 from tests.unit.daemon.two_nodes import found, serving
 
@@ -243,3 +244,13 @@ async def test_what_cannot_be_extended_is_refused_with_a_reason(
         await found(one, facts=facts)
         with pytest.raises(kind, match=why):
             await extend(one, wanted, rounds)
+
+
+async def test_what_a_failed_cycle_has_collected_can_be_collected_again(tmp_path: Path) -> None:
+    async with serving(tmp_path, "one") as one:
+        collected = replace(work_done("r1/collect/0"), phase="collect")
+        await found(one, facts=(started(), collected, FAILED))
+        cycle = one.journal.state.cycles[CYCLE]
+        await resume_cycle(one._begin_reign(1), {"redo": "collect"})
+        assert (cycle.failed, cycle.finished) == (None, False)
+        assert cycle.completed_in(1, "collect") == {}

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from jupiterd.cycle.text_rules.blocks import Block, BlockKind, heading
-from jupiterd.cycle.text_rules.document_kind import MARKDOWN, DocumentForm
+from jupiterd.cycle.text_rules.document_kind import MARKDOWN, RST, DocumentForm
 from jupiterd.cycle.text_rules.markdown_blocks import lines_of, markdown_blocks
+from jupiterd.cycle.text_rules.rst_blocks import rst_blocks
 
 _FRONT_MATTER = re.compile(
     r"\s*(---|\+\+\+)[ \t]*\n(.{0,50000}?\n)?(?:\1|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL
@@ -50,5 +51,5 @@ def _without_front_matter(text: str) -> tuple[str, str]:
 
 
 _READERS: Mapping[str, Callable[[list[str]], list[Block]]] = MappingProxyType(
-    {MARKDOWN: markdown_blocks}
+    {MARKDOWN: markdown_blocks, RST: rst_blocks}
 )

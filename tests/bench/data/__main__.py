@@ -7,6 +7,7 @@ import argparse
 
 from tests.bench.data.filters import filters
 from tests.bench.data.leases import print_leases
+from tests.bench.data.pages import print_pages
 from tests.bench.data.reading import print_reading
 from tests.bench.figure import machine
 
@@ -16,6 +17,7 @@ SIZE = 3000
 FIGURES = {
     "filters": filters,
     "leases": lambda _trials, _size: print_leases(),
+    "pages": lambda _trials, _size: print_pages(),
     "reading": lambda trials, _size: print_reading(trials=trials),
 }
 """Name -> what measures and prints it, told how often and with how many documents."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
+from jupiterd.cycle.drop_reason import DropReason
 from jupiterd.cycle.prose_rules import judge_prose
 from jupiterd.workers.data.near_duplicates import NearDuplicates
 from tests.bench.data.prose import Document, made, near_twins, real
@@ -41,8 +42,15 @@ def documents(size: int) -> list[Document]:
 
 
 def rules(found: Sequence[Document]) -> list[str]:
-    """Return our reason for each document; an empty text where it is kept."""
-    return [judge_prose(one.text, "en").reason or "" for one in found]
+    """Return our reason for each document, few-letters left out; empty where it is kept."""
+    off = frozenset({DropReason.FEW_LETTERS})
+    return [judge_prose(one.text, "en", off).reason or "" for one in found]
+
+
+def few_letters(found: Sequence[Document]) -> list[str]:
+    """Return which documents that rule drops; it counts what stands between spaces."""
+    off = frozenset(DropReason) - {DropReason.FEW_LETTERS}
+    return [judge_prose(one.text, "en", off).reason or "" for one in found]
 
 
 def near(found: Sequence[Document]) -> list[str]:
@@ -115,6 +123,23 @@ def compare(job: str, judge: Judge, found: Sequence[Document], trials: int) -> N
     print(line(Figure(f"filters, {job}: same verdicts", "%", AGREEMENT, _never), same))
 
 
+def print_few_letters(found: Sequence[Document]) -> None:
+    """Print where the rule differs: datatrove counts each mark as a word, the paper doesn't."""
+    python = datatrove_python()
+    if python is None:
+        print("filters, few-letters against datatrove: not run")
+        return
+    pairs = list(
+        zip(found, few_letters(found), theirs(python, "few-letters", found)[1], strict=True)
+    )
+    differs = [(one, mine) for one, mine, other in pairs if bool(mine) != bool(other)]
+    print(f"filters, few-letters: differs in {len(differs)} of {len(found)} documents")
+    by_side = Counter("ours" if mine else "datatrove's" for _, mine in differs)
+    for side, times in sorted(by_side.items()):
+        first = [one.id for one, mine in differs if bool(mine) is (side == "ours")]
+        print(f"  {times} dropped by {side} alone: {', '.join(first[:5])}")
+
+
 async def _never() -> float:
     await asyncio.sleep(0)
     raise AssertionError("both sides are measured together")
@@ -134,4 +159,5 @@ def _print_disagreements(one: Sequence[str], other: Sequence[str]) -> None:
 def filters(trials: int, size: int) -> None:
     """Compare the rules, and near-duplicates apart."""
     compare("rules", rules, documents(size), trials)
+    print_few_letters(documents(size))
     compare("near", near, list(near_twins(size, SEED)), trials)

@@ -18,6 +18,7 @@ from jupiterd.daemon.estimate import Estimate, estimate
 from jupiterd.daemon.launch import trainers
 from jupiterd.daemon.model_files import model_text, text_of_config
 from jupiterd.daemon.run_islands import checked_islands, islands_of_round, wanted_of_round
+from jupiterd.daemon.size_for_data import power_of
 from jupiterd.errors import MissingExtraError, NotFoundError, UsageError
 from jupiterd.frames import Scalar
 from jupiterd.ids import CycleId, NodeId, short
@@ -59,13 +60,14 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     if not 1 <= rounds <= MAX_ROUNDS:
         raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
     nodes, most = named_nodes(leading, str(arguments.get("nodes", EVERYBODY)))
-    size = _size(leading, arguments, nodes)
+    suiting = _suiting_size(leading, arguments, nodes)
+    size = str(arguments.get("size") or suiting.size)
     started = CycleStarted(
         cycle=CycleId(secrets.token_hex(8)),
         domain=domain.domain,
         domain_yaml=text,
         rounds=rounds,
-        size=str(_init(arguments).get("model") or "") or size.size,
+        size=str(_init(arguments).get("model") or "") or size,
         seed=int(arguments.get("seed", 1)),
         started_at=wall_iso(),
         engine=check_wanted(str(arguments.get("engine", AUTO))),
@@ -74,7 +76,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         interactive=bool(arguments.get("interactive")),
         without_verdict=bool(arguments.get("without_verdict")),
     )
-    given = options.in_model(_model(domain, arguments, size.size))
+    given = options.in_model(_model(domain, arguments, size))
     settings = _settings(arguments).model_copy(update={MAX_RANKS: most})
     if domain.training.steps is None:
         settings = settings.model_copy(update={"steps_from": "data"})
@@ -84,9 +86,10 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     model, settings, foretold = _foretold(
         leading, replace(started, model_yaml=given), wanted, settings, text
     )
-    if size.reason:
-        chosen = [f"Size {size.size}: {size.reason}", *foretold.get("sheet", ())]
-        foretold |= {"size": {"size": size.size, "reason": size.reason}, "sheet": chosen}
+    if suiting.reason:
+        foretold["size"] = {"size": suiting.size, "reason": suiting.reason}
+        if size == suiting.size:
+            foretold["sheet"] = [f"Size {size}: {suiting.reason}", *foretold.get("sheet", ())]
     return replace(started, model_yaml=model, settings=_recorded(settings, nodes)), foretold
 
 
@@ -151,14 +154,16 @@ def _tokens(arguments: Arguments) -> int:
     return max(0, int(arguments.get("tokens") or 0))
 
 
-def _size(leading: "Leading", arguments: Arguments, nodes: Sequence[NodeId]) -> "SizeChoice":
-    """Return the size that is named, or else the one for the text and the machines, and why."""
+def _suiting_size(
+    leading: "Leading", arguments: Arguments, nodes: Sequence[NodeId]
+) -> "SizeChoice":
+    """Return the size for the text and the machines, and why; no reason: nobody has looked."""
     from jupiterd.cycle.training.size_choice import SizeChoice
     from jupiterd.daemon.size_for_data import size_for_data
 
-    named, tokens = str(arguments.get("size") or ""), _tokens(arguments)
-    if named or not tokens or _init(arguments):
-        return SizeChoice(named or "1m", "")
+    tokens = _tokens(arguments)
+    if not tokens or _init(arguments):
+        return SizeChoice("1m", "")
     engine = check_wanted(str(arguments.get("engine", AUTO)))
     machines = trainers(leading, nodes)
     if not machines:
@@ -227,6 +232,7 @@ def _foretold(
     Nothing is expected where nobody who could train is here.
     """
     from jupiterd.cycle.domain import parse_domain
+    from jupiterd.cycle.memory import flops_per_token
     from jupiterd.cycle.plan import derive, parse_model
     from jupiterd.cycle.round_cost import CycleCost, RoundCost
     from jupiterd.cycle.run_settings import FROM_DATA
@@ -257,6 +263,8 @@ def _foretold(
         float(expected.values["tokens_per_s"] or 0.0),
         has_trunk=not islands,
     )
+    trained_by = map(leading.hardware_of, dict.fromkeys(gang.gang))
+    power = power_of(gang.engine, [machine for machine in trained_by if machine is not None])
     if (fit := expected.fit).changes:
         twice = "on" if fit.gradient_checkpointing else plan.options.gradient_checkpointing
         text = preset.with_recipe(fit.plan, twice).to_text()
@@ -269,7 +277,10 @@ def _foretold(
                 *cost.lines(),
                 *([] if told.has_base else _advice(expected, cost)),
             ],
-            "expected": expected.values,
+            "expected": {
+                **expected.values,
+                "guessed_tokens_per_s": round(power.flops_per_s / flops_per_token(shape), 1),
+            },
             "cost": cost.to_plain(),
             "layouts": expected.layouts,
         },

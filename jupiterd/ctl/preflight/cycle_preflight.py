@@ -69,7 +69,7 @@ class Preflight:
     def arguments(self) -> dict[str, Any]:
         """Return what the leader is told of the text, so that it can foretell steps."""
         counts, share = self.survey.counts, 1 - self.outlook.held_out_share
-        return {"text_tokens": round(counts.tokens * share)} if self.survey.counted else {}
+        return {"tokens": round(counts.tokens * share)} if self.survey.counted else {}
 
     def to_plain(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -105,16 +105,18 @@ class Preflight:
             writer: the generator that others made, as people named it; empty: the domain's.
         """
         far_s = sum(map(_politeness_s, self.domain.data_sources))
-        times = phase_times(self.survey, self.outlook, foretold, far_s)
+        rounds = int(arguments["rounds"])
+        times = phase_times(self.survey, self.outlook, foretold, rounds, far_s)
         planned = PlannedCycle(
             title=title,
-            rounds=int(arguments["rounds"]),
+            rounds=rounds,
             survey=self.survey,
             outlook=self.outlook,
             times=times,
             foretold=foretold,
             writer=_writer(self.domain, writer),
             without_verdict=bool(arguments.get("without_verdict")),
+            size="" if arguments.get("init") else str(arguments.get("size", "")),
         )
         return plan_lines(planned)
 

@@ -56,7 +56,13 @@ class Survey:
     """Of these documents."""
     language: str = ""
     """What most of the text is in, or `code:` and a programming language; empty: nobody asked."""
-    took_s: float = 0.0
+    reading_s: float = 0.0
+    judging_s: float = 0.0
+
+    @property
+    def took_s(self) -> float:
+        """Return how long the look took, without the start of its process."""
+        return self.reading_s + self.judging_s
 
     @property
     def bytes(self) -> int:
@@ -90,7 +96,8 @@ class Survey:
             documents=int(told["documents"]),
             levels=tuple(Level(**level) for level in told["levels"]),
             language=str(told["language"]),
-            took_s=float(told["took_s"]),
+            reading_s=float(told["reading_s"]),
+            judging_s=float(told["judging_s"]),
         )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import is_hopeless, reading_line, text_line
-from jupiterd.cycle.rounds.plan_times import PhaseTimes, disk_bytes
+from jupiterd.cycle.rounds.plan_times import PhaseTimes, disk_bytes, least_of
 from jupiterd.formats import duration, plain, size
 
 MOST_LINES = 12
@@ -33,6 +33,8 @@ class PlannedCycle:
     writer: str
     """Who writes synthetic text, in a sentence."""
     without_verdict: bool = False
+    size: str = ""
+    """As people asked for it; empty where it is a model's of their own."""
 
     @property
     def training_tokens(self) -> float:
@@ -46,7 +48,7 @@ def plan_lines(planned: PlannedCycle) -> list[str]:
 
 
 def _told(planned: PlannedCycle) -> Iterator[tuple[str, str]]:
-    survey, outlook = planned.survey, planned.outlook
+    survey = planned.survey
     yield "reads", reading_line(survey)
     if survey.counted:
         yield "text", text_line(survey)
@@ -60,8 +62,19 @@ def _told(planned: PlannedCycle) -> Iterator[tuple[str, str]]:
     if expected:
         yield "disk", _disk(planned, int(expected["parameters"]))
     yield "written", planned.writer
-    if outlook.can_be_judged and outlook.help:
-        yield "advice", outlook.help
+    if advice := _advice(planned):
+        yield "advice", advice
+
+
+def _advice(planned: PlannedCycle) -> str:
+    """Return what had better be otherwise; empty: nothing."""
+    size: Mapping[str, Any] = planned.foretold.get("size") or {}
+    told: list[str] = []
+    if size and planned.size and size["size"] != planned.size:
+        told.append(f"--size {size['size']} suits text and machines: {plain(size['reason'])}")
+    if planned.outlook.can_be_judged and planned.outlook.help:
+        told.append(planned.outlook.help)
+    return "; ".join(told)
 
 
 def _verdict(planned: PlannedCycle) -> str:
@@ -82,8 +95,11 @@ def _training(planned: PlannedCycle) -> str:
     if not cost:
         return "no machine that could train is here, so nothing is foretold of it"
     first, later = cost["first"], cost.get("later")
-    told = f"round 1: {_steps(first)}{_passes(planned, first)}"
-    return f"{told}; each later round: {_steps(later)}" if later else told
+    told = f"round 1: {_steps(least_of(cost))}{_passes(planned, least_of(cost))}"
+    if least_of(cost)["steps"] < first["steps"]:
+        passes = _passes(planned, first).replace(" over the text", "")
+        told += f" (up to {first['steps']:,} steps{passes}, while held-out loss falls)"
+    return f"{told}; each later round: {_steps(least_of(cost, 'later'))}" if later else told
 
 
 def _steps(cost: Mapping[str, Any]) -> str:
@@ -93,7 +109,9 @@ def _steps(cost: Mapping[str, Any]) -> str:
 def _passes(planned: PlannedCycle, cost: Mapping[str, Any]) -> str:
     if not (there := planned.training_tokens):
         return ""
-    return f", {cost['tokens'] / there:,.1f} passes over the text"
+    passes = cost["tokens"] / there
+    told = f"{passes:,.1f} passes" if passes >= 0.1 else "under a tenth of a pass"
+    return f", {told} over the text"
 
 
 def _model(expected: Mapping[str, Any]) -> str:
@@ -111,25 +129,30 @@ def _machines(foretold: Mapping[str, Any]) -> str:
     layouts: Mapping[str, Any] = foretold.get("layouts") or {}
     if not layouts:
         return "none that could train is here"
-    speed = (foretold.get("expected") or {}).get("tokens_per_s")
+    expected: Mapping[str, Any] = foretold.get("expected") or {}
+    speed, guess = expected.get("tokens_per_s"), expected.get("guessed_tokens_per_s")
     rate = f"{speed:,.0f} tokens/s" if speed else "not measured yet with this model"
+    if guess and not speed:
+        rate += f"; times are of a guess, {guess:,.0f} tokens/s"
     return f"{plain(layouts['unasked'])}, {rate}"
 
 
 def _times(planned: PlannedCycle) -> str:
     times = planned.times
-    most = "up to " if times.is_polite else ""
-    parts = [f"collect {most}{_about(times.collect_s)}", f"filter {_about(times.filter_s)}"]
+    parts = [f"collect {_about(times.collect_s, is_most=times.is_polite)}"]
+    parts.append(f"filter {_about(times.filter_s)}")
     if times.generate_s:
         parts.append(f"generate {_about(times.generate_s)}")
     parts += [f"train {_about(times.train_s)}", f"judge {_about(times.judge_s)}"]
     whole = times.all_rounds_s(planned.rounds)
     rounds = "round" if planned.rounds == 1 else f"{planned.rounds} rounds"
-    return f"{', '.join(parts)}; {rounds}: {most}{_about(whole)}"
+    return f"{', '.join(parts)}; {rounds}: {_about(whole, is_most=times.is_polite)}"
 
 
-def _about(seconds: float | None) -> str:
-    return "not known yet" if seconds is None else f"~{duration(max(seconds, 1.0))}"
+def _about(seconds: float | None, *, is_most: bool = False) -> str:
+    if seconds is None:
+        return "not known yet"
+    return f"{'up to ' * is_most}~{duration(max(seconds, 1.0))}"
 
 
 def _disk(planned: PlannedCycle, parameters: int) -> str:

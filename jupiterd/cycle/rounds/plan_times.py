@@ -52,24 +52,25 @@ class PhaseTimes:
 
 
 def phase_times(
-    survey: Survey, outlook: HoldoutOutlook, foretold: Mapping[str, Any], far_s: float
+    survey: Survey, outlook: HoldoutOutlook, foretold: Mapping[str, Any], rounds: int, far_s: float
 ) -> PhaseTimes:
-    """Return how long each phase may take.
+    """Return how long each phase may take, of training the steps that are taken in any case.
 
     far_s: the longest time that politeness towards web sites takes; 0: there are none
     """
-    rate = (foretold.get("expected") or {}).get("tokens_per_s") or 0.0
+    expected: Mapping[str, Any] = foretold.get("expected") or {}
+    rate = expected.get("tokens_per_s") or expected.get("guessed_tokens_per_s") or 0.0
     cost: Mapping[str, Any] = foretold.get("cost") or {}
-    reading_s = _reading_s(survey)
+    share = _share_read(survey)
     scored = outlook.gate_documents + outlook.dev_documents
     tokens = STUDENTS * scored * _tokens_of_document(survey)
     return PhaseTimes(
-        collect_s=START_S + reading_s + far_s,
-        filter_s=START_S + reading_s,
+        collect_s=START_S + survey.reading_s / share + far_s,
+        filter_s=START_S + survey.judging_s / share,
         generate_s=0.0,
-        train_s=(cost.get("first") or {}).get("eta_s"),
+        train_s=_training_s(least_of(cost)["tokens"], rate),
         judge_s=START_S * STUDENTS + tokens * FORWARD_SHARE / rate if rate else None,
-        train_all_s=cost.get("eta_s"),
+        train_all_s=_training_s(_all_tokens(cost, rounds), rate),
         is_polite=far_s > 0,
     )
 
@@ -81,11 +82,31 @@ def disk_bytes(survey: Survey, parameters: int, rounds: int) -> int:
     return round(min(rounds, ROUNDS_KEPT) * (text + checkpoints))
 
 
-def _reading_s(survey: Survey) -> float:
-    """Return how long all of it takes at the pace of the look; what wasn't counted takes none."""
+def least_of(cost: Mapping[str, Any], which: str = "first") -> dict[str, float]:
+    """Return steps and tokens that a round takes whatever the loss does; 0: not known.
+
+    which: `first` or `later`
+    """
+    of: Mapping[str, Any] = cost.get(which) or {}
+    if not of:
+        return {"steps": 0, "tokens": 0}
+    least = of.get("least_steps") or of["steps"]
+    return {"steps": least, "tokens": of["tokens"] * least / of["steps"]}
+
+
+def _all_tokens(cost: Mapping[str, Any], rounds: int) -> float:
+    return least_of(cost)["tokens"] + (rounds - 1) * least_of(cost, "later")["tokens"]
+
+
+def _training_s(tokens: float, rate: float) -> float | None:
+    return START_S + tokens / rate if tokens and rate else None
+
+
+def _share_read(survey: Survey) -> float:
+    """Return how much of what was found was read; 1 where nothing was counted."""
     read = sum(source.read for source in survey.counted)
     found = sum(source.found for source in survey.counted)
-    return survey.took_s * found / read if read else 0.0
+    return read / found if read else 1.0
 
 
 def _tokens_of_document(survey: Survey) -> float:

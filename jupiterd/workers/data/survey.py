@@ -120,6 +120,7 @@ def _since_the_start_s() -> float:
 
 
 def _summed(looked: list[Looked], rules: Rules, began_s: float, whole_s: float) -> Survey:
+    judging_from_s = time.monotonic()
     sources: list[SourceSurvey] = []
     paths: list[tuple[str, ...]] = []
     for number, one in enumerate(looked):
@@ -129,8 +130,9 @@ def _summed(looked: list[Looked], rules: Rules, began_s: float, whole_s: float) 
         paths += verdicts.scored_paths
         sources.append(verdicts.survey)
     levels = levels_of(paths, rules.max_cluster_documents) if paths else ()
-    took_s = round(time.monotonic() - began_s, 2)
-    return Survey(tuple(sources), len(paths), levels, rules.language, took_s)
+    judging_s = round(time.monotonic() - judging_from_s, 2)
+    reading_s = round(judging_from_s - began_s, 2)
+    return Survey(tuple(sources), len(paths), levels, rules.language, reading_s, judging_s)
 
 
 if __name__ == "__main__":

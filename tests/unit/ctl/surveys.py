@@ -13,7 +13,8 @@ ENOUGH = Survey(
     ),
     documents=37_000,
     levels=(Level(0, 4_000, 3_000.0), Level(DOCUMENT, 37_000, 37_000.0)),
-    took_s=2.0,
+    reading_s=1.5,
+    judging_s=0.5,
 )  # fmt: skip
 
 TWELVE = Survey(
@@ -22,7 +23,7 @@ TWELVE = Survey(
     ),
     documents=12,
     levels=(Level(0, 1, 1.0), Level(DOCUMENT, 12, 12.0)),
-    took_s=1.0,
+    reading_s=1.0,
 )
 
 FAR = Survey(
@@ -32,5 +33,5 @@ FAR = Survey(
     ),
     documents=12,
     levels=TWELVE.levels,
-    took_s=1.0,
+    reading_s=1.0,
 )

@@ -30,7 +30,7 @@ def test_start_sends_the_text_of_the_domain_and_returns_at_once(daemon, ctl):
         "rounds": 2,
         "size": "1m",
         "seed": 7,
-        "text_tokens": round(ENOUGH.counts.tokens * (1 - HELD_OUT_SHARE)),
+        "tokens": round(ENOUGH.counts.tokens * (1 - HELD_OUT_SHARE)),
     }
 
 
@@ -461,6 +461,7 @@ def test_a_plan_shows_what_each_source_may_take_and_starts_nothing(daemon, ctl, 
             "first": {"steps": 780, "tokens": 800_000, "eta_s": 80.0},
             "later": {"steps": 460, "tokens": 470_000, "eta_s": 47.0},
             "eta_s": 174.0,
+            "tokens": 1_740_000,
         },
         "layouts": {
             "chosen": {

@@ -245,4 +245,6 @@ def test_text_that_is_known_decides_the_size_and_the_steps(monkeypatch: pytest.M
     large, _ = asked_cycle(leading, {**unsized, "tokens": 40_000_000})
     assert large.size == "25m"
     named, told = asked_cycle(leading, {**unsized, "size": "25m", "tokens": 20_480})
-    assert (named.size, "size" in told) == ("25m", False)
+    assert (named.size, told["size"]["size"]) == ("25m", "1m"), "what would suit is told"
+    assert not told["sheet"][0].startswith("Size")
+    assert told["expected"]["guessed_tokens_per_s"] > 0

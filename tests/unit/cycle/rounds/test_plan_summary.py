@@ -19,19 +19,20 @@ EXPECTED = {
 FORETOLD = {
     "expected": EXPECTED,
     "cost": {
-        "first": {"steps": 780, "tokens": 800_000, "eta_s": 80.0},
+        "first": {"steps": 3120, "least_steps": 780, "tokens": 3_200_000, "eta_s": 320.0},
         "later": {"steps": 460, "tokens": 470_000, "eta_s": 47.0},
         "eta_s": 127.0,
     },
+    "size": {"size": "10m", "reason": "100m needs 500 million"},
     "layouts": {"unasked": "alpha alone on torch"},
 }
 
 
 def planned(survey: Survey, foretold: dict, *, without_verdict: bool = False) -> list[str]:
     outlook = holdout_outlook(survey.counts, HoldoutRules("salt"))
-    times = phase_times(survey, outlook, foretold, 0.0)
+    times = phase_times(survey, outlook, foretold, 2, 0.0)
     return plan_lines(
-        PlannedCycle("title", 2, survey, outlook, times, foretold, "nobody", without_verdict)
+        PlannedCycle("title", 2, survey, outlook, times, foretold, "nobody", without_verdict, "1m")
     )
 
 
@@ -45,10 +46,32 @@ def test_there_are_never_more_than_twelve(survey, foretold):
 
 
 def test_passes_are_of_the_text_that_is_trained_on():
-    line = next(line for line in planned(ENOUGH, FORETOLD) if line.startswith("training"))
-    held_out = holdout_outlook(ENOUGH.counts, HoldoutRules("salt")).held_out_share
-    passes = 800_000 / (ENOUGH.counts.tokens * (1 - held_out))
-    assert f"{passes:.1f} passes over the text" in line
+    line = next(line for line in planned(TWELVE, FORETOLD) if line.startswith("training"))
+    passes = 800_000 / TWELVE.counts.tokens
+    assert f"0.80 million tokens, {passes:.1f} passes over the text" in line
+    large = next(line for line in planned(ENOUGH, FORETOLD) if line.startswith("training"))
+    assert "under a tenth of a pass over the text" in large
+
+
+def test_more_steps_are_told_that_only_a_falling_loss_brings():
+    line = next(line for line in planned(TWELVE, FORETOLD) if line.startswith("training"))
+    assert "(up to 3,120 steps, " in line
+    assert "passes, while held-out loss falls)" in line
+
+
+def test_a_size_that_suits_better_is_advised():
+    (line,) = [line for line in planned(ENOUGH, FORETOLD) if line.startswith("advice")]
+    assert "--size 10m suits text and machines: 100m needs 500 million" in line
+    fitting = {**FORETOLD, "size": {"size": "1m", "reason": "it is"}}
+    assert not any("suits" in line for line in planned(ENOUGH, fitting))
+
+
+def test_where_nothing_was_measured_times_are_of_a_guess_and_told_as_such():
+    guessed = EXPECTED | {"tokens_per_s": None, "guessed_tokens_per_s": 2_500.0}
+    lines = planned(ENOUGH, {**FORETOLD, "expected": guessed})
+    assert any("times are of a guess, 2,500 tokens/s" in line for line in lines)
+    (time,) = [line for line in lines if line.startswith("time")]
+    assert "train ~5 min 23 s" in time  # 800,000 tokens, and three seconds for the start
 
 
 def test_a_speed_that_was_never_measured_is_not_made_up():

@@ -37,6 +37,8 @@ class Dropped:
     measure: str = ""
     value: float | None = None
     limit: float | None = None
+    detail: str = ""
+    """What else a reader said of it."""
 
     def to_plain(self) -> dict[str, Any]:
         """Return it as documents carry it; what nobody measured is null."""
@@ -48,6 +50,7 @@ class Dropped:
             "measure": self.measure or None,
             "value": self.value,
             "limit": self.limit,
+            "detail": self.detail or None,
             "text": self.text or None,
         }
 
@@ -101,7 +104,8 @@ def _with_samples(row: Drops, reason: str | None) -> dict[str, Any]:
 def _read(name: str, folder: Path) -> Iterator[Dropped]:
     if name == SKIPPED:
         for row in stored_rows(folder / SKIPPED_FILE):
-            yield Dropped(str(row["reason"]), str(row.get("uri") or ""))
+            uri, detail = str(row.get("uri") or ""), str(row.get("detail") or "")
+            yield Dropped(str(row["reason"]), uri, detail=detail)
         return
     for sample, row in stored_drop_rows(folder):
         yield Dropped(
@@ -147,12 +151,15 @@ def _phase(number: int, row: Drops, most: int | None) -> list[str]:
 
 
 def _from_plain(told: Mapping[str, Any]) -> Dropped:
-    named = {name: told[name] or "" for name in ("reason", "id", "kind", "measure", "text")}
+    named = {
+        name: told[name] or "" for name in ("reason", "id", "kind", "measure", "detail", "text")
+    }
     return Dropped(uri=told["source_uri"], value=told["value"], limit=told["limit"], **named)
 
 
 def _told(each: Dropped) -> str:
     named = " ".join(filter(None, [short(each.id), plain(each.uri)]))
-    missed = f" ({each.missed})" if each.missed else ""
+    why = plain(each.detail) if each.detail else each.missed
+    missed = f" ({why})" if why else ""
     text = printable(" ".join(each.text.split())[:SHOWN_CHARACTERS])
     return f"{named}{missed}" + (f": {text}" if text else "")

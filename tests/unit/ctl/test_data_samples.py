@@ -42,7 +42,7 @@ def left_out(daemon, tmp_path):
     (tmp_path / "dropped").mkdir()
     drops.write(tmp_path / "dropped")
     with SkipLog(tmp_path / "skipped") as skips:
-        skips.add("notes/photo.jpg", SkipReason.NOT_TEXT)
+        skips.add("notes/photo.jpg", SkipReason.NOT_TEXT, detail="it begins as JPEG\x1b")
     nothing = {"in": None, "out": None, "dropped": {}, "folders": [], "missing": []}
     daemon.documents["drops"] = {
         "schema": "jupiter/v1",
@@ -70,7 +70,9 @@ def test_what_a_round_left_out_is_shown_by_reason(left_out, ctl):
     assert (shown.exit_code, shown.err) == (0, "")
     lines = shown.out.splitlines()
     assert lines[:3] == [
-        "round 1 collect: left out 1 of 8", "  not_text 1:", "    notes/photo.jpg",
+        "round 1 collect: left out 1 of 8",
+        "  not_text 1:",
+        "    notes/photo.jpg (it begins as JPEG?)",
     ]  # fmt: skip
     assert "round 1 filter: left out 6 of 7" in lines
     assert "  too-short 5:" in lines

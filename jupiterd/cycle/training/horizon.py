@@ -82,7 +82,7 @@ class Horizon:
         if known.decay_from:
             is_early = known.has_risen and step < end_step(plan, known)
             return replace(known, ended=step) if is_early else known
-        return known.with_trunk(plan, step, loss)
+        return known.with_trunk(plan, step, loss, self.compared_loss or self.loss)
 
     def with_loss(self, step: int, loss: float) -> "Horizon":
         """Return it with a measurement."""
@@ -91,9 +91,14 @@ class Horizon:
         known = replace(self, step=step, loss=loss, worse=self.worse + 1 if is_worse else 0)
         return replace(known, best_step=step, best_loss=loss) if is_best else known
 
-    def with_trunk(self, plan: TrainPlan, step: int, loss: float | None) -> "Horizon":
-        """Return it with the end of the trunk, or with what the next place is compared with."""
-        before, is_place = self.compared_loss, plan.decides_after(step)
+    def with_trunk(
+        self, plan: TrainPlan, step: int, loss: float | None, before: float
+    ) -> "Horizon":
+        """Return it with the end of the trunk, or with what the next place is compared with.
+
+        before: the loss at the place before, or the last one where there was no such place
+        """
+        is_place = plan.decides_after(step)
         falls = loss is not None and (not before or loss < before)
         ends = is_place and (not falls or step >= plan.trunk_steps)
         if ends or self.has_risen:

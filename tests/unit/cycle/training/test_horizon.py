@@ -75,6 +75,15 @@ def test_four_passes_are_taken_whatever_the_loss_does() -> None:
     assert not horizon.has_risen
 
 
+def test_a_first_place_with_none_before_it_is_compared_with_the_last_measurement() -> None:
+    plan = growing().model_copy(update={"least_steps": 40})
+    assert not any(map(plan.is_compared_after, range(plan.steps)))
+    rising = walked(plan, lambda step: 5 + step / 10_000)
+    assert (rising.decay_from, end_step(plan, rising)) == (32, 40)
+    falling = walked(plan, lambda step: 5 - min(step, 50) / 1000)
+    assert falling.decay_from == 112, "at 72 it was lower than at 32"
+
+
 def test_where_it_rises_for_good_the_rate_falls_at_once_and_training_ends_early() -> None:
     plan = growing()
     horizon = walked(plan, lambda step: 5 + abs(step - 40) / 100)

@@ -16,7 +16,7 @@ from jupiter_tui.drawings.readings import readings
 from jupiter_tui.look import Axis, Look
 from jupiter_tui.scene import Scene
 from jupiter_tui.view import fold_other
-from jupiterd.client.watch import Link, LinkChanged, Snapshot
+from jupiterd.client.watch import Delta, Link, LinkChanged, Snapshot
 from tests.tui import training_documents as training
 from tests.tui.documents import RECORDED, cycle, of, scene, status
 
@@ -84,6 +84,11 @@ def test_the_figures_stand_side_by_side_where_there_is_room():
     assert "lr         0.003" in narrow
     assert "MFU        31.2 %" in narrow
     assert "held out   2.7000" in narrow
+
+
+def test_the_step_with_the_lowest_loss_on_held_out_text_stands_beside_that_loss():
+    told = Delta({"cycle": cycle(held_out_loss=2.71, best_step=1234)})
+    assert "held out   2.7000  best 1,234" in text(partial(readings, Look()), whole(told), 40)
 
 
 def test_a_share_of_a_peak_that_nobody_knows_is_not_zero():

@@ -11,7 +11,7 @@ where it is on the trunk its moments, too: the round goes on with that training 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +203,9 @@ class RankTraining:
         log_dir = Path(params["log_dir"]) if params.get("log_dir") else None
         node = str(params.get("node_name", ""))
         curves = Curves(log_dir, self._job.round, float(params.get("gang_peak") or 0.0))
-        return RunReport(self._engine, shape, self._course, node, curves, self._start.step)
+        steps = self._watch.expected_steps(self._start.step)
+        course = replace(self._course, steps=steps)
+        return RunReport(self._engine, shape, course, node, curves, self._start.step)
 
     def _begin(self, checkpoint: Path | None) -> Start:
         if checkpoint is None:

@@ -138,7 +138,9 @@ def _finished(phase: Phase, done: Sequence[WorkCompleted]) -> dict[str, Any]:
     count, unit, detail = summarise(phase, counts)
     lost = lost_among((fact.summary, fact.counts) for fact in done)
     without = told_without([fact.summary for fact in done])
-    more = [*(each.told() for each in lost), *without, *share_told(done), *students_told(done)]
+    held = [str(fact.summary["holdout"]) for fact in done if "holdout" in fact.summary]
+    lost_told = (each.told() for each in lost)
+    more = [*held, *lost_told, *without, *share_told(done), *students_told(done)]
     elapsed_s = elapsed_s_of(done)
     return {
         "state": "done",

@@ -132,14 +132,17 @@ def _shows_how_text_teaches(cluster: Cluster) -> None:
         numbers = json.loads(shown)["gate"]["numbers"]
         outcome = [numbers["questions"][f"G{each}"]["outcome"] for each in range(4)]
         if outcome[:3] == ["passed"] * 3:
-            assert outcome[3] in ("passed", "failed"), numbers["questions"]["G3"]
+            teaches = numbers["questions"]["G3"]
+            too_little = "show nothing but chance" in teaches["reason"]
+            assert outcome[3] == "not run" if too_little else outcome[3] in ("passed", "failed")
         else:
             assert outcome[3] == "not asked"
         if numbers["teaching"] is not None:
             assert len(numbers["teaching"]["seeds"]) == 2
         phases = json.loads(cluster.ctl("cycle", "status", "-o", "json").stdout)["cycle"]["phases"]
         packed = next(p for p in phases if (p["round"], p["phase"]) == (number, "pack"))
-        assert (numbers["control"] is None) == (" 0 of them synthetic" in packed["detail"])
+        if " 0 of them synthetic" in packed["detail"]:
+            assert numbers["control"] is None
 
 
 def _is_in_two_copies(cluster: Cluster) -> None:

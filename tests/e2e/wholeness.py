@@ -72,6 +72,7 @@ def _to_be_scored(cluster: Cluster, cycle: CycleState) -> list[str]:
     samples = [
         sample
         for fact in _made(cycle, 1, Phase.COLLECT).values()
+        if "holdout" in fact.outputs
         for sample in read_samples(_folder(cluster, fact.outputs["holdout"]))
     ]
     return sorted(document.id for document in choose_documents(samples, limits, 0, 1))
@@ -80,7 +81,7 @@ def _to_be_scored(cluster: Cluster, cycle: CycleState) -> list[str]:
 def assert_samples_are_all_there_once(cluster: Cluster, cycle: CycleState) -> None:
     """No batch holds a sample twice."""
     for fact in cycle.completed.values():
-        for name in ("train", "holdout", "samples", "kept"):
+        for name in ("documents", "train", "holdout", "samples", "kept"):
             if name in fact.outputs:
                 ids = [sample.id for sample in read_samples(_folder(cluster, fact.outputs[name]))]
                 assert len(ids) == len(set(ids)), f"{fact.item} holds a sample twice"

@@ -58,6 +58,7 @@ def _scoring(
         "language": domain.language if GATE in parts else "",
         "completions": COMPLETIONS if GATE in parts and piece == 0 else 0,
         "seed": view.seed * 1000 + view.round,
+        "may_be_empty": view.without_verdict,
         **domain.evaluation.model_dump(mode="json"),
     }
     inputs = {

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
+from jupiterd.cycle.data.holdout_rules import LEAST_DEV_DOCUMENTS
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.run_settings import DataSettings
 from jupiterd.cycle.secrets import cleaned
@@ -26,6 +27,7 @@ from jupiterd.frames import TaskFinished
 from jupiterd.workers.data import streamed_text
 from jupiterd.workers.data.collectors.collector import Extraction
 from jupiterd.workers.data.extraction import Extractor
+from jupiterd.workers.data.near_duplicates import NearDuplicates
 from jupiterd.workers.data.progress import Progress, silent
 from jupiterd.workers.data.sample_file import SampleWriter
 from jupiterd.workers.data.shards import MAX_VOCAB, ShardIndex, ShardWriter
@@ -62,7 +64,9 @@ class Split:
 
     fraction: float
     chosen: frozenset[str]
-    """Held out whatever chance says: so that a small set has something held out at all."""
+    """Held out whatever chance says: so that a small set has enough held out."""
+    copied: frozenset[str] = frozenset()
+    """Never held out: a near-duplicate is trained on."""
     held: dict[str, str] = field(default_factory=dict[str, str])
     """Hash -> text."""
     held_bytes: int = 0
@@ -72,7 +76,7 @@ class Split:
         digest = text_hash(text)
         if digest in self.held:
             return True
-        is_chosen = digest in self.chosen or in_holdout(digest, _SALT, self.fraction)
+        is_chosen = _is_chosen(digest, self.fraction, self.chosen) and digest not in self.copied
         if not is_chosen or self.held_bytes >= HELD_OUT_BYTES:
             return False
         self.held[digest] = text
@@ -195,7 +199,11 @@ def _cut_in_two(text: str) -> list[str]:
 
 
 def _split(sample: list[str], fraction: float) -> Split:
-    """Leave it to chance, unless that would hold out nothing of the sample, or all of it."""
+    """Leave it to chance, unless that would hold out too little of the sample, or all of it.
+
+    As in a cycle, near-duplicates are on one side, which is that of training where chance differs,
+    and a small set has a few documents held out, for the loss of one or two tells nothing.
+    """
     if not fraction:
         return Split(0.0, frozenset())
     sizes = {text_hash(text): len(text) for text in sample}
@@ -204,7 +212,30 @@ def _split(sample: list[str], fraction: float) -> Split:
         return Split(0.0, frozenset())
     if len(sizes) == 2 or len(held) == len(sizes):
         return Split(0.0, frozenset([min(sizes, key=lambda digest: (sizes[digest], digest))]))
-    return Split(fraction, frozenset() if held else frozenset([min(sizes)]))
+    least = max(1, min(LEAST_DEV_DOCUMENTS, len(sizes) // 6))
+    chosen = frozenset(sorted(sizes)[:least] if len(held) < least else ())
+    return Split(fraction, chosen, _copied(sample, fraction, chosen))
+
+
+def _is_chosen(digest: str, fraction: float, chosen: frozenset[str]) -> bool:
+    return digest in chosen or in_holdout(digest, _SALT, fraction)
+
+
+def _copied(sample: list[str], fraction: float, chosen: frozenset[str]) -> frozenset[str]:
+    """Return the documents of the sample that have a near-duplicate which is trained on."""
+    near = NearDuplicates(is_code=True)  # texts that differ in their numbers alone are two
+    for text in sample:
+        near.add(text)
+    groups = near.groups()
+    digests = [text_hash(text) for text in sample]
+    trained = {
+        group
+        for group, digest in zip(groups, digests, strict=True)
+        if not _is_chosen(digest, fraction, chosen)
+    }
+    return frozenset(
+        digest for group, digest in zip(groups, digests, strict=True) if group in trained
+    )
 
 
 def _provide_tokenizer(

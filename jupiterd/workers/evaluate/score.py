@@ -5,7 +5,8 @@ Owns putting them side by side over the same bytes. Doesn't decide anything (`ju
 inputs: model, incumbent, generator (these two are optional: the byte model takes the place of one
 that is absent; where they are the same model it is scored once), kept, holdout.N
 params: piece, pieces, min_document_bytes, max_document_bytes, max_cluster_documents, batch, purged,
-parts, language, completions, seed, engine (torch or mlx, as the node has it)
+parts, language, completions, seed, engine (torch or mlx, as the node has it), may_be_empty (where
+no verdict is wanted: nothing need be held out)
 outputs: scores (scores.jsonl, cloze.jsonl, and where completions were asked for sanity.json and
 completions.jsonl)
 """
@@ -74,6 +75,8 @@ class ScoreParams:
     """So many texts the candidate is to write in this piece, to see whether it works at all."""
     seed: int = 0
     engine: str = TORCH
+    may_be_empty: bool = False
+    """Where no verdict is wanted there need be no document for the gate."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ def run(task: Task) -> TaskFinished:
         int(task.params.get("completions", 0)),
         int(task.params.get("seed", 0)),
         str(task.params.get("engine", TORCH)),
+        bool(task.params.get("may_be_empty", False)),
     )
     inputs = ScoreInputs(
         task.inputs["model"],
@@ -136,6 +140,8 @@ def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent)
             may lack, or there is no training text to count.
     """
     documents, items = _chosen(inputs, params)
+    if not documents:
+        return Scores([], [], None)
     texts = [document.text for document in documents]
     texts += [text for item in items for text in item.filled()]
     steps = _Steps(progress, len(documents), len(texts), len(inputs.models))
@@ -208,7 +214,7 @@ def _chosen(inputs: ScoreInputs, params: ScoreParams) -> tuple[list[Document], l
         for part in sorted(inputs.parts)
         for document in _of(everything, part)[params.piece :: params.pieces]
     ]
-    if not documents and GATE in inputs.parts:
+    if not documents and GATE in inputs.parts and not params.may_be_empty:
         raise EmptySourceError(f"piece {params.piece} of the evaluation has no held-out document")
     if not params.language:
         return documents, []

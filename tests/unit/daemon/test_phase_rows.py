@@ -64,3 +64,18 @@ def test_rows_of_rounds_that_are_over_are_found_once(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "_phase", counting)
     assert phase_rows(cycle, None, (), settled) == first == phase_rows(cycle, None, ())
     assert again == PHASES + 4 * PHASES, "of the one that runs, and all where nothing was kept"
+
+
+def test_what_is_held_out_and_what_it_would_show_is_told_once_text_was_parted() -> None:
+    held = "15 documents of 6 clusters for the gate, 5 for development"
+    facts = [
+        WorkCompleted(CYCLE, 1, "collect", "r1/collect/0", NODES[0], {}, {"documents": 60}, {}),
+        WorkCompleted(
+            CYCLE, 1, "collect", "r1/collect/split", NODES[0], {},
+            {"train_documents": 40, "holdout_documents": 20}, {"holdout": held},
+        ),
+    ]  # fmt: skip
+    shown = cycle_document(folded(started(), *facts), None, model=None, has_leader=True)
+    row = next(each for each in shown["phases"] if each["phase"] == "collect")
+    assert row["detail"].endswith(held)
+    assert (row["in"], row["out"]) == (60, 60)

@@ -63,6 +63,16 @@ def verdict_of(folder):
     return json.loads((folder / "verdict.json").read_text())
 
 
+def test_where_nothing_is_held_out_the_verdict_is_that_there_is_none(tmp_path):
+    for piece in ("0", "1"):
+        write_scores(tmp_path / piece, [])
+    inputs = {"scores.0": tmp_path / "0", "scores.1": tmp_path / "1"}
+    end = run_worker("gate", PARAMS, inputs, tmp_path / "out")
+    assert isinstance(end, TaskFinished), end
+    assert end.summary["verdict"] == "ABSTAIN"
+    assert end.summary["reason"] == "0 held-out documents are below the 20 asked for"
+
+
 def test_the_worker_joins_the_pieces_and_its_verdict_can_be_reached_again(tmp_path):
     rows, filled = scores(), gaps(5, 3, 40)
     write_scores(tmp_path / "0", rows[::2], filled[:20])

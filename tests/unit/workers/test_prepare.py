@@ -150,6 +150,22 @@ def test_a_text_that_is_there_twice_is_on_one_side(tmp_path):
     assert not trained & held_out(tmp_path / "out")
 
 
+def test_a_copy_of_what_is_trained_on_is_not_held_out(tmp_path):
+    source = letters(tmp_path / "letters", 60)
+    for number, path in enumerate(sorted(source.iterdir())):
+        (source / f"again-{path.name}").write_text(f"{path.read_text()}sent again, {number}\n")
+    prepare(settings(source, holdout=0.3), None, tmp_path / "out")
+    begun = {text.partition("sent again")[0] for text in held_out(tmp_path / "out")}
+    trained = text_of(tmp_path / "out").split(END_OF_TEXT)
+    assert begun
+    assert not begun & {text.partition("sent again")[0] for text in trained}
+
+
+def test_of_a_small_set_enough_is_held_out_to_tell_its_loss(tmp_path):
+    counts = prepare(settings(letters(tmp_path / "letters", 40)), None, tmp_path / "out")
+    assert counts["holdout_documents"] >= 5
+
+
 def test_no_more_is_held_out_than_can_be_scored(tmp_path):
     source = letters(tmp_path / "letters", 60, lines=400)
     counts = prepare(settings(source, holdout=0.5), None, tmp_path / "out")

@@ -143,6 +143,8 @@ def test_a_piece_without_documents_says_so(tmp_path):
     )
     with pytest.raises(EmptySourceError, match="no held-out document"):
         score(inputs, ScoreParams(0, 1, LIMITS))
+    scores = score(inputs, ScoreParams(0, 1, LIMITS, may_be_empty=True))
+    assert (scores.documents, scores.cloze, scores.sanity) == ([], [], None)
 
 
 def test_baselines_are_not_counted_on_generated_text(tmp_path):

@@ -7,7 +7,7 @@ judge loses every mark. Doesn't know blocks.
 import html
 import re
 
-_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.{1,5000}?)(?<!`)\1(?!`)", re.DOTALL)
 _HELD = re.compile("\ue000(\\d+)\ue001")
 _PRIVATE = re.compile("[\ue000\ue001]")
 
@@ -24,7 +24,7 @@ _ADDRESS = re.compile(
     r"<(?:[a-z][a-z0-9+.-]{1,20}:[^\s<>]{1,2000}|[^\s<>@]{1,100}@[^\s<>@]{1,100})>", re.IGNORECASE
 )
 _LEFT_OUT = re.compile(
-    r"<(script|style|svg|iframe)\b.{0,20000}?</\1[ \t]*>|<!--.{0,20000}?-->",
+    r"<(script|style|svg|iframe)\b.{0,2000}?</\1[ \t]*>|<!--.{0,2000}?-->",
     re.IGNORECASE | re.DOTALL,
 )
 _CODE_TAG = re.compile(
@@ -43,6 +43,7 @@ _EMPTY_BRACKETS = re.compile(r"[ \t]*(?:\([ \t,;]*\)|\[[ \t]*\])")
 _STRONG = re.compile(r"(?<!\\)(\*{1,3}|~~|==)(?=\S)([^\n]{1,2000}?)(?<=[^\s\\])\1")
 _UNDERSCORES = re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^\n]{1,2000}?)(?<=\S)\1(?!\w)")
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_PLACEHOLDER = re.compile(r"\{([^{}\n]{0,80})\}")
 _NOT_NAMED = re.compile(r"[^\w\s.,'-]+")
 
 
@@ -113,8 +114,13 @@ def without_marks(text: str) -> str:
     for _ in range(2):
         text = _STRONG.sub(r"\2", text)
     text = _UNDERSCORES.sub(r"\2", text)
-    text = _ESCAPED.sub(r"\1", html.unescape(text))
+    text = _PLACEHOLDER.sub(r"\1", _ESCAPED.sub(r"\1", html.unescape(text)))
     return _SPACES.sub(" ", text).strip()
+
+
+def is_code_alone(text: str) -> bool:
+    """Say whether a line is nothing but code, such as the signature above a description."""
+    return text.startswith(("`", "**`")) and not any(map(str.isalpha, _CODE.sub("", text)))
 
 
 def _words_of(name: str) -> str:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from jupiterd.cycle.text_rules.asciidoc_blocks import asciidoc_blocks
 from jupiterd.cycle.text_rules.blocks import Block, BlockKind, heading
-from jupiterd.cycle.text_rules.document_kind import MARKDOWN, RST, DocumentForm
+from jupiterd.cycle.text_rules.document_kind import ASCIIDOC, MARKDOWN, RST, WIKI, DocumentForm
 from jupiterd.cycle.text_rules.markdown_blocks import lines_of, markdown_blocks
 from jupiterd.cycle.text_rules.rst_blocks import rst_blocks
+from jupiterd.cycle.text_rules.wiki_blocks import wiki_blocks
 
 _FRONT_MATTER = re.compile(
     r"\s*(---|\+\+\+)[ \t]*\n(.{0,50000}?\n)?(?:\1|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL
@@ -51,5 +53,10 @@ def _without_front_matter(text: str) -> tuple[str, str]:
 
 
 _READERS: Mapping[str, Callable[[list[str]], list[Block]]] = MappingProxyType(
-    {MARKDOWN: markdown_blocks, RST: rst_blocks}
+    {
+        MARKDOWN: markdown_blocks,
+        RST: rst_blocks,
+        ASCIIDOC: asciidoc_blocks,
+        WIKI: wiki_blocks,
+    }
 )

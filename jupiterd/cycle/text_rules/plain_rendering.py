@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jupiterd.cycle.text_rules.blocks import Block, BlockKind
 from jupiterd.cycle.text_rules.document_kind import DocumentForm
-from jupiterd.cycle.text_rules.inline_marks import without_links, without_marks
+from jupiterd.cycle.text_rules.inline_marks import is_code_alone, without_links, without_marks
 from jupiterd.cycle.text_rules.markup_blocks import document_of
 from jupiterd.cycle.unspaced import LETTERS_PER_WORD, estimated_words
 
@@ -62,8 +62,9 @@ def rendering(text: str, form: DocumentForm, language: str = "") -> Rendering:
 def _plain(block: Block, defined: frozenset[str]) -> list[str]:
     if block.kind in (BlockKind.TABLE, BlockKind.CODE):
         return []
-    lines = [without_marks(without_links(line, defined)) for line in block.lines]
-    return [line for line in lines if line]
+    lines = [without_links(line, defined) for line in block.lines]
+    words = [without_marks(line) for line in lines if not is_code_alone(line)]
+    return [line for line in words if line]
 
 
 def _explaining_bytes(line: str, language: str) -> int:

@@ -35,7 +35,7 @@ _LEFT_OUT = frozenset(
         "currentmodule py:module py:currentmodule default-domain default-role role rst-class class "
         "sectnum header footer target-notes unicode date replace csv-table table list-table "
         "tabularcolumns graphviz digraph graph plot mermaid autosummary bibliography sectionauthor "
-        "moduleauthor codeauthor cssclass video youtube"
+        "moduleauthor codeauthor cssclass video youtube testsetup testcleanup testoutput"
     ).split()
 )
 """What names other files, or holds no sentences."""
@@ -47,6 +47,7 @@ _EXAMPLES = frozenset(
     ).split()
 )
 _LANGUAGE_OF = {"doctest": "python", "testcode": "python", "ipython": "python", "math": "math"}
+_VERSIONS = re.compile(r"^(?:v?\d[\w.]*[ \t,]*)+|^\S+$")
 _SIGNED = re.compile(
     r"(?:[\w]+:)?(?:function|method|class|exception|attribute|data|module|staticmethod|option"
     r"|classmethod|decorator|property|type|macro|member|var|struct|enum|enumerator|envvar|program"
@@ -138,8 +139,7 @@ class _Reader:
             content = _without_options(body[len(more) :])
             return [*paragraph([f"{', '.join(told)}:"] if told else []), *self._inside(content)]
         if name.startswith(("version", "deprecated")):
-            since = argument.partition(" ")[0]
-            rest = argument[len(since) :].strip()
+            rest = _VERSIONS.sub("", argument).strip()
             return self._inside([rest, *content] if rest else content)
         return self._inside(
             [argument, *content] if argument and not _is_name(argument) else content

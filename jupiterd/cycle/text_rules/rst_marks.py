@@ -22,6 +22,7 @@ _PROSE_ROLES = frozenset(
         "numref any download"
     ).split()
 )
+_NUMBERED_ROLES = frozenset({"pep", "rfc", "cve", "cwe"})
 _LEFT_OUT_ROLES = frozenset({"index", "raw", "octicon", "fa", "cite", "footcite"})
 
 
@@ -54,4 +55,6 @@ def _role(found: re.Match[str], hold: Callable[[str], str]) -> str:
     shown = shown.lstrip("!")
     if name in _PROSE_ROLES:
         return shown.strip("/")
+    if name in _NUMBERED_ROLES and shown == content:
+        return f"{name.upper()} {shown}"
     return hold(shown.rpartition(".")[2] if shown.startswith("~") else shown)

@@ -139,6 +139,7 @@ def test_tables_stay_unless_they_are_navigation() -> None:
         ("A &lt;pump&gt; \\*moves\\* _it_.", "A <pump> *moves* it."),
         ("Do:\n\n```\nx = {}\n```\n\n| a | b |\n|---|---|\n| c | d |", "Do:"),
         ("- one\n- two", "one\ntwo"),
+        ("`on(x: int)`\n\nIt turns {name} on.", "It turns name on."),
         ("Note\n\nIt moves.\n\nNote\n\nIt stops.", "Note\nIt moves.\nIt stops."),
     ],
 )

@@ -1,0 +1,123 @@
+"""AsciiDoc as blocks.
+
+Owns its syntax. Every line comes out as Markdown; what names other files or pictures goes.
+"""
+
+import re
+from collections.abc import Sequence
+
+from jupiterd.cycle.text_rules.blocks import (
+    MAX_DEPTH,
+    Block,
+    Found,
+    as_item,
+    code,
+    heading,
+    paragraph,
+)
+
+_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
+_DELIMITER = re.compile(
+    r"(-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|```\w*|[|,:!]={3,})[ \t]*$"
+)
+_ATTRIBUTES = re.compile(r"\[([^\]\n]{0,500})\]$|:!?[\w-]+!?:(?:[ \t].*)?$|\.\w[^\n]{0,200}$")
+_SOURCE = re.compile(r"\[(?:source|,)[ \t]*,?[ \t]*([\w+#-]*)")
+_LEFT_OUT = re.compile(
+    r"//(?!//)|(?:include|image|video|audio|toc|ifdef|ifndef|ifeval|endif)::\S*\[.*$|<<<$|'{3}$"
+)
+_NOTE = re.compile(r"(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+")
+_ITEM = re.compile(r"(\*{1,5}|-|\.{1,5}|\d{1,4}\.)[ \t]+(\S.*)$")
+_TERM = re.compile(r"(\S.{0,200}?)(?:::|;;)(?:[ \t]+(.*))?$")
+_MACRO = re.compile(r"(?:link|xref|mailto|https?)::?[^\s\[\]]{1,1000}\[([^\]\n]{0,500})\]")
+_CROSS = re.compile(r"<<[^<>,\n]{1,200}(?:,[ \t]*([^<>\n]{1,300}))?>>")
+_ANCHOR = re.compile(
+    r"\[\[[^\]\n]{1,200}\]\]|\[#[^\]\n]{1,100}\]"
+    r"|(?:anchor|indexterm2?|image|icon|footnote):[^\s\[]{0,300}\[[^\]\n]{0,500}\]"
+    r"|\(\(\([^()\n]{1,200}\)\)\)"
+)
+_STRONG = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]{1,500}?)(?<=\S)\*(?![\w*])")
+_ROLE = re.compile(r"\[\.?[\w-]{1,40}\](?=[#`*_])")
+_VARIABLE = re.compile(r"\{[\w-]{1,60}\}")
+_LEFT_OUT_BLOCKS = frozenset("/|,:!+")
+
+
+def asciidoc_blocks(lines: Sequence[str], depth: int = 0) -> list[Block]:
+    """Return the blocks of a text's lines."""
+    if depth > MAX_DEPTH:
+        return paragraph([_marks(line) for line in lines])
+    found: list[Block] = []
+    at, language = 0, ""
+    while at < len(lines):
+        line = lines[at].strip()
+        if source := _SOURCE.match(line):
+            language = source[1].lower()
+        if not line or line == "+" or _ATTRIBUTES.match(line) or _LEFT_OUT.match(line):
+            at += 1
+            continue
+        if delimiter := _DELIMITER.match(line):
+            blocks, at = _delimited(lines, at, delimiter[1], depth, language)
+        else:
+            blocks, at = _lines(lines, at, language)
+        found += blocks
+        language = ""
+    return found
+
+
+def _lines(lines: Sequence[str], at: int, language: str) -> Found:
+    """Read what no delimiter encloses."""
+    line = lines[at].strip()
+    if title := _HEADING.match(line):
+        return heading(_marks(title[2]), len(title[1])), at + 1
+    if item := _ITEM.match(line):
+        return _item(lines, at, item)
+    if term := _TERM.match(line):
+        return [*paragraph([_marks(term[1])]), *paragraph([_marks(term[2] or "")])], at + 1
+    end = _end(lines, at + 1)
+    if language or lines[at].startswith(" "):
+        return code(lines[at:end], language), end
+    text = " ".join(one.strip() for one in lines[at:end])
+    return paragraph([_marks(_NOTE.sub("", text, count=1))]), end
+
+
+def _item(lines: Sequence[str], at: int, item: re.Match[str]) -> Found:
+    end = _end(lines, at + 1)
+    text = " ".join([item[2], *(one.strip() for one in lines[at + 1 : end])])
+    nested = "  " * (len(item[1]) - 1) if item[1][0] in "*." else ""
+    marker = "- " if item[1][0] in "*-" else "1. "
+    return as_item(paragraph([_marks(text)]), nested + marker), end
+
+
+def _delimited(lines: Sequence[str], at: int, mark: str, depth: int, language: str) -> Found:
+    is_fence = mark.startswith("```")
+    closing = "```" if is_fence else mark
+    end = at + 1
+    while end < len(lines) and lines[end].rstrip() != closing:
+        end += 1
+    if end == len(lines):
+        return [], at + 1  # it is never closed, so it opens nothing
+    body = lines[at + 1 : end]
+    if is_fence or mark.startswith(("----", "....")):
+        kept = [one for one in body if one.startswith("//") or not _LEFT_OUT.match(one.strip())]
+        return code(kept, mark[3:] if is_fence else language), end + 1
+    if mark[0] in _LEFT_OUT_BLOCKS:
+        return [], end + 1
+    return asciidoc_blocks(body, depth + 1), end + 1
+
+
+def _end(lines: Sequence[str], at: int) -> int:
+    """Return where a paragraph or an item ends."""
+    enders = _DELIMITER, _ITEM, _HEADING, _LEFT_OUT
+    while at < len(lines):
+        line = lines[at].strip()
+        if not line or line == "+" or any(pattern.match(line) for pattern in enders):
+            break
+        at += 1
+    return at
+
+
+def _marks(text: str) -> str:
+    text = _ROLE.sub("", _ANCHOR.sub("", text))
+    text = _MACRO.sub(lambda found: found[1].rstrip("^"), text)
+    text = _CROSS.sub(lambda found: found[1] or "", text)
+    text = text if "`" in text else _VARIABLE.sub("", text)
+    return _STRONG.sub(r"**\1**", text.removesuffix(" +"))

@@ -1,0 +1,95 @@
+"""Wiki text, as MediaWiki has it, as blocks.
+
+Owns its syntax. Every line comes out as Markdown; templates and tables are no text and go.
+"""
+
+import html
+import re
+from collections.abc import Sequence
+
+from jupiterd.cycle.text_rules.blocks import Block, as_item, code, heading, paragraph
+
+_MAX_NESTED = 40
+"""Templates inside each other; what is deeper stays as it was written."""
+
+_HEADING = re.compile(r"(={1,6})[ \t]*(.+?)[ \t]*\1[ \t]*$")
+_ITEM = re.compile(r"([*#;:]+)[ \t]*(.*)$")
+_TEMPLATE = re.compile(r"\{\{[^{}]{0,5000}\}\}")
+_LEFT_OUT = re.compile(
+    r"<!--.{0,4000}?-->|<ref\b[^<>]{0,300}/>"
+    r"|<(ref|gallery|math|score|timeline|imagemap)\b[^<>]{0,300}>.{0,4000}?</\1>|__[A-Z]{3,20}__",
+    re.DOTALL | re.IGNORECASE,
+)
+_CODE = re.compile(
+    r"<(syntaxhighlight|source|pre)\b([^<>]{0,300})>(.{0,20000}?)</\1>", re.DOTALL | re.IGNORECASE
+)
+_LANGUAGE = re.compile(r"lang(?:uage)?[ \t]*=[ \t]*[\"']?([\w+#-]+)")
+_HELD = re.compile("\ue004(\\d+)\ue005")
+_NAMESPACE = r"\[\[[ \t]*:?[^\[\]|:\n]{2,20}:[^\[\]|\n]{1,300}"
+_FILE = re.compile(rf"{_NAMESPACE}\|[^\[\]\n]{{0,1000}}\]\]")
+_CATEGORY = re.compile(rf"^[ \t]*{_NAMESPACE}\]\][ \t]*$", re.MULTILINE)
+_LINK = re.compile(r"\[\[(?:[^\[\]|\n]{1,300}\|)?([^\[\]|\n]{1,300})\]\]")
+_OUTSIDE = re.compile(r"\[(?:https?:|//)[^\s\[\]]{1,1000}(?:[ \t]+([^\[\]\n]{1,500}))?\]")
+_QUOTES = (("'''''", "***"), ("'''", "**"), ("''", "*"))
+
+
+def wiki_blocks(lines: Sequence[str]) -> list[Block]:
+    """Return the blocks of a text's lines."""
+    held: list[Block] = []
+
+    def hold(found: re.Match[str]) -> str:
+        language = _LANGUAGE.search(found[2])
+        blocks = code(found[3].split("\n"), language[1] if language else "")
+        held.extend(blocks)
+        return f"\n\ue004{len(held) - 1}\ue005\n" if blocks else "\n"
+
+    text = _CODE.sub(hold, _LEFT_OUT.sub("", "\n".join(lines)))
+    text = _CATEGORY.sub("", _FILE.sub("", _without_templates(text)))
+    text = _without_tables(text)
+    found: list[Block] = []
+    for line in text.split("\n"):
+        example = _HELD.fullmatch(line.strip())
+        is_held = example is not None and int(example[1]) < len(held)
+        found += [held[int(example[1])]] if example and is_held else _line(line)
+    return found
+
+
+def _without_templates(text: str) -> str:
+    for _ in range(_MAX_NESTED):
+        text, times = _TEMPLATE.subn("", text)
+        if not times:
+            break
+    return text
+
+
+def _without_tables(text: str) -> str:
+    """Leave out what stands between `{|` and `|}`; a table that never ends is none."""
+    kept: list[str] = []
+    table: list[str] = []
+    for line in text.split("\n"):
+        start = line.lstrip(" \t:")
+        if table or start.startswith("{|"):
+            table.append(line)
+            if start.startswith("|}"):
+                table.clear()
+        else:
+            kept.append(line)
+    return "\n".join([*kept, *table])
+
+
+def _line(line: str) -> list[Block]:
+    """Return what one line is; each is a paragraph of its own in a wiki."""
+    if title := _HEADING.match(line):
+        return heading(_marks(title[2]), len(title[1]))
+    if item := _ITEM.match(line):
+        inside = paragraph([_marks(item[2])])
+        marker = "1. " if item[1].endswith("#") else "- "
+        return as_item(inside, "  " * min(len(item[1]) - 1, 8) + marker)
+    return paragraph([_marks(line)])
+
+
+def _marks(text: str) -> str:
+    for theirs, ours in _QUOTES:
+        text = text.replace(theirs, ours)
+    text = _LINK.sub(r"\1", text)
+    return html.unescape(_OUTSIDE.sub(lambda found: found[1] or "", text))

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jupiterd.ctl.preflight.cycle_preflight import Preflight
-from jupiterd.ctl.preflight.source_survey import survey_of
+from jupiterd.ctl.preflight.source_survey import NOT_COUNTED, survey_of
 from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import dropped_line, outlook_lines, text_line
@@ -139,6 +139,8 @@ def _is_near(host: str) -> bool:
 
 def _check_that_there_is_some(place: str, survey: Survey) -> None:
     (source,) = survey.sources
+    if source.why_not.startswith(NOT_COUNTED) and source.kind != "web":
+        return
     if source.is_empty or (source.why_not and source.kind in {"folder", "jsonl", "parquet"}):
         raise EmptySourceError(source.why_not, HINT)
     if source.why_not and source.kind == "web":

@@ -17,10 +17,15 @@ WITHIN_S = 10.0
 """What a look may take, all together."""
 RESERVE_S = 2.0
 """Of it, for starting the process and for adding up."""
+GIVEN_UP_AFTER_S = 20.0
+"""A process that says nothing by then, on however busy a machine, is ended."""
+
 PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey")
 """-P: a module's name of this folder isn't taken for ours."""
 
-TOOK_TOO_LONG = "not counted: looking at it took too long"
+NOT_COUNTED = "not counted"
+"""How it is told that a source is there, and nothing is known of it."""
+TOOK_TOO_LONG = f"{NOT_COUNTED}: looking at it took too long"
 
 
 def survey_of(domain: Domain, *, goes_far: bool = False, tells_language: bool = False) -> Survey:
@@ -57,7 +62,7 @@ def _answer(request: dict[str, Any]) -> dict[str, Any] | None:
             input=json.dumps(request),
             capture_output=True,
             text=True,
-            timeout=WITHIN_S + RESERVE_S,
+            timeout=GIVEN_UP_AFTER_S,
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -29,6 +29,9 @@ from jupiterd.workers.data.extraction import Extractor, Limits
 from jupiterd.workers.data.survey_sample import Looked, SourceSample
 from jupiterd.workers.data.survey_verdicts import Rules, judged, main_language
 
+LEAST_S = 3.0
+"""For reading and judging, however long this process took to begin on a busy machine."""
+
 ONE_DOCUMENT_S = 3.0
 """What one document may take: a file that takes longer is no reason to wait."""
 
@@ -45,7 +48,7 @@ BEFORE_COLLECTION = frozenset({"web", "feed", "hugging_face"})
 def main() -> int:
     """Answer one request."""
     request: dict[str, Any] = json.load(sys.stdin)
-    request["within_s"] -= _since_the_start_s()
+    request["within_s"] = max(LEAST_S, request["within_s"] - _since_the_start_s())
     json.dump(survey(request).to_plain(), sys.stdout)
     return 0
 

@@ -28,6 +28,8 @@ from jupiterd.workers.data.skips import SkipLog
 MOST_READ = 400
 """Of one source: so many tell a share to about five in a hundred; more would only take time."""
 
+LEAST_READ = 40
+
 MOST_READ_BYTES = 64 << 20
 """Of text that is held at a time."""
 
@@ -113,7 +115,7 @@ class SourceSample:
             for document in islice(documents, MOST_READ):
                 read.append(document)
                 size += len(document.text)
-                if size > MOST_READ_BYTES or time.monotonic() > self._until_s:
+                if size > MOST_READ_BYTES or self._is_over(len(read)):
                     return read, False
         return read, len(read) < MOST_READ
 
@@ -121,10 +123,14 @@ class SourceSample:
         """Take the files in an order that has nothing to do with their names, until time is up."""
         self._files = sorted(files, key=lambda file: blake3(file.uri.encode()).digest(8))
         for file in self._files:
-            if time.monotonic() > self._until_s:
+            if self._is_over(self._begun):
                 return
             self._begun += 1
             yield file
+
+    def _is_over(self, read: int) -> bool:
+        """Say whether time is up; some are read however late it is."""
+        return read >= LEAST_READ and time.monotonic() > self._until_s
 
     def _pause(self, seconds: float) -> None:
         time.sleep(max(0.0, min(seconds, self._until_s - time.monotonic())))  # noqa: TID251

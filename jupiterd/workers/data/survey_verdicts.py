@@ -29,8 +29,11 @@ CODE_SHARE = 0.95
 """Where so many of the documents are code of one language, the domain is of that language."""
 
 
-MOST_ASKED = 100
+MOST_ASKED = 40
 """Of each source so many documents are asked for their language."""
+
+LEAST_JUDGED = 40
+"""So many are judged however late it is, for on a busy machine time is up before it begins."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,26 @@ class Verdicts:
     """Of every document that would be kept and is long enough to be scored."""
 
 
+@dataclass(frozen=True)
+class JudgedDocument:
+    """A document, and why it would be left out."""
+
+    document: Document
+    sample: Sample
+    reason: str
+    """Empty: it is kept."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """Return the size of its text; 0 where it is left out."""
+        return 0 if self.reason else len(self.sample.text.encode())
+
+    @property
+    def path(self) -> ClusterPath:
+        """Return the clusters that it is of."""
+        return cluster_path(self.document.uri, self.document.cluster_id)
+
+
 def judged(looked: Looked, rules: Rules, until_s: float) -> Verdicts:
     """Return what would be kept of a source.
 
@@ -79,55 +102,68 @@ def judged(looked: Looked, rules: Rules, until_s: float) -> Verdicts:
         told, is_empty = looked.why_not, looked.is_empty
         survey = SourceSurvey(source.name, source.kind, why_not=told, is_empty=is_empty)
         return Verdicts(survey, [])
-    dropped = Counter(looked.skipped)
-    kinds: Counter[str] = Counter()
-    read = [ReadDocument("", 0)] * sum(looked.skipped.values())
-    paths: list[ClusterPath] = []
-    unread, asked = list(looked.unread), rules.asked
-    samples = [_sample(document) for document in looked.read]
-    for document, sample, is_copy in zip(looked.read, samples, _copies(samples), strict=True):
-        if time.monotonic() > until_s:
-            unread.append(Unread.of(document))
-            continue
-        reason = NEAR_DUPLICATE if is_copy else _reason(sample, asked)
-        size = 0 if reason else len(sample.text.encode())
-        read.append(ReadDocument(ending_of(document.name or document.uri), size))
-        if reason:
-            dropped[reason] += 1
-            continue
-        kinds[sample.document_kind] += 1
-        if size >= rules.min_document_bytes:
-            paths.append(cluster_path(document.uri, document.cluster_id))
-    if not read:
+    found = _without_copies(_judged_in_time(looked.read, rules, until_s))
+    if not found and not looked.skipped:
         return Verdicts(SourceSurvey(source.name, source.kind, why_not=NO_TIME), [])
-    kept = sum(kinds.values())
+    unread = [*looked.unread, *map(Unread.of, looked.read[len(found) :])]
+    return _extrapolated(looked, found, unread, rules.min_document_bytes)
+
+
+def _judged_in_time(
+    documents: Sequence[Document], rules: Rules, until_s: float
+) -> list[JudgedDocument]:
+    """Judge one after the other, some of them however late it is."""
+    asked = rules.asked
+    found: list[JudgedDocument] = []
+    for number, document in enumerate(documents):
+        if number >= LEAST_JUDGED and time.monotonic() > until_s:
+            break
+        sample = _sample(document)
+        found.append(JudgedDocument(document, sample, _reason(sample, asked)))
+    return found
+
+
+def _without_copies(found: Sequence[JudgedDocument]) -> list[JudgedDocument]:
+    """Return the same, those that are nearly an earlier kept one left out."""
+    near = NearDuplicates(is_code=False)
+    for each in found:
+        near.add("" if each.reason else each.sample.text)  # nothing is near to an empty text
+    return [
+        each if group == number else replace(each, reason=NEAR_DUPLICATE)
+        for number, (each, group) in enumerate(zip(found, near.groups(), strict=True))
+    ]
+
+
+def _extrapolated(
+    looked: Looked, found: Sequence[JudgedDocument], unread: Sequence[Unread], least_bytes: int
+) -> Verdicts:
+    """Return what all of a source comes to, if what wasn't read is like what was."""
+    kept = [each for each in found if not each.reason]
+    read = [ReadDocument("", 0)] * sum(looked.skipped.values())
+    read += [
+        ReadDocument(ending_of(each.document.name or each.document.uri), each.kept_bytes)
+        for each in found
+    ]
     others = thinned([each.ending for each in unread], kept_shares(read))
-    scored = len(paths) / kept if kept else 0.0
-    taken = thinned(["" for _ in others], {"": scored})
-    paths += [unread[others[position]].path for position in taken]
-    size = sum(each.kept_bytes for each in read)
-    documents = kept + len(others)
+    paths = [each.path for each in kept if each.kept_bytes >= least_bytes]
+    scored = len(paths) / len(kept) if kept else 0.0
+    paths += [unread[others[n]].path for n in thinned([""] * len(others), {"": scored})]
+    documents = len(kept) + len(others)
+    size = sum(each.kept_bytes for each in kept)
+    reasons = Counter(looked.skipped) + Counter(each.reason for each in found if each.reason)
     survey = SourceSurvey(
-        name=source.name,
-        kind=source.kind,
+        name=looked.source.name,
+        kind=looked.source.kind,
         found=looked.found,
         read=len(read),
-        kept=kept,
+        kept=len(kept),
         documents=documents,
-        bytes=size * documents // kept if kept else 0,
+        bytes=size * documents // len(kept) if kept else 0,
         is_at_least=looked.is_at_least,
-        dropped=dict(dropped.most_common()),
-        kinds=dict(kinds.most_common()),
+        dropped=dict(reasons.most_common()),
+        kinds=dict(Counter(each.sample.document_kind for each in kept).most_common()),
     )
     return Verdicts(survey, paths)
-
-
-def _copies(samples: Sequence[Sample]) -> list[bool]:
-    """Say of each whether an earlier one is nearly the same."""
-    near = NearDuplicates(is_code=False)
-    for sample in samples:
-        near.add(sample.text)
-    return [group != number for number, group in enumerate(near.groups())]
 
 
 def main_language(looked: Iterable[Looked]) -> str:

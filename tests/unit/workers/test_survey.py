@@ -15,9 +15,9 @@ from jupiterd.cycle.data.holdout_outlook import holdout_outlook
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import is_hopeless
-from jupiterd.workers.data import survey_sample
+from jupiterd.workers.data import survey_sample, survey_verdicts
 from jupiterd.workers.data.survey import FAR, survey
-from jupiterd.workers.data.survey_verdicts import NO_TIME
+from jupiterd.workers.data.survey_verdicts import LEAST_JUDGED, NO_TIME
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 RULES = {
@@ -81,10 +81,14 @@ def test_of_many_files_some_are_read_and_the_rest_is_taken_to_be_alike(folder, m
     assert found.documents == pytest.approx(whole.documents, abs=8)
 
 
-def test_without_any_time_nothing_is_said_rather_than_that_nothing_is_there(folder):
+def test_without_any_time_some_are_read_all_the_same_and_nothing_is_made_up(folder, monkeypatch):
+    (source,) = looked(of_folder(folder), within_s=0.0).sources
+    assert (source.found, source.read) == (42, LEAST_JUDGED)
+    monkeypatch.setattr(survey_verdicts, "LEAST_JUDGED", 0)
+    (folder / "part1" / "picture.py").unlink()
     found = looked(of_folder(folder), within_s=0.0)
     assert found.sources[0].why_not == NO_TIME
-    assert not is_hopeless(found, holdout_outlook(found.counts, HoldoutRules("salt")))
+    assert not is_hopeless(found, holdout_outlook(found.counts, HoldoutRules("s")))
 
 
 def test_it_ends_in_time(folder):

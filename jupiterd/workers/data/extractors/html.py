@@ -1,16 +1,20 @@
 """The text of a page, as Markdown, and what else the page tells: links, licence, its wishes.
 
-Owns what is read out of HTML. Doesn't know where the page came from, or what is done with it.
+Owns what is read out of HTML. trafilatura tells what of a page is its text; the words are those of
+the page itself (`leaves`), for its own Markdown loses some. Doesn't know where it came from.
 """
 
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, cast
 from urllib.parse import urljoin
 
 from jupiterd.workers.data.encodings import decoded
 from jupiterd.workers.data.extractors.element import Element
 from jupiterd.workers.data.extractors.given import Given
+from jupiterd.workers.data.extractors.leaves import Leaves
+from jupiterd.workers.data.extractors.markdown import text_of_page, written
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_LINKS = 20_000
@@ -44,10 +48,11 @@ def read(given: Given) -> Mapping[str, Any]:
     told = {"text": "", "links": links, "license": _license(tree)}
     if wishes & _WISHES:
         return {**told, "reason": str(SkipReason.ROBOTS)}
-    text = extract(parsed, url=url or None, output_format="markdown", include_comments=False)
-    if not (text or "").strip():
+    recognised = extract(deepcopy(parsed), url=url or None, include_comments=False)
+    if not (recognised or "").strip():
         return {**told, "reason": str(SkipReason.EMPTY)}
-    return {**told, "text": text}
+    text = written(text_of_page(Leaves.of(parsed), recognised or ""))
+    return {**told, "text": text or recognised}
 
 
 def text_of_fragment(markup: str) -> str:

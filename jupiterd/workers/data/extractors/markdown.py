@@ -1,0 +1,95 @@
+"""Blocks written as Markdown, and which blocks of a page are its text.
+
+Owns both. Doesn't know how blocks are found (`leaves`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from jupiterd.workers.data.extractors.leaves import Leaf
+
+MIN_TELLING_CHARS = 16
+"""A shorter block may be found anywhere by chance."""
+
+MIN_REGION = 0.9
+"""Share of what was recognised as text that the region of the text holds."""
+
+MAX_LINKED = 0.5
+"""Of the characters of a block: more are links, and it lists where to go."""
+
+_PIECE_CHARS, _MAX_PIECES = 20, 40
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+def written(leaves: Iterable[Leaf]) -> str:
+    """Return blocks as one text."""
+    pieces: list[str] = []
+    before: Leaf | None = None
+    for leaf in leaves:
+        begins = any(not item.is_begun for item in leaf.items)
+        is_tight = before is not None and begins and bool(before.items) and not before.is_code
+        pieces.append("" if before is None else "\n" if is_tight else "\n\n")
+        pieces.append(_with_items(leaf))
+        before = leaf
+    return "".join(pieces)
+
+
+def _with_items(leaf: Leaf) -> str:
+    first = "".join(item.rest if item.is_begun else item.marker for item in leaf.items)
+    rest = "".join(item.rest for item in leaf.items)
+    for item in leaf.items:
+        item.is_begun = True
+    lines = leaf.text.split("\n")
+    return "\n".join([first + lines[0], *(f"{rest}{line}".rstrip() for line in lines[1:])])
+
+
+def text_of_page(leaves: Sequence[Leaf], recognised: str) -> list[Leaf]:
+    """Return the blocks that are the text of a page, whole.
+
+    Args:
+        leaves: all blocks of the page.
+        recognised: what a library took for its text, some words of which it may have lost.
+    """
+    whole = _squeezed(recognised)
+    keys = [_squeezed(leaf.text) for leaf in leaves]
+    is_found = [_is_in(key, whole) for key in keys]
+    region = _region([leaf for leaf, found in zip(leaves, is_found, strict=True) if found])
+    return [
+        leaf
+        for leaf, key, found in zip(leaves, keys, is_found, strict=True)
+        if found or (region is not None and _belongs(leaf, region, is_known=key in whole))
+    ]
+
+
+def _is_in(key: str, whole: str) -> bool:
+    """Say whether most of a block is there; a library may have lost some of it."""
+    if len(key) < MIN_TELLING_CHARS:
+        return False
+    if key in whole:
+        return True
+    pieces = [key[start : start + _PIECE_CHARS] for start in range(0, len(key), _PIECE_CHARS)]
+    return 2 * sum(piece in whole for piece in pieces[:_MAX_PIECES]) >= len(pieces[:_MAX_PIECES])
+
+
+def _squeezed(text: str) -> str:
+    return _NO_LETTER.sub("", text).lower()
+
+
+def _region(found: Sequence[Leaf]) -> Any:  # noqa: ANN401 - lxml has no types
+    """Return the smallest element that holds nearly all blocks that were recognised."""
+    chars: Counter[Any] = Counter()
+    total = 0
+    for leaf in found:
+        total += len(leaf.text)
+        for element in leaf.element.iterancestors():  # a lone paragraph has a heading beside it
+            chars[element] += len(leaf.text)
+    holders = [element for element, held in chars.items() if held >= MIN_REGION * total]
+    return max(holders, key=lambda element: sum(1 for _ in element.iterancestors()), default=None)
+
+
+def _belongs(leaf: Leaf, region: Any, *, is_known: bool) -> bool:  # noqa: ANN401
+    if leaf.is_framed or (leaf.link_chars > MAX_LINKED * len(leaf.text) and not is_known):
+        return False
+    return leaf.element is region or region in leaf.element.iterancestors()

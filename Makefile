@@ -52,6 +52,9 @@ test-rest: setup
 test-long: setup
 	@$(PYTEST) -m long
 
+# Long proofs start every process as people's machines do, without the fork server of the tests.
+test-failures test-upgrade test-network data-kills chaos-cycle chaos: export JUPITER_TEST_COLD := 1
+
 # kill -9 of a worker, a follower and the leader in every phase, with both engines: TIMES=5 does it five times.
 test-failures: setup
 	@for time in $$(seq $(or $(TIMES),1)); do \

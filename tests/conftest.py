@@ -30,6 +30,7 @@ WITH_DAEMONS = ("e2e", "network")
 TOKENS_VARIABLE = "JUPITER_TEST_TOKENS"
 """The folder of the tokens for cores, where several processes run tests."""
 
+TOKENS = pytest.StashKey[CoreTokens]()
 MAX_WORKERS = 8
 DEFAULT_TIMEOUT_S = 60.0
 
@@ -46,6 +47,9 @@ settings.load_profile("jupiter")
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None):  # this is the one that the others are started by
         share_among_workers(config)
+    elif TOKENS_VARIABLE in os.environ:
+        tokens = config.stash[TOKENS] = CoreTokens(Path(os.environ[TOKENS_VARIABLE]), cores())
+        config.add_cleanup(tokens.close)
     # Or pytest-asyncio asks for "the current loop", gets one made for it, and never closes it:
     # a warning at the very end of the run, which counts as an error.
     asyncio.set_event_loop(None)
@@ -72,9 +76,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # before the clock of its time limit is started
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Wait until there are cores for a test, where several run at once."""
-    if (folder := os.environ.get(TOKENS_VARIABLE)) is None:
+    if (shared := item.config.stash.get(TOKENS, None)) is None:
         return (yield)
-    with CoreTokens(Path(folder), cores()).taken(tokens(item)):
+    with shared.taken(tokens(item)):
         return (yield)
 
 

@@ -1,5 +1,6 @@
 """Tests that run at once take no more cores than there are."""
 
+import contextlib
 import multiprocessing
 import threading
 from pathlib import Path
@@ -11,7 +12,7 @@ MOMENT_S = 0.2
 
 
 def hold(folder: Path, count: int, has: threading.Event, may_end: threading.Event) -> None:
-    with CoreTokens(folder, 1).taken(count):
+    with contextlib.closing(CoreTokens(folder, 1)) as tokens, tokens.taken(count):
         has.set()
         may_end.wait()
 
@@ -49,5 +50,6 @@ def test_a_process_that_is_killed_leaves_its_tokens(tmp_path: Path) -> None:
     assert has.wait(WITHIN_S)
     process.kill()
     process.join()
-    with CoreTokens(tmp_path, 1).taken(OF_A_CORE):
-        pass
+    has, end = holding(tmp_path, OF_A_CORE)
+    assert has.wait(WITHIN_S)
+    end.set()

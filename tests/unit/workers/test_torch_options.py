@@ -294,6 +294,7 @@ def test_what_the_device_cannot_do_is_refused_with_a_hint():
 @pytest.mark.filterwarnings(
     "ignore::DeprecationWarning"
 )  # torch's compiler uses what torch retires
+@pytest.mark.full
 def test_compiled_it_computes_the_same(shards: Path):
     shape = tiny_shape(layers=1)
     compiled = tiny_engine(tiny_plan(shape, compile="on"), shape)

@@ -89,31 +89,39 @@ def _server(text: str, key_name: str) -> dict[str, Any]:
     url, model = server_parts(text)
     check_address(url, model or "any")
     key = os.environ.get(key_name, "") if key_name else ""
-    listed = _models_at(url, key)
+    has_key = bool(key) or not key_name  # else it is in the environment of jupiterd alone
+    listed = _models_at(url, key, may_refuse=has_key)
     if not model and len(listed) == 1:
         model = listed[0]
     if not model:
         named = f"; it has {', '.join(listed[:MAX_NAMED])}" if listed else ""
         raise UsageError(f"{url} doesn't say which model{named}", f"write {url}#MODEL")
-    if key or not key_name:  # the key may be in the environment of jupiterd alone
+    if has_key:
         check_answers(url, model, key, listed)
     found = {"name": model, "url": url, "model": model, "api_key_env": key_name}
     return {name: value for name, value in found.items() if value}
 
 
-def _models_at(url: str, key: str) -> list[str]:
-    """Return the models that a server lists; none where it doesn't list any."""
+def _models_at(url: str, key: str, *, may_refuse: bool) -> list[str]:
+    """Return the models that a server lists; none where it fails to, as some do that answer well.
+
+    Raises:
+        GeneratorRefusedError: it wants another key.
+        GeneratorUnreachableError: nobody is there.
+    """
     import httpx
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         reply = httpx.get(f"{url}/models", headers=headers, timeout=ASK_TIMEOUT_S)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.InvalidURL) as error:
         told = (str(error).splitlines() or [type(error).__name__])[0]
         raise GeneratorUnreachableError(
             f"{url} can't be reached from this machine: {told}", "look whether the server runs"
         ) from error
-    if reply.status_code in {401, 403}:
+    except httpx.HTTPError:
+        return []
+    if may_refuse and reply.status_code in {401, 403}:
         raise GeneratorRefusedError(f"{url} asks for another key: HTTP {reply.status_code}")
     return _named_in(reply.content) if reply.status_code == httpx.codes.OK.value else []
 

@@ -13,6 +13,7 @@ MAX_CUTS: Final = 4
 
 _AGREES = (
     r"sure( thing)?|certainly|of course|absolutely|definitely|okay|ok|alright|great( question)?|"
+    r"i('|\u2019| a)m (happy|glad|delighted) to (help|assist)[^.!:\n]*|"
     r"no problem|gladly|yes|i('d| would) be (happy|glad) to[^.!:\n]*|happy to help|"
     r"\u00a1?claro( que s\u00ed)?|\u00a1?por supuesto|desde luego|con (mucho )?gusto|de acuerdo|"
     r"\u00a1?perfecto|vale|encantad[oa]( de ayudar(te|le)?)?|"

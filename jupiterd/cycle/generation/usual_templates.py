@@ -15,6 +15,8 @@ SAMPLES: Final = 100
 """Of each task in a round."""
 MAX_TOKENS: Final = 384
 """Small models that go on for longer go round in circles."""
+TEMPERATURE: Final = 0.3
+"""An answer is to say what its passage says; each passage is another one anyway."""
 
 PYTHON: Final = "code:python"
 
@@ -28,8 +30,11 @@ def domain_with(domain: Domain, generator: Mapping[str, Any]) -> Domain:
     """
     if not generator or "templates" in domain.generation.model_fields_set:
         return domain
-    usual = {"templates": usual_templates(domain.language)}
-    generation = domain.generation.model_copy(update=usual)
+    said = domain.generation.model_fields_set
+    usual = {"templates": usual_templates(domain.language), "temperature": TEMPERATURE}
+    generation = domain.generation.model_copy(
+        update={key: value for key, value in usual.items() if key not in said}
+    )
     return domain.model_copy(update={"generation": generation})
 
 

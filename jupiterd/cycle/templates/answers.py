@@ -12,6 +12,7 @@ from typing import Final
 
 from jupiterd.cycle.generation.chat_phrases import without_chat
 from jupiterd.cycle.generation.grounding import grounded_share
+from jupiterd.cycle.generation.loops import before_loop, loop_start
 from jupiterd.cycle.repetition import repeated_n_gram_chars, repeats
 from jupiterd.cycle.templates.answer_forms import form_mistake
 from jupiterd.cycle.templates.asking import DOCUMENT, closed, opened
@@ -111,11 +112,13 @@ def _answer_in(template: Template, written: Written) -> str:
     text = without_chat(text.removeprefix(opened(template.kind)))
     if (fenced := _FENCE.match(text)) is not None:
         text = without_chat(fenced[1])
-    return text
+    return before_loop(text) if template.words is not None else text
 
 
 def _is_whole(template: Template, written: Written) -> bool:
-    return written.is_whole or closed(template.kind) in written.text
+    """Say whether an answer came to its end, by itself or since it had no more to say."""
+    has_looped = template.words is not None and loop_start(written.text) is not None
+    return written.is_whole or closed(template.kind) in written.text or has_looped
 
 
 def _declined_or_leaked(text: str) -> Refusal | None:

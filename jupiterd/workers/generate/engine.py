@@ -29,7 +29,7 @@ class Request:
     prompt: Prompt
     seed: int
     is_done: Callable[[str], bool] = lambda _: False
-    """Says of what was written on so far that nothing more is wanted."""
+    """Says of what was written so far that nothing more is wanted."""
 
 
 Told = Callable[[int], None]

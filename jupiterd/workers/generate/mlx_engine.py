@@ -20,6 +20,9 @@ from jupiterd.workers.memory_room import with_room_for_all
 log = logging.getLogger(__name__)
 
 BATCH = 64
+LOOK_EVERY_TOKENS = 8
+"""A text is looked at so often for whether it has come to its end."""
+
 MAX_CHOICES = 256
 """The likeliest tokens, which alone are drawn from."""
 
@@ -93,10 +96,14 @@ class MlxEngine:
                 for each in responses:
                     if each.finish_reason != "stop":
                         rows[each.uid].append(each.token)
-                    if each.finish_reason is not None:
-                        at, row = places[each.uid], rows[each.uid]
+                    at, row = places[each.uid], rows[each.uid]
+                    is_looked_at = each.finish_reason is None and not len(row) % LOOK_EVERY_TOKENS
+                    is_done = is_looked_at and chosen[at].is_done(self._text.decode(row))
+                    if is_done:
+                        writer.remove([each.uid])
+                    if is_done or each.finish_reason is not None:
                         opened = self._text.is_opened(chosen[at].prompt)
-                        is_whole = len(row) < room[at]
+                        is_whole = is_done or len(row) < room[at]
                         text = self._text.decode(row)
                         yield numbers[at], Written(text, len(row), is_whole, opened)
         finally:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jupiterd.cycle.filters import is_code
+from jupiterd.cycle.generation.loops import loop_start
 from jupiterd.cycle.generation.short_tasks import ENGLISH, subject_of
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.mixing import MAX_VARIANTS
@@ -55,8 +56,9 @@ class RewritingAsk:
         return origin(self.number, self.max_chars)
 
     def is_done(self, written: str) -> bool:
-        """Say whether a base model has come to the end."""
-        return ends(self.template, written)
+        """Say whether a model has come to the end, or goes round in circles."""
+        has_looped = self.template.words is not None and loop_start(written) is not None
+        return has_looped or ends(self.template, written)
 
     def taken(self, written: Written) -> str | Refused:
         """Return the new text, or why there is none."""

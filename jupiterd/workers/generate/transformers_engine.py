@@ -70,11 +70,8 @@ class TransformersEngine:
         chosen = [requests[number] for number in numbers]
 
         def is_done(at: int, row: Sequence[int]) -> bool:
-            return (
-                len(row) % LOOK_EVERY_TOKENS == 0
-                and self._text.is_opened(chosen[at].prompt)
-                and chosen[at].is_done(self._text.decode(row))
-            )
+            is_looked_at = len(row) % LOOK_EVERY_TOKENS == 0
+            return is_looked_at and chosen[at].is_done(self._text.decode(row))
 
         prompts = [self._text.ids(request.prompt) for request in chosen]
         seeds = [request.seed for request in chosen]

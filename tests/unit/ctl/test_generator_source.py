@@ -57,7 +57,7 @@ def test_a_server_is_recorded_with_its_model_and_the_name_of_its_key(
 def test_a_servers_only_model_needs_no_name_and_of_several_one_must_be_named():
     with answering(lambda *_: answer("")) as served:
         assert generator_arguments(served.url)["generator"]["model"] == "tiny"
-        served.models.append("large")
+        served.models = ["tiny", "large"]
         with pytest.raises(UsageError, match="it has tiny, large"):
             generator_arguments(served.url)
     with pytest.raises(GeneratorUnreachableError, match="can't be reached from this machine"):
@@ -72,18 +72,21 @@ def test_a_model_that_answers_one_prompt_is_taken_whatever_the_server_lists():
         )
         (asked,) = served.asked
         assert (asked["model"], asked["max_tokens"]) == ("./huge.gguf", 16)
-        served.models.clear()
-        assert generator_arguments(f"{served.url}#huge")["generator"]["model"] == "huge"
+        for models in ([], None):
+            served.models = models
+            assert generator_arguments(f"{served.url}#huge")["generator"]["model"] == "huge"
+        with pytest.raises(UsageError, match="doesn't say which model"):
+            generator_arguments(served.url)
 
 
 @pytest.mark.net
 def test_a_model_that_the_server_does_not_have_is_told_with_those_that_it_lists():
     with answering(lambda *_: trouble(404, "model 'huge' not found")) as served:
-        served.models.append("large")
+        served.models = ["tiny", "large"]
         with pytest.raises(NotFoundError, match="has no model huge: HTTP 404, model") as told:
             generator_arguments(f"{served.url}#huge")
         assert told.value.hint == "it lists tiny, large"
-        served.models.clear()
+        served.models = []
         with pytest.raises(NotFoundError, match="has no model huge"):
             generator_arguments(f"{served.url}#huge")
 

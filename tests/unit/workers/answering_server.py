@@ -56,7 +56,8 @@ class Answering:
     keys: list[str] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
-    models: list[str] = field(default_factory=lambda: ["tiny"])
+    models: list[str] | None = field(default_factory=lambda: ["tiny"])
+    """That it lists; None: it breaks off when it is asked for them."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -68,6 +69,9 @@ def answering(reply: Callable[[dict[str, Any], int], Reply]) -> Iterator[Answeri
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            if served.models is None:  # as mlx_lm.server breaks off where there is no cache
+                self.close_connection = True
+                return
             rows = [{"id": name} for name in served.models]
             self._send((200, json.dumps({"data": rows}).encode(), {}))
 

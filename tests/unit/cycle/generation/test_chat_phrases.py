@@ -17,6 +17,7 @@ TEXT = "FastAPI reads types. It builds a schema of them."
         "Here is the summary: ",
         "Based on the documentation above, here is what users ask:\n\n",
         "I'd be happy to help! ",
+        "Of course, I'm delighted to help! ",
         "Great question! Below is an explanation:\n\n",
         "Claro, aqu\u00ed tienes un resumen del texto:\n\n",
         "\u00a1Claro que s\u00ed! A continuaci\u00f3n, te presento la explicaci\u00f3n:\n",

@@ -43,6 +43,7 @@ def test_what_a_file_says_counts():
 def test_the_other_keys_stay_as_they_are_and_may_be_changed_under_way():
     usual = domain_with(domain("en", "generation: {temperature: 0.5}\n"), SERVER)
     assert usual.generation.temperature == 0.5
+    assert domain_with(domain("en"), SERVER).generation.temperature == 0.3
     assert with_changes(usual, {"generation.top_p": "0.5"}).generation.kinds == TASKS
     fewer = with_changes(usual, {"generation.templates": "[{kind: summary}]"})
     assert fewer.generation.kinds == ("summary",)

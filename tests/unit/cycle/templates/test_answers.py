@@ -135,7 +135,7 @@ def test_a_good_answer_is_taken_and_passes_the_filters_that_follow(kind: str):
         ("question_answer", " ".join(PROSE.split()) + "?", Refusal.MALFORMED),
         ("exercise", PROSE, Refusal.MALFORMED),
         ("exercise", f"Solution: {PROSE}", Refusal.MALFORMED),
-        ("summary", PROSE * 2, Refusal.REPEATED),
+        ("summary", "The dough rests in a bowl. " * 40, Refusal.TOO_SHORT),
         ("summary", PROSE, Refusal.MALFORMED),
         ("explanation", ELSEWHERE, Refusal.UNGROUNDED),
         ("explanation", f"The text above is about bread. {PROSE}", Refusal.LEAKS_PROMPT),
@@ -173,6 +173,16 @@ def test_what_was_cut_off_is_refused_unless_its_end_had_been_written():
 )
 def test_wrappings_are_taken_off(wrapped: str):
     assert judged("faq", wrapped) == FAQ.strip()
+
+
+def test_what_goes_round_in_circles_ends_where_it_began_to():
+    looped = (
+        QUESTION_ANSWER + "\nQuestion: Why does sourdough bread rise without any bought yeast?\n"
+    )
+    assert judged("question_answer", looped, is_whole=False) == QUESTION_ANSWER.strip()
+    assert refusal_of(judged("faq", FAQ * 4)) is Refusal.REPEATED, (
+        "larger models are to know better"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+"""A round's steps follow what was packed, and are the same whoever reads the ledger."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from jupiterd.cluster.cycle_state import CycleFact
+from jupiterd.cluster.facts import CheckpointCommitted, ManifestFrozen, WorkCompleted
+from jupiterd.cycle.plan import TrainPlan
+from jupiterd.daemon.run_training import training_of
+from jupiterd.ids import ArtifactId
+from jupiterd.locations import config_folder
+from tests.unit.cluster.building import CYCLE, NODES, round_over, started
+from tests.unit.daemon.test_cycle_document import folded
+
+CONFIG = config_folder()
+DOMAIN = (CONFIG / "domains" / "python.yaml").read_text()
+BEGUN = replace(
+    started(rounds=3),
+    domain_yaml=DOMAIN,
+    model_yaml=(CONFIG / "models" / "1m.yaml").read_text(),
+    settings={"steps_from": "data"},
+)
+TRAINED = ArtifactId("a" * 64)
+
+
+def packed(number: int, sequences: int) -> list[CycleFact]:
+    outputs = {"tokenizer": ArtifactId("7" * 64), "shards": ArtifactId(f"{number}" * 64)}
+    work = WorkCompleted(CYCLE, number, "pack", f"r{number}/pack/0", NODES[0], outputs)
+    frozen = ManifestFrozen(
+        cycle=CYCLE,
+        round=number,
+        parent="",
+        tokenizer=outputs["tokenizer"],
+        shards=(outputs["shards"],),
+        sequences=sequences,
+        tokens=sequences * 256,
+    )
+    return [work, frozen]
+
+
+def trained(steps: int) -> CheckpointCommitted:
+    """The end of round 1, from where its trunk is gone on with."""
+    tokens = steps * 4 * 256
+    return CheckpointCommitted(
+        CYCLE, 1, "", TRAINED, 1, steps, tokens, steps * 4, 3.0, is_final=True, on_trunk=True
+    )
+
+
+def plan_of(number: int, *facts: CycleFact, by_islands: bool = False) -> TrainPlan:
+    leading: Any = SimpleNamespace(cycle=lambda _: folded(*facts))
+    return training_of(leading, CYCLE, number, by_islands=by_islands).plan
+
+
+def test_a_first_round_on_little_text_may_grow_from_four_passes_to_sixteen() -> None:
+    plan = plan_of(1, BEGUN, *packed(1, 80))
+    assert (plan.least_steps, plan.steps) == (80, 320)
+    assert plan.keeps_trunk
+
+
+def test_a_cycle_of_an_older_build_keeps_the_steps_of_its_size() -> None:
+    old = replace(BEGUN, settings={})
+    assert plan_of(1, old, *packed(1, 80)).steps == 780
+
+
+def test_steps_in_the_domains_file_count() -> None:
+    said = replace(BEGUN, domain_yaml=f"{DOMAIN}\ntraining: {{steps: 30}}\n", settings={})
+    assert plan_of(1, said, *packed(1, 80)).steps == 30
+
+
+@pytest.mark.parametrize(("before", "most"), [(80, 240), (320, 40)])
+def test_a_later_round_has_what_is_left_of_sixteen_passes(before: int, most: int) -> None:
+    facts = [BEGUN, *packed(1, 80), trained(before), round_over(TRAINED), *packed(2, 80)]
+    plan = plan_of(2, *facts)
+    assert (plan.steps, plan.warmup_steps) == (most, 0)
+
+
+def test_islands_take_what_is_trained_in_any_case() -> None:
+    plan = plan_of(1, BEGUN, *packed(1, 80), by_islands=True)
+    assert (plan.steps, plan.extends_by_steps, plan.keeps_trunk) == (80, 0, False)
+
+
+def test_what_is_asked_before_the_round_is_packed_has_the_steps_of_the_size() -> None:
+    (work, _) = packed(1, 80)
+    assert plan_of(1, BEGUN, work).steps == 780

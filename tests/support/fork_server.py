@@ -29,6 +29,9 @@ FOLDER_VARIABLE = "JUPITER_TEST_FORK_SERVER"
 ENVIRONMENTS = "environments.json"
 """Kind -> what its libraries have read when they were loaded."""
 
+PID = "pid"
+"""The file that tells which process serves."""
+
 KINDS = ("torch", "mlx")
 BACKLOG = 64
 _PR_SET_PDEATHSIG = 1
@@ -62,12 +65,12 @@ def jupiterd_command() -> tuple[str | Path, ...]:
 
 def forked_for(daemon: int) -> list[psutil.Process]:
     """Return the workers of a daemon, and what they have started, that were forked here."""
-    return [
-        child
-        for process in psutil.Process().children(recursive=True)
-        if _name(process) == child_of(daemon)
-        for child in process.children(recursive=True)
-    ]
+    found: list[psutil.Process] = []
+    for process in _server_s_children():
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended since
+            if process.name() == child_of(daemon):
+                found += process.children(recursive=True)
+    return found
 
 
 def child_of(daemon: int) -> str:
@@ -75,10 +78,12 @@ def child_of(daemon: int) -> str:
     return f"of-{daemon}"
 
 
-def _name(process: psutil.Process) -> str:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return process.name()
-    return ""
+def _server_s_children() -> list[psutil.Process]:
+    """Return all processes below the test run's server, which another process may have started."""
+    if (folder := os.environ.get(FOLDER_VARIABLE)) is None:
+        return []
+    pid = int(Path(folder, PID).read_text())
+    return psutil.Process(pid).children(recursive=True)
 
 
 def end_with_parent() -> None:
@@ -92,6 +97,7 @@ def main(folder: Path) -> None:
     environments = {
         kind: worker_environment("train", {"engine": kind, "threads": 1}) for kind in KINDS
     }
+    (folder / PID).write_text(str(os.getpid()))
     (folder / ENVIRONMENTS).write_text(json.dumps(environments))
     waiting = {_listening(folder / kind): kind for kind in KINDS}
     print("ready", flush=True)

@@ -8,8 +8,12 @@ import pytest
 
 from jupiterd.cluster.cycle_state import CycleFact
 from jupiterd.cluster.facts import CheckpointCommitted, ManifestFrozen, WorkCompleted
-from jupiterd.cycle.plan import TrainPlan
+from jupiterd.cycle.plan import TrainPlan, parse_model
+from jupiterd.cycle.training.horizon import Horizon
+from jupiterd.daemon.epoch_line import EpochLine
+from jupiterd.daemon.epoch_orders import EpochOrders
 from jupiterd.daemon.run_training import training_of
+from jupiterd.daemon.work_events import CheckpointMade
 from jupiterd.ids import ArtifactId
 from jupiterd.locations import config_folder
 from tests.unit.cluster.building import CYCLE, NODES, round_over, started
@@ -85,3 +89,42 @@ def test_islands_take_what_is_trained_in_any_case() -> None:
 def test_what_is_asked_before_the_round_is_packed_has_the_steps_of_the_size() -> None:
     (work, _) = packed(1, 80)
     assert plan_of(1, BEGUN, work).steps == 780
+
+
+def recorded(step: int, horizon: Horizon) -> CheckpointCommitted:
+    """What a leader records of a checkpoint of round 1."""
+    facts = [BEGUN, *packed(1, 80)]
+    leading: Any = SimpleNamespace(cycle=lambda _: folded(*facts))
+    launch: Any = SimpleNamespace(epoch=1, from_checkpoint="")
+    made = CheckpointMade(TRAINED, step, step * 1024, step * 4, 3.0, horizon.to_plain())
+    (fact,) = EpochLine(leading, CYCLE, 1).facts_of(made, launch, plan_of(1, *facts))
+    return fact
+
+
+def test_what_was_decided_is_recorded_and_says_which_checkpoint_is_the_last() -> None:
+    falls = Horizon(step=104, loss=3.0, best_step=104, best_loss=3.0, decay_from=104)
+    for step, is_final, on_trunk in ((104, False, True), (105, False, False), (130, True, False)):
+        fact = recorded(step, falls)
+        assert (fact.is_final, fact.on_trunk) == (is_final, on_trunk), step
+        assert Horizon.of(fact.horizon) == falls
+    early = Horizon(step=90, loss=4.0, best_step=30, best_loss=3.0, decay_from=80, ended=90)
+    assert recorded(90, early).is_final
+    undecided = recorded(200, Horizon(step=200, loss=3.0, best_step=200, best_loss=3.0))
+    assert (undecided.is_final, undecided.on_trunk) == (False, True)
+
+
+def test_ranks_hear_of_what_was_decided_in_this_round_alone() -> None:
+    known = recorded(104, Horizon(step=104, loss=3.0, best_step=104, best_loss=3.0, decay_from=104))
+    shape = parse_model(BEGUN.model_yaml)
+    leading: Any = SimpleNamespace(cycle=lambda _: folded(BEGUN, *packed(1, 80), known))
+    launch: Any = SimpleNamespace(
+        gang=(NODES[0],), choice=SimpleNamespace(backend="gloo", engine="torch"),
+        micro_batches=(4,),
+        epoch=2, from_step=104, from_checkpoint=TRAINED, late_ranks=(),
+    )  # fmt: skip
+    leading.names = dict
+    leading.hardware_of = lambda _: None
+    meeting: Any = SimpleNamespace(host="", port=0, ring=(), interfaces={})
+    for number, told in ((1, known.horizon), (2, {})):
+        orders = EpochOrders(leading, CYCLE, number, shape, plan_of(1, BEGUN, *packed(1, 80)))
+        assert orders.params(launch, meeting, 0)["horizon"] == told

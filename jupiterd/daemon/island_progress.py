@@ -6,7 +6,7 @@ Owns the sums. Pure. Doesn't know where readings come from, or who shows them.
     tokens/s           those of the last outer steps, exchanges among them; before, their sum
     predicted          what the leader predicts of all of them together, with their exchanges
     peak               of all their devices, where it is known of all
-    loss               their mean, each as weighty as what it does in a second
+    loss, held out     their mean, each as weighty as what it does in a second
     gang               all their ranks, each with its island
 """
 
@@ -20,7 +20,12 @@ PREDICTED = "predicted_tokens_per_s"
 PEAK = "peak_flops_per_s"
 TRAIN = "train"
 OUTER_STEP = "outer_step"
-OF_ONE_ISLAND = frozenset({OUTER_STEP, "waiting", PREDICTED, "rank_tokens_per_s"})
+OF_ONE_ISLAND = frozenset(
+    {OUTER_STEP, "waiting", PREDICTED, "rank_tokens_per_s"}
+    | {"held_out_step", "best_step", "best_held_out", "risen"}
+)
+"""Each island measures at steps of its own, between exchanges; the last weights are those of all.
+"""
 NOT_AT_WORK = frozenset({"away", "failed"})
 
 

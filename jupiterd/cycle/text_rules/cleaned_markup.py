@@ -28,6 +28,8 @@ MAX_REPEATED_CODE, MIN_REPEATED_LINES = 0.8, 8
 """So much of a longer example stood in those before: it is the same one, grown by a line."""
 
 _WORD = re.compile(r"\w")
+_WORDS = re.compile(r"\w+")
+_NUMBER = re.compile(r"^[ \t]*(?:\d{1,4}\.)+[ \t]*")
 _CELL_LINK = re.compile(r"^[ \t]*!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]*$")
 
 
@@ -37,7 +39,7 @@ def cleaned_markup(text: str, form: DocumentForm) -> str:
         return text
     document = document_of(text, form)
     blocks = [left for block in document.blocks for left in _cleaned(block, document.defined)]
-    fresh = _without_repeated_code(_without_repeated_text(blocks))
+    fresh = _without_repeated_code(_without_repeated_text(_without_contents(blocks)))
     found = written(_without_empty_sections(fresh))
     end = "\n" if text.endswith("\n") else ""
     return f"{found}{end}" if found else text
@@ -70,6 +72,23 @@ def _cleaned_table(block: Block, defined: frozenset[str]) -> list[Block]:
     if not cells or 2 * links >= len(cells):
         return []
     return [replace(block, lines=tuple(without_links(line, defined) for line in block.lines))]
+
+
+def _without_contents(blocks: Sequence[Block]) -> list[Block]:
+    """Leave out lists of what the page's own headings say anyway."""
+    titles = {_bare(block.lines[0]) for block in blocks if block.kind is BlockKind.HEADING}
+    return [
+        block
+        for block in blocks
+        if block.kind is not BlockKind.ITEM
+        or len(block.lines) > 1
+        or _bare(block.lines[0]) not in titles
+    ]
+
+
+def _bare(title: str) -> str:
+    """Return a title's words alone, without the number that may stand before them."""
+    return " ".join(_WORDS.findall(_NUMBER.sub("", title).lower()))
 
 
 def _without_repeated_text(blocks: Sequence[Block]) -> list[Block]:

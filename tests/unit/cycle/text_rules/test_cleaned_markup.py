@@ -126,6 +126,12 @@ def test_an_example_that_has_grown_by_a_line_is_shown_once() -> None:
     assert cleaned(text) == f"First:\n\n```\n{example}\n```\n\nThen more:"
 
 
+def test_a_list_of_the_pages_own_headings_goes() -> None:
+    page = "# 2. Pumps\n\nA pump.\n\n## 2.1. Valves\n\nA valve."
+    text = f"- 2. Pumps\n  - 2.1. Valves\n- and more\n\n{page}"
+    assert cleaned(text) == f"- and more\n\n{page}"
+
+
 def test_tables_stay_unless_they_are_navigation() -> None:
     head = "| name | page |\n|---|---|\n"
     assert cleaned(f"{head}| flow | litres |") == f"{head}| flow | litres |"

@@ -47,6 +47,7 @@ def open_fork_server() -> Generator[Path]:
             cwd=_ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for pytest, which ends it
         )
         assert server.stdout is not None
         assert server.stdout.readline(), "the fork server has ended"

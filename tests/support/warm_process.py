@@ -25,6 +25,7 @@ import struct
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -53,6 +54,8 @@ def main(kind: str, listener: socket.socket) -> None:
     sys.modules.pop("jupiterd.workers.nursery")  # whoever is to be one runs it from its first line
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    threads = sum(1 for _ in Path("/proc/self/task").iterdir())
+    assert threads == 1, f"{threads} threads: what the others hold would stay locked in a fork"
     while True:
         connection, _ = listener.accept()
         if not os.fork():

@@ -22,7 +22,7 @@ ENGINES = frozenset(
     {
         *("torch", "mlx"),  # nurseries of that kind
         *("train", "train_mlx", "store", "evaluate", "generate", "train_proxy", "draw_weights"),
-        *("check_sync", "prompt", "evaluate_held_out"),
+        *("check_sync", "prompt", "evaluate_held_out", "write_pairs"),
     }
 )
 """First words of the arguments of what imports an engine."""

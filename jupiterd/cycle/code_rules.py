@@ -143,8 +143,11 @@ def _alphanumeric(text: str) -> float:
 
 
 def repeated_line_share(text: str) -> float:
-    """Return the share of lines with anything in them that stood in the text before."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """Return the share of lines with a word in them that stood in the text before.
+
+    Brackets alone on their lines, as some styles have them, say nothing of a text.
+    """
+    lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
     return repeats(lines)[0] if lines else 0.0
 
 

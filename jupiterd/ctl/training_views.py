@@ -103,11 +103,37 @@ def _curve(view: Row) -> list[str]:
     every = max((len(points) + MOST_POINTS - 1) // MOST_POINTS, 1)
     shown = [*points[:-1:every], points[-1]]
     rows = [[f"{p[0]:,}", f"{p[1]:.4f}", _count(p[2]), _time(p[3])] for p in shown]
+    headers = ["STEP", "LOSS", "TOKENS", "AFTER"]
+    validation: Sequence[Sequence[Any]] = view["validation"]
+    if validation:
+        beside = _beside([p[0] for p in shown], validation)
+        headers.insert(2, "HELD OUT")
+        rows = [
+            [*row[:2], beside.get(p[0], "-"), *row[2:]] for row, p in zip(rows, shown, strict=True)
+        ]
     missing = view.get("missing") or ()
     notes = [f"without what these have written, who don't answer: {', '.join(missing)}"]
-    held_out = [f"held out: {p[1]:.4f} at step {p[0]:,}" for p in view["validation"][-1:]]
-    lines = table(("STEP", "LOSS", "TOKENS", "AFTER"), rows)
-    return [*lines, *held_out, *(map(printable, notes) if missing else ())]
+    lines = [*table(headers, rows), *_last_held_out(validation)]
+    return [*lines, *(map(printable, notes) if missing else ())]
+
+
+def _last_held_out(validation: Sequence[Sequence[Any]]) -> list[str]:
+    """Return the last loss on held-out text, and the lowest; nothing where there is none."""
+    if not validation:
+        return []
+    last, best = validation[-1], min(validation, key=lambda p: p[1])
+    lowest = f", lowest {best[1]:.4f} at step {best[0]:,}"
+    return [f"held out: {last[1]:.4f} at step {last[0]:,}{lowest if best != last else ''}"]
+
+
+def _beside(steps: Sequence[int], validation: Sequence[Sequence[Any]]) -> dict[int, str]:
+    """Return each shown step's loss on held-out text: the last measured since the one before."""
+    found: dict[int, str] = {}
+    for point in validation:
+        step = next((step for step in steps if step >= point[0]), None)
+        if step is not None:
+            found[step] = f"{point[1]:.4f}"
+    return found
 
 
 def _outer_rounds(view: Row) -> list[str]:

@@ -14,10 +14,23 @@ def _named(whole: dict) -> dict:
 
 def test_the_curve_is_told_in_a_few_rows_from_its_first_step_to_its_last():
     lines = views(training.curve())
-    assert lines[1].split() == ["STEP", "LOSS", "TOKENS", "AFTER"]
+    assert lines[1].split() == ["STEP", "LOSS", "HELD", "OUT", "TOKENS", "AFTER"]
+    assert lines[-2].split()[2] == "2.7000", "beside the step that it was measured after"
+    assert lines[2].split()[2] == "-"
     assert (lines[2].split()[0], lines[-2].split()[0]) == ("1", "477")
     assert len(lines) < 20
     assert lines[-1] == "held out: 2.7000 at step 477"
+
+
+def test_without_held_out_text_a_curve_has_no_such_column():
+    lines = views(training.curve(validation=[]))
+    assert lines[1].split() == ["STEP", "LOSS", "TOKENS", "AFTER"]
+    assert "held out" not in lines[-1]
+
+
+def test_the_lowest_loss_on_held_out_text_is_told_where_it_is_not_the_last():
+    lines = views(training.curve(validation=[[100, 2.5, 0, 0.0], [477, 2.7, 0, 0.0]]))
+    assert lines[-1] == "held out: 2.7000 at step 477, lowest 2.5000 at step 100"
 
 
 def test_exchanges_name_who_contributed_and_who_was_left_out():

@@ -10,6 +10,11 @@ DROP_REASONS_FILE: Final = "reasons.jsonl.zst"
 """Beside dropped samples, in their order: {"id", "kind", "reason", "source_uri"} on each line, and
 where a rule measured something {"measure", "value", "limit"}."""
 
+NOTHING_LEFT_HINT: Final = (
+    "look at the data sources, and at `language` in the domain file, which must be that of the "
+    "text; `filters: {rules: minimal}` puts nearly every rule out of force"
+)
+
 
 class DropReason(StrEnum):
     """Why a text isn't trained on."""

@@ -29,7 +29,7 @@ from jupiterd.cycle.data.holdout_choice import plan_holdout
 from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.verdict_check import Found, check_verdict
-from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.drop_reason import NOTHING_LEFT_HINT, DropReason
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.split import DEV, GATE, TRAIN, VAULT
@@ -120,8 +120,7 @@ def hold_out(
         reasons = ", ".join(sorted(params.left_out)) or "there was none"
         raise EmptySourceError(
             f"the filters left no real text: {reasons}",
-            "look at the data sources, and at `language` in the domain file: prose needs whole "
-            "sentences, and code, or notes full of it, a language such as code:python",
+            NOTHING_LEFT_HINT,
         )
     plan, reason = before.plan, before.reason
     if plan is None:

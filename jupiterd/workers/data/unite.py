@@ -23,7 +23,7 @@ from pathlib import Path
 
 from jupiterd.cycle.decontamination import Holdout
 from jupiterd.cycle.domain import Quality
-from jupiterd.cycle.drop_reason import DropReason
+from jupiterd.cycle.drop_reason import NOTHING_LEFT_HINT, DropReason
 from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.purge import Purge
@@ -101,8 +101,7 @@ def unite(
     if not kept["kept_real"]:
         raise EmptySourceError(
             f"the filters left no real text: {drops.reasons() or 'there was none'}",
-            "look at the data sources, and at `language` in the domain file: prose needs whole "
-            "sentences, and code, or notes full of it, a language such as code:python",
+            NOTHING_LEFT_HINT,
         )
     drops.write(output_dir / "dropped")
     return {**kept, **drops.counts, **left_out, **cut.counts()}

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from jupiterd.cycle.data.clusters import DOCUMENT, cluster_path, level_name
 from jupiterd.cycle.data.clusters import Path as ClusterPath
-from jupiterd.cycle.data.clusters import cluster_path, level_name
 from jupiterd.cycle.data.holdout_choice import plan_holdout
 from jupiterd.cycle.data.holdout_plan import Collected, HoldoutPlan
 from jupiterd.cycle.data.holdout_rules import HoldoutRules
@@ -131,8 +131,18 @@ def hold_out(
     if before.plan is None and params.needs_verdict:
         check_verdict(found, params.rules, params.left_out)
     _write_plan(output / "plan", plan, reason, before.sources | text.sources)
+    told = found.told(params.rules) + _of_whom(plan, text, params.rules)
     counted = level_name(min(plan.depth, plan.counted_depth))
-    return writing.counts(), {"holdout": found.told(params.rules), "clusters_are": counted}
+    return writing.counts(), {"holdout": told, "clusters_are": counted}
+
+
+def _of_whom(plan: HoldoutPlan, text: "_Text", rules: HoldoutRules) -> str:
+    """Say so where the gate counts by files, which of few folders may be alike."""
+    folders = len({each.path[0] for each in text.documents})
+    if min(plan.depth, plan.counted_depth) < DOCUMENT or folders >= rules.least_clusters:
+        return ""
+    where = "this folder or site" if folders == 1 else f"these {folders} folders or sites"
+    return f"; the verdict speaks for {where} alone"
 
 
 def _write_plan(folder: Path, plan: HoldoutPlan, reason: str, sources: frozenset[str]) -> None:

@@ -82,6 +82,14 @@ def test_everything_is_on_one_side_and_the_gate_has_what_it_needs(tmp_path):
     }
 
 
+def test_where_there_are_too_few_folders_to_count_by_it_is_told_of_whom_the_verdict_speaks(
+    tmp_path,
+):
+    _, told = do(tmp_path, documents(60, folders=3))
+    assert told["clusters_are"] == "file, page or row"
+    assert str(told["holdout"]).endswith("; the verdict speaks for these 3 folders or sites alone")
+
+
 def test_documents_carry_the_cluster_that_was_chosen_for_them(tmp_path):
     do(tmp_path, documents(240, folders=80))
     found = [*side(tmp_path, "train").values(), *side(tmp_path, "holdout").values()]

@@ -18,9 +18,11 @@ from jupiterd.workers.train.checkpoint import STATE_DIR, load_state, load_weight
 from jupiterd.workers.train.metrics import JSONL_FILE
 from jupiterd.workers.train.validation import Validation
 from tests.unit.workers.data_material import real, write
+from tests.unit.workers.test_mlx_train import RUN_TIMEOUT_S, said, start
+from tests.unit.workers.test_mlx_train import frames as frames_of
 from tests.unit.workers.test_train import checkpoints, tensors, train
 from tests.unit.workers.tiny_engine import tiny_engine
-from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape
+from tests.unit.workers.tiny_run import SEQ_LEN, make_inputs, tiny_shape, train_params
 
 STRANGE = [f"def value_{n}(a, b):\n    return a * {n} + b\n" for n in range(20)]
 """Nothing of what is trained on helps with it: its loss rises."""
@@ -65,6 +67,25 @@ def test_where_the_loss_rises_for_good_training_ends_and_the_best_weights_are_it
     log = capfd.readouterr().out
     assert "The held-out loss has risen for good: training ends early" in log
     assert f"best at step {horizon.best_step}" in log.splitlines()[-2]
+
+
+@pytest.mark.mlx
+@pytest.mark.xdist_group("mlx")
+def test_mlx_ends_by_it_too_and_its_best_weights_score_the_same_on_torch(
+    inputs: dict[str, str], tmp_path: Path
+):
+    plan = growing(steps=420, decay_steps=84, least_steps=280)
+    params = train_params(tiny_shape(), plan)
+    run = {"name": "mlx", "params": params, "inputs": inputs, "folder": str(tmp_path)}
+    process = start([run], tmp_path, "alone")
+    process.communicate(timeout=RUN_TIMEOUT_S)
+    told = said(tmp_path, "mlx")
+    assert "error" not in told, told
+    last = frames_of(told, "CheckpointWritten")[-1]
+    horizon = Horizon.of(last["horizon"])
+    assert 0 < horizon.best_step < last["step"] == end_step(plan, horizon) < plan.steps
+    made = tmp_path / "mlx" / last["path"]
+    assert loss_of(made, inputs) == pytest.approx(horizon.best_loss, abs=1e-4)
 
 
 def test_steps_that_were_asked_for_are_taken_and_the_best_weights_count(

@@ -22,8 +22,9 @@ from jupiterd.errors import GeneratorRefusedError, GeneratorUnreachableError, Ju
 
 log = logging.getLogger(__name__)
 
-SERVER_ITEMS = 2
-"""Items that ask one server at a time: while one ends, the other keeps it busy."""
+SERVER_ITEMS = 1
+"""Items that ask one server at a time. It has as many requests under way as pay; of two items at a
+slow server each would take the other's turn for silence."""
 
 
 class Generating:

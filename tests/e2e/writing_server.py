@@ -61,15 +61,32 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         Event().wait(ANSWER_S)
-        text = completion(asked["messages"][0]["content"], int(asked["seed"]))
+        if asked["model"] != MODEL:
+            self._send({"error": {"message": f"model {asked['model']!r} not found"}}, status=404)
+            return
+        text = completion(asked["messages"][0]["content"], int(asked.get("seed", 0)))
+        if asked.get("stream"):
+            self._stream(text)
+            return
         choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
         self._send({"choices": [choice], "usage": {"completion_tokens": len(text) // 4}})
 
-    def _send(self, document: dict[str, Any]) -> None:
-        content = json.dumps(document).encode()
+    def _stream(self, text: str) -> None:
+        """Send a line at a time, as models write."""
+        pieces = [{"delta": {"content": line}} for line in text.splitlines(keepends=True)]
+        events = [*pieces, {"delta": {}, "finish_reason": "stop"}]
+        said = [b"data: " + json.dumps({"choices": [each]}).encode() for each in events]
+        content = b"\n\n".join([*said, b"data: [DONE]", b""])
+        self._send_content(content, "text/event-stream", 200)
+
+    def _send(self, document: dict[str, Any], status: int = 200) -> None:
+        self._send_content(json.dumps(document).encode(), "application/json", status)
+
+    def _send_content(self, content: bytes, kind: str, status: int) -> None:
         # Whoever asked may have been killed meanwhile.
         with contextlib.suppress(ConnectionError):
-            self.send_response(200)
+            self.send_response(status)
+            self.send_header("content-type", kind)
             self.send_header("content-length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)

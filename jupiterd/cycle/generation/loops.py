@@ -18,6 +18,7 @@ _LABEL: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """What is left of a part that was only begun."""
+_HEADING: Final = re.compile(r"(?:\n+#{1,6} [^\n]*)+\Z")
 
 
 def loop_start(text: str) -> int | None:
@@ -46,4 +47,4 @@ def before_loop(text: str) -> str:
     start = loop_start(text)
     if start is None:
         return text
-    return _LABEL.sub("", text[:start].rstrip()).rstrip()
+    return _HEADING.sub("", _LABEL.sub("", text[:start].rstrip()).rstrip()).rstrip()

@@ -40,6 +40,7 @@ DECLINES_WITHIN_CHARS: Final = 200
 _WORD = re.compile(r"\w+")
 _THOUGHTS = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _FENCE = re.compile(r"\A```[a-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_RULE = re.compile(r"\n+[ \t]*-{3,}[ \t]*\n+")
 _DECLINING = re.compile(
     r"\b(i('|\u2019)?m sorry|i am sorry|i apologi[sz]e|as an ai\b|as a(n ai)? language model"
     r"|i (can(no|')?t|can\u2019t|am unable to|am not able to|won't|will not) "
@@ -112,7 +113,14 @@ def _answer_in(template: Template, written: Written) -> str:
     text = without_chat(text.removeprefix(opened(template.kind)))
     if (fenced := _FENCE.match(text)) is not None:
         text = without_chat(fenced[1])
-    return before_loop(text) if template.words is not None else text
+    return text if template.words is None else before_loop(_before_echo(text))
+
+
+def _before_echo(text: str) -> str:
+    """Return an answer up to where its model asks itself the same, behind a rule like ours."""
+    parts = _RULE.split(text)
+    last = next((at for at, part in enumerate(parts) if at and _leaks(part)), len(parts))
+    return text if last == len(parts) else "\n\n".join(parts[:last]).strip()
 
 
 def _is_whole(template: Template, written: Written) -> bool:
@@ -129,8 +137,13 @@ def _declined_or_leaked(text: str) -> Refusal | None:
     marks = opened(DOCUMENT), closed(DOCUMENT), *map(opened, TEMPLATES)
     if any(mark in text for mark in marks) or _TURN.search(text) or _MENTIONS.search(text):
         return Refusal.LEAKS_PROMPT
+    return Refusal.LEAKS_PROMPT if _leaks(text) else None
+
+
+def _leaks(text: str) -> bool:
+    """Say whether a text has a run of words of an instruction."""
     words = [word.lower() for word in _WORD.findall(text)]
-    return None if _INSTRUCTED.isdisjoint(_runs(words)) else Refusal.LEAKS_PROMPT
+    return not _INSTRUCTED.isdisjoint(_runs(words))
 
 
 def _words(text: str, language: str) -> list[str]:

@@ -117,12 +117,11 @@ async def test_a_named_generator_writes_from_the_first_round_on(tmp_path: Path) 
 
 
 async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     with answering(lambda *_: trouble(401, "no")) as served:
         async with leading(tmp_path, served) as term:
             await collect(term)
-            monkeypatch.setattr("jupiterd.daemon.generating.SERVER_ITEMS", 1)
             await step(term)
             assert (
                 f"without what 4 of 4 items would give: one: {served.url}: HTTP 401, no"
@@ -140,7 +139,7 @@ async def test_a_round_goes_on_without_a_server_that_cannot_be_had(
 
 
 async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     def reply(_: dict[str, Any], number: int):
         said = answer(f"What is loaf {number}?\n{FAQ}", tokens=100)
@@ -149,7 +148,6 @@ async def test_what_a_server_answered_before_it_went_away_is_kept_and_the_loss_i
     with answering(reply) as served:
         async with leading(tmp_path, served) as term:
             await collect(term)
-            monkeypatch.setattr("jupiterd.daemon.generating.SERVER_ITEMS", 1)
             await step(term)
             first = term.cycle(CYCLE).completed[1, "r1/generate/0"]
             assert 1 <= first.counts["prompts"] == first.counts["samples"] <= 3

@@ -32,3 +32,5 @@ def test_a_part_that_was_only_begun_goes_with_it():
     assert before_loop(looped) == PAIR
     answered_alike = f"{PAIR}\n\n**Answer:** It holds what was read last for a minute."
     assert before_loop(answered_alike) == PAIR
+    headed = f"{PAIR}\n\n### The cache\n\nIt holds what was read last for a minute."
+    assert before_loop(headed.replace("Answer: ", "")) == PAIR.replace("Answer: ", "")

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from jupiterd.cycle.filters import judge_sample
+from jupiterd.cycle.generation.short_tasks import SUMMARY as SUMMARY_WORDS
+from jupiterd.cycle.generation.short_tasks import Subject, words_of
 from jupiterd.cycle.templates.answers import judge_answer
 from jupiterd.cycle.templates.prompt import Written
 from jupiterd.cycle.templates.refusal import Refusal, Refused
@@ -183,6 +185,13 @@ def test_what_goes_round_in_circles_ends_where_it_began_to():
     assert refusal_of(judged("faq", FAQ * 4)) is Refusal.REPEATED, (
         "larger models are to know better"
     )
+
+
+def test_an_answer_ends_where_its_model_asks_itself_the_same_again():
+    asked = words_of(SUMMARY_WORDS, Subject.DOCUMENTATION, "en")
+    assert judged("summary", f"{SUMMARY}\n---\n{asked}\n\nBread is") == SUMMARY.strip()
+    ruled = QUESTION_ANSWER.replace("\n\nQ", "\n\n---\n\nQ")
+    assert judged("question_answer", ruled) == ruled.strip()
 
 
 @pytest.mark.parametrize(

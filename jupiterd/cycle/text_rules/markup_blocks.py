@@ -10,7 +10,14 @@ from types import MappingProxyType
 
 from jupiterd.cycle.text_rules.asciidoc_blocks import asciidoc_blocks
 from jupiterd.cycle.text_rules.blocks import Block, BlockKind, heading
-from jupiterd.cycle.text_rules.document_kind import ASCIIDOC, MARKDOWN, RST, WIKI, DocumentForm
+from jupiterd.cycle.text_rules.document_kind import (
+    ASCIIDOC,
+    MARKDOWN,
+    RST,
+    WIKI,
+    DocumentForm,
+    DocumentKind,
+)
 from jupiterd.cycle.text_rules.markdown_blocks import lines_of, markdown_blocks
 from jupiterd.cycle.text_rules.rst_blocks import rst_blocks
 from jupiterd.cycle.text_rules.wiki_blocks import wiki_blocks
@@ -20,6 +27,7 @@ _FRONT_MATTER = re.compile(
 )
 _KEY = re.compile(r"^[\w.-]+[ \t]*[:=]", re.MULTILINE)
 _TITLE = re.compile(r"^title[ \t]*[:=][ \t]*[\"']?(.*?)[\"']?[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_LISTED = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
 _DEFINED = re.compile(r"^[ \t]{0,8}\[([^\]\n]{1,300})\]:[ \t]*\S", re.MULTILINE)
 
 
@@ -36,11 +44,24 @@ def document_of(text: str, form: DocumentForm) -> MarkupDocument:
     """Return what a text consists of, read as its markup says."""
     title, body = _without_front_matter(text)
     read = _READERS.get(form.markup, markdown_blocks)
-    blocks = read(lines_of(body))
+    lines = lines_of(body)
+    blocks = read(_flush(lines) if form.kind is DocumentKind.OFFICE else lines)
     has_title = bool(blocks) and blocks[0].kind is BlockKind.HEADING and blocks[0].level == 1
     if title and not has_title:
         blocks = [*heading(title, 1), *blocks]
     return MarkupDocument(tuple(blocks), frozenset(map(str.lower, _DEFINED.findall(body))))
+
+
+def _flush(lines: list[str]) -> list[str]:
+    """Return lines without their indentation, but for lists: on a printed page it is no code."""
+    kept: list[str] = []
+    is_example = False
+    for line in lines:
+        text = line.lstrip(" ")
+        is_fence = text.startswith(("```", "~~~"))
+        is_example ^= is_fence
+        kept.append(line if is_example or is_fence or _LISTED.match(text) else text)
+    return kept
 
 
 def _without_front_matter(text: str) -> tuple[str, str]:

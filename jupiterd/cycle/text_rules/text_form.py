@@ -12,6 +12,7 @@ from jupiterd.cycle.text_rules.characters import (
     without_trailing_blanks,
 )
 from jupiterd.cycle.text_rules.hard_wraps import PDF_PAGES, PLAIN_TEXT, unwrapped
+from jupiterd.cycle.text_rules.indented_wraps import ASCIIDOC, RST, unwrapped_lines
 from jupiterd.cycle.text_rules.markdown_wraps import unwrapped_markdown
 
 
@@ -25,6 +26,8 @@ class Layout(StrEnum):
     PLAIN = "plain"
     """Paragraphs may be cut into lines of equal width."""
     MARKDOWN = "markdown"
+    RST = "rst"
+    ASCIIDOC = "asciidoc"
     PDF = "pdf"
     """Lines are those of printed pages."""
 
@@ -46,6 +49,14 @@ def _markdown(text: str) -> str:
     return without_trailing_blanks(unwrapped_markdown(plain_letters(text)))
 
 
+def _rst(text: str) -> str:
+    return unwrapped_lines(_paragraphs(text), RST)
+
+
+def _asciidoc(text: str) -> str:
+    return unwrapped_lines(_paragraphs(text), ASCIIDOC)
+
+
 def _pdf(text: str) -> str:
     return unwrapped(_paragraphs(text), PDF_PAGES)
 
@@ -55,5 +66,7 @@ _FORMS: Mapping[Layout, Callable[[str], str]] = {
     Layout.PARAGRAPHS: _paragraphs,
     Layout.PLAIN: _plain,
     Layout.MARKDOWN: _markdown,
+    Layout.RST: _rst,
+    Layout.ASCIIDOC: _asciidoc,
     Layout.PDF: _pdf,
 }

@@ -23,8 +23,11 @@ from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_REPLY_BYTES = 1 << 28
 
-EXTRACTORS: Mapping[str, str] = {"html": "trafilatura", "pdf": "pypdf", "feed": "lxml"}
-"""Form -> the package that reads it."""
+EXTRACTORS: Mapping[str, str] = {
+    "html": "trafilatura", "pdf": "pypdf", "feed": "lxml", "docx": "mammoth", "odt": "lxml",
+    "epub": "lxml", "tex": "pylatexenc",
+}  # fmt: skip
+"""Form -> the package that reads it; others are read here."""
 
 
 @dataclass(frozen=True)

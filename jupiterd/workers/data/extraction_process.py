@@ -32,6 +32,11 @@ FORMS: Mapping[str, tuple[str, str]] = {
     "text": ("jupiterd.workers.data.extractors.text", "read"),
     "html": ("jupiterd.workers.data.extractors.html", "read"),
     "pdf": ("jupiterd.workers.data.extractors.pdf", "read"),
+    "docx": ("jupiterd.workers.data.extractors.word", "read"),
+    "odt": ("jupiterd.workers.data.extractors.open_document", "read"),
+    "epub": ("jupiterd.workers.data.extractors.epub", "read"),
+    "notebook": ("jupiterd.workers.data.extractors.notebook", "read"),
+    "tex": ("jupiterd.workers.data.extractors.tex", "read"),
     "sitemap": ("jupiterd.workers.data.extractors.xml", "read_sitemap"),
     "feed": ("jupiterd.workers.data.extractors.xml", "read_feed"),
 }
@@ -68,7 +73,8 @@ def _answer(order: Mapping[str, Any]) -> Mapping[str, Any]:
     except MemoryError:
         return {"text": "", "reason": str(SkipReason.OUT_OF_MEMORY)}
     except Exception:  # noqa: BLE001 - parsers raise anything at all at what strangers wrote
-        traceback.print_exc(limit=-3)
+        with contextlib.suppress(OSError):  # a file can't grow in this process, and a log is one
+            traceback.print_exc(limit=-3)
         return {"text": "", "reason": str(SkipReason.BROKEN)}
 
 

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 FORMS: Mapping[str, str] = {
     ".html": "html", ".htm": "html", ".xhtml": "html", ".xht": "html", ".pdf": "pdf",
+    ".docx": "docx", ".odt": "odt", ".epub": "epub", ".ipynb": "notebook", ".tex": "tex",
 }  # fmt: skip
 
 

@@ -15,13 +15,17 @@ from jupiterd.cycle.text_rules.document_kind import (
 )
 from jupiterd.cycle.text_rules.text_form import Layout
 
-_OF_FORMS: Mapping[str, Layout] = {"pdf": Layout.PDF}
+_OF_FORMS: Mapping[str, Layout] = {
+    "pdf": Layout.PDF,
+    "notebook": Layout.MARKDOWN,
+    "tex": Layout.MARKDOWN,
+}
 """Other readers write a paragraph on each line."""
 
 _OF_MARKUP: Mapping[str, Layout] = {
     MARKDOWN: Layout.MARKDOWN,
-    RST: Layout.VERBATIM,
-    ASCIIDOC: Layout.VERBATIM,
+    RST: Layout.RST,
+    ASCIIDOC: Layout.ASCIIDOC,
 }
 
 

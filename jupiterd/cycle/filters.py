@@ -14,7 +14,7 @@ from jupiterd.cycle.generation.short_tasks import ENGLISH
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.prose_rules import judge_prose
 from jupiterd.cycle.templates.tables import TABLE, without_rows
-from jupiterd.cycle.templates.texts import TEMPLATES
+from jupiterd.cycle.templates.texts import TEMPLATES, USUAL
 from jupiterd.cycle.text_rules.document_kind import (
     MARKDOWN,
     DocumentForm,
@@ -71,9 +71,18 @@ def judge_sample(sample: Sample, language: str, off: Off = _NONE) -> Judgement:
         return Judgement(DropReason.VENDORED)
     if sample.template == TABLE and not is_code(language):
         return judge_prose(without_rows(sample.text), language, off)
-    # A generated answer is as short as it was asked to be: it is no page that leads to others.
-    not_asked = off if sample.kind == "real" else off | {DropReason.STUB}
-    return judge_text(sample.text, language, form, not_asked)
+    return judge_text(sample.text, language, form, off | _not_asked_of(sample))
+
+
+def _not_asked_of(sample: Sample) -> Off:
+    """Return the rules that don't suit a generated answer: it is as short as it was asked to be.
+
+    It is no page that leads to others; and an answer of two sentences is a whole one.
+    """
+    if sample.kind == "real":
+        return _NONE
+    short = {DropReason.TOO_SHORT, DropReason.FEW_SENTENCES} if sample.template in USUAL else set()
+    return frozenset({DropReason.STUB, *short})
 
 
 def judge_text(

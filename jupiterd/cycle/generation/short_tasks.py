@@ -36,26 +36,23 @@ _SUBJECTS: Final = MappingProxyType(
 
 QUESTION_ANSWER: Final[Words] = {
     Subject.PROSE: {
-        "en": "Write two questions that the text above answers. After each question write its "
-        'answer in three full sentences. Begin the lines with "Question:" and "Answer:".',
-        "es": "Escribe dos preguntas que el texto anterior responde. Despu\u00e9s de cada pregunta "
-        "escribe su respuesta en tres frases completas. Empieza las l\u00edneas con "
-        '"Pregunta:" y "Respuesta:".',
+        "en": "Write one question that the text above answers, and its answer in five full "
+        'sentences. Begin them with "Question:" and "Answer:".',
+        "es": "Escribe una pregunta que el texto anterior responde, y su respuesta en cinco "
+        'frases completas. Empi\u00e9zalas con "Pregunta:" y "Respuesta:".',
     },
     Subject.DOCUMENTATION: {
-        "en": "Write two questions that users ask and that the documentation above answers. After "
-        "each question write its answer in three full sentences. Begin the lines with "
-        '"Question:" and "Answer:".',
-        "es": "Escribe dos preguntas de usuarios que la documentaci\u00f3n anterior responde. "
-        "Despu\u00e9s de cada pregunta escribe su respuesta en tres frases completas. Empieza las "
-        'l\u00edneas con "Pregunta:" y "Respuesta:".',
+        "en": "Write one question of a user that the documentation above answers, and its answer "
+        'in five full sentences. Begin them with "Question:" and "Answer:".',
+        "es": "Escribe una pregunta de un usuario que la documentaci\u00f3n anterior responde, y "
+        "su respuesta en cinco frases completas. Empi\u00e9zalas con "
+        '"Pregunta:" y "Respuesta:".',
     },
     Subject.CODE: {
-        "en": "Write two questions about what the code above does. After each question write its "
-        'answer in three full sentences. Begin the lines with "Question:" and "Answer:".',
-        "es": "Escribe dos preguntas sobre lo que hace el c\u00f3digo anterior. Despu\u00e9s de "
-        "cada pregunta escribe su respuesta en tres frases completas. Empieza las l\u00edneas con "
-        '"Pregunta:" y "Respuesta:".',
+        "en": "Write one question about what the code above does, and its answer in five full "
+        'sentences. Begin them with "Question:" and "Answer:".',
+        "es": "Escribe una pregunta sobre lo que hace el c\u00f3digo anterior, y su respuesta en "
+        'cinco frases completas. Empi\u00e9zalas con "Pregunta:" y "Respuesta:".',
     },
 }
 

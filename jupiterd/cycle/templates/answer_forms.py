@@ -21,7 +21,12 @@ MIN_SOLUTION_WORDS: Final = 12
 MAX_SUMMARY_SHARE: Final = 0.8
 """Of the words of what is summarised."""
 
-_QUESTION = re.compile(r"[?\uff1f\u061f]\**\s*$", re.MULTILINE)
+_QUESTION = re.compile(r"[?\uff1f\u061f][\"'\u201d\u00bb*_)]*\s*$", re.MULTILINE)
+_ANSWER = re.compile(
+    r"(?:^|(?<=[?\uff1f\u061f\"*_ ]))[ \t#*_>-]*(?:answer|respuesta|antwort|r\u00e9ponse|resposta|"
+    r"risposta)[*_]*[ \t]*:",
+    re.IGNORECASE | re.MULTILINE,
+)
 _STEP = re.compile(r"^\s*[#*]*\s*(\w+ )?\d+\s*[.):\u3001]", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _SOLUTION = re.compile(
@@ -56,8 +61,9 @@ def _questions(text: str) -> int:
 
 def _answer_words(text: str) -> int:
     """Return the words behind the first question that are no questions; 0 where none is asked."""
-    found = _QUESTION.search(text)
-    behind = "" if found is None else text[found.end() :]
+    parted = _ANSWER.sub("\n", text)  # some write both on one line
+    found = _QUESTION.search(parted)
+    behind = "" if found is None else parted[found.end() :]
     lines = [line for line in behind.split("\n") if not _QUESTION.search(line)]
     return sum(len(line.split()) for line in lines)
 

@@ -70,3 +70,14 @@ def test_words_about_code_are_judged_as_words_in_a_domain_of_code_too():
     assert judge_sample(explained, "code:python").reason is None
     completed = replace(explained, template="complete_function")
     assert judge_sample(completed, "code:python").reason is DropReason.UNPARSABLE
+
+
+def test_a_short_answer_is_a_whole_one():
+    text = (
+        "Question: What is the starter of a sourdough?\nAnswer: It is a mixture of flour and water "
+        "in which wild yeast lives together with bacteria, and it is fed each day."
+    )
+    made = replace(real(text), kind="synthetic", depth=1, parents=("a",))
+    assert judge_sample(replace(made, template="question_answer"), "en").reason is None
+    assert judge_sample(replace(made, template="rewrite"), "en").reason is DropReason.TOO_SHORT
+    assert judge_sample(real(text), "en").reason is DropReason.TOO_SHORT

@@ -187,6 +187,20 @@ def test_what_goes_round_in_circles_ends_where_it_began_to():
     )
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        QUESTION_ANSWER.replace("?\nAnswer:", "? Answer:"),
+        QUESTION_ANSWER.replace("yeast?", 'yeast?"').replace("taste?", 'taste?"'),
+        QUESTION_ANSWER.replace("Question:", "**Question:**").replace("Answer:", "**Answer:**"),
+        QUESTION_ANSWER.replace("Question:", "Pregunta:").replace("Answer:", "Respuesta:"),
+        QUESTION_ANSWER.split("\n\n", maxsplit=1)[0],
+    ],
+)
+def test_a_question_and_its_answer_may_stand_as_their_model_likes(written: str):
+    assert judged("question_answer", written) == written.strip()
+
+
 def test_an_answer_ends_where_its_model_asks_itself_the_same_again():
     asked = words_of(SUMMARY_WORDS, Subject.DOCUMENTATION, "en")
     assert judged("summary", f"{SUMMARY}\n---\n{asked}\n\nBread is") == SUMMARY.strip()

@@ -7,6 +7,9 @@ that whoever goes on from it has them too.
 
 from pathlib import Path
 
+from safetensors import SafetensorError
+
+from jupiterd.workers.disk_room import is_out_of_room
 from jupiterd.workers.train.checkpoint import best_of
 from jupiterd.workers.train.engine import Engine
 from jupiterd.workers.train.tensor_file import save_tensors
@@ -31,17 +34,27 @@ class BestWeights:
             self._files[best_step] = self._linked(found, best_step)
 
     def take(self, step: int, engine: Engine) -> None:
-        """Write down the weights as they are after a step."""
-        if not self._is_kept:
+        """Write down the weights as they are after a step; where there is no room, go on without."""
+        if not (self._is_kept and self._is_written(step, engine)):
             return
-        file = self._folder / _name(step)
-        self._folder.mkdir(exist_ok=True)
-        save_tensors(engine.weights(), file)
-        self._files[step] = file
+        self._files[step] = self._folder / _name(step)
         for old in sorted(self._files)[:-NEWEST]:
             gone = self._files.pop(old)
             if gone.parent == self._folder:
                 gone.unlink(missing_ok=True)
+
+    def _is_written(self, step: int, engine: Engine) -> bool:
+        file = self._folder / _name(step)
+        self._folder.mkdir(exist_ok=True)
+        try:
+            save_tensors(engine.weights(), file)
+        except (OSError, SafetensorError) as error:
+            if not is_out_of_room(error):
+                raise
+            file.unlink(missing_ok=True)
+            print(f"no room for the best weights, of step {step}", flush=True)  # noqa: T201 - our log
+            return False
+        return True
 
     def _linked(self, file: Path, step: int) -> Path:
         """Return a link of our own, where one can be made: the checkpoint may be deleted."""

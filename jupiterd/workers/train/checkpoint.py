@@ -141,7 +141,7 @@ def _fill(draft: Path, taken: Snapshot, tokenizer: Path) -> None:
     save_tensors(taken.moments, draft / STATE_DIR / OPTIMIZER_FILE)
     if taken.outer is not None:
         save_tensors(taken.outer, draft / STATE_DIR / OUTER_FILE)
-    if taken.best is not None:
+    if taken.best is not None and taken.best.is_file():  # better ones may have come meanwhile
         shutil.copyfile(taken.best, draft / STATE_DIR / BEST_FILE)
     _write_json(draft / STATE_DIR / STATE_FILE, taken.state.to_plain())
 

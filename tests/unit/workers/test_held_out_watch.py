@@ -1,5 +1,7 @@
 """Training that follows the loss on development text: it ends by it, and keeps the best weights."""
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from jupiterd.cycle.plan import TrainPlan, derive
 from jupiterd.cycle.split import DEV
 from jupiterd.cycle.training.horizon import Horizon, end_step
 from jupiterd.frames import CheckpointWritten
+from jupiterd.workers.train import best_weights
 from jupiterd.workers.train.best_weights import BestWeights
 from jupiterd.workers.train.checkpoint import STATE_DIR, load_state, load_weights
 from jupiterd.workers.train.metrics import JSONL_FILE
@@ -190,3 +193,17 @@ def test_one_process_of_each_machine_writes_them(tmp_path: Path):
     assert not other.lacks(3, 3)
     assert not other.lacks(0, 4)
     assert not (tmp_path / "other").exists()
+
+
+def test_without_room_for_them_training_goes_on_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(best_weights, "save_tensors", full)
+    best = BestWeights(tmp_path / "best", is_kept=True)
+    best.take(3, tiny_engine())
+    assert best.lacks(3, 4)
+    assert best.file(3, 4) is None
+    assert "no room for the best weights, of step 3" in capfd.readouterr().out

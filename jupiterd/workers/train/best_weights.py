@@ -34,7 +34,7 @@ class BestWeights:
             self._files[best_step] = self._linked(found, best_step)
 
     def take(self, step: int, engine: Engine) -> None:
-        """Write down the weights as they are after a step; where there is no room, go on without."""
+        """Write down the weights as they are after a step, where the disk has room for them."""
         if not (self._is_kept and self._is_written(step, engine)):
             return
         self._files[step] = self._folder / _name(step)
@@ -52,7 +52,8 @@ class BestWeights:
             if not is_out_of_room(error):
                 raise
             file.unlink(missing_ok=True)
-            print(f"no room for the best weights, of step {step}", flush=True)  # noqa: T201 - our log
+            told = f"no room for the best weights, of step {step}"
+            print(told, flush=True)  # noqa: T201 - our log
             return False
         return True
 

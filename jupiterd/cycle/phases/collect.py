@@ -5,14 +5,18 @@ source is read, which texts are clean (workers), or what is held out of them (`d
 
     r1/collect/0          reads the first source
     r1/collect/clean/0    cleans what was read of it, by the rules that generated text meets, too
+    r1/collect/clean/1-0  the same for a part of a source that has much text, so that several
+                          machines share it
     r1/collect/split      parts all of it, once every source is clean
 
 A cycle that began before text was parted here had it parted as each document was read; it goes on
 so, for what is held out must stay held out.
 """
 
+import math
 from collections import Counter
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Final
 
 from blake3 import blake3
@@ -27,6 +31,9 @@ if TYPE_CHECKING:
 
 READING: Final = "collect"
 """The task that reads a source."""
+
+PIECE_BYTES: Final = 64 << 20
+"""Of a source that has more text several items clean a part each: so much takes about a minute."""
 
 _DROPPED: Final = "dropped."
 """So the counts of what cleaning left out begin, before the reason."""
@@ -94,19 +101,30 @@ def _collected_before(view: RoundView, number: int) -> dict[str, ArtifactId]:
 
 def _cleaning(view: RoundView, domain: "Domain") -> tuple[WorkItem, ...]:
     """Return what cleans the text of each source but those of which nobody ever had any."""
-    found = {
-        number: result_of(view, Phase.COLLECT, number).outputs
+    found = (
+        (number, result_of(view, Phase.COLLECT, number))
         for number in range(len(domain.data_sources))
-    }
+    )
     return tuple(
-        cleaning(domain, _cleaning_id(view, number), Phase.COLLECT, {"samples": each["documents"]})
-        for number, each in found.items()
-        if "documents" in each
+        item
+        for number, read in found
+        if "documents" in read.outputs
+        for item in _cleaning_of(view, domain, number, read)
     )
 
 
-def _cleaning_id(view: RoundView, number: int) -> str:
-    return f"r{view.round}/{Phase.COLLECT}/clean/{number}"
+def _cleaning_of(
+    view: RoundView, domain: "Domain", number: int, read: WorkResult
+) -> Iterator[WorkItem]:
+    """Yield what cleans a source: as many items as its text has use for."""
+    inputs = {"samples": read.outputs["documents"]}
+    pieces = max(1, math.ceil(read.counts.get("bytes", 0.0) / PIECE_BYTES))
+    name = f"r{view.round}/{Phase.COLLECT}/clean/{number}"
+    for piece in range(pieces):
+        own = name if pieces == 1 else f"{name}-{piece}"
+        item = cleaning(domain, own, Phase.COLLECT, inputs)
+        part = {"piece": piece, "pieces": pieces} if pieces > 1 else {}
+        yield replace(item, params={**item.params, **part})
 
 
 def cleaning(domain: "Domain", item: str, phase: Phase, samples: dict[str, ArtifactId]) -> WorkItem:

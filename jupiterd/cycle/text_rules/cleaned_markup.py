@@ -21,6 +21,9 @@ MAX_LINKED = 0.8
 MAX_NAVIGATION_CHARS = 400
 """A longer one says something, too."""
 
+MAX_NOTE_CELLS, MIN_NOTE_WORDS = 3, 8
+"""A table of so few cells, one of which has so many words, is a note with a frame around it."""
+
 MIN_REPEATED_WORDS = 4
 """A shorter paragraph is a label, which says where one is, and may come again."""
 
@@ -30,6 +33,7 @@ MAX_REPEATED_CODE, MIN_REPEATED_LINES = 0.8, 8
 _WORD = re.compile(r"\w")
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"^[ \t]*(?:\d{1,4}\.)+[ \t]*")
+_TABLE_RULE = re.compile(r"^[ \t|:+-]+$")
 _CELL_LINK = re.compile(r"^[ \t]*!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]*$")
 
 
@@ -64,10 +68,17 @@ def _is_navigation(lines: Sequence[str]) -> bool:
 
 
 def _cleaned_table(block: Block, defined: frozenset[str]) -> list[Block]:
-    """Leave a table out that is HTML, or one of links and little else."""
-    if not block.lines[0].lstrip().startswith("|") and "|" not in block.lines[0]:
+    """Leave a table out that is HTML, or one of links alone; a note set as one is text."""
+    head = "".join(block.lines[:1]).lstrip()
+    if head.startswith("<") or "|" not in head:
         return []
-    cells = [cell for line in block.lines[2:] for cell in line.strip("| ").split("|")]
+    rows = [line for line in block.lines if not _TABLE_RULE.match(line)]
+    cells = [cell.strip() for row in rows for cell in row.strip("| ").split("|") if cell.strip()]
+    if len(cells) <= MAX_NOTE_CELLS and any(len(one.split()) >= MIN_NOTE_WORDS for one in cells):
+        return [
+            replace(block, kind=BlockKind.PARAGRAPH, lines=(without_links(cell, defined),))
+            for cell in cells
+        ]
     links = sum(map(bool, map(_CELL_LINK.match, cells)))
     if not cells or 2 * links >= len(cells):
         return []
@@ -76,13 +87,11 @@ def _cleaned_table(block: Block, defined: frozenset[str]) -> list[Block]:
 
 def _without_contents(blocks: Sequence[Block]) -> list[Block]:
     """Leave out lists of what the page's own headings say anyway."""
-    titles = {_bare(block.lines[0]) for block in blocks if block.kind is BlockKind.HEADING}
+    titles = {_bare(" ".join(one.lines)) for one in blocks if one.kind is BlockKind.HEADING}
     return [
         block
         for block in blocks
-        if block.kind is not BlockKind.ITEM
-        or len(block.lines) > 1
-        or _bare(block.lines[0]) not in titles
+        if block.kind is not BlockKind.ITEM or _bare(" ".join(block.lines)) not in titles
     ]
 
 

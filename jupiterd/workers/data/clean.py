@@ -3,12 +3,14 @@
 Owns the order of the checks on one text: licence, rules, language. Real and generated batches meet
 the same ones. Doesn't know other batches: `unite` compares texts with each other and the holdout.
 
-inputs: samples, samples.N (sample folders) · params: language, license_policy, rules_off (names)
+inputs: samples, samples.N (sample folders) · params: language, license_policy, rules_off (names),
+piece and pieces (where only every n-th sample is this item's)
 outputs: clean (sample folder, by id), dropped (some of what was dropped, see `drops`)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,7 +51,10 @@ class Asked:
 def run(task: Task) -> TaskFinished:
     """Do the task that a daemon gave."""
     asked = Asked.of_params(task.params)
-    counts = clean(task.inputs_named("samples"), task.output_dir, asked, task.progress)
+    samples = read_all(task.inputs_named("samples"))
+    piece, pieces = int(task.params.get("piece", 0)), int(task.params.get("pieces", 1))
+    own = islice(samples, piece, None, pieces)
+    counts = clean_samples(own, task.output_dir, asked, task.progress)
     return TaskFinished({"clean": "clean", "dropped": "dropped"}, counts)
 
 
@@ -57,9 +62,16 @@ def clean(
     folders: Sequence[Path], output_dir: Path, asked: Asked, progress: Progress = silent
 ) -> dict[str, float]:
     """Write `clean` and `dropped` below `output_dir`; return counts, `dropped.<reason>` too."""
+    return clean_samples(read_all(folders), output_dir, asked, progress)
+
+
+def clean_samples(
+    samples: Iterable[Sample], output_dir: Path, asked: Asked, progress: Progress = silent
+) -> dict[str, float]:
+    """Do the same with samples from wherever they are."""
     drops = Drops()
     with SortedSampleWriter(output_dir / "clean") as writer:
-        for number, sample in enumerate(read_all(folders), 1):
+        for number, sample in enumerate(samples, 1):
             judgement = judge(sample, asked)
             if judgement.reason is None:
                 writer.add(passed(sample, judgement.scores))

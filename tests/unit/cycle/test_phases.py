@@ -212,6 +212,30 @@ def test_sources_are_cleaned_apart_and_then_parted_together(domain: Domain) -> N
     assert item.params["needs_verdict"]
 
 
+def test_a_source_with_much_text_is_cleaned_by_several_items(domain: Domain) -> None:
+    completed: dict[str, WorkResult] = {}
+    step, _ = next_step(view(), domain, SHAPE)
+    finish(step, completed)
+    read = completed["r1/collect/1"]
+    completed["r1/collect/1"] = WorkResult(read.outputs, {"bytes": float(130 << 20)})
+    cleaning, _ = next_step(view(completed), domain, SHAPE)
+    assert isinstance(cleaning, RunItems)
+    told = [
+        (item.id, item.params.get("piece"), item.params.get("pieces")) for item in cleaning.items
+    ]
+    assert told == [
+        ("r1/collect/clean/0", None, None),
+        ("r1/collect/clean/1-0", 0, 3),
+        ("r1/collect/clean/1-1", 1, 3),
+        ("r1/collect/clean/1-2", 2, 3),
+    ]
+    finish(cleaning, completed)
+    parting, _ = next_step(view(completed), domain, SHAPE)
+    assert {name for name in inputs_of(parting) if name.startswith("clean")} == {
+        f"clean.{number}" for number in range(4)
+    }
+
+
 def test_generated_text_is_cleaned_and_then_united_with_real_text_and_the_holdout(
     domain: Domain,
 ) -> None:

@@ -90,3 +90,18 @@ def test_the_worker_does_it_twice_with_equal_bytes(tmp_path):
         "dropped/samples.index",
         "dropped/samples.jsonl.zst",
     }
+
+
+def test_the_pieces_of_a_batch_are_the_batch(tmp_path):
+    batch = write(tmp_path / "batch", [real(function(number)) for number in range(23)])
+    params = {"language": "code:python", "license_policy": {"allow": ["PSF-2.0"]}}
+    found = []
+    for piece in range(3):
+        told = {**params, "piece": piece, "pieces": 3}
+        end = run_worker("clean", told, {"samples": batch}, tmp_path / f"out{piece}")
+        assert isinstance(end, TaskFinished), end
+        found += read_samples(tmp_path / f"out{piece}" / "clean")
+    whole = run_worker("clean", params, {"samples": batch}, tmp_path / "whole")
+    assert isinstance(whole, TaskFinished), whole
+    assert sorted(found, key=lambda each: each.id) == [*read_samples(tmp_path / "whole" / "clean")]
+    assert len({sample.id for sample in found}) == 23

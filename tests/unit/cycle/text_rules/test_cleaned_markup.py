@@ -138,6 +138,11 @@ def test_tables_stay_unless_they_are_navigation() -> None:
     assert cleaned(f"Text.\n\n{head}| [a](a) | [b](b) |") == "Text."
 
 
+def test_a_note_with_a_frame_around_it_is_text() -> None:
+    note = "Whoever opens the valve has to close the pump first."
+    assert cleaned(f"|  | Note |\n|---|---|\n|  | {note} |") == f"Note\n\n{note}"
+
+
 @pytest.mark.parametrize(
     ("written", "judged"),
     [

@@ -104,10 +104,21 @@ def _phone(match: re.Match[str]) -> str:
 
 
 def _ip_address(match: re.Match[str]) -> str:
+    if _is_section_number(match):
+        return match[0]
     try:
         return IP_ADDRESS if IPv4Address(match[0]).is_global else match[0]
     except AddressValueError:
         return match[0]
+
+
+def _is_section_number(match: re.Match[str]) -> bool:
+    """Say whether it numbers a heading or a line of contents: `#### 9.2.1.1. Using displays`."""
+    text, start = match.string, match.start()
+    before = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t")
+    after = text[match.end() : match.end() + 2]
+    is_first = not before.strip("#-*+")
+    return is_first and (after == ". " or (before.startswith("#") and after[:1] == " "))
 
 
 _KEY_PIECE = re.compile(r"(?<!\\)[A-Za-z0-9+/=]{4,}")

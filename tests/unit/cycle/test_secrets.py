@@ -158,3 +158,11 @@ def test_no_text_takes_longer_than_its_length(piece):
 def test_entropy_tells_words_from_keys():
     assert entropy_bits("aaaaaaaa") == 0.0
     assert entropy_bits("abcdefgh") == 3.0
+
+
+@pytest.mark.parametrize(
+    "line", ["#### 9.2.1.1. Remote displays", "9.2.1.1. Remote displays", "## 9.2.1.1 Displays"]
+)
+def test_the_number_of_a_section_is_no_address(line):
+    assert cleaned(f"Text.\n{line}\n").text == f"Text.\n{line}\n"
+    assert cleaned(f"Ask {line.lstrip('# ')}").counts == {"ip-address": 1}

@@ -93,25 +93,23 @@ SUMMARY: Final[Words] = {
 
 EXERCISE: Final[Words] = {
     Subject.PROSE: {
-        "en": "Write an exercise for students of the text above, and below it the solution with "
-        'its reasons, in full sentences. Begin the parts with "Exercise:" and "Solution:".',
-        "es": "Escribe un ejercicio para quienes estudian el texto anterior y, debajo, la "
-        "soluci\u00f3n con sus razones, en frases completas. Empieza las partes con "
-        '"Ejercicio:" y "Soluci\u00f3n:".',
+        "en": "Write one exercise about the text above, and its solution with reasons in five full "
+        'sentences. Begin them with "Exercise:" and "Solution:".',
+        "es": "Escribe un ejercicio sobre el texto anterior, y su soluci\u00f3n con razones en "
+        'cinco frases completas. Empi\u00e9zalas con "Ejercicio:" y "Soluci\u00f3n:".',
     },
     Subject.DOCUMENTATION: {
-        "en": "Write an exercise for users of what is documented above, and below it the solution "
-        'with its reasons, in full sentences. Begin the parts with "Exercise:" and "Solution:".',
-        "es": "Escribe un ejercicio para usuarios de lo que se documenta arriba y, debajo, la "
-        "soluci\u00f3n con sus razones, en frases completas. Empieza las partes con "
+        "en": "Write one exercise for users of what is documented above, and its solution with "
+        'reasons in five full sentences. Begin them with "Exercise:" and "Solution:".',
+        "es": "Escribe un ejercicio para usuarios de lo que se documenta arriba, y su "
+        "soluci\u00f3n con razones en cinco frases completas. Empi\u00e9zalas con "
         '"Ejercicio:" y "Soluci\u00f3n:".',
     },
     Subject.CODE: {
-        "en": "Write an exercise about the code above, and below it the solution with its reasons, "
-        'in full sentences. Begin the parts with "Exercise:" and "Solution:".',
-        "es": "Escribe un ejercicio sobre el c\u00f3digo anterior y, debajo, la soluci\u00f3n con "
-        'sus razones, en frases completas. Empieza las partes con "Ejercicio:" y '
-        '"Soluci\u00f3n:".',
+        "en": "Write one exercise about the code above, and its solution with reasons in five full "
+        'sentences. Begin them with "Exercise:" and "Solution:".',
+        "es": "Escribe un ejercicio sobre el c\u00f3digo anterior, y su soluci\u00f3n con razones "
+        'en cinco frases completas. Empi\u00e9zalas con "Ejercicio:" y "Soluci\u00f3n:".',
     },
 }
 

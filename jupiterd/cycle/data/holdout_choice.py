@@ -49,6 +49,7 @@ def plan_holdout(documents: Sequence[Collected], rules: HoldoutRules) -> tuple[H
         reason = f"the gate counts by {counted.clusters:,} clusters ({counted.name}); {reason}"
         joined = _joined(documents, counted.depth)
         plan = replace(plan, counted_depth=counted.depth, counted_joined=joined)
+        wanted = as_many_as_are_scored(wanted, counted, rules)
     return _filled(plan, scored, wanted, rules), reason
 
 
@@ -73,6 +74,12 @@ def counted_by(levels: Sequence[Level], whole: Level, rules: HoldoutRules) -> Le
     """Return the level by which the gate counts, where that isn't what is held out as a whole."""
     larger = (level for level in levels if level.depth < whole.depth)
     return next((level for level in larger if level.clusters >= rules.least_clusters), None)
+
+
+def as_many_as_are_scored(wanted: Parts, counted: Level, rules: HoldoutRules) -> Parts:
+    """Return the parts with no more for the gate than it scores of so many clusters."""
+    most = counted.clusters * rules.max_cluster_documents
+    return replace(wanted, gate=min(wanted.gate, most))
 
 
 def _documents(levels: Sequence[Level]) -> int:

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupiterd.cycle.data.clusters import Level
-from jupiterd.cycle.data.holdout_choice import choose_level, counted_by
+from jupiterd.cycle.data.holdout_choice import (
+    as_many_as_are_scored,
+    choose_level,
+    counted_by,
+)
 from jupiterd.cycle.data.holdout_rules import (
     MOST_GATE_SHARE,
     MOST_HELD_OUT,
@@ -84,6 +88,8 @@ def holdout_outlook(counts: TextCounts, rules: HoldoutRules) -> HoldoutOutlook:
     wanted = wanted_parts(counts.documents, rules)
     whole, _ = choose_level(counts.levels, wanted, rules)
     level = _counted_by(counts, whole, wanted.gate / counts.documents, rules)
+    if level.depth < whole.depth:
+        wanted = as_many_as_are_scored(wanted, level, rules)
     if (
         wanted.gate < rules.least_documents
         or level.clusters < rules.least_clusters

@@ -69,6 +69,12 @@ def test_of_a_few_folders_files_are_held_out_alike_and_the_gate_counts_by_folder
     assert trained == set(counted)
 
 
+def test_no_more_of_a_few_large_folders_is_held_out_than_is_scored():
+    text = collected([f"top{n % 6}/{n}.md" for n in range(12_000)])
+    plan, _ = plan_holdout(text, RULES)
+    assert parts_of(plan, text)["gate"] == 6 * RULES.max_cluster_documents
+
+
 def test_where_folders_are_too_few_to_count_by_each_file_counts():
     text = collected([f"top{n % 3}/{n}.md" for n in range(90)])
     plan, _ = plan_holdout(text, RULES)

@@ -45,9 +45,18 @@ def order(
     With --dry-run it is only shown what would be ordered, of a daemon that answers, and the
     command ends.
     """
-    import asyncio
-
     _end_dry_run(state_dir, verb, arguments)
+    return ordered(state_dir, verb, arguments, timeout_s)
+
+
+def ordered(
+    state_dir: Path,
+    verb: str,
+    arguments: Mapping[str, Any],
+    timeout_s: float | None = None,
+) -> Document:
+    """Have the daemon do what changes nothing, with --dry-run as well; return what came of it."""
+    import asyncio
 
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S, ControlChannel
 

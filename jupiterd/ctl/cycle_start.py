@@ -118,7 +118,7 @@ def start(
     check_wait(wait=wait, timeout=timeout)
     arguments = start_arguments(**given) | ({} if auto else {"interactive": True})
     from jupiterd.client.channel import EXECUTE_TIMEOUT_S
-    from jupiterd.ctl.calls import order
+    from jupiterd.ctl.calls import order, ordered
     from jupiterd.ctl.preflight.cycle_preflight import Preflight, domain_of
 
     console = Console.of(invocation)
@@ -128,6 +128,8 @@ def start(
     slow = arguments.keys() & {"generator", "generator_folder", "judge", "judge_folder", "init"}
     timeout_s = COPYING_S if slow else EXECUTE_TIMEOUT_S
     asked = arguments | preflight.arguments()
+    if invocation.is_dry_run:  # the leader's own checks, too, with the same exit status
+        ordered(invocation.state_dir, "cycle.plan", asked | {"is_start": True}, timeout_s)
     started = order(invocation.state_dir, "cycle.start", asked, timeout_s)
     title = f"cycle {short(str(started['cycle']))} started: {_asked(arguments)}"
     lines = partial(preflight.plan_lines, started, title, arguments, given["generator"] or "")

@@ -6,6 +6,7 @@ import click
 import pytest
 
 from jupiterd.ctl.main import cli
+from jupiterd.errors import ConflictError, NotFoundError
 from tests.unit.ctl.command_tree import commands
 from tests.unit.ctl.documents import BETA, STATUS
 
@@ -105,9 +106,20 @@ def test_nothing_is_ordered_and_nobody_is_asked(
     daemon.documents |= {"status": STATUS | {"nodes": NODES}, "branches": BRANCHES}
     ran = ctl(*command, "--dry-run")
     assert ran.exit_code == 0, ran.err
-    assert daemon.executed == []
+    assert {verb for verb, _ in daemon.executed} <= {"cycle.plan"}, "which changes nothing"
     assert ran.out.startswith("would order ")
     assert ran.out.endswith("nothing was changed\n")
+
+
+@pytest.mark.parametrize(
+    "refusal", [ConflictError("a cycle is running"), NotFoundError("there is no size 7m")]
+)
+def test_what_the_leader_refuses_is_refused_by_a_dry_run_too(daemon, ctl, refusal):
+    daemon.refusals = {"cycle.plan": refusal, "cycle.start": refusal}
+    real = ctl("cycle", "start", "--domain", "python")
+    dry = ctl("cycle", "start", "--domain", "python", "--dry-run")
+    assert (dry.exit_code, dry.err) == (real.exit_code, real.err)
+    assert dry.exit_code == refusal.exit_code
 
 
 def test_scripts_get_the_verb_and_its_arguments(daemon, ctl):

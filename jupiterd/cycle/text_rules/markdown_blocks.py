@@ -45,7 +45,11 @@ _INCLUDE_LINE = re.compile(
     r"|\[!include\b.*$|@?\[(?:\[_?)?toc_?\]?\]?[ \t]*$|\[\[_toc_\]\]$|\{:.*\}$",
     re.IGNORECASE,
 )
-_MODULE_LINE = re.compile(r"(?:import|export)\b.*(?:\bfrom\b|[={]|['\"])")
+_MODULE_LINE = re.compile(
+    r"import\b.{0,500}\bfrom[ \t]+(['\"])[^'\"]+\1;?$|import[ \t]+(['\"])[^'\"]+\2;?$"
+    r"|export[ \t]+(?:const|default|let)\b[^.]*[={].*$"
+)
+"""In MDX."""
 _DEFINITION = re.compile(r"\[(?!\^)[^\]\n]{1,300}\]:[ \t]*(?:\S.*)?$")
 _ABBREVIATION = re.compile(r"\*\[[^\]\n]{1,100}\]:")
 
@@ -53,13 +57,12 @@ _Recogniser = Callable[[Sequence[str], int, str, int], Found | None]
 """Is given all lines, the number of one, that one without its indentation, and the depth."""
 
 
-def markdown_blocks(lines: Sequence[str], depth: int = 0, *, is_mdx: bool = False) -> list[Block]:
+def markdown_blocks(lines: Sequence[str], depth: int = 0) -> list[Block]:
     """Return the blocks of a text.
 
     Args:
         lines: without line ends, tabs as blanks.
         depth: how many lists and quotes it lies in.
-        is_mdx: lines with `import` and `export` load modules there.
     """
     if depth > MAX_DEPTH:
         return paragraph(lines)
@@ -67,7 +70,7 @@ def markdown_blocks(lines: Sequence[str], depth: int = 0, *, is_mdx: bool = Fals
     at = 0
     while at < len(lines):
         line = lines[at].strip()
-        if not line or (is_mdx and _MODULE_LINE.match(line)):
+        if not line or (line[0] in "ie" and _MODULE_LINE.match(line)):
             at += 1
             continue
         blocks, at = _next(lines, at, line, depth)

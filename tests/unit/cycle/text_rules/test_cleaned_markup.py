@@ -108,6 +108,12 @@ def test_a_document_is_cleaned(written: str, trained_on: str) -> None:
     assert cleaned(written) == trained_on
 
 
+def test_modules_of_a_page_that_is_a_program_too_go() -> None:
+    modules = "import Tabs from '@theme/Tabs';\nimport './a.css'\n\nexport const x = {a: 1}\n"
+    text = 'import taxes from abroad are high.\n\n<Tabs groupId="a">\n\nOn it goes.\n\n</Tabs>'
+    assert cleaned(modules + "\n" + text) == "import taxes from abroad are high.\n\nOn it goes."
+
+
 def test_code_stays_as_it_was_written() -> None:
     code = "```python\n# [not](a link) <b>\n\nif x:\n    print('{{ y }}')\n```"
     assert cleaned(f"Do this:\n\n{code}") == f"Do this:\n\n{code}"

@@ -35,6 +35,16 @@ Off = frozenset[DropReason]
 """Rules that the domain has put out of force."""
 
 _NONE: Off = frozenset()
+_OF_SHORT_ANSWERS: Off = frozenset(
+    {
+        DropReason.STUB,
+        DropReason.TOO_SHORT,
+        DropReason.FEW_SENTENCES,
+        DropReason.FREQUENT_PHRASE,
+        DropReason.REPEATED_PHRASES,
+    }
+)
+"""Rules with bounds for whole pages."""
 
 
 def is_code(language: str) -> bool:
@@ -77,12 +87,12 @@ def judge_sample(sample: Sample, language: str, off: Off = _NONE) -> Judgement:
 def _not_asked_of(sample: Sample) -> Off:
     """Return the rules that don't suit a generated answer: it is as short as it was asked to be.
 
-    It is no page that leads to others; and an answer of two sentences is a whole one.
+    It is no page that leads to others; an answer of two sentences is a whole one, and repeats the
+    terms of its question. Whether it goes round in circles was asked when it was taken.
     """
     if sample.kind == "real":
         return _NONE
-    short = {DropReason.TOO_SHORT, DropReason.FEW_SENTENCES} if sample.template in USUAL else set()
-    return frozenset({DropReason.STUB, *short})
+    return _OF_SHORT_ANSWERS if sample.template in USUAL else frozenset({DropReason.STUB})
 
 
 def judge_text(

@@ -79,5 +79,8 @@ def test_a_short_answer_is_a_whole_one():
     )
     made = replace(real(text), kind="synthetic", depth=1, parents=("a",))
     assert judge_sample(replace(made, template="question_answer"), "en").reason is None
+    terms = text.replace("It is a mixture", "The starter of a sourdough is a mixture")
+    repeated = replace(made, text=terms.replace("it is fed", "the starter of a sourdough is fed"))
+    assert judge_sample(replace(repeated, template="question_answer"), "en").reason is None
     assert judge_sample(replace(made, template="rewrite"), "en").reason is DropReason.TOO_SHORT
     assert judge_sample(real(text), "en").reason is DropReason.TOO_SHORT

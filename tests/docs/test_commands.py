@@ -99,7 +99,8 @@ def test_every_make_target_that_is_named_is_in_the_makefile():
 
 def test_every_setting_that_is_named_as_a_variable_is_one():
     known = {f"JUPITER_{name.upper()}" for name in Settings.__dataclass_fields__}
-    others = {"JUPITER_TEST_SEED", "JUPITER_UPDATE_GOLDEN", "JUPITER_DATA"}
+    others = {f"JUPITER_{name}" for name in ("DATA", "PAGES", "TEST_COLD", "TEST_SEED")}
+    others.add("JUPITER_UPDATE_GOLDEN")
     for page in WRITTEN:
         text = prose(page) + "".join(block.text for block in blocks(page))
         assert set(re.findall(r"\bJUPITER_[A-Z_]+\b", text)) <= known | others, page

@@ -1,0 +1,101 @@
+"""Somebody's own folder: a field with two verdicts on the first try, or a clear "no" at once."""
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cluster import Cluster, Daemon, running
+from tests.e2e.surroundings import own_network
+from tests.support.mixed_folder import write_mixed_folder
+
+pytestmark = [
+    pytest.mark.net,
+    pytest.mark.slow,
+    pytest.mark.full,
+    pytest.mark.timeout(900),
+]
+
+TRAINED_WITHIN_S = 800.0
+REFUSED_WITHIN_S = 5.0
+FEW = 12
+
+
+async def test_a_mixed_folder_comes_to_two_verdicts_with_nothing_but_two_commands(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "mis docs técnicos"
+    assert write_mixed_folder(folder, manual_topics=30, packages=30) > 100
+    async with _alone(tmp_path) as cluster:
+        made = _ctl(cluster, "domain", "new", "own", "--from", str(folder))
+        assert made.returncode == 0, made.stderr
+        assert "can be judged" in made.stdout
+        done = _ctl(
+            cluster,
+            *("cycle", "start", "--rounds", "2", "--size", "1m", "--wait"),
+            timeout_s=TRAINED_WITHIN_S,
+        )
+        assert done.returncode == 0, cluster.told(done.stdout + done.stderr)
+        cycle = json.loads(_ctl(cluster, "cycle", "status", "-o", "json").stdout)["cycle"]
+        assert [row["round"] for row in cycle["verdicts"]] == [1, 2]
+        assert {row["verdict"] for row in cycle["verdicts"]} <= {"PROMOTE", "HOLD", "REJECT"}
+        kinds = _kinds_kept(cluster)
+        assert {"code:python", "documentation:markdown", "documentation:rst"} <= kinds
+        assert {"web", "notebook", "office"} <= {kind.partition(":")[0] for kind in kinds}
+
+
+def _kinds_kept(cluster: Cluster) -> set[str]:
+    """Return the kinds of the documents that were trained on."""
+    found = _ctl(cluster, "data", "samples", "--limit", "500", "-o", "json")
+    assert found.returncode == 0, found.stderr
+    return {sample["document_kind"] for sample in json.loads(found.stdout)["samples"]}
+
+
+async def test_a_handful_of_files_is_refused_within_seconds_with_what_would_help(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "notes"
+    write_mixed_folder(folder)
+    pages = sorted((folder / "manual").iterdir())
+    for path in sorted(folder.rglob("*.*"), reverse=True):
+        if path.is_file() and path not in pages[:FEW]:
+            path.unlink()
+    async with _alone(tmp_path) as cluster:
+        assert _ctl(cluster, "domain", "new", "few", "--from", str(folder)).returncode == 0
+        for option in ((), ("--dry-run",)):
+            began_s = time.monotonic()
+            refused = _ctl(cluster, "cycle", "start", "--domain", "few", *option)
+            assert time.monotonic() - began_s < REFUSED_WITHIN_S
+            assert refused.returncode == 5, refused.stdout + refused.stderr
+            assert "a verdict needs at least" in refused.stderr
+            assert "add text, or start with --without-verdict" in refused.stderr
+        assert _ctl(cluster, "cycle", "start", "--without-verdict", "--dry-run").returncode == 0
+
+
+@contextlib.asynccontextmanager
+async def _alone(folder: Path) -> AsyncGenerator[Cluster]:
+    """Run one daemon that can meet nobody."""
+    with own_network() as prefix:
+        async with running([Daemon(folder, "alone", prefix)]) as cluster:
+            await cluster.meet()
+            yield cluster
+
+
+def _ctl(
+    cluster: Cluster, *arguments: str, timeout_s: float = 120.0
+) -> subprocess.CompletedProcess[str]:
+    """Run jupiterctl in the daemon's folder, where a user would stand."""
+    daemon = cluster[0]
+    return subprocess.run(
+        [Path(sys.executable).parent / "jupiterctl", "--state-dir", daemon.state_dir, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+        cwd=daemon.log.parent,
+    )

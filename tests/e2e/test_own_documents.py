@@ -34,7 +34,7 @@ async def test_a_mixed_folder_comes_to_two_verdicts_with_nothing_but_two_command
     async with _alone(tmp_path) as cluster:
         made = _ctl(cluster, "domain", "new", "own", "--from", str(folder))
         assert made.returncode == 0, made.stderr
-        assert "can be judged" in made.stdout
+        assert "can this be judged? yes" in made.stdout
         done = _ctl(
             cluster,
             *("cycle", "start", "--rounds", "2", "--size", "1m", "--wait"),

@@ -99,13 +99,19 @@ def _below(uri: str, cluster_id: str) -> list[str]:
     scheme, _, rest = uri.partition(":")
     if scheme in {"folder", "python-stdlib"}:
         names = rest.split("/")[1:]
-        return names[1:] if names[:1] == [cluster_id] else []
+        return names[1:] if names[:1] == [cluster_id] else _row_in(rest)
     if scheme.startswith("git+"):
         url, _, name = uri.removeprefix("git+").partition("#")
         return _after(f"{url}/{name}", cluster_id)
     if scheme in {"http", "https"} and "://" not in cluster_id:
         return _after(rest.removeprefix("//"), cluster_id)
     return []
+
+
+def _row_in(place: str) -> list[str]:
+    """Return the number of a row in a table that lies alone; none where it is no row."""
+    number = place.rpartition("#")[2]
+    return [number] if number != place and number.isdecimal() else []
 
 
 def _after(place: str, cluster_id: str) -> list[str]:

@@ -17,6 +17,9 @@ from jupiterd.cycle.data.clusters import (
     [
         ("folder:texts/guide/a/b.md", "guide", ("guide", "a", "b.md")),
         ("folder:texts/alone.md", "alone", ("alone",)),
+        ("folder:texts/C#.md", "C#", ("C#",)),
+        ("folder:texts/alone.csv#7", "alone", ("alone", "7")),
+        ("folder:texts/guide/rows.csv#7", "guide", ("guide", "rows.csv#7")),
         ("python-stdlib:3.11/json/decoder.py", "json", ("json", "decoder.py")),
         (
             "git+https://git.example.org/a.git#docs/x.md",

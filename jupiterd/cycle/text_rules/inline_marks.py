@@ -32,13 +32,15 @@ _CODE_TAG = re.compile(
 )
 _BREAK = re.compile(r"<br[ \t]*/?>", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][\w.:-]*(?:[ \t\n][^<>]{0,2000})?/?>|<>|</>")
-_ATTRIBUTES = re.compile(r"[ \t]*\{[ \t]*:?[ \t]*[#.][^{}\n]{0,200}\}|\{:[^{}\n]{0,200}\}")
+_ATTRIBUTES = re.compile(
+    r"(?<![ \t])[ \t]*\{[ \t]*+:?[ \t]*+[#.][^{}\n]{0,200}\}|\{:[^{}\n]{0,200}\}"
+)
 _TEMPLATE = re.compile(
     r"\{\{[^{}\n]{0,300}\}\}|\{%[^\n]{0,300}?%\}|\{\*[^\n]{0,300}?\*\}|\{/\*.{0,500}?\*/\}"
 )
 _SHORTCODE = re.compile(r"(?<!\w):[a-z][\w+-]{1,40}:(?!\w)")
 _SPACES = re.compile(r"[ \t]{2,}")
-_EMPTY_BRACKETS = re.compile(r"[ \t]*(?:\([ \t,;]*\)|\[[ \t]*\])")
+_EMPTY_BRACKETS = re.compile(r"(?<![ \t])[ \t]*(?:\([ \t,;]*\)|\[[ \t]*\])")
 
 _STRONG = re.compile(r"(?<!\\)(\*{1,3}|~~|==)(?=\S)([^\n]{1,2000}?)(?<=[^\s\\])\1")
 _UNDERSCORES = re.compile(r"(?<![\w\\])(_{1,3})(?=\S)([^\n]{1,2000}?)(?<=\S)\1(?!\w)")

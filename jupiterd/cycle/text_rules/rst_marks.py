@@ -16,6 +16,7 @@ _FOOTNOTE = re.compile(r"[ \t]?\[(?:\d{1,4}|#[\w-]{0,60}|\*|[\w.-]{1,60})\]_(?!\
 _SUBSTITUTION = re.compile(r"\|(\S(?:[^|\n]{0,80}\S)?)\|_{0,2}(?!\w)")
 _ESCAPED = re.compile(r"\\(.)")
 _HELD = re.compile("\ue002(\\d+)\ue003")
+_PRIVATE = re.compile("[\ue002\ue003]")
 _PROSE_ROLES = frozenset(
     (  # noqa: SIM905 - a long tuple otherwise
         "ref doc term dfn abbr guilabel menuselection emphasis strong title-reference sub sup "
@@ -36,7 +37,7 @@ def as_markdown(text: str) -> str:
         held.append(f"`{code}`")
         return f"\ue002{len(held) - 1}\ue003"
 
-    text = _LITERAL.sub(lambda found: hold(found[1]), text)
+    text = _LITERAL.sub(lambda found: hold(found[1]), _PRIVATE.sub("", text))
     text = _ROLE.sub(lambda found: _role(found, hold), text)
     text = _REFERENCE.sub(r"\1", _LINK.sub(r"\1", text))
     text = _SUBSTITUTION.sub(r"\1", _FOOTNOTE.sub("", text))

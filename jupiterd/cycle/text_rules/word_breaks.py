@@ -16,7 +16,8 @@ MIN_CUT_WORDS, MIN_CUT_LINES = 3, 0.02
 
 _HYPHENS = "-\u2010" + SOFT_HYPHEN
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-_CUT_WORD = re.compile(rf"[^\W\d_]+[{_HYPHENS}]\n\s*[^\W\d_]+")
+# From a word's first letter on alone: else a line of one endless word is read once for each letter.
+_CUT_WORD = re.compile(rf"(?<![^\W\d_])[^\W\d_]+[{_HYPHENS}]\n\s*[^\W\d_]+")
 _LAST_PIECE = re.compile(
     rf"(?:^|(?<=[\s(\[\"'\u2018\u201c\u00ab\u00bf\u00a1]))([^\W\d_]+(?:-[^\W\d_]+)*)[{_HYPHENS}]$"
 )

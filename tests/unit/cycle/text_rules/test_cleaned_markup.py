@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,3 +177,10 @@ def test_a_deeply_nested_text_is_read_in_time() -> None:
     assert cleaned_markup("\n".join("  " * n + "- a b" for n in range(800)), MARKDOWN)
     assert cleaned_markup("[" * 20000, MARKDOWN)
     assert cleaned_markup("*a" * 20000, MARKDOWN)
+
+
+@pytest.mark.parametrize("line", ["!!! {} (", "a { {} [", "/// {} ("])
+def test_a_line_of_blanks_takes_no_time(line):
+    began_s = time.process_time()
+    cleaned(line.replace("{}", " " * 20_000))
+    assert time.process_time() - began_s < 5.0

@@ -47,3 +47,7 @@ def test_restructured_text_becomes_cleaned_markdown(written: str, trained_on: st
 @given(st.text(st.sampled_from("ab .\n:`*_|=-~+[]<>\\"), max_size=300))
 def test_no_text_is_too_odd(text: str) -> None:
     assert isinstance(cleaned_markup(text, RST), str)
+
+
+def test_what_stands_for_held_code_may_stand_in_the_text():
+    assert cleaned("Press \ue0021\ue003 and `stop` now.") == "Press 1 and `stop` now."

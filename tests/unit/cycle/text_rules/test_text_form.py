@@ -2,6 +2,7 @@
 
 import random
 import textwrap
+import time
 
 import pytest
 from hypothesis import given
@@ -236,3 +237,9 @@ def test_any_text_has_a_form_and_no_letter_of_it_is_lost(text, layout):
     letters = text.replace("\ufb01", "fi") if layout is not Layout.VERBATIM else text
     assert [c for c in found if c.isalpha()] == [c for c in letters if c.isalpha()]
     assert "\r" not in found
+
+
+def test_a_word_without_end_takes_no_time():
+    began_s = time.process_time()
+    text_form("acgt" * 100_000 + "\nand then\n", Layout.PDF)
+    assert time.process_time() - began_s < 5.0

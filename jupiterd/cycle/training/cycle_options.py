@@ -35,12 +35,15 @@ class CycleOptions(Asked):
     optimizer: Literal["adamw", "muon"] | None = None
 
     def in_domain(self, text: str, domain: Domain) -> tuple[str, Domain]:
-        """Return a domain, and its text, as if its `training` said so."""
+        """Return a domain, and its text, as if its `training` said so.
+
+        What the domain leaves out is left out in the new text, too: it has a meaning of its own.
+        """
         if not (said := self._said(OF_DOMAIN)):
             return text, domain
         training = domain.training.model_copy(update=said)
         changed = domain.model_copy(update={"training": training})
-        plain = changed.model_dump(mode="json", exclude_none=True)
+        plain = changed.model_dump(mode="json", exclude_none=True, exclude_unset=True)
         return json.dumps(plain, ensure_ascii=False), changed
 
     def in_model(self, text: str) -> str:

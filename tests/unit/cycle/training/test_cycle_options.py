@@ -3,6 +3,7 @@
 import pytest
 
 from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.cycle.training.cycle_options import CycleOptions
 from jupiterd.errors import UsageError
@@ -24,6 +25,20 @@ def test_length_and_rate_are_said_as_if_the_domain_s_training_had_them():
     text, domain = options.in_domain(DOMAIN, parse_domain(DOMAIN, "python.yaml"))
     assert (domain.training.seq_len, domain.training.learning_rate) == (128, 0.001)
     assert parse_domain(text, "python.yaml") == domain
+
+
+def test_what_the_domain_leaves_out_stays_left_out_so_that_a_generator_has_its_usual_tasks():
+    said = "data_sources: [{kind: folder, path: ~/notes, license: private}]"
+    told = (
+        f"version: 1\ndomain: notes\ntitle: Notes\nlanguage: en\n{said}\nholdout: {{salt: n-1}}\n"
+    )
+    options = CycleOptions.parse({"learning_rate": 0.001})
+    text, _ = options.in_domain(told, parse_domain(told, "notes.yaml"))
+    before, after = (
+        domain_with(parse_domain(each, "notes.yaml"), {"name": "ours"}) for each in (told, text)
+    )
+    assert after.generation == before.generation
+    assert after.generation.templates
 
 
 def test_the_recipe_has_how_it_is_computed_in_every_round():

@@ -117,7 +117,10 @@ _TABLES = {
 
 
 def _address(url: str) -> Plain:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:  # such as brackets that aren't closed
+        raise UsageError(f"{printable(url)} is no address: {error}", HINT) from error
     names = [name for name in parts.path.split("/") if name]
     near: Plain = {"allow_private_addresses": True} if _is_near(parts.hostname or "") else {}
     is_project = parts.hostname in FORGES and len(names) == 2
@@ -132,7 +135,7 @@ def _is_near(host: str) -> bool:
     """Say whether a host is of this machine or its network: who names it wants it read."""
     try:
         found = {str(row[4][0]) for row in socket.getaddrinfo(host, None)}
-    except OSError:
+    except (OSError, UnicodeError):  # a name that no host can have, too
         return False
     return bool(found) and not any(map(is_public, found))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupiterd.ctl.preflight import cycle_preflight
-from jupiterd.ctl.preflight.domain_of_place import domain_of_place
+from jupiterd.ctl.preflight.domain_of_place import _is_near, domain_of_place
 from jupiterd.ctl.preflight.source_survey import survey_of
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
@@ -106,6 +106,17 @@ def test_a_site_is_asked_for_a_few_pages_and_counted_later(ctl, here):
     assert source.kind == "web"
     assert (source.within, source.allow_private_addresses) == ((f"{site.url}/guide/",), True)
     assert domain.language == "en"
+
+
+def test_an_address_that_cannot_be_one_is_refused_in_a_line(ctl, here):
+    ran = ctl("domain", "new", "mine", "--from", "http://[::1/")
+    assert ran.exit_code == 2
+    assert "is no address" in ran.err
+
+
+@pytest.mark.parametrize("host", ["a..b", f"{'a' * 64}.org"])
+def test_a_host_that_cannot_be_is_of_no_network(host):
+    assert not _is_near(host)
 
 
 def test_a_site_that_does_not_answer_is_named(here):

@@ -306,10 +306,10 @@ def load_settings(
             values[name] = _checked(name, told, source)
             sources[name] = source
     settings = Settings(**values)
-    lying = (settings.state_dir / CLUSTER_FILE, Path("config", CLUSTER_FILE).absolute())
+    lying = (settings.state_dir / CLUSTER_FILE, Path("config", CLUSTER_FILE))
     found_file = next(filter(_is_there, lying), None)
     if "cluster" not in values and found_file is not None:
-        sources["cluster"] = str(found_file)
+        sources["cluster"] = str(found_file.absolute())
         settings = replace(settings, cluster=_cluster(found_file))
     return settings, sources
 

@@ -49,6 +49,16 @@ def test_a_folder_is_meant_from_where_the_daemon_was_started(
     assert settings.state_dir == tmp_path / "d1"
 
 
+def test_the_folder_of_the_start_may_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    _, sources = load_settings({"state_dir": str(tmp_path / "d1")}, {}, None)
+    assert sources["cluster"] == "default"
+
+
 def test_lists_are_written_with_commas_in_the_environment() -> None:
     settings, _ = load_settings({}, {"JUPITER_PEER": "one, two:99", "JUPITER_INTERFACE": ""}, None)
     assert settings.peer_addresses() == (Address("one", DEFAULT_PORT), Address("two", 99))

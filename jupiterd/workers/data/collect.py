@@ -46,6 +46,7 @@ from jupiterd.workers.data.collectors.collector import (
     Visit,
 )
 from jupiterd.workers.data.extraction import Extractor
+from jupiterd.workers.data.extractor_pool import ExtractorPool
 from jupiterd.workers.data.kept_extraction import KeptExtraction
 from jupiterd.workers.data.not_collected import not_collected
 from jupiterd.workers.data.previous import Previous, write_state
@@ -162,6 +163,7 @@ def _collected(
     with (
         WorkQueue(places.scratch / "extracted.db") as queue,
         Extractor(language=params.language) as extractor,
+        ExtractorPool(params.language) as pool,
         closing(
             Previous(
                 places.scratch / "previous.db",
@@ -172,7 +174,7 @@ def _collected(
         ) as previous,
         SkipLog(places.output / "skipped") as skips,
     ):
-        extraction = KeptExtraction(extractor, queue)
+        extraction = KeptExtraction(extractor, queue, pool)
         purged = PurgedAddresses(params.purged)
         visit = Visit(places.scratch, previous, extraction, skips, progress, pause, _now, purged)
         removed: Counter[str] = Counter()

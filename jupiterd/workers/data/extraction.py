@@ -103,6 +103,12 @@ class Extractor:
             raise UnreadableError(reason)
         return Extracted(str(reply["text"]), extractor_of(form), told, reason)
 
+    read_ahead = 0
+    """It begins with nothing before it is wanted; see `kept_extraction`."""
+
+    def begin(self, form: str, data: bytes, name: str) -> None:
+        """Do nothing yet."""
+
     def _asked(self, order: Mapping[str, Any]) -> dict[str, Any]:
         if self._done >= self._limits.documents:
             self._end()

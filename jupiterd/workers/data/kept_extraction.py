@@ -4,24 +4,57 @@ Owns that memory, and when to give a document up: one that this worker was kille
 times. Doesn't know documents, or how text is taken out of them.
 """
 
+from concurrent.futures import Future
 from typing import Any, cast
 
 import msgpack
 from blake3 import blake3
 
 from jupiterd.workers.data.extraction import Extracted, Extractor, extractor_of
+from jupiterd.workers.data.extractor_pool import ExtractorPool
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 from jupiterd.workers.data.work_queue import WorkQueue
 
 MAX_TRIES = 3
 
+_AHEAD_OF_CORE = 4
+
 
 class KeptExtraction:
     """An extractor with a memory that outlives this process."""
 
-    def __init__(self, extractor: Extractor, queue: WorkQueue) -> None:
+    def __init__(
+        self, extractor: Extractor, queue: WorkQueue, pool: ExtractorPool | None = None
+    ) -> None:
+        """Take what does the work.
+
+        Args:
+            extractor: reads one document after the other.
+            queue: remembers.
+            pool: reads ahead, on all cores; None: nothing is begun ahead.
+        """
         self._extractor = extractor
         self._queue = queue
+        self._pool = pool
+        self._begun: dict[str, Future[Extracted]] = {}
+
+    @property
+    def read_ahead(self) -> int:
+        """Return how many documents are worth beginning before they are wanted."""
+        return 0 if self._pool is None else _AHEAD_OF_CORE * self._pool.cores
+
+    def begin(self, form: str, data: bytes, name: str) -> None:
+        """Begin with a document that `read` will be asked for; it is for one thread, as all here.
+
+        One over which this worker has been killed is left for `read`: alone, it alone is to blame.
+        """
+        key = _key(form, data, "", "")
+        if self._pool is None or key in self._begun or self._queue.result(key) is not None:
+            return
+        if form != "text" and self._queue.take(key).tries > 1:
+            self._queue.give_back([key])
+            return
+        self._begun[key] = self._pool.begin(form, data, name)
 
     def read(
         self, form: str, data: bytes, url: str = "", charset: str = "", name: str = ""
@@ -31,24 +64,36 @@ class KeptExtraction:
         Raises:
             UnreadableError: it can't be read, or costs too much.
         """
-        if form == "text":
+        key = _key(form, data, url, charset)
+        begun = self._begun.pop(key, None)
+        if form == "text":  # done again sooner than it is looked up
+            if begun is not None:
+                return begun.result()
             return self._extractor.read(form, data, url, charset, name)
-        key = f"{form} {blake3(data).hexdigest()} {charset} {url}"  # links are relative to it
         kept = self._queue.result(key)
         if kept is None:
-            kept = self._done(key, form, data, (url, charset, name))
+            kept = self._done(begun, key, (form, data, url, charset, name))
             self._queue.finish([(key, kept)])
         return _unpacked(form, kept)
 
-    def _done(self, key: str, form: str, data: bytes, how: tuple[str, str, str]) -> bytes:
-        if self._queue.take(key).tries > MAX_TRIES:
+    def _done(
+        self,
+        begun: "Future[Extracted] | None",
+        key: str,
+        asked: tuple[str, bytes, str, str, str],
+    ) -> bytes:
+        if begun is None and self._queue.take(key).tries > MAX_TRIES:
             return _packed({"reason": str(SkipReason.GAVE_UP)})
         try:
-            found = self._extractor.read(form, data, *how)
+            found = self._extractor.read(*asked) if begun is None else begun.result()
         except UnreadableError as error:
             return _packed({"reason": str(error.reason)})
         reason = {} if found.reason is None else {"reason": str(found.reason)}
         return _packed({"text": found.text, "told": dict(found.told), **reason})
+
+
+def _key(form: str, data: bytes, url: str, charset: str) -> str:
+    return f"{form} {blake3(data).hexdigest()} {charset} {url}"  # links are relative to it
 
 
 def _packed(fields: dict[str, Any]) -> bytes:

@@ -5,6 +5,7 @@ python -m tests.bench.data [--only TEXT] [--trials N] [--size N]
 
 import argparse
 
+from tests.bench.data.extraction import print_extraction
 from tests.bench.data.filters import filters
 from tests.bench.data.leases import print_leases
 from tests.bench.data.pages import print_pages
@@ -15,6 +16,7 @@ TRIALS = 3
 SIZE = 3000
 
 FIGURES = {
+    "extraction": lambda trials, _size: print_extraction(trials),
     "filters": filters,
     "leases": lambda _trials, _size: print_leases(),
     "pages": lambda _trials, _size: print_pages(),

@@ -51,6 +51,15 @@ Found = Document | Unchanged
 class Extraction(Protocol):
     """Takes text out of documents."""
 
+    @property
+    def read_ahead(self) -> int:
+        """Return how many documents are worth beginning before they are wanted."""
+        ...
+
+    def begin(self, form: str, data: bytes, name: str) -> None:
+        """Begin with a document that `read` will be asked for."""
+        ...
+
     def read(
         self, form: str, data: bytes, url: str = "", charset: str = "", name: str = ""
     ) -> Extracted:

@@ -5,9 +5,11 @@ source, or how it is named.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from blake3 import blake3
@@ -23,6 +25,10 @@ from jupiterd.workers.data.table_rows import Row, is_table, json_list, text_in
 from jupiterd.workers.data.unpacking import unpacked_name, unpacked_within
 
 _LARGE_FILE_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+MAX_AHEAD_BYTES = 64 << 20
+"""Of files whose turn hasn't come yet."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ def documents_of(
 ) -> Iterator[Found]:
     """Yield a document for each file that can be read, within the bounds; record the others."""
     read_bytes, number = 0, 0
-    for number, file in enumerate(visit.choose(files), 1):
+    for number, file in enumerate(_begun_ahead(visit.choose(files), visit, bounds), 1):
         visit.progress(number, 0, "files")
         if number > bounds.max_files:
             visit.skips.add(file.uri, SkipReason.TOO_MANY)
@@ -70,6 +76,40 @@ def documents_of(
         yield from _documents(file, visit, bounds, _Stated(license_id, revision))
         read_bytes += visit.skips.seen_bytes - before
     visit.progress(number, number, "files")
+
+
+def _begun_ahead(files: Iterable[SourceFile], visit: Visit, bounds: Bounds) -> Iterator[SourceFile]:
+    """Yield the files in their order; text is being taken out of the next ones meanwhile."""
+    most = visit.extraction.read_ahead
+    if not most:
+        yield from files
+        return
+    waiting: deque[tuple[SourceFile, int]] = deque()
+    held_bytes = 0
+    for file in islice(files, bounds.max_files + 1):
+        waiting.append(_begun(file, visit, bounds))
+        held_bytes += waiting[-1][1]
+        while waiting and (len(waiting) > most or held_bytes > MAX_AHEAD_BYTES):
+            ready, size = waiting.popleft()
+            held_bytes -= size
+            yield ready
+    for ready, _ in waiting:
+        yield ready
+
+
+def _begun(file: SourceFile, visit: Visit, bounds: Bounds) -> tuple[SourceFile, int]:
+    """Begin with a file; return it with its bytes read already, and how many they are."""
+    if is_table(unpacked_name(file.name)) or visit.purged.has(file.uri):
+        return file, 0
+    try:
+        data = file.read()
+        name = printable(unpacked_name(file.name))
+        if not visit.previous.has(file.uri, blake3(data).hexdigest(), extractor_of(form_of(name))):
+            whole = unpacked_within(data, file.name, bounds.max_document_bytes)
+            visit.extraction.begin(form_of(name), whole, name)
+    except (OSError, UnreadableError):
+        return file, 0  # it is told of when its turn comes
+    return replace(file, read=lambda: data), len(data)
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,11 @@ def text_of_page(leaves: Sequence[Leaf], recognised: str) -> list[Leaf]:
     keys = [_squeezed(leaf.text) for leaf in leaves]
     is_found = [_is_in(key, whole) for key in keys]
     region = _region([leaf for leaf, found in zip(leaves, is_found, strict=True) if found])
+    inside: set[Any] = set() if region is None else set(region.iter())
     return [
         leaf
         for leaf, key, found in zip(leaves, keys, is_found, strict=True)
-        if found or (region is not None and _belongs(leaf, region, is_known=key in whole))
+        if found or (leaf.element in inside and _belongs(leaf, is_known=key in whole))
     ]
 
 
@@ -89,7 +90,5 @@ def _region(found: Sequence[Leaf]) -> Any:  # noqa: ANN401 - lxml has no types
     return max(holders, key=lambda element: sum(1 for _ in element.iterancestors()), default=None)
 
 
-def _belongs(leaf: Leaf, region: Any, *, is_known: bool) -> bool:  # noqa: ANN401
-    if leaf.is_framed or (leaf.link_chars > MAX_LINKED * len(leaf.text) and not is_known):
-        return False
-    return leaf.element is region or region in leaf.element.iterancestors()
+def _belongs(leaf: Leaf, *, is_known: bool) -> bool:
+    return not leaf.is_framed and (is_known or leaf.link_chars <= MAX_LINKED * len(leaf.text))

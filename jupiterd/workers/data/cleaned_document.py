@@ -5,6 +5,7 @@ Owns that step, which every collected text passes, those of older versions too. 
 
 from dataclasses import replace
 
+from jupiterd.cycle.filters import is_code
 from jupiterd.cycle.lineage import Sample, text_hash
 from jupiterd.cycle.text_rules.cleaned_markup import cleaned_markup
 from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind, document_kind
@@ -27,7 +28,12 @@ def with_kind(sample: Sample, name: str) -> Sample:
 
 
 def _form(name: str, sample: Sample) -> DocumentForm:
-    """Return what it is; what a reader took out of a page isn't code, whatever its address says."""
+    """Return what it is; what a reader took out of a page isn't code, whatever its address says.
+
+    Rows of a domain of code are such code: by its content alone, comments look like headings.
+    """
+    if not name and is_code(sample.language):
+        return DocumentForm.parse(sample.language)
     form = document_kind(name, sample.text)
     is_source = form.kind in (DocumentKind.CODE, DocumentKind.DATA)
     return DocumentForm(DocumentKind.WEB) if sample.extractor and is_source else form

@@ -176,7 +176,10 @@ def _collected(
     ):
         extraction = KeptExtraction(extractor, queue, pool)
         purged = PurgedAddresses(params.purged)
-        visit = Visit(places.scratch, previous, extraction, skips, progress, pause, _now, purged)
+        visit = Visit(
+            places.scratch, previous, extraction, skips, progress, pause, _now, purged,
+            params.language,
+        )  # fmt: skip
         removed: Counter[str] = Counter()
         samples = _samples(collector, visit, params, removed)
         counts = _write(samples, places.output, params) | removed

@@ -74,7 +74,8 @@ def survey(request: Mapping[str, Any]) -> Survey:
                 share_s = max(0.0, until_s - now_s) / (len(sources) - number)
                 may_ask = bool(request.get("goes_far")) or not _is_far(source)
                 short = _cut_short(source, share_s)
-                sample = SourceSample(short, extractor, scratch / str(number), now_s + share_s)
+                own, end_s = scratch / str(number), now_s + share_s
+                sample = SourceSample(short, extractor, own, end_s, rules.language)
                 looked.append(_look(sample) if may_ask else Looked(source, why_not=FAR))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

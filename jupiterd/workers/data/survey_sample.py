@@ -71,9 +71,15 @@ class SourceSample:
     """One look at one source; to be closed."""
 
     def __init__(
-        self, source: DataSource, extractor: Extractor, scratch: Path, until_s: float
+        self,
+        source: DataSource,
+        extractor: Extractor,
+        scratch: Path,
+        until_s: float,
+        language: str = "",
     ) -> None:
         self.source = source
+        self._language = language
         self._scratch = scratch
         self._until_s = until_s
         self._extractor = extractor
@@ -95,7 +101,7 @@ class SourceSample:
         with SkipLog(self._scratch / "skipped") as skips:
             visit = Visit(
                 self._scratch, self._previous, self._extractor, skips, silent, self._pause, _now,
-                choose=self._chosen,
+                language=self._language, choose=self._chosen,
             )  # fmt: skip
             read, is_whole = self._read(collector, visit)
             skipped = {str(reason): number for reason, number in skips.counts.items()}

@@ -118,7 +118,7 @@ def _judged_in_time(
     for number, document in enumerate(documents):
         if number >= LEAST_JUDGED and time.monotonic() > until_s:
             break
-        sample = _sample(document)
+        sample = _sample(document, rules.language)
         found.append(JudgedDocument(document, sample, _reason(sample, asked)))
     return found
 
@@ -191,8 +191,11 @@ def _reason(sample: Sample, asked: Asked) -> str:
     return "" if reason is None else str(reason)
 
 
-def _sample(document: Document) -> Sample:
-    """Return a document as collecting makes a sample of it, as far as rules look at it."""
+def _sample(document: Document, language: str = "") -> Sample:
+    """Return a document as collecting makes a sample of it, as far as rules look at it.
+
+    language: the domain's; empty: not known yet
+    """
     name = document.uri if document.name is None else document.name
     read = Sample(
         id=text_hash(document.text),
@@ -206,6 +209,7 @@ def _sample(document: Document) -> Sample:
         license=document.license,
         collector="survey",
         fetched_at="",
+        language=language,
         extractor=document.extractor,
     )
     return with_kind(read, name)

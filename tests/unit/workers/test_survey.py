@@ -138,3 +138,14 @@ def test_it_runs_as_a_process_of_its_own(folder):
     found = Survey.from_plain(json.loads(done.stdout))
     assert found.sources[0].found == 42
     assert Survey.from_plain(found.to_plain()) == found
+
+
+def test_rows_of_code_are_judged_as_they_are(tmp_path):
+    modules = [
+        path for path in sorted(LIBRARY.glob("*.py")) if 4_000 < path.stat().st_size < 40_000
+    ]
+    rows = [json.dumps({"text": path.read_text(errors="replace")}) for path in modules[:20]]
+    (tmp_path / "rows.jsonl").write_text("\n".join(rows))
+    source = {"kind": "jsonl", "name": "mine", "path": str(tmp_path), "license": "MIT"}
+    (found,) = looked(source).sources
+    assert "unparsable" not in found.dropped

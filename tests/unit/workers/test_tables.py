@@ -5,6 +5,7 @@ import json
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -48,6 +49,17 @@ def test_each_line_is_a_document(tmp_path, packed):
         f"jsonl:rows.jsonl{packed}#2": "two",
         f"jsonl:rows.jsonl{packed}#3": "three",
     }
+
+
+def test_rows_of_code_stay_as_they_are(tmp_path):
+    code = Path(shlex.__file__).read_text()
+    (tmp_path / "rows.jsonl").write_bytes(lines({"text": code}))
+    collect(
+        jsonl(tmp_path / "rows.jsonl"), tmp_path / "out", replace(PARAMS, language="code:python")
+    )
+    (sample,) = samples_in(tmp_path / "out")
+    assert sample.text == code
+    assert sample.document_kind == "code:python"
 
 
 def test_a_row_says_itself_where_it_comes_from_and_under_which_licence(tmp_path):

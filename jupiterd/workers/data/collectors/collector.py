@@ -83,9 +83,9 @@ class Visit:
     now: Callable[[], str]
     """The time, in ISO 8601."""
     purged: PurgedAddresses = field(default_factory=PurgedAddresses)
+    """What isn't asked for any more."""
     language: str = ""
     """Of the domain, such as `es` or `code:python`."""
-    """What isn't asked for any more."""
     choose: Callable[[Iterator[Any]], Iterator[Any]] = iter
     """Which of a source's files are read, and in which order: all, as they come."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jupiterd.ctl.pause_lines import pause_line
+from jupiterd.errors import TooLittleTextError
 from jupiterd.formats import duration, plain, rate
 from jupiterd.ids import short
 
@@ -128,9 +129,15 @@ def failure_lines(cycle: Cycle) -> list[str]:
         return []
     told = [f"failed: {plain(failure.get('message'))}"]
     told += [f"hint: {plain(failure['hint'])}"] if failure.get("hint") else []
-    named = short(str(cycle.get("id", "")))
-    goes_on = f"then it goes on from where it is: jupiterctl cycle resume {named}"
-    return [*told, *([goes_on] if is_cycle(cycle) else [])]
+    return [*told, *([_goes_on(cycle, str(failure.get("code")))] if is_cycle(cycle) else [])]
+
+
+def _goes_on(cycle: Cycle, code: str) -> str:
+    """Return what lets a failed cycle go on: without reading anew there is as little text again."""
+    command = f"jupiterctl cycle resume {short(str(cycle.get('id', '')))}"
+    if code == TooLittleTextError.code:
+        return f"once there is more text it is read anew: {command} --redo collect"
+    return f"then it goes on from where it is: {command}"
 
 
 def is_cycle(document: Cycle) -> bool:

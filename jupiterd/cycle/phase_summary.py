@@ -19,13 +19,17 @@ _UNITS: Mapping[Phase, tuple[str, str]] = {
 """Phase -> (the count that people see, its unit)."""
 
 _DETAILS: Mapping[Phase, str] = {
-    Phase.COLLECT: "{bytes:,} bytes in {clusters} clusters; "
-    "held out {holdout_documents} documents in {holdout_clusters} clusters",
+    Phase.COLLECT: "{bytes:,} bytes",
     Phase.GENERATE: "{samples} samples from {prompts} prompts, {tokens:,} tokens",
     Phase.PACK: "{tokens:,} tokens from {documents} samples, "
     "{synthetic_documents} of them synthetic",
 }
 """Phase -> what else is told, from its counts."""
+
+_HELD_OUT = (
+    " in {clusters} clusters; held out {holdout_documents} documents in {holdout_clusters} clusters"
+)
+"""Of text that was collected, once a part of it is held out."""
 
 _DATA_SET = (
     "{documents:,} documents of {bytes:,} bytes, {vocab_size:,} different tokens; "
@@ -81,15 +85,12 @@ def summarise(phase: Phase, counts: Mapping[str, float]) -> tuple[int, str, str]
 
 
 def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
-    template = _DETAILS.get(phase)
     if phase is Phase.FILTER:
         return _filter_detail(counts)
     if phase is Phase.EVALUATE:
         return _evaluate_detail(counts)
-    if _is_data_set(phase, counts):
-        template = _DATA_SET
     whole = _Zeros({name: int(value) for name, value in counts.items()})
-    told = "" if template is None else template.format_map(whole)
+    told = _template(phase, counts).format_map(whole)
     if refused := _listed(counts, "refused."):
         told += f"; refused: {refused}"
     if phase is Phase.GENERATE and counts.get("kept"):
@@ -105,6 +106,13 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         of_rows = f"; rows skipped: {rows}" if rows else ""
         return f"{told}; left out {whole['skipped']} ({reasons}){of_rows}"
     return told + (_SKIPPED.format_map(whole) if whole["skipped"] else "")
+
+
+def _template(phase: Phase, counts: Mapping[str, float]) -> str:
+    if _is_data_set(phase, counts):
+        return _DATA_SET
+    is_parted = phase is Phase.COLLECT and "holdout_documents" in counts
+    return _DETAILS.get(phase, "") + (_HELD_OUT if is_parted else "")
 
 
 def _is_data_set(phase: Phase, counts: Mapping[str, float]) -> bool:

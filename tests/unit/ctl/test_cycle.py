@@ -322,6 +322,12 @@ def test_a_failed_cycle_says_what_goes_on_with_it(daemon, ctl):
     assert lines[at + 2] == "then it goes on from where it is: jupiterctl cycle resume c0ffee00"
 
 
+def test_one_with_too_little_text_reads_anew_before_it_goes_on(daemon, ctl):
+    failure = {"code": "too-little-text", "message": "17 documents", "hint": "add text"}
+    daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": FAILED | {"failure": failure}}
+    assert "jupiterctl cycle resume c0ffee00 --redo collect" in ctl("cycle", "status").out
+
+
 def test_any_cycle_has_a_status(daemon, ctl):
     daemon.documents["cycle"] = {"schema": "jupiter/v1", "cycle": cycle("running")}
     failed = cycle("failed", domain="cooking")

@@ -21,6 +21,11 @@ def test_collecting_tells_what_was_held_out() -> None:
     assert "9,000,000 bytes in 160 clusters; held out 130 documents in 40 clusters" in detail
 
 
+def test_nothing_is_said_of_what_is_held_out_before_text_is_parted() -> None:
+    _, _, detail = summarise(Phase.COLLECT, {"documents": 12, "bytes": 664_075})
+    assert detail == "664,075 bytes"
+
+
 def test_filtering_names_the_reasons_the_commonest_first() -> None:
     counts = {
         "kept": 7,

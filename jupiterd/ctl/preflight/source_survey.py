@@ -5,8 +5,10 @@ them is loaded here. Doesn't know what is made of the answer.
 """
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +28,7 @@ PROGRAM = ("-P", "-m", "jupiterd.workers.data.survey")
 NOT_COUNTED = "not counted"
 """How it is told that a source is there, and nothing is known of it."""
 TOOK_TOO_LONG = f"{NOT_COUNTED}: looking at it took too long"
+FAILED = f"{NOT_COUNTED}: the look at it failed"
 
 
 def survey_of(domain: Domain, *, goes_far: bool = False, tells_language: bool = False) -> Survey:
@@ -48,14 +51,18 @@ def survey_of(domain: Domain, *, goes_far: bool = False, tells_language: bool = 
         "within_s": WITHIN_S - RESERVE_S,
         "goes_far": goes_far,
     }
-    answer = _answer(request)
-    if answer is None:
-        return Survey(tuple(_not_counted(domain)))
+    with tempfile.TemporaryDirectory(prefix="jupiter-look-", ignore_cleanup_errors=True) as scratch:
+        answer = _answer(request, scratch)
+    if isinstance(answer, str):
+        return Survey(tuple(_not_counted(domain, answer)))
     return Survey.from_plain(answer)
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any] | None:
-    """Return what the process says; None where it has nothing to say in time."""
+def _answer(request: dict[str, Any], scratch: str) -> dict[str, Any] | str:
+    """Return what the process says, or why it has nothing to say.
+
+    scratch: where its own temporary files lie; it can't remove them where it is ended
+    """
     try:
         done = subprocess.run(
             [sys.executable, *PROGRAM],
@@ -64,14 +71,14 @@ def _answer(request: dict[str, Any]) -> dict[str, Any] | None:
             text=True,
             timeout=GIVEN_UP_AFTER_S,
             check=False,
+            env={**os.environ, "TMPDIR": scratch},
         )
     except subprocess.TimeoutExpired:
-        return None
-    return json.loads(done.stdout) if done.returncode == 0 else None
+        return TOOK_TOO_LONG
+    return json.loads(done.stdout) if done.returncode == 0 else FAILED
 
 
-def _not_counted(domain: Domain) -> Sequence[SourceSurvey]:
+def _not_counted(domain: Domain, why_not: str) -> Sequence[SourceSurvey]:
     return [
-        SourceSurvey(source.name, source.kind, why_not=TOOK_TOO_LONG)
-        for source in domain.data_sources
+        SourceSurvey(source.name, source.kind, why_not=why_not) for source in domain.data_sources
     ]

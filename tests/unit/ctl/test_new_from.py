@@ -2,16 +2,18 @@
 
 import shutil
 import sysconfig
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
-from jupiterd.ctl.preflight import cycle_preflight
+from jupiterd.ctl.preflight import cycle_preflight, source_survey
 from jupiterd.ctl.preflight.domain_of_place import _is_near, domain_of_place
 from jupiterd.ctl.preflight.source_survey import survey_of
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.errors import EmptySourceError, NotFoundError, SourceUnreachableError, UsageError
+from jupiterd.locations import config_folder
 from tests.unit.workers.local_site import page, serving
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
@@ -92,6 +94,28 @@ def test_a_folder_without_text_is_named(here):
     (here / "pictures" / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0")
     with pytest.raises(EmptySourceError):
         domain_of_place("mine", "pictures", "en")
+
+
+LEAVING_A_FILE = "import tempfile; tempfile.mkstemp(prefix='left-')"
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (f"{LEAVING_A_FILE}; raise MemoryError", source_survey.FAILED),
+        (f"{LEAVING_A_FILE}; import time; time.sleep(60)", source_survey.TOOK_TOO_LONG),
+    ],
+)
+def test_a_look_that_ends_badly_says_so_and_leaves_no_file(here, monkeypatch, program, told):
+    monkeypatch.setattr(source_survey, "PROGRAM", ("-c", program))
+    monkeypatch.setattr(source_survey, "GIVEN_UP_AFTER_S", 3.0)
+    (here / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(here / "temporary"))
+    monkeypatch.setenv("TMPDIR", str(here / "temporary"))
+    domain = parse_domain((config_folder() / "domains" / "python.yaml").read_text(), "python.yaml")
+    survey = survey_of(domain)
+    assert {source.why_not for source in survey.sources} == {told}
+    assert not list((here / "temporary").iterdir())
 
 
 @pytest.mark.net

@@ -9,6 +9,8 @@ from jupiterd.cycle.split import in_holdout, part_of
 from jupiterd.errors import EmptySourceError
 from jupiterd.frames import TaskFailed, TaskFinished
 from jupiterd.workers.data.collect import CollectParams
+from jupiterd.workers.data.collectors import folder
+from jupiterd.workers.data.collectors.files import read_within
 from jupiterd.workers.data.collectors.folder import Folder
 from jupiterd.workers.data.collectors.python_stdlib import PythonStdlib
 from jupiterd.workers.data.sample_file import read_samples
@@ -151,16 +153,41 @@ def test_a_source_with_nothing_in_it_is_named_and_says_why(tmp_path, files, reas
         collect(Folder(folder_of(tmp_path, files)), tmp_path / "out", PARAMS)
 
 
-def test_a_file_that_vanishes_or_cannot_be_read_is_skipped(tmp_path):
+def test_a_file_that_vanishes_or_cannot_be_read_is_skipped(tmp_path, monkeypatch):
     source = Folder(folder_of(tmp_path, {"a.md": "text", "b.md": "text", "c.md": "text too"}))
 
-    def vanish(number, _total, _unit):
-        if number == 2:
-            (tmp_path / "notes" / "b.md").unlink()
+    def vanish(path, max_bytes):
+        if path.name == "b.md":  # it was listed
+            path.unlink(missing_ok=True)
+        return read_within(path, max_bytes)
 
-    counts = collect(source, tmp_path / "out", PARAMS, vanish)
+    monkeypatch.setattr(folder, "read_within", vanish)
+    counts = collect(source, tmp_path / "out", PARAMS)
     assert (counts["documents"] + counts["holdout_documents"], counts["skipped"]) == (2, 1)
     assert skipped(tmp_path / "out") == {"folder:notes/b.md": "vanished"}
+
+
+class _Ahead:
+    """Notes what it is to begin ahead with."""
+
+    read_ahead = 4
+
+    def __init__(self, extraction):
+        self.begun: list[str] = []
+        self.read = extraction.read
+
+    def begin(self, _form, _data, name):
+        self.begun.append(name)
+
+
+def test_lists_of_rows_are_not_begun_ahead_as_texts(tmp_path):
+    files = {"a.md": "text", "rows.json": '[{"text": "one"}, {"text": "two"}]'}
+    source = Folder(folder_of(tmp_path, files))
+    with visit_of(tmp_path) as visit:
+        ahead = _Ahead(visit.extraction)
+        found = list(source.documents(replace(visit, extraction=ahead)))
+    assert [document.text for document in found] == ["text", "one", "two"]
+    assert ahead.begun == ["a.md"]
 
 
 def test_a_folder_that_is_not_there_says_so(tmp_path):

@@ -99,11 +99,11 @@ def _begun_ahead(files: Iterable[SourceFile], visit: Visit, bounds: Bounds) -> I
 
 def _begun(file: SourceFile, visit: Visit, bounds: Bounds) -> tuple[SourceFile, int]:
     """Begin with a file; return it with its bytes read already, and how many they are."""
-    if is_table(unpacked_name(file.name)) or visit.purged.has(file.uri):
+    name = printable(unpacked_name(file.name))
+    if is_table(name) or _may_be_list(file) or visit.purged.has(file.uri):
         return file, 0
     try:
         data = file.read()
-        name = printable(unpacked_name(file.name))
         if not visit.previous.has(file.uri, blake3(data).hexdigest(), extractor_of(form_of(name))):
             whole = unpacked_within(data, file.name, bounds.max_document_bytes)
             visit.extraction.begin(form_of(name), whole, name)
@@ -129,7 +129,7 @@ def _documents(file: SourceFile, visit: Visit, bounds: Bounds, stated: _Stated) 
             yield from _of_rows(file, rows, visit, bounds, stated)
             return
         data = _bytes_of(file)
-        listed = json_list(data, bounds.field) if file.name.lower().endswith(".json") else None
+        listed = json_list(data, bounds.field) if _may_be_list(file) else None
         if listed is not None:
             yield from _of_rows(file, iter(listed), visit, bounds, stated)
         else:
@@ -137,6 +137,11 @@ def _documents(file: SourceFile, visit: Visit, bounds: Bounds, stated: _Stated) 
             visit.skips.use(len(data))
     except UnreadableError as error:
         visit.skips.add(file.uri, error.reason, error.size_bytes, error.detail)
+
+
+def _may_be_list(file: SourceFile) -> bool:
+    """Say whether it may be a list of rows, whose text no extraction is asked for."""
+    return file.name.lower().endswith(".json")
 
 
 def _of_rows(

@@ -4,6 +4,7 @@ Owns the choice and the files. The text is what every environment of ours has: t
 `pydoc` shows, the descriptions of installed packages, pages and sources of Python's library.
 """
 
+import html
 import json
 import pydoc
 import sysconfig
@@ -44,6 +45,8 @@ def _files(manual_topics: int, packages: int) -> Iterator[tuple[str, bytes]]:
     for number, (name, text) in enumerate(chosen[:manual_topics]):
         if number % 8 == 7:
             yield f"papers/{name}.pdf", pdf_of_lines(text.splitlines())
+        elif number % 8 == 3:
+            yield f"site/{name}.html", _page(name, text)
         else:
             yield f"manual/{name}.rst", text.encode()
     for name, ending, text in _descriptions(packages):
@@ -70,6 +73,15 @@ def _descriptions(packages: int) -> Iterator[tuple[str, str, str]]:
             found[str(told["Name"])] = (".md" if "markdown" in kind else ".rst", text)
     for name in sorted(found)[:packages]:
         yield (name, *found[name])
+
+
+def _page(name: str, text: str) -> bytes:
+    """Return a page of a manual, with a menu and a foot such as sites have."""
+    paragraphs = "".join(f"<p>{html.escape(each)}</p>\n" for each in text.split("\n\n"))
+    return (
+        f"<html><head><title>{name}</title></head><body><nav><a href='/'>Home</a></nav>"
+        f"<article><h1>{name}</h1>\n{paragraphs}</article><footer>Imprint</footer></body></html>"
+    ).encode()
 
 
 def _notebook(module: str) -> bytes:

@@ -76,7 +76,7 @@ class Commands:
         """What the daemon that was asked adds before: from this machine's disk, or its name."""
         self._long = {
             "check.sync": (SyncCheck().run, sync_check.LONGEST_S),
-            "generator.try": (generator_trial.try_generator, generator_trial.LONGEST_S),
+            "generator.try": (generator_trial.try_generator, generator_trial.TOLD_AFTER_S),
         }
         """What only the leader can do, while it goes on with other commands, and for how long."""
 

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 LONGEST_S: Final = 300.0
 """A large model has to be brought to the machine, and loaded."""
 
+TOLD_AFTER_S: Final = LONGEST_S + 30.0
+"""Whoever asks the leader waits for longer than the leader does, and so hears what came of it."""
+
 TASK: Final = "try_generator"
 LATE_HINT: Final = "it may be loading its model: ask it once yourself, and start again"
 
@@ -36,7 +39,8 @@ LATE_HINT: Final = "it may be loading its model: ask it once yourself, and start
 async def try_generator(leading: "Leading", arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Have the model answer one short prompt on a machine that would ask it; say whether it did.
 
-    It isn't tried where nobody can just now: then the round itself waits for somebody.
+    It isn't tried where nobody can just now, nor where its weights take too long to be brought:
+    then the round itself waits for them.
 
     Raises:
         UsageError: that can be no generator.
@@ -50,6 +54,9 @@ async def try_generator(leading: "Leading", arguments: Mapping[str, Any]) -> dic
         node = _place(leading, generator)
         await asyncio.wait_for(_tried(leading, node, generator, arguments), LONGEST_S)
     except TimeoutError as error:
+        if not generator.url:
+            log.info("generator_not_tried", extra={"reason": f"not loaded in {LONGEST_S:g} s"})
+            return {"is_tried": False}
         told = f"{generator.name} gave no answer to one short prompt within {LONGEST_S:g} s"
         raise GeneratorUnreachableError(told, LATE_HINT) from error
     except (DeviceBusyError, PeerUnreachableError) as error:

@@ -9,11 +9,16 @@ import pytest
 
 from jupiterd.cluster.facts import RoleAssigned
 from jupiterd.cycle.generator import Generator
+from jupiterd.daemon import generator_trial
 from jupiterd.daemon.commands import Commands
 from jupiterd.daemon.generator_trial import try_generator
 from jupiterd.daemon.leading import Leading
 from jupiterd.daemon.node import Node
-from jupiterd.errors import CorruptArtifactError, GeneratorRefusedError
+from jupiterd.errors import (
+    CorruptArtifactError,
+    GeneratorRefusedError,
+    GeneratorUnreachableError,
+)
 from tests.unit.daemon.test_generating import DOMAIN
 from tests.unit.daemon.two_nodes import found, serving
 from tests.unit.workers.answering_server import Answering, answer, answering, trouble
@@ -67,6 +72,26 @@ async def test_a_folder_is_loaded_and_writes(tmp_path: Path) -> None:
         whole = term.library.store.ingest(folder)
         named = Generator("mine", artifact=whole).to_plain()
         assert await try_generator(term, {"generator": named}) == {"is_tried": True}
+
+
+async def test_a_folder_that_takes_long_to_be_brought_hinders_no_cycle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generator_trial, "LONGEST_S", 0.01)
+    folder = write_model(tmp_path / "model", "llama")
+    async with leading(tmp_path) as (_, term):
+        named = Generator("mine", artifact=term.library.store.ingest(folder)).to_plain()
+        assert await try_generator(term, {"generator": named}) == {"is_tried": False}
+
+
+async def test_a_server_that_takes_too_long_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generator_trial, "LONGEST_S", 0.01)
+    with answering(lambda *_: answer("Hello!")) as served:
+        async with leading(tmp_path) as (_, term):
+            with pytest.raises(GeneratorUnreachableError, match="gave no answer"):
+                await try_generator(term, {"generator": server(served)})
 
 
 async def test_a_folder_that_cannot_be_loaded_is_told(tmp_path: Path) -> None:

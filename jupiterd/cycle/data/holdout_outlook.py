@@ -41,6 +41,8 @@ SEES_WELL_BPB: Final = 0.03
 WHAT_HELPS: Final = "add text, or start with --without-verdict"
 """Where there is too little of it."""
 
+_MORE: Final = "with more documents, from more folders or sites, a smaller gain would show"
+
 _MANY: Final = 1_000_000
 
 
@@ -108,7 +110,7 @@ def holdout_outlook(counts: TextCounts, rules: HoldoutRules) -> HoldoutOutlook:
         answer=f"yes: {wanted.total:,} of {counts.documents:,} documents are held out, "
         f"{wanted.gate:,} of them for the gate; it would show a gain of about {seen:.3f} bits per "
         f"byte with a chance of {POWER:.0%}",
-        help="" if seen <= SEES_WELL_BPB else "more documents, of more folders or sites, show less",
+        help="" if seen <= SEES_WELL_BPB else _MORE,
     )
 
 
@@ -185,4 +187,4 @@ def _noun(documents: int) -> str:
 def _of_clusters(clusters: int, rules: HoldoutRules) -> str:
     if clusters >= rules.least_clusters:
         return ""
-    return f", so that the gate has {rules.least_documents} of {rules.least_clusters} clusters"
+    return f", so that the gate has {rules.least_documents}, from {rules.least_clusters} clusters"

@@ -3,6 +3,7 @@
 Owns what is done for which layout. Doesn't know files, or how text is taken out of them.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
@@ -14,6 +15,9 @@ from jupiterd.cycle.text_rules.characters import (
 from jupiterd.cycle.text_rules.hard_wraps import PDF_PAGES, PLAIN_TEXT, unwrapped
 from jupiterd.cycle.text_rules.indented_wraps import ASCIIDOC, RST, unwrapped_lines
 from jupiterd.cycle.text_rules.markdown_wraps import unwrapped_markdown
+
+_DOT_LEADER = re.compile(r"(?:\. ?){5}[. ]*\S{0,6}$")
+"""Dots that lead to the number of a page."""
 
 
 class Layout(StrEnum):
@@ -35,6 +39,14 @@ class Layout(StrEnum):
 def text_form(text: str, layout: Layout) -> str:
     """Return the text with plain line ends and letters, each paragraph of prose on one line."""
     return _FORMS[layout](plain_line_ends(text))
+
+
+def printed_paragraphs(text: str) -> str:
+    """Return the lines of printed pages as paragraphs of Markdown, a blank line between them.
+
+    Rows of a table of contents say nothing that their headings don't: they are left out.
+    """
+    return "\n\n".join(line for line in text.split("\n") if line and not _DOT_LEADER.search(line))
 
 
 def _paragraphs(text: str) -> str:

@@ -23,7 +23,7 @@ from typing import Any, cast
 
 import msgpack
 
-from jupiterd.cycle.text_rules.text_form import text_form
+from jupiterd.cycle.text_rules.text_form import Layout, printed_paragraphs, text_form
 from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.extractors.layouts import layout_of
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
@@ -80,7 +80,13 @@ def _answer(order: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _in_one_form(form: str, name: str, found: Mapping[str, Any]) -> Mapping[str, Any]:
     text = found["text"]
-    return {**found, "text": text_form(text, layout_of(form, name, text))} if text else found
+    return {**found, "text": _formed(text, layout_of(form, name, text))} if text else found
+
+
+def _formed(text: str, layout: Layout) -> str:
+    """Return the text in the one form of its layout; printed pages as Markdown has paragraphs."""
+    formed = text_form(text, layout)
+    return printed_paragraphs(formed) if layout is Layout.PDF else formed
 
 
 def receive(link: socket.socket) -> bytes | None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupiterd.cycle.prose_rules import judge_prose
-from jupiterd.cycle.text_rules.text_form import Layout, text_form
+from jupiterd.cycle.text_rules.text_form import Layout, printed_paragraphs, text_form
 
 WORDS = (  # noqa: SIM905 - shorter so
     "the a to of and in that with carpenter table oak workshop measured board water garden village "
@@ -243,3 +243,9 @@ def test_a_word_without_end_takes_no_time():
     began_s = time.process_time()
     text_form("acgt" * 100_000 + "\nand then\n", Layout.PDF)
     assert time.process_time() - began_s < 5.0
+
+
+def test_paragraphs_of_printed_pages_stand_apart_and_a_table_of_contents_is_left_out():
+    page = "1 Introduction . . . . . . . . . 3\n2.1 Names ........ xii\nA first line.\nA second."
+    assert printed_paragraphs(page) == "A first line.\n\nA second."
+    assert printed_paragraphs("And so on ... and on") == "And so on ... and on"

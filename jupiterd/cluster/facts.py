@@ -384,7 +384,7 @@ class VerdictReached:
     """The folder with verdict.json."""
     candidate: ArtifactId
     incumbent: str
-    """Artifact id of the model it was compared with, or empty for the order-2 byte model."""
+    """Artifact id of the model it was compared with, or empty for a baseline that counts."""
 
 
 @dataclass(frozen=True)

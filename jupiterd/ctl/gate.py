@@ -11,6 +11,7 @@ from jupiterd.ctl.console import Console
 from jupiterd.ctl.invocation import Invocation
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import UnhealthyError, UsageError
+from jupiterd.formats import plain
 
 FETCHING_S = 600.0
 """How long scores may take that come from other nodes."""
@@ -98,7 +99,6 @@ def _document(
 
 def _lines(document: Mapping[str, Any]) -> list[str]:
     from jupiterd.cycle.gate.explanation import question_lines
-    from jupiterd.formats import plain
     from jupiterd.ids import short
 
     same = "the same as recorded, to the last byte"
@@ -107,13 +107,15 @@ def _lines(document: Mapping[str, Any]) -> list[str]:
     return [
         f"{said}, {same if document['is_same'] else other}",
         f"candidate: {short(str(document['candidate'] or ''))}",
-        f"incumbent: {_named(document['incumbent'])}",
-        f"generator: {_named(document['generator'])}",
+        f"incumbent: {_named(document['incumbent'], document['numbers'])}",
+        f"generator: {_named(document['generator'], document['numbers'])}",
         *map(plain, question_lines(document["numbers"])),
     ]
 
 
-def _named(model: object) -> str:
+def _named(model: object, numbers: Mapping[str, Any]) -> str:
+    from jupiterd.cycle.gate.baseline import Baseline
     from jupiterd.ids import short
 
-    return short(str(model)) if model else "none yet, so the order-2 byte model"
+    baseline = numbers.get("baseline") or Baseline.BYTES
+    return short(str(model)) if model else f"none yet, so the {plain(baseline)}"

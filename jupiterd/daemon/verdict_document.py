@@ -124,7 +124,7 @@ def _check_compared(judged: _Judged, incumbent: str, given: dict[str, Any]) -> N
         if model
     ):
         return
-    told = " and ".join(dict.fromkeys(short(each) if each else "the byte model" for each in beside))
+    told = " and ".join(dict.fromkeys(short(each) if each else "a baseline" for each in beside))
     raise NotFoundError(
         f"the candidate of round {judged.fact.round} was compared with {told}, "
         f"not with {incumbent}",

@@ -6,6 +6,7 @@ Owns the words. Pure: it is shown verdict.json, as it was read, and decides noth
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jupiterd.cycle.gate.baseline import Baseline
 from jupiterd.cycle.gate.decision import Decision, Outcome, Question
 from jupiterd.cycle.gate.proxy import ALPHA, Arm
 from jupiterd.cycle.gate.tie_break import LEAST_RIGHT, TRIAL_ALPHA
@@ -27,7 +28,7 @@ _FOLLOWS = {
     Decision.REJECT: "The generator stays who it was, and nobody is measured by this candidate.",
     Decision.ABSTAIN: "Nothing changes, for nothing was shown either way.",
 }
-_BYTE_MODEL = "a count of byte triples, for there is no {} yet"
+_COUNTS = {Baseline.BYTES: "byte triples", Baseline.TOKENS: "tokens"}
 
 
 def question_lines(verdict: Document) -> list[str]:
@@ -72,15 +73,18 @@ def _setting(document: Document) -> Iterator[str]:
         f"has trained on were scored: how many bits does a model need for each byte of them? "
         f"Fewer is better."
     )
+    # What was decided without a choice took byte triples.
+    counted = _COUNTS[Baseline(verdict.get("baseline") or Baseline.BYTES)]
     rows = (
         ("candidate", "val_bpb", str(given.get("candidate") or "")),
         ("last student", "incumbent_bpb", str(given.get("incumbent") or "")),
         ("generator", "generator_bpb", str(given.get("generator") or "")),
     )
     for name, key, model in rows:
-        who = model[:8] if model else _BYTE_MODEL.format(name)
+        who = model[:8] if model else f"a count of {counted}, for there is no {name} yet"
         yield f"   {name:<13} {_bpb(verdict[key])}  ({who})"
     yield f"   byte triples  {_bpb(verdict['byte_bpb'])}  (what counting alone can do)"
+    yield f"   tokens        {_bpb(verdict['unigram_bpb'])}  (the same)"
 
 
 def _told(question: Question, answer: Document, document: Document) -> Iterator[str]:

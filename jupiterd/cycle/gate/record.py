@@ -13,6 +13,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar, cast
 
+from jupiterd.cycle.gate.baseline import (
+    CHOICE,
+    GENERATOR,
+    INCUMBENT,
+    Baseline,
+    beside_baseline,
+    strongest_baseline,
+)
 from jupiterd.cycle.gate.case import Findings, GateSettings
 from jupiterd.cycle.gate.proxy import ProxyRun, Taught
 from jupiterd.cycle.gate.sanity import Sanity
@@ -173,8 +181,9 @@ def decide_on(
         taught=_taught(material.findings.taught, given),
         judged=_judged(material.findings.judged, given),
     )
-    verdict = decide(material.scores, settings, int(given["look"]), findings)
-    numbers = _rounded(asdict(verdict))
+    scores, chosen = _beside_baseline(material.scores, given)
+    verdict = decide(scores, settings, int(given["look"]), findings)
+    numbers = _rounded(asdict(verdict)) | ({"baseline": str(chosen)} if chosen else {})
     if findings.judged is None:
         del numbers["tie_break"]
     schema = SCHEMA if findings.judged is None else SCHEMA_WITH_JUDGE
@@ -189,6 +198,17 @@ def decide_on(
         "given": dict(given),
     }
     return verdict, _text(document)
+
+
+def _beside_baseline(
+    scores: Sequence[DocumentScore], given: Mapping[str, Any]
+) -> tuple[Sequence[DocumentScore], Baseline | None]:
+    """Return the scores with a baseline for who is absent, and which; None where nobody is."""
+    absent = [name for name in (INCUMBENT, GENERATOR) if not given.get(name)]
+    if given.get("baseline") != CHOICE or not absent:
+        return scores, None
+    chosen = strongest_baseline(scores)
+    return beside_baseline(scores, chosen, absent), chosen
 
 
 def _taught(found: Taught, given: Mapping[str, Any]) -> Taught:

@@ -72,7 +72,7 @@ def _scoring(
 
 
 def _contestants(view: RoundView, domain: "Domain") -> dict[str, ArtifactId]:
-    """Return whom the candidate is compared with; the byte model where somebody is missing."""
+    """Return whom the candidate is compared with; a baseline where somebody is missing."""
     found = {"incumbent": view.student, "generator": generator_in_force(view, domain)}
     return {name: ArtifactId(model) for name, model in found.items() if model}
 

@@ -5,6 +5,7 @@ Owns what the gate is shown. Doesn't judge (`cycle.gate`).
 
 from typing import TYPE_CHECKING, Any
 
+from jupiterd.cycle.gate.baseline import CHOICE
 from jupiterd.cycle.gate.record import TEST
 from jupiterd.cycle.phases.collect import holdout_version
 from jupiterd.cycle.phases.evaluate import EVALUATION_PIECES, generator_in_force
@@ -77,6 +78,7 @@ def _judging(
         "holdout_version": holdout_version(view, domain),
         "parts": [GATE],
         "test": TEST,
+        "baseline": CHOICE,
         "look": view.looks + 1,
         "cycle": view.cycle,
         "seed": view.seed,

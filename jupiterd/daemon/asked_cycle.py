@@ -78,6 +78,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
     )
     given = options.in_model(_model(domain, arguments, size))
     settings = _settings(arguments).model_copy(update={MAX_RANKS: most})
+    settings = settings.model_copy(update={"max_steps": options.max_steps})
     if domain.training.steps is None:
         settings = settings.model_copy(update={"steps_from": "data"})
     has_base = bool(_init(arguments)) or arguments.get("begins_with", domain.init) != SCRATCH
@@ -213,10 +214,10 @@ def _recorded(settings: "RunSettings", nodes: Sequence[NodeId]) -> dict[str, Sca
     from jupiterd.cycle.run_settings import OF_ISLANDS
 
     told = settings.model_dump(
-        mode="json", include={*OF_ISLANDS, "start_from", MAX_RANKS, "steps_from"}
+        mode="json", include={*OF_ISLANDS, "start_from", MAX_RANKS, "steps_from", "max_steps"}
     )
     told[NODES] = ",".join(nodes)
-    silent = {name for name in ("start_from", MAX_RANKS, NODES) if not told[name]}
+    silent = {name for name in ("start_from", MAX_RANKS, NODES, "max_steps") if not told[name]}
     return {name: value for name, value in told.items() if name not in silent}
 
 
@@ -236,19 +237,20 @@ def _foretold(
     from jupiterd.cycle.plan import derive, parse_model
     from jupiterd.cycle.round_cost import CycleCost, RoundCost
     from jupiterd.cycle.run_settings import FROM_DATA
-    from jupiterd.cycle.training.fitted_plan import Trained, plan_of_round
+    from jupiterd.cycle.training.fitted_plan import Trained, bounded, plan_of_round
 
     text, domain = started.model_yaml, parse_domain(started.domain_yaml, f"{started.domain}.yaml")
     overrides = domain.training.model_dump(exclude_none=True)
     preset, shape = parse_model(text), parse_model(text, overrides)
     plan = derive(shape, 1, overrides, started.seed)
     later = derive(shape, 2, overrides, started.seed, goes_on=True)
-    sequences = told.tokens // shape.seq_len
+    sequences, most = told.tokens // shape.seq_len, settings.max_steps
     if sequences and settings.steps_from == FROM_DATA:
         trained = Trained(is_of_others=bool(settings.start_from))
-        plan = plan_of_round(plan, shape, sequences, trained)
+        plan = bounded(plan_of_round(plan, shape, sequences, trained), shape.recipe, most)
         after = Trained(plan.steps * plan.batch_sequences * shape.seq_len)
         later = plan_of_round(later, shape, sequences, after)
+    plan, later = (bounded(each, shape.recipe, most) for each in (plan, later))
     choice = _choice(leading, wanted)
     settings = checked_islands(leading, wanted, shape, plan, settings)
     if choice is None:

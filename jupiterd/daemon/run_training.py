@@ -16,7 +16,13 @@ from jupiterd.cycle.plan import ModelShape, TrainPlan, derive, parse_model
 from jupiterd.cycle.run_phases import trained_on
 from jupiterd.cycle.run_plan import fitted
 from jupiterd.cycle.run_settings import FROM_DATA, RunSettings
-from jupiterd.cycle.training.fitted_plan import Trained, plan_of_round, plan_of_run, without_growth
+from jupiterd.cycle.training.fitted_plan import (
+    Trained,
+    bounded,
+    plan_of_round,
+    plan_of_run,
+    without_growth,
+)
 from jupiterd.cycle.work import WorkResult
 from jupiterd.daemon.leading import Leading
 from jupiterd.errors import Bug, NotFoundError
@@ -99,6 +105,7 @@ def _of_a_round(
     if settings.steps_from == FROM_DATA and packed is not None:
         trained = Trained(tokens, is_of_others=bool(first) and round_number == 1)
         plan = plan_of_round(plan, shape, packed.sequences, trained)
+    plan = bounded(plan, shape.recipe, settings.max_steps)
     if by_islands:
         plan = without_growth(plan, shape.recipe)
     return RunTraining(

@@ -12,7 +12,7 @@ Command = Callable[..., Any]
 
 OF_CYCLES = (
     "seq_len", "batch_size", "learning_rate", "precision", "gradient_checkpointing", "attention",
-    "optimizer",
+    "optimizer", "max_steps",
 )  # fmt: skip
 """Options that say how a cycle's rounds are trained, by their names as parameters."""
 
@@ -47,6 +47,11 @@ _COMPUTING = (
     click.option("--lr", "learning_rate", type=float, help="Peak; the size's own unless told."),
 )
 _LENGTHS = (
+    click.option(
+        "--max-steps",
+        type=click.IntRange(1),
+        help="End each round's training after so many optimizer steps at the latest.",
+    ),
     click.option(
         "--batch-size",
         type=click.IntRange(1),

@@ -116,6 +116,7 @@ class Preflight:
             foretold=foretold,
             writer=_writer(self.domain, writer),
             without_verdict=bool(arguments.get("without_verdict")),
+            max_steps=int(arguments.get("training", {}).get("max_steps", 0)),
             size="" if arguments.get("init") else str(arguments.get("size", "")),
         )
         return plan_lines(planned)

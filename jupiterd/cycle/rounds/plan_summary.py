@@ -35,6 +35,8 @@ class PlannedCycle:
     without_verdict: bool = False
     size: str = ""
     """As people asked for it; empty where it is a model's of their own."""
+    max_steps: int = 0
+    """Of each round, as people asked for it; 0: they didn't."""
 
     @property
     def training_tokens(self) -> float:
@@ -99,7 +101,10 @@ def _training(planned: PlannedCycle) -> str:
     if least_of(cost)["steps"] < first["steps"]:
         passes = _passes(planned, first).replace(" over the text", "")
         told += f" (up to {first['steps']:,} steps{passes}, while held-out loss falls)"
-    return f"{told}; each later round: {_steps(least_of(cost, 'later'))}" if later else told
+    if later:
+        told += f"; each later round: {_steps(least_of(cost, 'later'))}"
+    most = planned.max_steps
+    return f"{told}; no more than {most:,} steps a round, as asked" if most else told
 
 
 def _steps(cost: Mapping[str, Any]) -> str:

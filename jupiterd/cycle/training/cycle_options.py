@@ -29,6 +29,8 @@ class CycleOptions(Asked):
     """Sequences that a device holds at a time; a step takes at least as many."""
     learning_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     """Peak, of every round."""
+    max_steps: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    """The most steps of a round; fewer are taken where its text isn't worth as many."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] | None = None
     gradient_checkpointing: Literal["auto", "on", "off"] | None = None
     attention: Literal["auto", "sdpa", "flash"] | None = None

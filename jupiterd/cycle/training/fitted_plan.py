@@ -82,6 +82,23 @@ def fitted_plan(plan: TrainPlan, recipe: Recipe, budget: StepBudget, sequences: 
     return plan.model_copy(update=changed)
 
 
+def bounded(plan: TrainPlan, recipe: Recipe, max_steps: int | None) -> TrainPlan:
+    """Return the plan with no more steps than that, at whose end the rate has fallen to nothing.
+
+    max_steps: None: there is no bound
+    """
+    if max_steps is None or plan.steps <= max_steps:
+        return plan
+    if plan.extends_by_steps and max_steps <= plan.least_steps:
+        plan = without_growth(plan, recipe)
+    changed = {
+        "steps": max_steps,
+        "decay_steps": round(max_steps * recipe.decay_fraction),
+        "warmup_steps": min(plan.warmup_steps, max(1, round(max_steps * recipe.warmup_fraction))),
+    }
+    return plan.model_copy(update=changed)
+
+
 def without_growth(plan: TrainPlan, recipe: Recipe) -> TrainPlan:
     """Return the plan with the steps that it takes in any case: islands can't decide midway."""
     if not plan.extends_by_steps:

@@ -42,13 +42,14 @@ def test_an_engine_is_sent_where_one_is_named_for_else_a_cluster_file_may_name_i
 
 def test_the_options_of_a_run_are_there_for_a_cycle(daemon, ctl):
     said = "--nodes a,b --precision bf16 --optimizer muon --lr 0.001 --batch-size 4 --seq-len 512"
-    more = "--gradient-checkpointing on --attention sdpa"
+    more = "--gradient-checkpointing on --attention sdpa --max-steps 300"
     assert ctl(*START, *said.split(), *more.split()).exit_code == 0
     arguments = daemon.executed[0][1]
     assert arguments["nodes"] == "a,b"
     assert arguments["training"] == {
         "precision": "bf16", "optimizer": "muon", "learning_rate": 0.001, "batch_size": 4,
         "seq_len": 512, "gradient_checkpointing": "on", "attention": "sdpa",
+        "max_steps": 300,
     }  # fmt: skip
 
 

@@ -106,9 +106,10 @@ def test_what_is_said_of_the_training_is_recorded_with_the_cycle(
 
     for module in (asked_machines, asking, estimating):
         monkeypatch.setattr(module, "trainers", named)
-    said = {"training": {"seq_len": 64, "optimizer": "muon"}, "nodes": "b"}
+    said = {"training": {"seq_len": 64, "optimizer": "muon", "max_steps": 70}, "nodes": "b"}
     started, foretold = asked_cycle(leading, {**DOMAIN, **said})
     assert started.settings["nodes"] == B
+    assert started.settings["max_steps"] == foretold["cost"]["first"]["steps"] == 70
     assert parse_domain(started.domain_yaml, "python.yaml").training.seq_len == 64
     assert parse_model(started.model_yaml).recipe.options.optimizer == "muon"
     assert foretold["expected"]["ranks"] == 1

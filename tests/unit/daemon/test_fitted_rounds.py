@@ -74,6 +74,15 @@ def test_steps_in_the_domains_file_count() -> None:
     assert plan_of(1, said, *packed(1, 80)).steps == 30
 
 
+def test_no_round_takes_more_steps_than_people_asked_for() -> None:
+    said = replace(BEGUN, settings={"steps_from": "data", "max_steps": 60})
+    facts = [said, *packed(1, 80), trained(60), round_over(TRAINED), *packed(2, 80)]
+    assert [plan_of(number, *facts).steps for number in (1, 2)] == [60, 60]
+    assert [plan_of(number, *facts).least_steps for number in (1, 2)] == [0, 40]
+    assert plan_of(1, *facts, by_islands=True).steps == 60
+    assert plan_of(1, replace(said, settings={"max_steps": 60}), *packed(1, 80)).steps == 60
+
+
 @pytest.mark.parametrize(("before", "most"), [(80, 240), (320, 40)])
 def test_a_later_round_has_what_is_left_of_sixteen_passes(before: int, most: int) -> None:
     facts = [BEGUN, *packed(1, 80), trained(before), round_over(TRAINED), *packed(2, 80)]

@@ -53,6 +53,14 @@ def test_passes_are_of_the_text_that_is_trained_on():
     assert "under a tenth of a pass over the text" in large
 
 
+def test_a_bound_on_steps_is_told():
+    outlook = holdout_outlook(TWELVE.counts, HoldoutRules("salt"))
+    times = phase_times(TWELVE, outlook, FORETOLD, 2, 0.0)
+    asked = PlannedCycle("title", 2, TWELVE, outlook, times, FORETOLD, "nobody", max_steps=9000)
+    line = next(line for line in plan_lines(asked) if line.startswith("training"))
+    assert line.endswith("; no more than 9,000 steps a round, as asked")
+
+
 def test_more_steps_are_told_that_only_a_falling_loss_brings():
     line = next(line for line in planned(TWELVE, FORETOLD) if line.startswith("training"))
     assert "(up to 3,120 steps, " in line

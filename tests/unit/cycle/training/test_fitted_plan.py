@@ -2,7 +2,7 @@
 
 from jupiterd.cycle.plan import derive
 from jupiterd.cycle.run_settings import RunSettings
-from jupiterd.cycle.training.fitted_plan import Trained, plan_of_round, plan_of_run
+from jupiterd.cycle.training.fitted_plan import Trained, bounded, plan_of_round, plan_of_run
 from jupiterd.cycle.training.held_out_measures import measure_interval
 from tests.unit.cycle.training.presets import ONE_MILLION, plan_of_one_million
 
@@ -28,6 +28,28 @@ def test_a_later_round_counts_the_passes_before_it() -> None:
 def test_weights_of_others_are_tuned_for_a_pass_and_four_at_the_most() -> None:
     plan = plan_of_round(plan_of_one_million(), ONE_MILLION, 160, Trained(is_of_others=True))
     assert (plan.least_steps, plan.steps) == (40, 160)
+
+
+def test_a_bound_below_the_least_steps_ends_the_training_there_with_the_rate_at_nothing() -> None:
+    growing = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, Trained())
+    plan = bounded(growing, ONE_MILLION.recipe, 50)
+    assert (plan.steps, plan.least_steps, plan.extends_by_steps) == (50, 0, 0)
+    assert plan.decay_steps == round(50 * ONE_MILLION.recipe.decay_fraction)
+    schedule = plan.schedule()
+    assert schedule.learning_rate(49) < plan.learning_rate / 5 < schedule.learning_rate(25)
+
+
+def test_a_bound_above_the_least_steps_lets_the_training_grow_so_far() -> None:
+    growing = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, Trained())
+    plan = bounded(growing, ONE_MILLION.recipe, 200)
+    assert (plan.steps, plan.least_steps, plan.extends_by_steps) == (200, 80, 40)
+    assert plan.trunk_steps + plan.decay_steps == 200
+
+
+def test_a_bound_that_is_never_reached_changes_nothing() -> None:
+    plan = plan_of_round(plan_of_one_million(), ONE_MILLION, 80, Trained())
+    assert bounded(plan, ONE_MILLION.recipe, 320) == plan
+    assert bounded(plan, ONE_MILLION.recipe, None) == plan
 
 
 def test_a_run_takes_what_was_asked_for() -> None:

@@ -84,7 +84,7 @@ def _setting(document: Document) -> Iterator[str]:
         who = model[:8] if model else f"a count of {counted}, for there is no {name} yet"
         yield f"   {name:<13} {_bpb(verdict[key])}  ({who})"
     yield f"   byte triples  {_bpb(verdict['byte_bpb'])}  (what counting alone can do)"
-    yield f"   tokens        {_bpb(verdict['unigram_bpb'])}  (the same)"
+    yield f"   tokens        {_bpb(verdict['unigram_bpb'])}  (counting these alone)"
 
 
 def _told(question: Question, answer: Document, document: Document) -> Iterator[str]:

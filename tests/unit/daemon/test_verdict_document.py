@@ -113,8 +113,8 @@ async def test_where_the_scores_have_gone_the_verdict_s_own_copy_is_named(tmp_pa
         ("3", "no verdict on round 3"),
         ("ffffff", "no verdict on a model ffffff"),
         ("11b", "no verdict on a model 11b"),
-        ("1:2", "round 1 was compared with the byte model, not with 2"),
-        (f"2:{SECOND[:8]}", "round 2 was compared with 11bb11aa and the byte model, not with"),
+        ("1:2", "round 1 was compared with a baseline, not with 2"),
+        (f"2:{SECOND[:8]}", "round 2 was compared with 11bb11aa and a baseline, not with"),
     ],
 )
 async def test_what_is_not_there_is_told(tmp_path: Path, wanted: str, message: str) -> None:

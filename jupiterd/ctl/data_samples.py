@@ -3,6 +3,9 @@
 Owns the command. Doesn't know how samples are found, or worded.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from jupiterd.ctl.commands import Command
@@ -24,8 +27,9 @@ READING_S = 60.0
 @click.option("--phase", type=click.Choice(PHASES), help="Which phase.")
 @click.option("--dropped", is_flag=True, help="All that a round left out, by reason.")
 @click.option("--reason", metavar="R", help="With --dropped: for this reason alone.")
+@click.option("--whole", is_flag=True, help="Whole texts, not their beginnings alone.")
 @click.pass_obj
-def samples(
+def samples(  # noqa: PLR0913 - an option each
     invocation: Invocation,
     *,
     cycle: str | None,
@@ -33,12 +37,13 @@ def samples(
     phase: str | None,
     dropped: bool,
     reason: str | None,
+    whole: bool,
 ) -> None:
     """Show samples that a phase has kept and dropped, with the reasons.
 
     CYCLE is a domain, an id or the beginning of one; without it the newest is meant. Without
-    --round and --phase a few samples of the phase that ended last are shown, with them up to forty
-    of each kind. `jupiterctl data why` tells where one comes from.
+    --round and --phase a few samples of the newest phase that has some are shown, with them up to
+    forty of each kind. `jupiterctl data why` tells where one comes from.
 
     --dropped shows what a round left out: files that weren't read, answers of generators that
     couldn't be used, texts that the filters dropped, each with what was measured and the limit that
@@ -48,6 +53,7 @@ def samples(
     Examples:
       jupiterctl data samples
       jupiterctl data samples --round 2 --phase filter
+      jupiterctl data samples --round 1 --phase generate --whole
       jupiterctl data samples --dropped --reason few-letters
       jupiterctl data samples -o json | jq '.review.dropped'
     """  # noqa: D301 - click's mark for lines that keep their ends
@@ -57,13 +63,14 @@ def samples(
     if reason is not None and not dropped:
         raise UsageError("--reason goes with --dropped", "jupiterctl data samples --help")
     if dropped:
-        _show_dropped(invocation, drop_noun(cycle, number), reason, phase)
+        told = ask_over_grpc(invocation.state_dir, drop_noun(cycle, number), READING_S)
+        _show_dropped(invocation, told, reason, phase, is_whole=whole)
         return
     if (number is None) != (phase is None):
         raise UsageError("--round and --phase go together", "jupiterctl data samples --help")
     noun = f"review/{cycle or ''}" + (f"/{number}/{phase}" if phase else "")
     document = ask_over_grpc(invocation.state_dir, noun, READING_S)
-    Console.of(invocation).show(document, lambda: review_lines(document["review"]))
+    Console.of(invocation).show(document, lambda: review_lines(document["review"], is_whole=whole))
 
 
 def drop_noun(cycle: str | None, number: int | None) -> str:
@@ -71,13 +78,18 @@ def drop_noun(cycle: str | None, number: int | None) -> str:
     return f"drops/{cycle or ''}" + (f"/{number}" if number is not None else "")
 
 
-def _show_dropped(invocation: Invocation, noun: str, reason: str | None, phase: str | None) -> None:
-    from jupiterd.ctl.calls import ask_over_grpc
+def _show_dropped(
+    invocation: Invocation,
+    told: Mapping[str, Any],
+    reason: str | None,
+    phase: str | None,
+    *,
+    is_whole: bool,
+) -> None:
     from jupiterd.ctl.dropped_samples import drop_lines, with_samples
 
-    told = ask_over_grpc(invocation.state_dir, noun, READING_S)
     found = with_samples(told["drops"], reason, phase)
     Console.of(invocation).show(
         {**told, "drops": found},
-        lambda: drop_lines(found, is_of_one_reason=reason is not None),
+        lambda: drop_lines(found, is_of_one_reason=reason is not None, is_whole=is_whole),
     )

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jupiterd.ctl.review_lines import sample_lines
 from jupiterd.errors import CorruptArtifactError, NotFoundError
-from jupiterd.formats import plain, printable
+from jupiterd.formats import plain
 from jupiterd.ids import short
 from jupiterd.store.sample_lookup import stored_drop_rows, stored_rows
 
@@ -19,8 +20,6 @@ SKIPPED, SKIPPED_FILE = "skipped", "skipped.jsonl.zst"
 
 SHOWN_OF_REASON = 3
 """So many of each where no reason is named."""
-
-SHOWN_CHARACTERS = 160
 
 Drops = Mapping[str, Any]
 
@@ -124,16 +123,20 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def drop_lines(drops: Drops, *, is_of_one_reason: bool) -> list[str]:
-    """Return what was left out, phase by phase, reason by reason, the commonest first."""
+def drop_lines(drops: Drops, *, is_of_one_reason: bool, is_whole: bool = False) -> list[str]:
+    """Return what was left out, phase by phase, reason by reason, the commonest first.
+
+    is_whole: with all that was kept of each text
+    """
     lines: list[str] = []
     for row in drops["phases"]:
         if row["dropped"] or row["samples"]:
-            lines += _phase(drops["round"], row, None if is_of_one_reason else SHOWN_OF_REASON)
+            most = None if is_of_one_reason else SHOWN_OF_REASON
+            lines += _phase(drops["round"], row, most, is_whole=is_whole)
     return lines or [f"round {drops['round']} left nothing out"]
 
 
-def _phase(number: int, row: Drops, most: int | None) -> list[str]:
+def _phase(number: int, row: Drops, most: int | None, *, is_whole: bool) -> list[str]:
     into = "" if row["in"] is None else f" of {row['in']:,}"
     lines = [
         f"round {number} {plain(row['phase'])}: left out {sum(row['dropped'].values()):,}{into}"
@@ -144,7 +147,7 @@ def _phase(number: int, row: Drops, most: int | None) -> list[str]:
     for reason, found in by_reason.items():
         count = row["dropped"].get(reason, len(found))
         lines.append(f"  {plain(reason)} {count:,}" + (":" if found else ""))
-        lines += [f"    {_told(each)}" for each in found[:most]]
+        lines += [line for each in found[:most] for line in _told(each, is_whole=is_whole)]
     if row["missing"]:
         lines.append(f"  the rest lies on {plain(', '.join(row['missing']))}, not in reach")
     return lines + [f"  {plain(path)} is damaged" for path in row["damaged"]]
@@ -157,9 +160,8 @@ def _from_plain(told: Mapping[str, Any]) -> Dropped:
     return Dropped(uri=told["source_uri"], value=told["value"], limit=told["limit"], **named)
 
 
-def _told(each: Dropped) -> str:
+def _told(each: Dropped, *, is_whole: bool) -> list[str]:
     named = " ".join(filter(None, [short(each.id), plain(each.uri)]))
     why = plain(each.detail) if each.detail else each.missed
-    missed = f" ({why})" if why else ""
-    text = printable(" ".join(each.text.split())[:SHOWN_CHARACTERS])
-    return f"{named}{missed}" + (f": {text}" if text else "")
+    head = f"{named} ({why})" if why else named
+    return sample_lines("    ", head, {"text": each.text}, is_whole=is_whole and bool(each.text))

@@ -4,6 +4,7 @@ Owns the form of a domain file and its checks. Doesn't know where the file lies:
 `config/domains/_template.yaml` shows every key with a comment.
 """
 
+import json
 import re
 from typing import Annotated, Literal
 
@@ -344,6 +345,12 @@ def parse_domain(text: str, file_name: str) -> Domain:
         raise InvalidDomainError(
             error.mistakes[0] + others, f"jupiterctl domain lint {file_name} shows every mistake"
         ) from error
+
+
+def domain_text(domain: Domain) -> str:
+    """Return a file that says the same; what the domain leaves out has a meaning of its own."""
+    plain = domain.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return json.dumps(plain, ensure_ascii=False)
 
 
 def _named_after(file_name: str, domain: Domain) -> Domain:

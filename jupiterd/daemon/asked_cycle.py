@@ -51,11 +51,14 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         UsageError: something that can't be.
     """
     from jupiterd.cycle.domain import parse_domain  # its models take 8 MB, idle or not
+    from jupiterd.cycle.generation.usual_templates import recorded
     from jupiterd.cycle.training.cycle_options import CycleOptions
 
     text, name = str(arguments["domain_yaml"]), str(arguments["domain_name"])
     options = CycleOptions.parse(arguments.get("training") or {})
     text, domain = options.in_domain(text, parse_domain(text, f"{name}.yaml"))
+    generator = _generator(domain, arguments)
+    text, domain = recorded(text, domain, generator)
     rounds = int(arguments.get("rounds", 1))
     if not 1 <= rounds <= MAX_ROUNDS:
         raise UsageError(f"rounds must be from 1 to {MAX_ROUNDS}, not {rounds}")
@@ -71,7 +74,7 @@ def asked_cycle(leading: "Leading", arguments: Arguments) -> tuple[CycleStarted,
         seed=int(arguments.get("seed", 1)),
         started_at=wall_iso(),
         engine=check_wanted(str(arguments.get("engine", AUTO))),
-        generator=_generator(domain, arguments),
+        generator=generator,
         judge=_judge(domain, arguments),
         interactive=bool(arguments.get("interactive")),
         without_verdict=bool(arguments.get("without_verdict")),

@@ -18,7 +18,6 @@ from jupiterd.cluster.island_runs import stopped_with
 from jupiterd.cluster.phase_facts import PhaseRedone
 from jupiterd.cycle.changed_settings import with_changes
 from jupiterd.cycle.domain import Domain, parse_domain
-from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.phases.boundary import boundary
 from jupiterd.cycle.phases.collect import READING
@@ -70,8 +69,7 @@ class CycleConductor:
         if started is None:
             raise Bug(f"cycle {cycle} was never started")
         self._started = started
-        told = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
-        self._as_told = domain_with(told, started.generator)
+        self._as_told = parse_domain(started.domain_yaml, f"{started.domain}.yaml")
         self._domain = self._as_told
         overrides = self._domain.training.model_dump(exclude_none=True)
         self._shape = parse_model(started.model_yaml, overrides)

@@ -11,7 +11,6 @@ from jupiterd.cycle.generator import generator_from
 from jupiterd.cycle.promotion import Standing, self_hosting, writers_of
 from jupiterd.daemon.past_rounds import harvests_in, standing_of
 from jupiterd.errors import JupiterError
-from jupiterd.frames import Scalar
 
 if TYPE_CHECKING:  # its models take 8 MB, idle or not
     from jupiterd.cycle.domain import Domain
@@ -65,23 +64,16 @@ def domain_of(cycle: CycleState) -> "Domain | None":
         return None
     changes = cycle.steering.settings(cycle.rounds_committed + 1)
     told = cycle.started.domain_yaml, cycle.started.domain
-    return _parsed(*told, tuple(changes.items()), tuple(cycle.started.generator.items()))
+    return _parsed(*told, tuple(changes.items()))
 
 
 @lru_cache(maxsize=8)
-def _parsed(
-    text: str,
-    name: str,
-    changes: tuple[tuple[str, str], ...],
-    generator: tuple[tuple[str, Scalar], ...],
-) -> "Domain | None":
+def _parsed(text: str, name: str, changes: tuple[tuple[str, str], ...]) -> "Domain | None":
     from jupiterd.cycle.changed_settings import with_changes
     from jupiterd.cycle.domain import parse_domain
-    from jupiterd.cycle.generation.usual_templates import domain_with
 
     try:
-        domain = domain_with(parse_domain(text, f"{name}.yaml"), dict(generator))
-        return with_changes(domain, dict(changes))
+        return with_changes(parse_domain(text, f"{name}.yaml"), dict(changes))
     except JupiterError:  # of a newer version, or too old
         return None
 

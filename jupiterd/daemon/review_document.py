@@ -3,13 +3,13 @@
 Owns its keys. The samples are asked of whoever holds them (`trace_everywhere`); changes nothing.
 """
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from jupiterd.cluster.cycle_state import CycleState
 from jupiterd.cluster.facts import WorkCompleted
 from jupiterd.cycle.changed_settings import told, with_changes
 from jupiterd.cycle.domain import parse_domain
-from jupiterd.cycle.generation.usual_templates import domain_with
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.phases.boundary import Place
 from jupiterd.cycle.work import Phase
@@ -30,14 +30,20 @@ if TYPE_CHECKING:
 KEPT = ("kept", "samples", "train")
 """Names of outputs whose samples a phase let through; of several the first that there is."""
 
-DROPPED = "dropped"
+DROPPED = ("dropped", "refused")
+"""Names of those whose samples it didn't; `refused` are a generator's answers."""
+
+WITH_SAMPLES = (Phase.COLLECT, Phase.GENERATE, Phase.FILTER)
+
+MOST_BATCHES = 8
+"""Of a phase that has many, so many are asked for some of their samples."""
 
 
 async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
     """Return what a phase has made: CYCLE/ROUND/PHASE, each of which may be left out.
 
-    Without a phase the one that ended last is meant, with a few samples; of one that is named many
-    are told. Without a cycle the shown one is meant.
+    Without a phase the one that ended last is meant, with a few samples, of the newest phase that
+    has some; of one that is named many are told. Without a cycle the shown one is meant.
 
     Raises:
         NotFoundError: there is no such cycle, or nothing has ended yet.
@@ -49,12 +55,11 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
     if place is None:
         raise NotFoundError("no phase of the cycle has ended yet", "jupiterctl cycle status")
     number, phase = place
-    most = MANY if named else SOME
+    most, sampled = (MANY, place) if named else (SOME, _newest_with_samples(cycle, place))
     rows = shown(node, cycle)["phases"]
     row = next((r for r in rows if (r["round"], r["phase"]) == (number, str(phase))), {})
-    as_written = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
-    domain = domain_with(as_written, begun.generator)
-    domain = with_changes(domain, cycle.steering.settings(current_round(cycle)))
+    as_told = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
+    domain = with_changes(as_told, cycle.steering.settings(current_round(cycle)))
     return {
         "schema": SCHEMA,
         "review": {
@@ -63,8 +68,10 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
             **row,
             "round": number,
             "phase": str(phase),
-            "kept_samples": await _some(node, cycle, place, KEPT, most),
-            "dropped_samples": await _some(node, cycle, place, (DROPPED,), most),
+            "samples_round": sampled[0],
+            "samples_phase": str(sampled[1]),
+            "kept_samples": await _some(node, cycle, sampled, KEPT, most),
+            "dropped_samples": await _some(node, cycle, sampled, DROPPED, most),
             "settings": told(domain),
             "redoable": [str(each) for each in redoable(cycle)],
         },
@@ -89,12 +96,24 @@ def _named_place(named: str) -> Place:
 async def _some(
     node: "Node", cycle: CycleState, place: Place, names: tuple[str, ...], most: int
 ) -> list[dict[str, Any]]:
-    """Return a few samples of the first batch of a phase that there is."""
-    trace = Trace(node)
-    for batch in _batches(cycle, place, names):
-        if samples := await trace.some_of(batch, most):
-            return [_plain(sample, reason) for sample, reason in samples]
-    return []
+    """Return a few samples of a phase, of each of its batches some; others where it has many."""
+    trace, found = Trace(node), list[dict[str, Any]]()
+    batches = _batches(cycle, place, names)
+    asked = batches[:: math.ceil(len(batches) / MOST_BATCHES) or 1]
+    for behind, batch in enumerate(asked):
+        share = math.ceil((most - len(found)) / (len(asked) - behind))
+        samples = await trace.some_of(batch, share) if share else []
+        found += [_plain(sample, reason) for sample, reason in samples]
+    return found
+
+
+def _newest_with_samples(cycle: CycleState, place: Place) -> Place:
+    """Return the newest phase up to that one that has samples; that one, where none has."""
+    order = list(Phase)
+    places = {(fact.round, Phase(fact.phase)) for fact in cycle.completed.values()}
+    newest = sorted(places, key=lambda each: (each[0], order.index(each[1])), reverse=True)
+    made = (each for each in newest if each[1] in WITH_SAMPLES and _batches(cycle, each, KEPT))
+    return next(made, place)
 
 
 def _batches(cycle: CycleState, place: Place, names: tuple[str, ...]) -> list[ArtifactId]:
@@ -118,6 +137,7 @@ def _plain(sample: Sample, reason: str) -> dict[str, Any]:
     return {
         "id": sample.id,
         "kind": sample.kind,
+        "template": sample.template,
         "source_uri": sample.source_uri,
         "reason": reason,
         "text": sample.text,

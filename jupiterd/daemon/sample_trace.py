@@ -33,6 +33,9 @@ MIN_DIGITS = 4
 SHOWN_CHARACTERS = 400
 """So much of a text is told and shown; the rest is in the artifact."""
 
+LOOKED_AT_CHARACTERS = 4_000
+"""So much where people look at what a phase has made; that is all of what generators write."""
+
 SOME, MANY = 5, 40
 """So many samples of a batch are told, where people look at what a phase has made; and at most."""
 
@@ -117,7 +120,7 @@ class _Held:
         if batch not in self._batches:
             return
         for sample, reason in self._read(batch, some_samples, min(most or SOME, MANY)) or ():
-            shown = replace(sample, text=sample.text[:SHOWN_CHARACTERS])
+            shown = replace(sample, text=sample.text[:LOOKED_AT_CHARACTERS])
             yield peer_pb2.TracedSample(
                 id=sample.id,
                 record=shown.to_json().encode(),

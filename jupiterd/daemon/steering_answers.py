@@ -119,10 +119,8 @@ def _changes(
         return
     from jupiterd.cycle.changed_settings import phase_of, with_changes  # 8 MB, idle or not
     from jupiterd.cycle.domain import parse_domain
-    from jupiterd.cycle.generation.usual_templates import domain_with
 
-    told = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
-    domain = domain_with(told, begun.generator)
+    domain = parse_domain(begun.domain_yaml, f"{begun.domain}.yaml")
     for setting, text in settings.items():
         number = _first_round(cycle, begun, setting, phase_of(setting), again)
         with_changes(domain, {**cycle.steering.settings(number), **settings})

@@ -28,6 +28,10 @@ _FOLLOWS = {
     Decision.REJECT: "The generator stays who it was, and nobody is measured by this candidate.",
     Decision.ABSTAIN: "Nothing changes, for nothing was shown either way.",
 }
+_WRITES_NOTHING = (
+    "The next round's candidate is measured by this one; nothing is generated, for the domain has "
+    "no templates."
+)
 _COUNTS = {Baseline.BYTES: "byte triples", Baseline.TOKENS: "tokens"}
 
 
@@ -48,7 +52,7 @@ def explain(document: Document) -> list[str]:
     verdict, given = document["verdict"], document["given"]
     decision = Decision(verdict["decision"])
     lines = [
-        f"Round {given['round']}: {decision}. {_FOLLOWS[decision]}",
+        f"Round {given['round']}: {decision}. {_follows(decision, given)}",
         "",
         *_setting(document),
         "",
@@ -59,6 +63,12 @@ def explain(document: Document) -> list[str]:
     control = list(_control(document))
     spaced = [*control, ""] if control else []
     return [*lines, "", *spaced, *_needed(document), *_ledger(verdict), *_vault(verdict)]
+
+
+def _follows(decision: Decision, given: Document) -> str:
+    """Return what a verdict leads to; those of older versions don't say what is generated."""
+    is_silent = not given.get("templates", True)
+    return _WRITES_NOTHING if is_silent and decision is Decision.PROMOTE else _FOLLOWS[decision]
 
 
 def _counted(number: int, noun: str) -> str:

@@ -7,7 +7,12 @@ that nobody did before it, so without one nothing is asked. Doesn't know the wor
 from collections.abc import Mapping
 from typing import Any, Final
 
-from jupiterd.cycle.domain import CompleteFunctionTemplate, Domain, RewritingTemplate
+from jupiterd.cycle.domain import (
+    CompleteFunctionTemplate,
+    Domain,
+    RewritingTemplate,
+    domain_text,
+)
 from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.errors import UsageError
 
@@ -36,6 +41,15 @@ def domain_with(domain: Domain, generator: Mapping[str, Any]) -> Domain:
         update={key: value for key, value in usual.items() if key not in said}
     )
     return domain.model_copy(update={"generation": generation})
+
+
+def recorded(text: str, domain: Domain, generator: Mapping[str, Any]) -> tuple[str, Domain]:
+    """Return what a cycle's first fact says of its domain: its text, with what is asked spelt out.
+
+    So whoever resumes it asks the same, though another version has other usual tasks.
+    """
+    asked = domain_with(domain, generator)
+    return (text if asked is domain else domain_text(asked)), asked
 
 
 def usual_templates(language: str) -> tuple[Template, ...]:

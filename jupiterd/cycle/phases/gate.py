@@ -86,6 +86,7 @@ def _judging(
         "incumbent": view.student,
         "generator": generator_in_force(view, domain),
         "round": view.round,
+        "templates": list(domain.generation.kinds),
         "synthetic_share": synthetic_share(view, domain).reason,
         "teaching": teaching_told(view, domain, last=number == LAST),
         "scores": scores,

@@ -4,13 +4,12 @@ Owns the names, their bounds, and what becomes of the size's recipe and the doma
 is said counts more than either, in every round. Doesn't know who trains, or flags.
 """
 
-import json
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from jupiterd.cycle.domain import Domain
+from jupiterd.cycle.domain import Domain, domain_text
 from jupiterd.cycle.plan import parse_model
 from jupiterd.cycle.run_settings import Asked
 
@@ -37,16 +36,12 @@ class CycleOptions(Asked):
     optimizer: Literal["adamw", "muon"] | None = None
 
     def in_domain(self, text: str, domain: Domain) -> tuple[str, Domain]:
-        """Return a domain, and its text, as if its `training` said so.
-
-        What the domain leaves out is left out in the new text, too: it has a meaning of its own.
-        """
+        """Return a domain, and its text, as if its `training` said so."""
         if not (said := self._said(OF_DOMAIN)):
             return text, domain
         training = domain.training.model_copy(update=said)
         changed = domain.model_copy(update={"training": training})
-        plain = changed.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-        return json.dumps(plain, ensure_ascii=False), changed
+        return domain_text(changed), changed
 
     def in_model(self, text: str) -> str:
         """Return a model's text with what is said of how it is computed."""

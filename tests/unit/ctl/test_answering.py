@@ -77,3 +77,17 @@ def test_what_a_phase_has_made_is_shown_without_steering_the_terminal() -> None:
     assert lines[6].startswith("  bbbbbbbb (duplicate, https://b.org/?[2J): ?[31mlong long")
     assert len(lines[6]) < 260
     assert all(line.isprintable() for line in lines)
+
+
+def test_of_a_phase_without_samples_those_of_an_earlier_one_are_shown_as_such() -> None:
+    under_way = REVIEW | {"phase": "train", "samples_round": 1, "samples_phase": "filter"}
+    lines = review_lines(under_way)
+    assert "kept by filter of round 1, 1 of them:" in lines
+    assert "dropped by filter of round 1, 1 of them:" in lines
+
+
+def test_whole_texts_keep_their_lines_and_still_steer_nothing() -> None:
+    lines = review_lines(REVIEW, is_whole=True)
+    assert lines[4:7] == ["  aaaaaaaa (https://a.org/x):", "    def f():", "    ?return"]
+    assert lines[-1].startswith("    ?[31mlong")
+    assert all(line.isprintable() for line in lines)

@@ -171,6 +171,16 @@ def test_a_newcomer_can_read_why(daemon, ctl, golden, tmp_path, name, saved_bpb,
     golden(f"cycle_explain_{name}.txt", ran.out)
 
 
+def test_of_a_domain_without_templates_nobody_is_said_to_write(daemon, ctl, tmp_path):
+    folder = tmp_path / "verdict"
+    scores = documents(random.Random(3), 0.05, count=90, noise_bpb=0.03)
+    write_verdict(folder, Material(scores, Findings(WORKS)), GIVEN | {"templates": []})
+    known_to(daemon, folder)
+    first = ctl("cycle", "explain").out.splitlines()[0]
+    assert "PROMOTE" in first
+    assert "nothing is generated, for the domain has no templates" in first
+
+
 def test_a_round_is_asked_for_by_its_number_and_scripts_get_the_whole_verdict(
     daemon, ctl, tmp_path
 ):

@@ -14,12 +14,14 @@ from jupiterd.cluster.training.named_trainers import most_ranks, named_trainers
 from jupiterd.cycle.domain import parse_domain
 from jupiterd.cycle.plan import derive, parse_model
 from jupiterd.cycle.round_cost import CycleCost, RoundCost
+from jupiterd.cycle.templates.texts import USUAL
 from jupiterd.daemon import asked_cycle as asking
 from jupiterd.daemon import asked_machines
 from jupiterd.daemon import estimate as estimating
 from jupiterd.daemon.asked_cycle import asked_cycle
 from jupiterd.daemon.conductor import CycleConductor
 from jupiterd.daemon.epoch_orders import EpochOrders
+from jupiterd.daemon.generator_document import domain_of
 from jupiterd.daemon.progress import ProgressBoard
 from jupiterd.daemon.run_training import training_of
 from jupiterd.errors import NotFoundError, UsageError
@@ -30,7 +32,7 @@ from tests.unit.daemon.test_layouts import MAC, NAMES, epoch, leading_of
 from tests.unit.daemon.test_round_training import packed
 from tests.unit.daemon.test_train_commands import leads
 
-DOMAIN = {
+DOMAIN: dict[str, Any] = {
     "domain_name": "python",
     "domain_yaml": (config_folder() / "domains" / "python.yaml").read_text(),
 }
@@ -193,6 +195,26 @@ def test_a_cycle_may_begin_with_a_model_that_others_made(monkeypatch: pytest.Mon
     assert training_of(leading, started.cycle, 1).settings.start_from == "a" * 64
     orders = EpochOrders(leading, started.cycle, 1, shape, derive(shape, 1))
     assert orders.asked("start_from") == "a" * 64, "the gang's ranks load it"
+
+
+def test_what_a_named_generator_is_asked_stands_in_the_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever resumes a cycle asks what it was started with: nothing, where an older build did."""
+    plain = "version: 1\ndomain: python\ntitle: P\nlanguage: en\nholdout: {salt: a}\n"
+    sources = "data_sources: [{kind: folder, path: /srv/bread, license: MIT}]\n"
+    monkeypatch.setitem(DOMAIN, "domain_yaml", plain + sources)
+    server = {"name": "oak", "url": "http://box/v1", "model": "oak"}
+    monkeypatch.setitem(DOMAIN, "generator", server)
+    started = begun_with(monkeypatch, **BASE)
+    before = replace(started, domain_yaml=DOMAIN["domain_yaml"])
+    asked: list[tuple[str, ...]] = []
+    for each in (started, before):
+        state = CycleState()
+        state.apply(each, (1, A, "u", 1))
+        domain = domain_of(state)
+        asked.append(() if domain is None else domain.generation.kinds)
+    assert asked == [USUAL, ()]
 
 
 def test_what_no_cycle_can_begin_with_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

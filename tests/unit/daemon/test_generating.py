@@ -11,6 +11,7 @@ import pytest
 
 from jupiterd.cluster.facts import CycleStarted, RoleAssigned
 from jupiterd.cycle.domain import parse_domain
+from jupiterd.cycle.generation.usual_templates import recorded
 from jupiterd.cycle.generator import Generator
 from jupiterd.cycle.phases.generate import ahead
 from jupiterd.cycle.templates.texts import USUAL
@@ -163,7 +164,9 @@ async def test_a_domain_that_names_no_templates_has_the_usual_tasks_written(
 ) -> None:
     with answering(lambda _, n: answer(f"Loaf {n} rises by wild yeast. {FAQ}")) as served:
         start = bread(tmp_path, served)
-        start = replace(start, domain_yaml=re.sub("generation:\n.*\n", "", start.domain_yaml))
+        text = re.sub("generation:\n.*\n", "", start.domain_yaml)
+        asked_for = parse_domain(text, "bread.yaml")
+        start = replace(start, domain_yaml=recorded(text, asked_for, start.generator)[0])
         async with serving(tmp_path, "one") as one:
             own = RoleAssigned(one.identity.node_id, "hybrid", "it is alone", 1)
             await found(one, facts=(own, start))

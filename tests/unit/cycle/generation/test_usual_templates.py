@@ -4,7 +4,7 @@ import pytest
 
 from jupiterd.cycle.changed_settings import with_changes
 from jupiterd.cycle.domain import Domain, parse_domain
-from jupiterd.cycle.generation.usual_templates import check_is_used, domain_with
+from jupiterd.cycle.generation.usual_templates import check_is_used, domain_with, recorded
 from jupiterd.errors import UsageError
 
 SERVER = {"name": "tiny", "url": "http://box/v1", "model": "tiny"}
@@ -33,6 +33,15 @@ def test_with_a_generator_that_others_made_the_usual_tasks_are_asked():
 
 def test_without_one_nothing_is_asked():
     assert domain_with(domain("en"), {}).generation.kinds == ()
+
+
+def test_a_cycle_s_record_spells_out_what_is_asked():
+    text, asked = recorded("", domain("en"), SERVER)
+    assert parse_domain(text, "bread.yaml") == asked
+    assert (asked.generation.kinds, asked.generation.temperature) == (TASKS, 0.3)
+    assert recorded("as it is", domain("en"), {}) == ("as it is", domain("en"))
+    named = domain("en", "generation: {templates: [{kind: summary}]}\n")
+    assert recorded("as it is", named, SERVER) == ("as it is", named)
 
 
 def test_what_a_file_says_counts():

@@ -14,7 +14,7 @@ LEAST_ROOM = 10
 """Columns that a wrapped text has at least, however narrow the place."""
 
 PLAIN_SIGNS = str.maketrans(
-    {"…": "~", "●": "*", "✓": "+", "▶": ">", "·": ".", "█": "#", "░": "-", "┤": "|",
+    {"…": "~", "●": "*", "✓": "+", "✗": "x", "▶": ">", "·": ".", "█": "#", "░": "-", "┤": "|",
      "└": "+", "─": "-", "═": "=", "◆": "o", "┊": ":", "│": "|", "⏎": "/"}
 )  # fmt: skip
 """What stands for our signs on a terminal that knows ASCII alone."""

@@ -43,6 +43,7 @@ LINK_TONES: Mapping[Link, Tone] = {
 PHASE_SIGNS: Mapping[str, tuple[str, Tone]] = {
     "done": ("✓", Tone.GOOD),
     "skipped": ("-", Tone.FAINT),
+    "failed": ("✗", Tone.BAD),
     "running": ("▶", Tone.STRONG),
     "waiting": ("·", Tone.FAINT),
 }

@@ -187,6 +187,9 @@ def read_words(text: str, words: Sequence[str]) -> Numbers:
 
 
 def approve_command(name: str, node: NodeId) -> str:
-    """Return what to type to let a node in; a name that a shell could misread isn't in it."""
+    """Return what to type to let a node in; a name that a shell could misread isn't in it.
+
+    name: empty where others are called so, too.
+    """
     is_harmless = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name) is not None
     return f"{COMMAND} {name if is_harmless else short(node)}"

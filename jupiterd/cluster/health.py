@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from jupiterd.cluster.admission import OPEN_COMMAND
 from jupiterd.cluster.approval import approve_command
 from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.node_names import told_apart
 from jupiterd.cluster.roles import MISSING_ENGINE
 from jupiterd.cluster.severity import Severity
 from jupiterd.cluster.version_groups import difference
@@ -82,6 +83,8 @@ class ClusterView:
     """What in that file has no effect, and why."""
     disk_trouble: str = ""
     """Why this node can't write; empty where it can."""
+    is_local: bool = False
+    """It finds only daemons of its own machine, as people told it."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,12 @@ TABLE: Mapping[str, _Row] = {
         "this node is alone in its cluster",
         "start jupiterd on another machine in the same network, or name one with --peer HOST:PORT",
     ),
+    "alone-locally": _Row(
+        Severity.INFO,
+        "this node is alone, and keeps to this machine (--local)",
+        "start it without --local to find others; or another one here: "
+        "jupiterd --local --port 0 --state-dir OTHER",
+    ),
 }
 """Every warning there is, by its code, the gravest causes first."""
 
@@ -195,16 +204,17 @@ def _findings(view: ClusterView) -> Iterator[_Finding]:
     alive = [node for node in view.nodes if node.liveness is Liveness.ALIVE]
     if alive and not any(node.engines for node in alive):
         yield _Finding("no-engine", "")
+    names = told_apart({node.node: node.name for node in (*view.nodes, *view.waiting)})
     for node in view.nodes:
         if node.liveness in _OF_LIVENESS:
-            name = node.name or short(node.node)
-            yield _Finding(_OF_LIVENESS[node.liveness], name, about=node.node)
+            yield _Finding(_OF_LIVENESS[node.liveness], names[node.node], about=node.node)
     yield from _of_versions(view, alive)
     yield from (_Finding("contradiction", line, about=line) for line in view.contradictions)
     yield from (_Finding("no-effect", line, about=line) for line in view.without_effect)
     for newcomer in view.waiting:
         subject = f"{newcomer.name} ({short(newcomer.node)}) waits to be let in: {newcomer.words}"
-        command = approve_command(newcomer.name, newcomer.node)
+        is_one = names[newcomer.node] == newcomer.name
+        command = approve_command(newcomer.name if is_one else "", newcomer.node)
         yield _Finding("node-waits", subject, command, newcomer.node)
 
 
@@ -230,7 +240,7 @@ def _of_this_node(view: ClusterView) -> tuple[tuple[_Finding, bool], ...]:
         (pending, bool(view.pending_reason)),
         (_Finding("trusts-lan", ""), view.trusts_lan),
         # With none at all this one is still starting.
-        (_Finding("alone", ""), is_alone),
+        (_Finding("alone-locally" if view.is_local else "alone", ""), is_alone),
     )
 
 

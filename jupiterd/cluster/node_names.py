@@ -3,10 +3,20 @@
 Owns the rule. Doesn't know where the text comes from.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 
 from jupiterd.errors import NotFoundError, UsageError
 from jupiterd.ids import NodeId, short
+
+
+def told_apart(names: Mapping[NodeId, str]) -> dict[NodeId, str]:
+    """Return the names as they are shown, such as `vm (e7a31582)` where several are called `vm`."""
+    often = Counter(names.values())
+    return {
+        node: f"{name} ({short(node)})" if name and often[name] > 1 else name or short(node)
+        for node, name in names.items()
+    }
 
 
 def find_node(names: Mapping[NodeId, str], wanted: str) -> NodeId:

@@ -16,6 +16,7 @@ from jupiterd.cluster import alerts
 from jupiterd.cluster.approval import approve_command
 from jupiterd.cluster.health_words import NEWS
 from jupiterd.cluster.membership import Liveness
+from jupiterd.cluster.node_names import told_apart
 from jupiterd.cluster.severity import Severity
 from jupiterd.formats import plain
 from jupiterd.ids import NodeId, short
@@ -73,20 +74,23 @@ def _leader(before: Document, after: Document) -> Iterator[Event]:
 
 def _nodes(before: Document, after: Document) -> Iterator[Event]:
     were, are = _by_id(before), _by_id(after)
+    names = _names(before) | _names(after)
     for node_id in were.keys() - are.keys():
         if were[node_id].get("state") != PENDING:
-            name = plain(were[node_id].get("name"))
-            yield Event(Severity.INFO, "node-removed", f"{name} is no longer a member", node_id)
+            words = f"{names[NodeId(node_id)]} is no longer a member"
+            yield Event(Severity.INFO, "node-removed", words, node_id)
     for node_id, node in are.items():
-        yield from _node(were.get(node_id), node)
+        yield from _node(were.get(node_id), node, names[NodeId(node_id)])
 
 
-def _node(was: Document | None, node: Document) -> Iterator[Event]:
-    name, node_id, state = plain(node.get("name")), str(node.get("id")), node.get("state")
+def _node(was: Document | None, node: Document, name: str) -> Iterator[Event]:
+    node_id, state = NodeId(str(node.get("id"))), node.get("state")
     had = None if was is None else was.get("state")
     if state == PENDING:
         if had != PENDING:
-            words = f"{name} waits to be let in: {approve_command(name, NodeId(node_id))}"
+            own = plain(node.get("name"))
+            command = approve_command(own if name == own else "", node_id)
+            words = f"{name} waits to be let in: {command}"
             yield Event(Severity.WARNING, "node-waits", words, node_id)
         return
     if had in {None, PENDING}:
@@ -209,8 +213,12 @@ def _nodes_of(document: Document) -> Sequence[Document]:
 
 
 def _name(document: Document, node_id: object) -> str:
-    found = (node for node in _nodes_of(document) if node.get("id") == node_id)
-    return plain(next(found, {}).get("name") or short(str(node_id)))
+    return _names(document).get(NodeId(str(node_id))) or short(str(node_id))
+
+
+def _names(document: Document) -> dict[NodeId, str]:
+    nodes = _by_id(document).items()
+    return told_apart({NodeId(each): plain(node.get("name") or "") for each, node in nodes})
 
 
 def _warnings(document: Document) -> dict[tuple[str, str], Document]:

@@ -178,11 +178,11 @@ def resume(
 def extend(
     invocation: Invocation, cycle: str | None, *, rounds: int, wait: bool, timeout: float | None
 ) -> None:
-    """Give a cycle more rounds; one that has ended goes on from its last model.
+    """Give a cycle more rounds; one that has ended or was stopped goes on at once.
 
     CYCLE is a domain, an id or the beginning of one; without it the one that was started last is
-    meant. It stays the same cycle: its text, its generators and what was held out go on, and looks
-    at the held-out text that were spent stay spent.
+    meant. It stays the same cycle: its last model, its text, its generators and what was held out
+    go on, and looks at the held-out text that were spent stay spent. A paused one stays paused.
 
     \b
     Examples:
@@ -194,11 +194,11 @@ def extend(
     check_wait(wait=wait, timeout=timeout)
     arguments = {"rounds": rounds, **({"cycle": cycle} if cycle else {})}
     done = order(invocation.state_dir, "cycle.extend", arguments)
-    console, how = Console.of(invocation), f"has {done['rounds']} rounds"
+    console = Console.of(invocation)
     if not wait:
-        console.show(done, lambda: begun_lines(done, how))
+        console.show(done, lambda: extended_lines(done))
         return
-    for line in begun_lines(done, how)[:-1] if console.is_table else ():
+    for line in extended_lines(done)[:-1] if console.is_table else ():
         console.line(line)
     follow_to_the_end(invocation, str(done["cycle"]), timeout)
 
@@ -235,6 +235,20 @@ def changed_settings(told: Sequence[str]) -> dict[str, str]:
     if wrong := next((key for key, equals, _ in pairs if not (key and equals)), None):
         raise UsageError(f"--set {wrong}: expected KEY=VALUE", "jupiterctl cycle resume --help")
     return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def extended_lines(done: Mapping[str, Any]) -> list[str]:
+    """Return how many rounds a cycle has now, and whether it runs; the last line says what next."""
+    named, rounds = short(str(done["cycle"])), f"has {done['rounds']} rounds"
+    was = done.get("was")
+    if was == "paused":
+        return [
+            f"cycle {named} {rounds}, and stays paused",
+            f"go on with it: jupiterctl cycle resume {named}",
+        ]
+    before = {"stopped": "it was stopped", "finished": "it had ended"}.get(str(was))
+    anew = f"; {before}, and goes on now with round {done['from_round']}" if before else ""
+    return begun_lines(done, rounds + anew)
 
 
 def begun_lines(done: Mapping[str, Any], how: str) -> list[str]:

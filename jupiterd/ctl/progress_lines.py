@@ -226,7 +226,7 @@ def _events(shown: Shown, cycle: Cycle, lines: list[Line]) -> Shown:
 
 def _phase(shown: Shown, row: Row, now_s: float, lines: list[Line], head: str) -> Shown:
     key: PhaseKey = (row["round"], row["phase"])
-    if row["state"] in {"done", "skipped"} and key not in shown.ended:
+    if row["state"] in {"done", "skipped", "failed"} and key not in shown.ended:
         lines.append(Line(f"{head}  {_ended(row)}"))
         return replace(shown, ended=shown.ended | {key}, started=shown.started | {key})
     if row["state"] != "running":
@@ -260,7 +260,7 @@ def _running(row: Row) -> str:
 def _ended(row: Row) -> str:
     if row["state"] == "skipped":
         return f"skipped: {plain(row.get('detail'))}"
-    parts = [f"done: {row['done']:,} {row['unit']}"]
+    parts = [f"{row['state']}: {row['done']:,} {row['unit']}".removesuffix(": 0 ")]
     if row.get("elapsed_s") is not None:
         parts.append(f"in {duration(row['elapsed_s'])}")
     if row.get("rate"):

@@ -26,6 +26,9 @@ _DETAILS: Mapping[Phase, str] = {
 }
 """Phase -> what else is told, from its counts."""
 
+MOST_REASONS = 4
+"""So many are named in a sentence; `data samples --dropped` lists them all."""
+
 _HELD_OUT = (
     " in {clusters} clusters; held out {holdout_documents} documents in {holdout_clusters} clusters"
 )
@@ -99,7 +102,7 @@ def _detail(phase: Phase, counts: Mapping[str, float]) -> str:
         told += f"; replaced in the text: {replaced}"
     if silent := _listed(counts, SILENT_COUNT):
         told += f"; stopped answering, and the next round asks again (pages): {silent}"
-    if dropped := _listed(counts, "dropped."):
+    if dropped := _listed(counts, "dropped.", MOST_REASONS):
         told += f"; dropped {whole['dropped']} ({dropped})"
     if reasons := _skipped(counts):
         rows = whole["skipped_rows"]
@@ -140,7 +143,7 @@ _SCORED_UNDER = {1: "under the candidate", 2: "under candidate and incumbent"}
 
 
 def _filter_detail(counts: Mapping[str, float]) -> str:
-    told = _listed(counts, "dropped.")
+    told = _listed(counts, "dropped.", MOST_REASONS)
     return (
         f"kept {counts.get('kept_real', 0):.0f} real and "
         f"{counts.get('kept_synthetic', 0):.0f} synthetic, "
@@ -164,12 +167,14 @@ def _skipped(counts: Mapping[str, float]) -> str:
     )
 
 
-def _listed(counts: Mapping[str, float], prefix: str) -> str:
-    """Return the counts whose names begin so, the greatest first."""
+def _listed(counts: Mapping[str, float], prefix: str, most: int | None = None) -> str:
+    """Return the counts whose names begin so, the greatest first; beyond `most` their sum."""
     found = [
         (name.removeprefix(prefix), count)
         for name, count in counts.items()
         if name.startswith(prefix)
     ]
     ranked = sorted(found, key=lambda pair: (-pair[1], pair[0]))
-    return ", ".join(f"{name} {count:.0f}" for name, count in ranked)
+    named, left = (ranked, []) if most is None else (ranked[:most], ranked[most:])
+    rest = [f"others {sum(count for _, count in left):.0f}"] if left else []
+    return ", ".join([*(f"{name} {count:.0f}" for name, count in named), *rest])

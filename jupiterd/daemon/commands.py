@@ -28,7 +28,6 @@ from jupiterd.daemon.model_weights import GENERATOR, JUDGE, bring_models, bring_
 from jupiterd.daemon.sync_check import SyncCheck
 from jupiterd.document_schema import SCHEMA
 from jupiterd.errors import (
-    ConflictError,
     NoLeaderError,
     UsageError,
     from_wire,
@@ -128,23 +127,14 @@ class Commands:
                 await self.execute("generator.try", {"generator": model})
 
     async def _start_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-        self._check_that_one_may_start(leading)
+        cycle_commands.check_that_nothing_runs(leading)
         started, foretold = asked_cycle(leading, arguments)
         await check_models(leading, started)
         await leading.record(started)
         return {"cycle": started.cycle, "domain": started.domain, **foretold}
 
-    def _check_that_one_may_start(self, leading: "Leading") -> None:
-        running = cycle_commands.running_cycle(self._node.journal.state.cycles.values())
-        if running is not None and running.started is not None:
-            raise ConflictError(
-                f"a cycle on {running.started.domain} is running already",
-                "jupiterctl cycle watch follows it; jupiterctl cycle stop ends it",
-            )
-        train_commands.check_that_no_training_runs(leading)
-
     async def _plan_cycle(self, leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         if arguments.get("is_start"):  # the dry run of a start
-            self._check_that_one_may_start(leading)
+            cycle_commands.check_that_nothing_runs(leading)
         started, foretold = asked_cycle(leading, arguments)
         return {"domain": started.domain, "rounds": started.rounds, **foretold}

@@ -81,7 +81,7 @@ async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
         UsageError: several are meant, or a setting can't be changed.
     """
     started = _started(leading)
-    _check_that_nothing_runs(leading)
+    check_that_nothing_runs(leading)
     cycle, begun = _meant(started, str(arguments.get("cycle") or ""))
     _check_that_it_can_go_on(cycle, begun)
     revived = revived_with(leading.journal.state.cycles, begun.cycle)
@@ -91,7 +91,9 @@ async def resume_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
 
 
 async def extend_cycle(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
-    """Give a cycle more rounds: that which is named, or the one started last; what has ended runs.
+    """Give a cycle more rounds: that which is named, or the one started last.
+
+    One that has ended, or was stopped, runs then; one that is paused stays so. `was` says which.
 
     Its models, data and looks at the held-out text are the same cycle's: alpha that was spent stays
     spent.
@@ -112,6 +114,7 @@ async def extend_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
         raise UsageError(
             f"a cycle has at most {MAX_ROUNDS} rounds: {before} and {more} more can't be"
         )
+    was = _state_before(cycle)
     extended = CycleExtended(begun.cycle, before + more, cycle.lifecycle.rounds_edit + 1)
     await leading.record(extended, *_running_again(leading, cycle, begun))
     return {
@@ -119,7 +122,15 @@ async def extend_cycle(leading: "Leading", arguments: Arguments) -> dict[str, An
         "domain": begun.domain,
         "rounds": extended.rounds,
         "from_round": cycle.rounds_committed + 1,
+        "was": was,
     }
+
+
+def _state_before(cycle: CycleState) -> str:
+    """Return what it was doing as it was extended: its front end says what changes with it."""
+    if cycle.goes_on:
+        return "paused" if cycle.paused is not None else RUNNING
+    return "finished" if cycle.rounds_committed >= cycle.rounds_wanted else STOPPED
 
 
 def _running_again(
@@ -128,7 +139,7 @@ def _running_again(
     """Return what lets a cycle that has ended run; nothing for one that runs, or is paused."""
     if cycle.goes_on:
         return []
-    _check_that_nothing_runs(leading)
+    check_that_nothing_runs(leading)
     return [CycleStateSet(begun.cycle, RUNNING, "extended by a person", cycle.wanted_edit + 1)]
 
 
@@ -158,7 +169,8 @@ def going_on(leading: "Leading", wanted: str) -> Begun:
     return min(named, key=lambda pair: pair[0].finished)
 
 
-def _check_that_nothing_runs(leading: "Leading") -> None:
+def check_that_nothing_runs(leading: "Leading") -> None:
+    """Raise ConflictError where a cycle or a training does: machines do one thing at a time."""
     cycle = running_cycle(leading.journal.state.cycles.values())
     if cycle is not None and cycle.started is not None:
         raise ConflictError(

@@ -203,6 +203,7 @@ class ItemRunner:
                 trying.advance(event.done)
                 self._board.advance(self._cycle, item.id, event, now_s(), node)
             elif isinstance(event, Finished):
+                self._board.complete(self._cycle, item.id)
                 result = event.result
         if result is None:
             raise WorkFailedError(f"the {item.task} worker ended without a result")

@@ -176,6 +176,7 @@ class Outlook:
             trusts_lan=self._node.settings.trust_lan,
             contradictions=self._node.written.all_contradictions(),
             without_effect=self._node.written.notes(),
+            is_local=self._node.settings.local,
             disk_trouble=self._node.pulse.trouble or self._node.journal.trouble,
             pending_command=applying.command if applying.words else OPEN_COMMAND,
             waiting=tuple(

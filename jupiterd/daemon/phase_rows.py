@@ -26,6 +26,7 @@ from jupiterd.daemon.generator_document import standing_before
 from jupiterd.daemon.islands_document import Islands, outer_steps
 from jupiterd.daemon.phase_work import elapsed_s_of, own_work, share_told, students_told
 from jupiterd.daemon.progress import PREDICTED
+from jupiterd.daemon.queries.failed_phase import with_failed_phase
 from jupiterd.document_schema import finite
 
 Live = Mapping[str, Any]
@@ -72,7 +73,8 @@ class _Round:
 
 
 def _rows_of(of: _Round) -> Rows:
-    return [_phase(of, phase) for phase in _phases_of(of.cycle)]
+    rows = [_phase(of, phase) for phase in _phases_of(of.cycle)]
+    return rows if of.is_over else with_failed_phase(of.cycle, of.number, rows)
 
 
 def _phases_of(cycle: CycleState) -> Sequence[Phase]:
@@ -114,7 +116,7 @@ def _phase(of: _Round, phase: Phase) -> dict[str, Any]:
     if cycle.training is not None and phase is Phase.EVALUATE and of.is_over:
         return document | {"state": "skipped", "detail": f"there is no {HELD_OUT} text"}
     reason = skip_reason(number, of.generator, phase)
-    if reason and (has_passed or _is_beyond(live, number, phase)):
+    if reason and (has_passed or cycle.failed is not None or _is_beyond(live, number, phase)):
         return document | {"state": "skipped", "detail": reason}
     return document
 

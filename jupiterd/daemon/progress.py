@@ -5,7 +5,7 @@ leader.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from jupiterd.cycle.work import Phase
@@ -69,8 +69,15 @@ class PhaseProgress:
     def advance(self, item: str, event: Advanced, now_s: float) -> None:
         """Keep an item's latest reading; one that began anew makes the rate begin anew."""
         self.items[item] = event
-        if event.done > 0 and (self.basis is None or self._done() < self.basis.done):
-            self.basis = Basis(now_s, self._done())
+        done = self._done()
+        if event.done > 0 and (self.basis is None or done < self.basis.done):
+            self.basis = Basis(now_s, done)
+
+    def complete(self, item: str) -> None:
+        """Take an item as done: one that never knew how much there is knows it now."""
+        if (last := self.items.get(item)) is not None:
+            most = max(last.done, last.total)
+            self.items[item] = replace(last, done=most, total=most)
 
     def to_plain(self, now_s: float) -> dict[str, Any]:
         """Return the sums over the items; rate (per second) and ETA (seconds) may be None."""
@@ -83,7 +90,7 @@ class PhaseProgress:
             "phase": str(self.phase),
             "done": done,
             "total": total,
-            "unit": next((item.unit for item in self.items.values()), "items"),
+            "unit": self._unit(),
             "rate": rate,
             "eta_s": (total - done) / rate if rate and total else None,
             "elapsed_s": now_s - self.started_s,
@@ -95,13 +102,22 @@ class PhaseProgress:
             **{name: self.extra[name] for name in ("outer", "ahead") if name in self.extra},
         }
 
+    def _unit(self) -> str:
+        """Return what is counted just now: once all files are read, the samples of what follows."""
+        units = list(dict.fromkeys(item.unit for item in self.items.values()))
+        still = (unit for unit in units if any(map(_is_open, self._counted_in(unit))))
+        return next(still, units[-1] if units else "items")
+
+    def _counted_in(self, unit: str) -> list[Advanced]:
+        return [item for item in self.items.values() if item.unit == unit]
+
     def _done(self) -> int:
-        return sum(item.done for item in self.items.values())
+        return sum(item.done for item in self._counted_in(self._unit()))
 
     def _total(self) -> int:
-        """Return how much there is to do; 0 where nobody knows. Some items know when they end."""
-        found = self.items.values()
-        is_known = any(item.total for item in found)
+        """Return how much there is to do; 0 where nobody knows of one of the items."""
+        found = self._counted_in(self._unit())
+        is_known = all(item.total for item in found)
         return sum(max(item.total, item.done) for item in found) if is_known else 0
 
     def _by_node(self) -> list[dict[str, Any]]:
@@ -121,6 +137,10 @@ class PhaseProgress:
             for name, value in item.values.items():
                 values[name] = values.get(name, 0.0) + value if name in SUMMED else value
         return values | {name: self.extra[name] for name in OF_THE_GANG if self.extra.get(name)}
+
+
+def _is_open(item: Advanced) -> bool:
+    return not item.total or item.done < item.total
 
 
 PhaseKey: TypeAlias = "tuple[CycleId, int, Phase]"
@@ -159,6 +179,11 @@ class ProgressBoard:
             running.advance(item, event, now_s)
             if node is not None:
                 running.nodes[item] = node
+
+    def complete(self, cycle: CycleId, item: str) -> None:
+        """Take an item of the running phase as done."""
+        if (running := self._running.get(cycle)) is not None:
+            running.complete(item)
 
     def reading(self, cycle: CycleId, item: str, name: str) -> float | None:
         """Return the latest reading of that name, of an item of a running phase; None: none yet."""

@@ -73,17 +73,20 @@ async def _decided(leading: Leading, training: RunTraining) -> RunTraining:
     islands = islands_of_round(leading, wanted, training.shape, training.plan, settings)
     extra = {"cycle": training.started.cycle, "round": training.round, "islands": len(islands)}
     log.info("round_is_trained_by", extra=extra)
-    told = _told(len(islands), is_asked=settings.islands != AUTO_ISLANDS)
+    is_asked = settings.islands != AUTO_ISLANDS
+    told = _told(len(islands), len(trainers(leading, wanted.nodes)), is_asked=is_asked)
     leading.board.note(training.started.cycle, {TRAINED_BY: told})
     nodes = {"island_nodes": written(islands)}
     return replace(training, settings=settings.model_copy(update=nodes))
 
 
-def _told(islands: int, *, is_asked: bool) -> str:
-    """Return who trains a round, and why, for people."""
+def _told(islands: int, machines: int, *, is_asked: bool) -> str:
+    """Return who trains a round, and why, for people; nothing where one machine is all there is."""
     if islands:
         why = "as asked" if is_asked else "as planned of who is here"
         return f"{islands} islands train this round, {why}"
+    if machines == 1 and not is_asked:
+        return ""
     lacks = "can be made up of who is here" if is_asked else "are known to be better"
     return f"one gang trains this round, no islands {lacks}"
 

@@ -30,6 +30,8 @@ DEFAULT_PORT = 47470
 
 ENVIRONMENT_PREFIX = "JUPITER_"
 
+MAX_NAME_CHARACTERS = 64
+
 LIST_SEPARATOR = ","
 
 LOOPBACK = "127.0.0.1"
@@ -168,8 +170,9 @@ def _read_by(read: Reader, **default: Any) -> Any:  # noqa: ANN401 - as `datacla
 class Settings:
     """Everything the daemon is told from outside."""
 
-    name: str = _read_by(_text(1, 64), default_factory=platform.node)
-    """The node's name in tables and logs; not its identity. Default: the host name."""
+    name: str = _read_by(_text(1, MAX_NAME_CHARACTERS), default_factory=platform.node)
+    """The node's name in tables and logs; not its identity. Default: the host name; with --local
+    also that of a state folder that was named, as there may be several on one machine."""
 
     state_dir: Path = _read_by(_folder, default_factory=default_state_dir)  # noqa: RUF009
     """The folder with key, ledger, artifacts and logs."""
@@ -306,6 +309,9 @@ def load_settings(
             values[name] = _checked(name, told, source)
             sources[name] = source
     settings = Settings(**values)
+    if settings.local and "state_dir" in values and "name" not in values:
+        own = f"{settings.name}-{settings.state_dir.name}"
+        settings = replace(settings, name=own[:MAX_NAME_CHARACTERS])
     lying = (settings.state_dir / CLUSTER_FILE, Path("config", CLUSTER_FILE))
     found_file = next(filter(_is_there, lying), None)
     if "cluster" not in values and found_file is not None:

@@ -57,6 +57,9 @@ CYCLE = Elsewhere("needs a cycle that has ended", "tests/e2e/test_cycle.py", '"e
 DONE: dict[str, Here | Elsewhere] = {
     "make demo": DEMO,
     "make test": Elsewhere("is what runs this", ".ci/run", "make test"),
+    "make setup": Elsewhere("installs", "Makefile", "test: setup"),
+    "export 'PATH=$PWD/.venv/bin:$PATH'": Here(),
+    "jupiterd --local": Elsewhere("is served by the same daemon", "scripts/demo.py", '"--local"'),
     "installers/install.sh": INSTALLER,
     "installers/install.sh --uninstall": REMOVAL,
     "jupiterd": Here(),

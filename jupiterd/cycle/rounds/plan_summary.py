@@ -17,6 +17,9 @@ from jupiterd.formats import duration, plain, size
 MOST_LINES = 12
 MORE = "jupiterctl cycle plan --verbose has the rest"
 
+WORTH_OF_A_GUESS = "good to a factor of three where nothing else runs"
+"""Two quiet cores trained 12,480 tokens a second where 5,086 were guessed, busy ones 300."""
+
 
 @dataclass(frozen=True)
 class PlannedCycle:
@@ -138,7 +141,7 @@ def _machines(foretold: Mapping[str, Any]) -> str:
     speed, guess = expected.get("tokens_per_s"), expected.get("guessed_tokens_per_s")
     rate = f"{speed:,.0f} tokens/s" if speed else "not measured yet with this model"
     if guess and not speed:
-        rate += f"; times are of a guess, {guess:,.0f} tokens/s"
+        rate += f"; times are a guess of {guess:,.0f} tokens/s, {WORTH_OF_A_GUESS}"
     return f"{plain(layouts['unasked'])}, {rate}"
 
 

@@ -34,7 +34,7 @@ from jupiterd.workers.evaluate.score_file import (
 )
 from jupiterd.workers.evaluate.score_table import ScoreTable, tabulate
 from jupiterd.workers.evaluate.scorers import TORCH
-from jupiterd.workers.evaluate.trial import Trial, try_out
+from jupiterd.workers.evaluate.trial import Trial, texts_to_write, try_out
 from jupiterd.workers.link import Task
 
 DEFAULT_BATCH_WINDOWS = 8
@@ -144,17 +144,20 @@ def score(inputs: ScoreInputs, params: ScoreParams, progress: Progress = silent)
         return Scores([], [], None)
     texts = [document.text for document in documents]
     texts += [text for item in items for text in item.filled()]
-    steps = _Steps(progress, len(documents), len(texts), len(inputs.models))
+    trial = Trial(params.completions, params.seed, params.language, params.engine)
+    to_write = texts_to_write(inputs.model, inputs.generator, trial)
+    steps = _Steps(progress, len(documents), len(texts), len(inputs.models), to_write)
+    steps.begin()
     training = _training_text(inputs)
     table = tabulate(texts, inputs.models, training, params.batch_windows, steps.of, params.engine)
     roles = [table.nats[path] for path in (inputs.model, inputs.incumbent, inputs.generator)]
     rows = [_document_score(place, each, table, roles) for place, each in enumerate(documents)]
     cloze = _cloze_scores(items, texts[len(documents) :], len(documents), roles)
-    trial = Trial(params.completions, params.seed, params.language, params.engine)
     beginnings = texts[: len(documents)]
     if not trial.completions:
         return Scores(rows, cloze, None)
-    tried = try_out(inputs.model, inputs.generator, beginnings, trial)
+    tried = try_out(inputs.model, inputs.generator, beginnings, trial, steps.written)
+    steps.end()
     return Scores(rows, cloze, tried.sanity, tried.completions)
 
 
@@ -239,16 +242,34 @@ def _training_text(inputs: ScoreInputs) -> list[str]:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Makes one progress out of that of several models, which each pass over all texts."""
+    """Makes one progress out of that of several models, which each pass over all texts.
+
+    A text that is written afterwards counts as one that is scored: it takes about as long.
+    """
 
     progress: Progress
     documents: int
     texts: int
     models: int
+    to_write: int
+
+    def begin(self) -> None:
+        self._tell(0)
 
     def of(self, model: int) -> Callable[[int], None]:
-        return lambda done: self.progress(
-            model * self.documents + done * self.documents // self.texts,
-            self.models * self.documents,
-            "scores",
-        )
+        before = model * self.documents
+        return lambda done: self._tell(before + done * self.documents // self.texts)
+
+    def written(self, texts: int) -> None:
+        self._tell(self.models * self.documents + texts)
+
+    def end(self) -> None:
+        """Tell that all is done: of few documents fewer texts than planned can be begun."""
+        self._tell(self._total)
+
+    @property
+    def _total(self) -> int:
+        return self.models * self.documents + self.to_write
+
+    def _tell(self, done: int) -> None:
+        self.progress(done, self._total, "scores")

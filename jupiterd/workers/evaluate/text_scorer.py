@@ -79,9 +79,17 @@ class TextScorer(ABC):
         return totals
 
     def write_on(
-        self, prompts: Sequence[str], new_tokens: int, temperature: float, seed: int
+        self,
+        prompts: Sequence[str],
+        new_tokens: int,
+        temperature: float,
+        seed: int,
+        on_written: Callable[[int], None] = lambda _: None,
     ) -> list[str]:
-        """Return what the model writes after each prompt, up to its end mark; a seed decides it."""
+        """Return what the model writes after each prompt, up to its end mark; a seed decides it.
+
+        on_written: told how many are written so far.
+        """
         budget = min(new_tokens, self._context // 2)
         written: list[str] = []
         for number, ids in enumerate(self.encode(prompts)):
@@ -89,6 +97,7 @@ class TextScorer(ABC):
             new = self.continued(fed, budget, temperature, seed + number)
             kept = new[: new.index(self._first)] if self._first in new else new
             written.append(self.tokenizer.decode(kept, skip_special_tokens=False))
+            on_written(len(written))
         return written
 
     @abstractmethod

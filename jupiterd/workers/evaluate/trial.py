@@ -3,7 +3,7 @@
 Owns the few seeded completions and what is counted of them. Doesn't judge (`cycle.gate` does).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +38,23 @@ class Tried:
     completions: Sequence[Completion] = ()
 
 
-def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial: Trial) -> Tried:
+def texts_to_write(candidate: Path, generator: Path | None, trial: Trial) -> int:
+    """Return how many texts are written in a trial: of code also those of the model in force."""
+    return trial.completions * (2 if _is_beside(candidate, generator, trial) else 1)
+
+
+def _is_beside(candidate: Path, generator: Path | None, trial: Trial) -> bool:
+    is_code = trial.language in PARSED_LANGUAGES
+    return is_code and generator is not None and generator != candidate
+
+
+def try_out(
+    candidate: Path,
+    generator: Path | None,
+    texts: Sequence[str],
+    trial: Trial,
+    on_written: Callable[[int], None],
+) -> Tried:
     """Return what was seen when the models went on from the beginnings of some texts.
 
     Args:
@@ -46,6 +62,7 @@ def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial
         generator: that of the model in force, to compare the share that parses with; or None.
         texts: held-out documents; the first ones that can be begun are taken.
         trial: how many, and how.
+        on_written: told how many texts are written so far, by both.
     """
     try:
         model = open_scorer(candidate, trial.engine)
@@ -53,11 +70,13 @@ def try_out(candidate: Path, generator: Path | None, texts: Sequence[str], trial
         return Tried(Sanity(loads=False, trouble=error.message, seed=trial.seed))
     is_code = trial.language in PARSED_LANGUAGES
     prompts = _prompts(texts, trial.completions, is_code=is_code)
-    written = model.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
+    written = model.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed, on_written)
     theirs = None
-    if is_code and generator is not None and generator != candidate:
+    if generator is not None and _is_beside(candidate, generator, trial):
         writer = open_scorer(generator, trial.engine)
-        others = writer.write_on(prompts, NEW_TOKENS, TEMPERATURE, trial.seed)
+        others = writer.write_on(
+            prompts, NEW_TOKENS, TEMPERATURE, trial.seed, lambda n: on_written(len(written) + n)
+        )
         theirs = _parsed(prompts, others)
     pairs = zip(prompts, written, strict=True)
     completions = [Completion(prompt, text, is_looping(text)) for prompt, text in pairs]

@@ -292,6 +292,7 @@ class RankTraining:
             done.step,
             self._watch.expected_steps(done.step),
             "steps",
+            tokens=self._checkpoints.tally.at(done.step),
             **readings(done, self._engine.rank),
             **held_out_readings(self._watch.horizon),
             **more,

@@ -54,6 +54,20 @@ def test_who_looks_for_a_cluster_is_not_told_besides_that_it_is_alone() -> None:
     ]
 
 
+def test_who_keeps_to_this_machine_is_told_what_finds_others() -> None:
+    (alone,) = judge(replace(WELL, nodes=(ME,), is_local=True))
+    assert alone.code == "alone-locally"
+    assert "without --local" in alone.hint
+
+
+def test_of_machines_that_are_called_alike_the_ids_are_told() -> None:
+    gone = replace(OTHER, name="desk", liveness=Liveness.GONE)
+    newcomer = WaitingView(NODES[2], "desk", "cotton proof")
+    left, waits = judge(replace(WELL, nodes=(ME, gone), waiting=(newcomer,)))
+    assert left.title == f"desk ({NODES[1][:8]}) is gone"
+    assert waits.hint.endswith(f"jupiterctl node approve {NODES[2][:8]}")
+
+
 def test_the_engines_of_a_node_that_is_gone_are_of_no_use() -> None:
     gone = replace(OTHER, liveness=Liveness.GONE, engines=("mlx",))
     assert "no-engine" in codes(replace(WELL, nodes=(replace(ME, engines=()), gone)))

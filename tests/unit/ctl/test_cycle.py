@@ -300,6 +300,42 @@ def test_extend_gives_a_cycle_more_rounds_and_says_how_to_follow_it(daemon, ctl,
     assert daemon.executed == [("cycle.extend", sent)]
 
 
+@pytest.mark.parametrize(
+    ("was", "lines"),
+    [
+        (
+            "stopped",
+            [
+                "cycle c0ffee00 has 4 rounds; it was stopped, and goes on now with round 3",
+                "follow it with: jupiterctl cycle watch",
+            ],
+        ),
+        (
+            "finished",
+            [
+                "cycle c0ffee00 has 4 rounds; it had ended, and goes on now with round 3",
+                "follow it with: jupiterctl cycle watch",
+            ],
+        ),
+        (
+            "paused",
+            [
+                "cycle c0ffee00 has 4 rounds, and stays paused",
+                "go on with it: jupiterctl cycle resume c0ffee00",
+            ],
+        ),
+        (
+            "running",
+            ["cycle c0ffee00 has 4 rounds", "follow it with: jupiterctl cycle watch"],
+        ),
+    ],
+)
+def test_extend_says_whether_the_cycle_runs_now(daemon, ctl, was, lines):
+    told = {"cycle": cycle()["id"], "rounds": 4, "from_round": 3, "was": was}
+    daemon.results["cycle.extend"] = told
+    assert ctl("cycle", "extend").out.splitlines() == lines
+
+
 def test_extend_waits_for_the_end_as_start_does(daemon, ctl):
     daemon.results["cycle.extend"] = {"cycle": cycle()["id"], "rounds": 2, "from_round": 2}
     for document in (cycle(), FINISHED):

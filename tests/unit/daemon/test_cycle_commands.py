@@ -198,9 +198,10 @@ async def test_a_cycle_that_has_ended_goes_on_for_so_many_rounds_more(tmp_path: 
         cycle = one.journal.state.cycles[CYCLE]
         assert cycle.finished
         done = await extend(one, "python", 2)
-        assert (done["rounds"], done["from_round"]) == (3, 2)
+        assert (done["rounds"], done["from_round"], done["was"]) == (3, 2, "finished")
         assert (cycle.finished, cycle.rounds_wanted, cycle.wanted) == (False, 3, "running")
-        assert (await extend(one))["rounds"] == 4
+        again = await extend(one)
+        assert (again["rounds"], again["was"]) == (4, "running")
         assert cycle.rounds_wanted == 4
 
 
@@ -213,10 +214,20 @@ async def test_a_cycle_that_was_stopped_after_its_end_runs_where_it_is_extended(
         assert not one.journal.state.cycles[CYCLE].finished
 
 
+async def test_a_cycle_that_was_stopped_on_its_way_goes_on_where_it_is_extended_and_says_so(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, "one") as one:
+        await found(one, facts=(started(2), *ONE_ROUND, STOPPED))
+        done = await extend(one)
+        assert (done["was"], done["rounds"], done["from_round"]) == ("stopped", 3, 2)
+        assert not one.journal.state.cycles[CYCLE].finished
+
+
 async def test_a_paused_cycle_stays_paused_where_it_is_extended(tmp_path: Path) -> None:
     async with serving(tmp_path, "one") as one:
         await found(one, facts=(started(2), *ONE_ROUND, paused(1)))
-        await extend(one)
+        assert (await extend(one))["was"] == "paused"
         cycle = one.journal.state.cycles[CYCLE]
         assert (cycle.paused is not None, cycle.rounds_wanted) == (True, 3)
 

@@ -154,11 +154,37 @@ def test_what_a_gang_was_predicted_stands_beside_what_it_does(board: ProgressBoa
     assert shown(board, 110.0)["values"] == {"tokens_per_s": 90.0}
 
 
+def amount(phase: PhaseProgress) -> tuple[int, int, str]:
+    shown = phase.to_plain(10.0)
+    return shown["done"], shown["total"], shown["unit"]
+
+
 def test_no_more_is_done_than_there_is_to_do_where_some_items_know_no_end() -> None:
     phase = PhaseProgress(CYCLE, 1, Phase.FILTER, 0.0)
     phase.advance("clean/0", Advanced(1762, 0, "samples", {}), 1.0)
-    shown = phase.to_plain(2.0)
-    assert (shown["done"], shown["total"]) == (1762, 0)
+    assert amount(phase) == (1762, 0, "samples")
+    phase.complete("clean/0")
     phase.advance("0", Advanced(1467, 1762, "samples", {}), 3.0)
-    shown = phase.to_plain(4.0)
-    assert (shown["done"], shown["total"]) == (3229, 3524)
+    assert amount(phase) == (3229, 3524, "samples")
+
+
+def test_an_item_that_knows_no_end_leaves_that_of_its_phase_open() -> None:
+    phase = PhaseProgress(CYCLE, 1, Phase.COLLECT, 0.0)
+    phase.advance("0", Advanced(40, 40, "files", {}), 1.0)
+    phase.advance("1", Advanced(7, 0, "files", {}), 2.0)
+    assert amount(phase) == (47, 0, "files")
+
+
+def test_files_and_the_samples_that_come_of_them_are_not_added_up() -> None:
+    phase = PhaseProgress(CYCLE, 1, Phase.COLLECT, 0.0)
+    phase.advance("0", Advanced(958, 0, "files", {}), 1.0)
+    phase.advance("1", Advanced(30, 90, "pages", {}), 1.0)
+    assert amount(phase) == (958, 0, "files")
+    phase.complete("0")
+    assert amount(phase) == (30, 90, "pages"), "what is still being done"
+    phase.complete("1")
+    phase.advance("clean/0", Advanced(10, 0, "samples", {}), 2.0)
+    assert amount(phase) == (10, 0, "samples")
+    phase.complete("clean/0")
+    phase.complete("a name that was never told of")
+    assert amount(phase) == (10, 10, "samples")

@@ -361,10 +361,7 @@ async def test_one_machine_alone_trains_a_round_without_islands(
     ("settings", "says"),
     [
         ({}, "2 islands train this round, as asked"),
-        (
-            {"islands": "auto", "island_nodes": ""},
-            "one gang trains this round, no islands are known to be better",
-        ),
+        ({"islands": "auto", "island_nodes": ""}, ""),
         (
             {"islands": "on", "island_nodes": ""},
             "one gang trains this round, no islands can be made up of who is here",
@@ -383,6 +380,12 @@ async def test_people_are_told_all_along_who_trains_a_round_and_why(
         assert details(leading) == ["; ".join(filter(None, [says, "outer step 1: 2 islands"]))]
         leading.board.explain(CYCLE, "")
         assert details(leading) == [says]
+
+
+def test_of_several_machines_it_is_told_that_one_gang_trains_and_of_one_alone_nothing() -> None:
+    both = "one gang trains this round, no islands are known to be better"
+    assert round_training._told(0, 2, is_asked=False) == both
+    assert round_training._told(0, 1, is_asked=False) == ""
 
 
 async def test_islands_that_were_planned_are_told_as_such(

@@ -39,6 +39,17 @@ def test_without_anything_every_setting_is_a_default() -> None:
     assert set(sources.values()) == {"default"}
 
 
+def test_several_daemons_on_one_machine_have_names_of_their_own(tmp_path: Path) -> None:
+    def name(**flags: Any) -> str:
+        return load_settings(flags, {}, None)[0].name
+
+    host = name()
+    assert name(local=True) == name(state_dir=tmp_path / "d1") == host
+    assert name(local=True, state_dir=tmp_path / "d1") == f"{host}-d1"[:64]
+    assert name(local=True, state_dir=tmp_path / "d1", name="desk") == "desk"
+    assert len(name(local=True, state_dir=tmp_path / ("d" * 90))) == 64
+
+
 @pytest.mark.parametrize("told", ["d1", "./d1", "~/d1"])
 def test_a_folder_is_meant_from_where_the_daemon_was_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str

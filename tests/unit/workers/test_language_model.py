@@ -181,6 +181,16 @@ def test_gaps_are_filled_and_texts_written_where_that_is_asked(model_dir, other_
     assert sanity.generator_parsed is not None
 
 
+def test_each_text_that_is_written_is_told_as_a_step_of_its_own(model_dir, other_dir, tmp_path):
+    inputs = held_out_inputs(tmp_path, model_dir, incumbent=other_dir, generator=other_dir)
+    params = ScoreParams(0, 1, Limits(10, 4096, 5), language="code:python", completions=4, seed=9)
+    told: list[tuple[int, int, str]] = []
+    score(inputs, params, lambda *so_far: told.append(so_far))
+    assert told[0] == (0, 28, "scores"), "ten documents under two models, and four texts of each"
+    assert [done for done, _, _ in told if done > 20] == [*range(21, 29), 28]
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+
+
 def test_a_candidate_that_does_not_load_is_scored_as_broken(model_dir, tmp_path):
     broken = tmp_path / "broken"
     save_tokenizer(train_tokenizer(TRAINING, 300), broken)

@@ -141,8 +141,9 @@ def test_a_round_is_trained_and_its_last_checkpoint_is_handed_over(
     last = [frame for frame in frames if isinstance(frame, Progressed)][-1]
     assert (last.done, last.total, last.unit) == (6, 6, "steps")
     assert set(last.values) == {
-        "step", "loss", "lr", "grad_norm", "tokens_per_s", "rank_tokens_per_s",
+        "step", "tokens", "loss", "lr", "grad_norm", "tokens_per_s", "rank_tokens_per_s",
     }  # fmt: skip
+    assert last.values["tokens"] == 576, "as many as the checkpoint says"
     assert last.values["rank_tokens_per_s"] == last.values["tokens_per_s"], "it trains alone"
     assert made[-1].loss < 5.8, "it learns something: a guess costs 5.70 nats at first"
 

@@ -24,7 +24,7 @@ from jupiterd.cycle.text_rules.document_kind import (
 from jupiterd.cycle.text_rules.documentation_rules import judge_documentation
 from jupiterd.cycle.text_rules.judgement import Judgement
 
-FILTERS = "filters@4"
+FILTERS = "filters@5"
 """Name@version of everything that decides on a sample; another one where a verdict may differ."""
 
 _CODE = "code:"

@@ -170,6 +170,11 @@ def _misses(prose: Prose) -> Iterator[Miss]:
     yield from _repeated_runs(prose)
 
 
+def repeated_runs(text: str, language: str) -> Iterator[Miss]:
+    """Yield what is missed where one run of words, or repeated ones, make up too much of a text."""
+    return _repeated_runs(Prose(text, language))
+
+
 def _repeated_runs(prose: Prose) -> Iterator[Miss]:
     if prose.is_spaced:
         return repeated_phrases(prose.words, len(prose.text))

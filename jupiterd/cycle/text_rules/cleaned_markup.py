@@ -6,11 +6,11 @@ Doesn't know which documents are worth training on.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jupiterd.cycle.text_rules.blocks import Block, BlockKind
-from jupiterd.cycle.text_rules.document_kind import DocumentForm
+from jupiterd.cycle.text_rules.document_kind import DocumentForm, DocumentKind
 from jupiterd.cycle.text_rules.inline_marks import linked, without_links
 from jupiterd.cycle.text_rules.markup_blocks import document_of
 from jupiterd.cycle.text_rules.terminal_records import without_record
@@ -24,15 +24,21 @@ MAX_NAVIGATION_CHARS = 400
 MAX_NOTE_CELLS, MIN_NOTE_WORDS = 3, 8
 """A table of so few cells, one of which has so many words, is a note with a frame around it."""
 
+MAX_NAVIGATION_CELLS = 6
+"""A table at either end of a page with so few, and empty ones among them, leads to other pages."""
+
 MIN_REPEATED_WORDS = 4
 """A shorter paragraph is a label, which says where one is, and may come again."""
 
 MAX_REPEATED_CODE, MIN_REPEATED_LINES = 0.8, 8
 """So much of a longer example stood in those before: it is the same one, grown by a line."""
 
+_TEXT = (BlockKind.ITEM, BlockKind.PARAGRAPH)
+_SENTENCE_END = re.compile(r"[.!?:\u2026\u3002\uff01\uff1f][*_\"'\u2019\u201d\u00bb)\]]*$")
 _WORD = re.compile(r"\w")
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"^[ \t]*(?:\d{1,4}\.)+[ \t]*")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
 _TABLE_RULE = re.compile(r"^[ \t|:+-]+$")
 _CELL_LINK = re.compile(r"^[ \t]*!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])[ \t]*$")
 
@@ -43,7 +49,9 @@ def cleaned_markup(text: str, form: DocumentForm) -> str:
         return text
     document = document_of(text, form)
     blocks = [left for block in document.blocks for left in _cleaned(block, document.defined)]
-    fresh = _without_repeated_code(_without_repeated_text(_without_contents(blocks)))
+    whole = _without_layout_at_ends(blocks)
+    own = _without_contents(_without_frame(whole) if form.kind is DocumentKind.WEB else whole)
+    fresh = _without_repeated_code(_without_repeated_text(own))
     found = written(_without_empty_sections(fresh))
     end = "\n" if text.endswith("\n") else ""
     return f"{found}{end}" if found else text
@@ -73,8 +81,9 @@ def _cleaned_table(block: Block, defined: frozenset[str]) -> list[Block]:
     if head.startswith("<") or "|" not in head:
         return []
     rows = [line for line in block.lines if not _TABLE_RULE.match(line)]
-    cells = [cell.strip() for row in rows for cell in row.strip("| ").split("|") if cell.strip()]
-    if len(cells) <= MAX_NOTE_CELLS and any(len(one.split()) >= MIN_NOTE_WORDS for one in cells):
+    cells = _filled_cells(rows)
+    is_note = len(cells) <= MAX_NOTE_CELLS or _is_one_column(rows)
+    if is_note and any(len(one.split()) >= MIN_NOTE_WORDS for one in cells):
         return [
             replace(block, kind=BlockKind.PARAGRAPH, lines=(without_links(cell, defined),))
             for cell in cells
@@ -85,13 +94,74 @@ def _cleaned_table(block: Block, defined: frozenset[str]) -> list[Block]:
     return [replace(block, lines=tuple(without_links(line, defined) for line in block.lines))]
 
 
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip().removeprefix("|").removesuffix("|").split("|")]
+
+
+def _filled_cells(rows: Iterable[str]) -> list[str]:
+    return [cell for row in rows for cell in _cells(row) if cell]
+
+
+def _is_one_column(rows: Sequence[str]) -> bool:
+    """Say whether one column alone has words: questions and answers, or steps, with their numbers.
+
+    That is text which a table lays out.
+    """
+    lettered = {
+        number for row in rows for number, cell in enumerate(_cells(row)) if _LETTERS.search(cell)
+    }
+    return len(lettered) == 1
+
+
+def _without_layout_at_ends(blocks: Sequence[Block]) -> list[Block]:
+    """Leave out small tables at either end, some of whose cells are empty: links to other pages."""
+    first = 1 if blocks and _is_layout(blocks[0]) else 0
+    end = -1 if len(blocks) > first and _is_layout(blocks[-1]) else len(blocks)
+    return list(blocks[first:end])
+
+
+def _without_frame(blocks: Sequence[Block]) -> list[Block]:
+    """Leave out what stands above a web page's first heading and says nothing, at its end too.
+
+    That is the names of pages before, behind and above it.
+    """
+    headings = (number for number, one in enumerate(blocks) if one.kind is BlockKind.HEADING)
+    above = blocks[: next(headings, 0)]
+    if not all(map(_is_name, above)):
+        return list(blocks)
+    names = {_bare(" ".join(block.lines)) for block in above}
+    end = len(blocks)
+    while end > len(above) and _is_name(blocks[end - 1]):
+        if _bare(" ".join(blocks[end - 1].lines)) not in names:
+            break
+        end -= 1
+    return list(blocks[len(above) : end])
+
+
+def _is_name(block: Block) -> bool:
+    """Say whether it is text too short to say anything."""
+    text = " ".join(block.lines)
+    is_short = len(text.split()) < MIN_NOTE_WORDS and not _SENTENCE_END.search(text)
+    return block.kind in _TEXT and is_short
+
+
+def _is_layout(block: Block) -> bool:
+    if block.kind is not BlockKind.TABLE:
+        return False
+    rows = [line for line in block.lines if not _TABLE_RULE.match(line)]
+    cells = _filled_cells(rows)
+    is_filled = len(cells) == sum(map(len, map(_cells, rows)))
+    is_short = all(len(cell.split()) < MIN_NOTE_WORDS for cell in cells)
+    return not is_filled and is_short and len(cells) <= MAX_NAVIGATION_CELLS
+
+
 def _without_contents(blocks: Sequence[Block]) -> list[Block]:
-    """Leave out lists of what the page's own headings say anyway."""
+    """Leave out lists of what the page's own headings say anyway, and its title above a heading."""
     titles = {_bare(" ".join(one.lines)) for one in blocks if one.kind is BlockKind.HEADING}
     return [
         block
         for block in blocks
-        if block.kind is not BlockKind.ITEM or _bare(" ".join(block.lines)) not in titles
+        if block.kind not in _TEXT or _bare(" ".join(block.lines)) not in titles
     ]
 
 
@@ -102,15 +172,15 @@ def _bare(title: str) -> str:
 
 def _without_repeated_text(blocks: Sequence[Block]) -> list[Block]:
     """Leave out paragraphs that stood there before: notes that a site puts below each example."""
-    seen: set[tuple[str, ...]] = set()
+    seen: set[str] = set()
     kept: list[Block] = []
     for block in blocks:
-        is_text = block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM)
-        is_long = is_text and sum(len(line.split()) for line in block.lines) >= MIN_REPEATED_WORDS
-        if not (is_long and block.lines in seen):
+        words = _bare(" ".join(block.lines)) if block.kind in _TEXT else ""
+        is_long = words.count(" ") >= MIN_REPEATED_WORDS - 1
+        if not (is_long and words in seen):
             kept.append(block)
         if is_long:
-            seen.add(block.lines)
+            seen.add(words)
     return kept
 
 

@@ -51,9 +51,10 @@ def rendering(text: str, form: DocumentForm, language: str = "") -> Rendering:
             code += sum(len(line) + 1 for line in block.lines)
         for line in _plain(block, document.defined):
             size = 0 if block.kind is BlockKind.HEADING else _explaining_bytes(line, language)
+            if line in labels:
+                continue
             explained += size
-            if size or line not in labels:
-                lines.append(line)
+            lines.append(line)
             if not size:
                 labels.add(line)
     return Rendering("\n".join(lines), explained, code)

@@ -24,7 +24,7 @@ from jupiterd.workers.data.skips import SkipReason, UnreadableError
 MAX_REPLY_BYTES = 1 << 28
 
 EXTRACTORS: Mapping[str, str] = {
-    "html": "trafilatura", "pdf": "pypdf", "feed": "lxml", "docx": "mammoth", "odt": "lxml",
+    "html": "trafilatura", "pdf": "pypdfium2", "feed": "lxml", "docx": "mammoth", "odt": "lxml",
     "epub": "lxml", "tex": "pylatexenc",
 }  # fmt: skip
 """Form -> the package that reads it; others are read here."""

@@ -92,7 +92,7 @@ def test_a_page_is_decoded_as_its_server_says(shared, charset, encoding):
 def test_a_pdf_becomes_text(shared):
     found = shared.read("pdf", pdf())
     assert found.text == "Hello from a page"
-    assert found.extractor.startswith("pypdf@")
+    assert found.extractor.startswith("pypdfium2@")
 
 
 def test_a_pdf_that_another_program_wrote_is_read_and_an_encrypted_one_is_not(shared, tmp_path):
@@ -120,7 +120,7 @@ def test_a_pdf_that_another_program_wrote_is_read_and_an_encrypted_one_is_not(sh
         (pdf()[:300], "broken"),
         (pdf(kids=b"[2 0 R]"), "empty"),  # its pages lead back to themselves
         (pdf(b"[" * 500_000), "empty"),
-        (pdf(bytes(200 << 20), packed=True), "broken"),  # a bomb
+        (pdf(bytes(200 << 20), packed=True), "empty"),  # a bomb
         (pdf(b""), "empty"),
     ],
 )
@@ -148,12 +148,12 @@ def test_plain_text_is_in_some_encoding_or_none(shared):
     assert reason_of(shared, "text", b" \n") == SkipReason.EMPTY
 
 
-LOOPING = pdf(HELLO * 200_000, packed=True)
-"""Its parser is busy with it for half a minute."""
+LOOPING = pdf(HELLO * 2_000_000, packed=True)
+"""Its parser is busy with it for seconds."""
 
 
 def test_a_pdf_that_loops_its_parser_is_cut_short_and_the_next_one_is_read():
-    with Extractor(Limits(wall_s=2.0)) as extractor:
+    with Extractor(Limits(wall_s=1.0)) as extractor:
         assert reason_of(extractor, "pdf", LOOPING) == SkipReason.TIMED_OUT
         assert extractor.pid == 0
     with Extractor(Limits(cpu_s=0.5, wall_s=50.0)) as extractor:

@@ -57,7 +57,7 @@ def test_text_pages_and_pdfs_are_read_by_their_endings(notes, tmp_path):
     assert texts["b.HTML"].startswith("# A page\n")
     assert texts["c.pdf"] == "Hello from a page"
     extractors = [sample.extractor.partition("@")[0] for sample in samples_in(tmp_path / "out")]
-    assert extractors == ["", "trafilatura", "pypdf"]
+    assert extractors == ["", "trafilatura", "pypdfium2"]
 
 
 def test_the_bad_ones_are_left_out_and_the_rest_goes_on(notes, tmp_path):

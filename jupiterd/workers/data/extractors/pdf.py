@@ -1,36 +1,46 @@
 """The text of a PDF.
 
-Owns which pages are read. Doesn't know where the file came from.
+Owns which pages are read, and what of them is no text. Doesn't know where the file came from.
 """
 
-import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from jupiterd.cycle.text_rules.running_heads import without_running_heads
 from jupiterd.workers.data.extractors.given import Given
 from jupiterd.workers.data.skips import SkipReason, UnreadableError
 
 MAX_PAGES = 5000
 
+_CUT = "\ufffe"
+"""Stands where a line ended with a hyphen; PDFium puts the next line right behind it."""
+
 
 def read(given: Given) -> Mapping[str, Any]:
-    """Return the `text` of all pages.
+    """Return the `text` of all pages, without running heads and the numbers of pages.
 
     Raises:
         UnreadableError: it is encrypted, has too many pages, or no text (a scan has none).
     """
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
+    from pypdfium2 import PdfDocument, PdfiumError
+    from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
     try:
-        pages = PdfReader(io.BytesIO(given.data), strict=False).pages
-        if len(pages) > MAX_PAGES:
-            raise UnreadableError(SkipReason.TOO_LARGE)
-        text = "\n\n".join(page.extract_text().strip() for page in pages)
-    except (FileNotDecryptedError, DependencyError) as error:
-        raise UnreadableError(SkipReason.ENCRYPTED) from error
-    except PyPdfError as error:
-        raise UnreadableError(SkipReason.BROKEN) from error
+        pages = without_running_heads(list(_pages(PdfDocument(given.data))))
+    except PdfiumError as error:
+        is_locked = error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY)
+        raise UnreadableError(SkipReason.ENCRYPTED if is_locked else SkipReason.BROKEN) from error
+    text = "\n\n".join(page for page in pages if page)
     if not text.strip():
         raise UnreadableError(SkipReason.EMPTY)
     return {"text": text}
+
+
+def _pages(document: Any) -> Iterator[str]:  # noqa: ANN401 - the library has no types
+    if len(document) > MAX_PAGES:
+        raise UnreadableError(SkipReason.TOO_LARGE)
+    for page in document:
+        text = page.get_textpage()
+        yield text.get_text_range().replace(_CUT, "-\n")
+        text.close()
+        page.close()

@@ -151,6 +151,47 @@ def test_a_note_with_a_frame_around_it_is_text() -> None:
     assert cleaned(f"|  | Note |\n|---|---|\n|  | {note} |") == f"Note\n\n{note}"
 
 
+def test_a_table_with_words_in_one_column_is_text_that_it_lays_out() -> None:
+    rows = "| 1. | How is the pump primed? |\n| --- | --- |\n|  | Pour water into it first. |\n"
+    more = "| 2. | What does the pump cost in a year of use by a farm of this size? |\n"
+    told = cleaned(f"# Pumps\n\n{rows}{more}|  | Less than the well does. |")
+    assert "|" not in told
+    assert told.index("primed?") < told.index("Pour water") < told.index("Less than")
+
+
+def test_a_table_of_data_stays_a_table() -> None:
+    told = cleaned(
+        "Text.\n\n| pump | of 9 litres, for the house |\n| --- | --- |\n| b | c |\n\nEnd."
+    )
+    assert "| pump |" in told
+
+
+@pytest.mark.parametrize("place", ["{table}\n\n{text}", "{text}\n\n{table}"])
+def test_a_table_at_an_end_that_leads_to_other_pages_goes(place: str) -> None:
+    table = "| Using pumps |  |  |\n| --- | --- | --- |\n|  | Chapter 2. Wells |  |"
+    text = "# Pumps\n\nA pump lifts water."
+    assert cleaned(place.format(table=table, text=text)) == text
+
+
+def test_what_stands_above_a_web_pages_first_heading_and_names_others_goes() -> None:
+    text = "# Pumps\n\nA pump lifts water.\n\n- a valve"
+    page = f"Wells\n\n- The handbook\n\n{text}\n\nWells"
+    assert cleaned_markup(page, DocumentForm(DocumentKind.WEB)) == text
+    assert cleaned(page) == page, "a file that somebody wrote begins where it begins"
+    said = f"A pump is a machine that lifts water, and more.\n\n{text}"
+    assert cleaned_markup(said, DocumentForm(DocumentKind.WEB)) == said
+
+
+def test_a_pages_title_above_its_heading_goes() -> None:
+    text = "# 2. All about *pumps*\n\nText."
+    assert cleaned(f"All about pumps\n\n{text}") == text
+
+
+def test_a_paragraph_that_comes_again_in_other_marks_goes() -> None:
+    text = "Text about `pumps` and wells."
+    assert cleaned(f"{text}\n\nMore.\n\nText about *pumps* and wells.") == f"{text}\n\nMore."
+
+
 @pytest.mark.parametrize(
     ("written", "judged"),
     [

@@ -73,3 +73,37 @@ def test_a_generated_answer_is_no_stub():
 def test_indentation_on_a_printed_page_is_no_code():
     indented = "\n\n".join(f"        {sentence(n)}" for n in range(12))
     assert judge_text(indented, "en", DocumentForm(DocumentKind.OFFICE)).reason is None
+
+
+def test_the_synopsis_of_a_command_may_have_braces_and_a_page_of_code_may_not():
+    synopsis = "pump [*options*...] { fill | empty | hold } *wells*... takes the pump in hand."
+    assert judge_text(f"{page(40, 2)}\n\n{synopsis}", "en").reason is DropReason.CURLY_BRACKET
+    paragraphs = page(40, 2).replace("\n", "\n\n")
+    assert judge_text(f"{paragraphs}\n\n{synopsis}", "en", MARKDOWN).reason is None
+    code = "\n\n".join(f"{sentence(n)} pump {{ and so on" for n in range(90, 110))
+    judgement = judge_text(f"{paragraphs}\n\n{code}", "en", MARKDOWN)
+    assert (judgement.reason, judgement.limit) == (DropReason.CURLY_BRACKET, 0.1)
+
+
+def reference(of_each: int) -> str:
+    """Return the description of functions, each of which shares so many words with the next."""
+    alike = sentence(500, of_each)
+    return "\n\n".join(f"- pump_{n}(): {alike} {sentence(n, 30)}" for n in range(20))
+
+
+def test_a_reference_says_like_things_of_like_functions():
+    text = reference(of_each=8)
+    assert judge_text(text, "en").reason is not None, "as a web page it repeats itself"
+    assert judge_text(text, "en", MARKDOWN).reason is None
+    judgement = judge_text(reference(of_each=60), "en", MARKDOWN)
+    assert judgement.reason is DropReason.REPEATED_PHRASES
+    assert judgement.value > judgement.limit == 0.3
+
+
+def test_the_language_of_a_printed_page_is_that_of_its_sentences():
+    form = DocumentForm(DocumentKind.OFFICE)
+    names = "\n\n".join(f"pump_{n} valve_{n} water_{n} drain_{n} wells_{n}" for n in range(4))
+    judgement = judge_text(page(40).replace("\n", f"\n\n{names}\n\n"), "en", form)
+    assert judgement.reason is None
+    assert "valve" not in judgement.prose
+    assert len(judgement.prose) > 1000

@@ -102,8 +102,9 @@ def test_a_reference_says_like_things_of_like_functions():
 
 def test_the_language_of_a_printed_page_is_that_of_its_sentences():
     form = DocumentForm(DocumentKind.OFFICE)
-    names = "\n\n".join(f"pump_{n} valve_{n} water_{n} drain_{n} wells_{n}" for n in range(4))
-    judgement = judge_text(page(40).replace("\n", f"\n\n{names}\n\n"), "en", form)
+    name = "pump_a valve_b water_c drain_d wells_e"
+    text = "\n\n".join(f"{line}\n\n{name}_{n}" for n, line in enumerate(page(60, 3).split("\n")))
+    judgement = judge_text(text, "en", form)
     assert judgement.reason is None
     assert "valve" not in judgement.prose
     assert len(judgement.prose) > 1000

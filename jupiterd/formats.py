@@ -55,6 +55,11 @@ def bits_per_s(count: float) -> str:
     return f"{count / 1e6:,.0f} Mbit/s" if count >= 1e6 else f"{count / 1e3:,.0f} kbit/s"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 document` or `2,000 documents`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Return the rows below their headers, every column as wide as its widest cell."""
     cells = [list(headers), *([plain(value) for value in row] for row in rows)]

@@ -67,8 +67,13 @@ def nodes(scene: Scene, choice: Choice, width: int) -> Listing:
     leader = (document.get("cluster") or {}).get("leader")
     own = (document.get("node") or {}).get("id")
     rows = {str(node.get("id")): _row(node, leader, own) for node in members}
-    others = () if len(members) > 1 else (line(""), *_alone(width))
+    others = () if len(members) > 1 or _keeps_to_itself(document) else (line(""), *_alone(width))
     return listed(COLUMNS, rows, width, foot=others)
+
+
+def _keeps_to_itself(document: Mapping[str, Any]) -> bool:
+    """Say whether it looks for no other machine; health says so then, and what would."""
+    return any(row.get("code") == "alone-locally" for row in document.get("health") or ())
 
 
 def _alone(width: int) -> Lines:

@@ -45,7 +45,8 @@ def stop(invocation: Invocation, cycle: str | None, *, wait: bool, timeout: floa
     stopped = order(invocation.state_dir, "cycle.stop", {"cycle": cycle} if cycle else {})
     if wait:
         wait_until_at_rest(invocation.state_dir, CYCLE, str(stopped["cycle"]), timeout)
-    console.show(stopped, lambda: [stopped_line(is_at_rest=wait)])
+    again = f"go on with it: jupiterctl cycle resume {short(str(stopped['cycle']))}"
+    console.show(stopped, lambda: [stopped_line(is_at_rest=wait), again])
 
 
 @click.command(cls=Command)

@@ -22,11 +22,12 @@ from jupiterd.daemon.generator_document import generation_document
 from jupiterd.daemon.islands_document import Islands, inner_steps, island_rows, outer_steps
 from jupiterd.daemon.lost_generator import lost_generator
 from jupiterd.daemon.pausing import WAITING
-from jupiterd.daemon.phase_rows import Live, Settled, counted, phase_rows
+from jupiterd.daemon.phase_rows import Live, Settled, phase_rows
 from jupiterd.daemon.progress import PREDICTED
 from jupiterd.daemon.queries.heavy_drops import heavy_drops_of
 from jupiterd.document_schema import finite
 from jupiterd.errors import Bug
+from jupiterd.formats import counted
 from jupiterd.ids import NodeId, short
 
 _NOBODY: Mapping[NodeId, str] = {}

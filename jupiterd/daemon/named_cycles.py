@@ -34,14 +34,19 @@ def cycles_called(known: list[Begun], wanted: str) -> list[Begun]:
     return meant(named, wanted) if wanted else known
 
 
-def meant_cycle(state: State, wanted: str) -> Begun:
+def meant_cycle(state: State, wanted: str, *, first_going_on: bool = False) -> Begun:
     """Return the cycle that is called so, the newest of several; the newest where none is named.
+
+    first_going_on: one that runs, or is paused, comes before newer ones.
 
     Raises:
         NotFoundError: there is none.
         UsageError: different ids begin so.
     """
-    if found := cycles_called(newest_first(state), wanted):
+    known = newest_first(state)
+    if first_going_on:
+        known = sorted(known, key=lambda pair: not pair[0].goes_on)
+    if found := cycles_called(known, wanted):
         return found[0]
     what = f"there is no cycle {wanted}" if wanted else "no cycle has been started"
     raise NotFoundError(what, "jupiterctl cycle list shows all")

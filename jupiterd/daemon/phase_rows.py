@@ -28,6 +28,7 @@ from jupiterd.daemon.phase_work import elapsed_s_of, own_work, share_told, stude
 from jupiterd.daemon.progress import PREDICTED
 from jupiterd.daemon.queries.failed_phase import with_failed_phase
 from jupiterd.document_schema import finite
+from jupiterd.formats import counted
 
 Live = Mapping[str, Any]
 
@@ -214,11 +215,6 @@ def _gangs(
         return [(state, [*state.epochs_opened]) for state in parts]
     opened = cycle.epochs_opened.values()
     return [(cycle, [each.epoch for each in opened if each.round == number])]
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _generator_before(cycle: CycleState, number: int) -> str:

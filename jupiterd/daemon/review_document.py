@@ -14,7 +14,7 @@ from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.phases.boundary import Place
 from jupiterd.cycle.work import Phase
 from jupiterd.daemon.counting_work import work_that_counts
-from jupiterd.daemon.named_cycles import Begun, cycles_called, newest_first
+from jupiterd.daemon.named_cycles import meant_cycle
 from jupiterd.daemon.pausing import current_round, place_of
 from jupiterd.daemon.sample_trace import MANY, SOME
 from jupiterd.daemon.status_document import shown
@@ -50,7 +50,7 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
         UsageError: there are no such phases.
     """
     cycle_id, _, named = wanted.partition("/")
-    cycle, begun = _meant(node, cycle_id)
+    cycle, begun = meant_cycle(node.journal.state, cycle_id, first_going_on=True)
     place = _named_place(named) if named else place_of(cycle)
     if place is None:
         raise NotFoundError("no phase of the cycle has ended yet", "jupiterctl cycle status")
@@ -76,14 +76,6 @@ async def review_document(node: "Node", wanted: str) -> dict[str, Any]:
             "redoable": [str(each) for each in redoable(cycle)],
         },
     }
-
-
-def _meant(node: "Node", wanted: str) -> Begun:
-    known = newest_first(node.journal.state)
-    found = cycles_called(sorted(known, key=lambda pair: not pair[0].goes_on), wanted)
-    if not found:
-        raise NotFoundError("there is no such cycle", "jupiterctl cycle list")
-    return found[0]
 
 
 def _named_place(named: str) -> Place:

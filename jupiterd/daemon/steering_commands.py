@@ -15,7 +15,7 @@ from jupiterd.cycle.work import Phase
 from jupiterd.daemon.generator_document import domain_of
 from jupiterd.daemon.member_commands import Arguments, Command
 from jupiterd.daemon.models import CANDIDATE, model_meant, models_of
-from jupiterd.daemon.named_cycles import Begun, cycles_called, newest_first
+from jupiterd.daemon.named_cycles import meant_cycle
 from jupiterd.daemon.past_rounds import standing_of
 from jupiterd.errors import ConflictError, NotFoundError, StudentOnTrialError, UsageError
 from jupiterd.ids import ArtifactId, CycleId, short
@@ -32,7 +32,9 @@ async def roll_back(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
         NotFoundError: there is no such cycle.
         UsageError: several ids begin so.
     """
-    cycle, begun = _meant(leading, str(arguments.get("cycle") or ""))
+    cycle, begun = meant_cycle(
+        leading.journal.state, str(arguments.get("cycle") or ""), first_going_on=True
+    )
     for fact in _appointed(cycle):  # by people, and not in force yet
         return await _steer(leading, cycle, begun.cycle, fact.student, is_promoted=False)
     domain = domain_of(cycle)
@@ -70,15 +72,6 @@ async def promote(leading: "Leading", arguments: Arguments) -> dict[str, Any]:
             "say so with --yes",
         )
     return await _steer(leading, cycle, model.run, model.artifact, is_promoted=True)
-
-
-def _meant(leading: "Leading", wanted: str) -> Begun:
-    """Return the cycle that is named; where none is, one that runs or is paused, or the newest."""
-    known = sorted(newest_first(leading.journal.state), key=lambda pair: not pair[0].goes_on)
-    if found := cycles_called(known, wanted):
-        return found[0]
-    what = f"there is no cycle {wanted}" if wanted else "no cycle has been started"
-    raise NotFoundError(what, "jupiterctl cycle list shows all")
 
 
 async def _steer(

@@ -220,6 +220,11 @@ def test_a_node_without_company_says_what_to_check():
     assert max(map(len, _text(nodes, shown, 60))) <= 60, "what to check is wrapped, not cut"
 
 
+def test_who_keeps_to_this_machine_needs_no_list_of_what_hides_others():
+    shown = status(nodes=[_node()], health=[{"code": "alone-locally"}])
+    assert not set(ALONE) & set(_text(nodes, of(shown)))
+
+
 @pytest.mark.parametrize(
     ("names", "words"),
     [

@@ -24,6 +24,7 @@ from jupiterd.cycle.data.holdout_rules import (
 from jupiterd.cycle.gate.looks import ledger_at
 from jupiterd.cycle.gate.power import POWER
 from jupiterd.cycle.student_t import t_upper_quantile
+from jupiterd.formats import counted
 
 PAIRED_SD_BPB: Final = 0.04
 """Of the differences between two students on a document; 0.04 to 0.15 were measured."""
@@ -174,14 +175,10 @@ def _impossible(
         held_out_share=0.0,
         clusters_are=name,
         detectable_bpb=math.inf,
-        answer=f"{_noun(counts.documents)}, about {counts.tokens:,} tokens; a verdict needs at "
-        f"least {least_documents(rules):,}{_of_clusters(clusters, rules)}",
+        answer=f"{counted(counts.documents, 'document')}, about {counts.tokens:,} tokens; "
+        f"a verdict needs at least {least_documents(rules):,}{_of_clusters(clusters, rules)}",
         help=WHAT_HELPS,
     )
-
-
-def _noun(documents: int) -> str:
-    return "1 document" if documents == 1 else f"{documents:,} documents"
 
 
 def _of_clusters(clusters: int, rules: HoldoutRules) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from jupiterd.cycle.data.holdout_outlook import HoldoutOutlook
 from jupiterd.cycle.data.survey import SourceSurvey, Survey
-from jupiterd.formats import plain, size
+from jupiterd.formats import counted, plain, size
 
 ENOUGH_READ = 30
 """Of a source that wasn't read whole: from fewer nothing is concluded."""
@@ -22,7 +22,7 @@ def source_line(source: SourceSurvey) -> str:
     if source.why_not:
         return f"source {plain(source.name)}: {plain(source.why_not)}"
     least = "at least " if source.is_at_least else ""
-    told = [f"{least}{_noun(source.found)}"]
+    told = [f"{least}{counted(source.found, 'document')}"]
     if source.read < source.found:
         told.append(f"{source.read:,} of them read")
     about = "" if source.is_whole else "about "
@@ -93,13 +93,13 @@ def _is_known(source: SourceSurvey) -> bool:
 
 
 def _reading(survey: Survey) -> Iterator[str]:
-    counted = survey.counted
-    if not counted:
+    asked = survey.counted
+    if not asked:
         return
-    found = sum(source.found for source in counted)
-    least = "at least " if any(source.is_at_least for source in counted) else ""
-    sources = "1 source" if len(counted) == 1 else f"{len(counted)} sources"
-    yield f"{least}{_noun(found)} of {sources}, looked at for {survey.took_s:.0f} s"
+    found = sum(source.found for source in asked)
+    least = "at least " if any(source.is_at_least for source in asked) else ""
+    sources = counted(len(asked), "source")
+    yield f"{least}{counted(found, 'document')} of {sources}, looked at for {survey.took_s:.0f} s"
     if lost := dropped_line(survey):
         yield lost
 
@@ -108,7 +108,3 @@ def _largest(counts: Mapping[str, int]) -> str:
     ranked = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     told = ", ".join(f"{plain(name)} {count:,}" for name, count in ranked[:NAMED])
     return told + (f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else "")
-
-
-def _noun(documents: int) -> str:
-    return "1 document" if documents == 1 else f"{documents:,} documents"

@@ -18,6 +18,7 @@ from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.gate.power import POWER
 from jupiterd.cycle.split import DEV, GATE
 from jupiterd.errors import TooLittleTextError
+from jupiterd.formats import counted
 
 SHOWN_REASONS = 2
 
@@ -101,13 +102,10 @@ def check_verdict(found: Found, rules: HoldoutRules, left_out: Mapping[str, int]
         f"the gate, which has {found.gate_documents:,} of {found.gate_clusters:,}"
     )
     raise TooLittleTextError(
-        f"{_noun(found.documents)}, about {tokens:,} tokens; {needed}{_cause(left_out)}",
+        f"{counted(found.documents, 'document')}, about {tokens:,} tokens; "
+        f"{needed}{_cause(left_out)}",
         WHAT_HELPS,
     )
-
-
-def _noun(documents: int) -> str:
-    return "1 document" if documents == 1 else f"{documents:,} documents"
 
 
 def _cause(left_out: Mapping[str, int]) -> str:

@@ -4,7 +4,7 @@ Owns the form into which every markup is read, and what stands before a block in
 quotes. Doesn't know any markup.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -57,6 +57,23 @@ def as_item(blocks: Sequence[Block], marker: str) -> list[Block]:
     found = within(blocks, marker, " " * len(marker))
     if found and found[0].kind is BlockKind.PARAGRAPH:
         found[0] = replace(found[0], kind=BlockKind.ITEM)
+    return found
+
+
+def blocks_between(lines: Sequence[str], read: Callable[[int], Found]) -> list[Block]:
+    """Return the blocks of lines that stand between blank ones.
+
+    read: given the place of a line that isn't blank, returns the blocks that begin there, and the
+        place after them.
+    """
+    found: list[Block] = []
+    at = 0
+    while at < len(lines):
+        if not lines[at].strip():
+            at += 1
+            continue
+        blocks, at = read(at)
+        found += blocks
     return found
 
 

@@ -14,6 +14,7 @@ from jupiterd.cycle.text_rules.blocks import (
     BlockKind,
     Found,
     as_item,
+    blocks_between,
     code,
     common_indent,
     heading,
@@ -64,19 +65,12 @@ def markdown_blocks(lines: Sequence[str], depth: int = 0) -> list[Block]:
     """
     if depth > MAX_DEPTH:
         return paragraph(lines)
-    found: list[Block] = []
-    at = 0
-    while at < len(lines):
-        line = lines[at].strip()
-        if not line or (line[0] in "ie" and _MODULE_LINE.match(line)):
-            at += 1
-            continue
-        blocks, at = _next(lines, at, line, depth)
-        found += blocks
-    return found
+    return blocks_between(lines, lambda at: _next(lines, at, lines[at].strip(), depth))
 
 
 def _next(lines: Sequence[str], at: int, line: str, depth: int) -> Found:
+    if line[0] in "ie" and _MODULE_LINE.match(line):
+        return [], at + 1
     if indent_of(lines[at]) >= 4 and not _ITEM.match(line):
         end = indented_below(lines, at, 4)
         return code(lines[at:end]), end

@@ -12,6 +12,7 @@ from jupiterd.cycle.text_rules.blocks import (
     BlockKind,
     Found,
     as_item,
+    blocks_between,
     code,
     common_indent,
     heading,
@@ -72,15 +73,7 @@ class _Reader:
     def blocks(self) -> list[Block]:
         if self._depth > MAX_DEPTH:
             return paragraph([as_markdown(line) for line in self._lines])
-        found: list[Block] = []
-        at = 0
-        while at < len(self._lines):
-            if not self._lines[at].strip():
-                at += 1
-                continue
-            blocks, at = self._next(at)
-            found += blocks
-        return found
+        return blocks_between(self._lines, self._next)
 
     def _inside(self, lines: Sequence[str]) -> list[Block]:
         indent = common_indent(lines)

@@ -88,5 +88,5 @@ async def test_without_a_phase_that_has_ended_there_is_nothing_to_show(tmp_path:
         await found(one, facts=(started(),))
         with pytest.raises(NotFoundError, match="no phase"):
             await document_of(one, "review")
-        with pytest.raises(NotFoundError, match="no such cycle"):
+        with pytest.raises(NotFoundError, match="there is no cycle"):
             await document_of(one, "review/beef")

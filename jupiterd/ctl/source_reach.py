@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from jupiterd.ctl.pinned_asking import Asking, UnreachableError
-from jupiterd.cycle.base.globs import glob_pattern
+from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data_sources import (
     DataSource,
     FeedSource,
@@ -90,7 +90,7 @@ def _reached(source: DataSource, timeout_s: float) -> Reached:
 def _ask(source: DataSource, timeout_s: float) -> None:
     match source:
         case FolderSource():
-            _look(source.path, [source.glob], must_be_folder=True)
+            _look(source.path, [source.glob], source.exclude, must_be_folder=True)
         case JsonlSource():
             _look(source.path, ["**/*.jsonl*", "**/*.ndjson*"])
         case ParquetSource():
@@ -110,7 +110,9 @@ def _ask(source: DataSource, timeout_s: float) -> None:
             pass
 
 
-def _look(path: str, globs: Sequence[str], *, must_be_folder: bool = False) -> None:
+def _look(
+    path: str, globs: Sequence[str], exclude: Sequence[str] = (), *, must_be_folder: bool = False
+) -> None:
     root = Path(path).expanduser()
     if root.is_file() and not must_be_folder:
         if not os.access(root, os.R_OK):
@@ -119,11 +121,11 @@ def _look(path: str, globs: Sequence[str], *, must_be_folder: bool = False) -> N
     if not root.is_dir():
         raise UnreachableError("there is no such folder on this machine")
     try:
-        patterns = [glob_pattern(glob) for glob in globs]
+        wanted = [WantedNames(glob, exclude) for glob in globs]
     except re.error as error:
-        raise UnreachableError(f"{globs[0]!r} is no glob: {error}") from error
+        raise UnreachableError(f"{' or '.join((*globs, *exclude))!r} is no glob: {error}") from error
     names = _names_below(root)
-    if not any(pattern.fullmatch(name) for name in names for pattern in patterns):
+    if not any(each.has(name) for name in names for each in wanted):
         raise UnreachableError(f"no file in it matches {' or '.join(globs)}")
 
 

@@ -64,6 +64,7 @@ _Revision = Annotated[
     ),
 ]
 _Glob = Annotated[str, Field(min_length=1, max_length=256)]
+_Globs = Annotated[tuple[_Glob, ...], Field(strict=False, max_length=64)]
 _Key = Annotated[str, Field(max_length=256)]
 _Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 _Bytes = Annotated[int, Field(ge=1024, le=1 << 44)]
@@ -136,6 +137,8 @@ class FolderSource(_Licensed):
     """The folder, absolute or beginning with ~/."""
     glob: _Glob = "**/*"
     """Which files below `path` are taken; ** stands for any folders."""
+    exclude: _Globs = ()
+    """Of those, the ones that are left out."""
     field: Annotated[str, Field(min_length=1, max_length=256)] = "text"
     """The column or key that holds the text in tables among the files."""
     max_files: _Count = 200_000
@@ -157,6 +160,8 @@ class GitSource(_Licensed):
     """A branch, a tag or a whole commit id; empty: the default branch."""
     glob: _Glob = "**/*"
     """Which of its files are taken; ** stands for any folders."""
+    exclude: _Globs = ()
+    """Of those, the ones that are left out."""
     cluster_depth: _ClusterDepth = 0
     """What is held out together: 0 the repository, 1 each of its topmost folders, and so on."""
     max_files: _Count = 200_000

@@ -1,10 +1,30 @@
-"""Which names of files a glob matches: the same for whoever collects and whoever only looks.
+"""Which names of files globs take and leave out: the same for whoever collects and whoever looks.
 
 Pure. Owns the form of globs. Doesn't know folders, or how names are found.
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+
+
+class WantedNames:
+    """The names that one glob matches and none of others does."""
+
+    def __init__(self, glob: str, exclude: Sequence[str] = ()) -> None:
+        """Take the glob, and those that count more.
+
+        Raises:
+            re.error: one of them has no meaning.
+        """
+        self._glob = glob_pattern(glob)
+        self._exclude = [glob_pattern(each) for each in exclude]
+
+    def has(self, name: str) -> bool:
+        """Say whether a file of this name, relative to its source, is wanted."""
+        if not self._glob.fullmatch(name):
+            return False
+        return not any(each.fullmatch(name) for each in self._exclude)
 
 
 @lru_cache(maxsize=64)

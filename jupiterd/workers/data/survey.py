@@ -72,11 +72,13 @@ def survey(request: Mapping[str, Any]) -> Survey:
             for number, source in enumerate(sources):
                 now_s = time.monotonic()
                 share_s = max(0.0, until_s - now_s) / (len(sources) - number)
-                may_ask = bool(request.get("goes_far")) or not _is_far(source)
+                if why_not := _left_out(source, share_s, bool(request.get("goes_far"))):
+                    looked.append(Looked(source, why_not=why_not))
+                    continue
                 short = _cut_short(source, share_s)
                 own, end_s = scratch / str(number), now_s + share_s
                 sample = SourceSample(short, extractor, own, end_s, rules.language)
-                looked.append(_look(sample) if may_ask else Looked(source, why_not=FAR))
+                looked.append(_look(sample))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if not rules.language:
@@ -85,6 +87,15 @@ def survey(request: Mapping[str, Any]) -> Survey:
 
 
 FAR = "not counted before collection"
+NO_TIME_LEFT = "not counted: looking at the others took all the time"
+
+
+def _left_out(source: DataSource, within_s: float, goes_far: bool) -> str:
+    """Return why a source isn't looked at; empty: it is."""
+    if not goes_far and _is_far(source):
+        return FAR
+    # A repository is cloned whole or not at all; of a folder some files can always be read.
+    return NO_TIME_LEFT if source.kind == "git" and not within_s else ""
 
 
 def _is_far(source: DataSource) -> bool:

@@ -36,8 +36,9 @@ def test_the_standard_library_is_everywhere():
 def test_a_folder_must_hold_what_is_asked_for(tmp_path):
     (tmp_path / "a.txt").write_text("a")
 
-    def folder(path=tmp_path, glob="**/*"):
-        return FolderSource(kind="folder", path=str(path), license="MIT", glob=glob)
+    def folder(path=tmp_path, glob="**/*", exclude=()):
+        fields = {"path": str(path), "license": "MIT", "glob": glob, "exclude": exclude}
+        return FolderSource(kind="folder", **fields)
 
     assert problem(folder()) == ""
     assert problem(folder(glob="*.py")) == "no file in it matches *.py"
@@ -46,6 +47,7 @@ def test_a_folder_must_hold_what_is_asked_for(tmp_path):
     assert problem(folder(glob="/etc/*")) == "no file in it matches /etc/*"
     assert problem(folder(glob="*.{md,txt}")) == ""  # as the collector takes it
     assert problem(folder(glob="*.{md,rst}")) == "no file in it matches *.{md,rst}"
+    assert problem(folder(exclude=("*.txt",))) == "no file in it matches **/*"
     assert "is no glob" in problem(folder(glob="[z-a].txt"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jupiterd.cycle.base.globs import glob_pattern
+from jupiterd.cycle.base.globs import WantedNames, glob_pattern
 from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.errors import DiskFullError
 from jupiterd.frames import Progressed
@@ -184,6 +184,20 @@ def test_two_stars_stand_for_any_folders(glob, yes, no):
     pattern = glob_pattern(glob)
     assert [name for name in yes if not pattern.fullmatch(name)] == []
     assert [name for name in no if pattern.fullmatch(name)] == []
+
+
+def test_a_folder_leaves_out_what_it_excludes(notes, tmp_path):
+    for name in ("a.md", "old/b.md"):
+        (notes / name).parent.mkdir(exist_ok=True)
+        (notes / name).write_text("note")
+    gather(notes, tmp_path / "out", exclude=("old/**",))
+    assert [uri.rpartition("/")[2] for uri in texts_in(tmp_path / "out")] == ["a.md"]
+
+
+def test_excluded_names_are_left_out_of_what_a_glob_takes():
+    wanted = WantedNames("src/**/*.{h,cpp}", ["**/ThirdParty/**", "src/gen_*.h"])
+    names = ["src/a.h", "src/ThirdParty/b.h", "src/x/ThirdParty/y/c.cpp", "src/gen_a.h", "src/d.md"]
+    assert [name for name in names if wanted.has(name)] == ["src/a.h"]
 
 
 def test_an_unchanged_file_keeps_its_sample_and_is_not_parsed_again(notes, tmp_path, monkeypatch):

@@ -79,6 +79,11 @@ def calls(tmp_path, monkeypatch):
     return made
 
 
+def test_a_repository_leaves_out_what_it_excludes(repository, tmp_path):
+    gather(repository, tmp_path / "out", glob="**/*.py", exclude=("**/deep/**",))
+    assert names_in(tmp_path / "out") == ["src/a.py"]
+
+
 def test_every_file_is_a_document_of_the_commit(repository, tmp_path):
     newest = git(repository, "rev-parse", "HEAD")
     gather(repository, tmp_path / "out")

@@ -16,7 +16,7 @@ from jupiterd.cycle.data.holdout_rules import HoldoutRules
 from jupiterd.cycle.data.survey import Survey
 from jupiterd.cycle.data.survey_lines import is_hopeless
 from jupiterd.workers.data import survey_sample, survey_verdicts
-from jupiterd.workers.data.survey import FAR, survey
+from jupiterd.workers.data.survey import FAR, NO_TIME_LEFT, survey
 from jupiterd.workers.data.survey_verdicts import LEAST_JUDGED, NO_TIME
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
@@ -149,3 +149,12 @@ def test_rows_of_code_are_judged_as_they_are(tmp_path):
     source = {"kind": "jsonl", "name": "mine", "path": str(tmp_path), "license": "MIT"}
     (found,) = looked(source).sources
     assert "unparsable" not in found.dropped
+
+
+def test_a_repository_whose_turn_comes_too_late_is_named_and_not_cloned(tmp_path):
+    sources = [{"kind": "git", "url": f"file://{tmp_path}/{n}", "license": "MIT"} for n in range(9)]
+    rules = RULES | {"language": "en"}
+    began_s = time.monotonic()
+    found = survey({"sources": sources, "rules": rules, "within_s": 0.0})
+    assert {source.why_not for source in found.sources} == {NO_TIME_LEFT}
+    assert time.monotonic() - began_s < 9.0  # each would have had a second at least

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from jupiterd.cycle.base.globs import glob_pattern
+from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.workers.data.collectors.collector import Document, Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.tables import in_one_form
 from jupiterd.workers.data.extraction import extractor_of
@@ -219,19 +219,21 @@ def read_within(path: Path, max_bytes: int) -> bytes:
 
 
 class Walk:
-    """The files below a folder that a glob matches, in the order of their names."""
+    """The files below a folder that are wanted, in the order of their names."""
 
-    def __init__(self, root: Path, glob: str, leave_out: Callable[[str], None]) -> None:
+    def __init__(
+        self, root: Path, wanted: WantedNames, leave_out: Callable[[str], None]
+    ) -> None:
         """Take the folder.
 
         Args:
             root: where the walk begins.
-            glob: which files are wanted, relative to it; ** stands for any folders.
+            wanted: names of files, relative to it.
             leave_out: told the names of links that lead out of it.
         """
         self._root = root
         self._inside = root.resolve()
-        self._wanted = glob_pattern(glob)
+        self._wanted = wanted
         self._leave_out = leave_out
 
     def names(self) -> Iterator[str]:
@@ -247,7 +249,7 @@ class Walk:
                 stack.pop()
             elif name.endswith("/"):
                 stack.append(iter(self._entries(name)))
-            elif self._wanted.fullmatch(name):
+            elif self._wanted.has(name):
                 yield name
 
     def _entries(self, below: str) -> list[str]:

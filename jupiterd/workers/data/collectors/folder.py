@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data_sources import FolderSource
 from jupiterd.errors import EmptySourceError
 from jupiterd.workers.data.collectors.collector import Found, Visit
@@ -42,9 +43,9 @@ class Folder:
         def leave_out(name: str) -> None:
             visit.skips.add(self._uri(name), SkipReason.LEADS_OUT)
 
-        names = Walk(self._root, self._source.glob, leave_out).names()
-        files = map(self._file, names)
         source = self._source
+        wanted = WantedNames(source.glob, source.exclude)
+        files = map(self._file, Walk(self._root, wanted, leave_out).names())
         bounds = Bounds(source.max_files, source.max_bytes, source.max_document_bytes, source.field)
         yield from documents_of(files, visit, bounds, self._source.license, "")
 

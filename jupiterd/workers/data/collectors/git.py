@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-from jupiterd.cycle.base.globs import glob_pattern
+from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data_sources import GitSource
 from jupiterd.workers.data.collectors.collector import Found, Unchanged, Visit
 from jupiterd.workers.data.collectors.files import (
@@ -69,12 +69,12 @@ class GitRepository:
 
     def _files(self, repository: Repository, commit: str, visit: Visit) -> Iterator[Found]:
         source = self._source
-        wanted = glob_pattern(source.glob)
+        wanted = WantedNames(source.glob, source.exclude)
         with repository.reader() as reader:
             files = (
                 self._file(blob, reader)
                 for blob in repository.blobs(commit)
-                if wanted.fullmatch(blob.name) and not _is_hidden(blob.name)
+                if wanted.has(blob.name) and not _is_hidden(blob.name)
             )
             bounds = Bounds(source.max_files, source.max_bytes, source.max_document_bytes)
             yield from documents_of(files, visit, bounds, source.license, commit)

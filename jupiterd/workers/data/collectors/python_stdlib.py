@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.cycle.data_sources import PythonStdlibSource
 from jupiterd.workers.data.collectors.collector import Found, Visit
 from jupiterd.workers.data.collectors.files import (
@@ -45,7 +46,7 @@ class PythonStdlib:
 
     def documents(self, visit: Visit) -> Iterator[Found]:
         """Yield every .py file, sorted by name."""
-        names = Walk(self._root, "**/*.py", lambda _name: None).names()
+        names = Walk(self._root, WantedNames("**/*.py"), lambda _name: None).names()
         files = (self._file(name) for name in names if not _is_left_out(name))
         bounds = Bounds(_MAX_FILES, self._source.max_bytes, self._source.max_document_bytes)
         yield from documents_of(files, visit, bounds, self._source.license, self._version)

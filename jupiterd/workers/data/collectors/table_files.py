@@ -6,6 +6,7 @@ Owns that choice. Doesn't know what is in them.
 from collections.abc import Iterator
 from pathlib import Path
 
+from jupiterd.cycle.base.globs import WantedNames
 from jupiterd.errors import EmptySourceError
 from jupiterd.workers.data.collectors.collector import Visit
 from jupiterd.workers.data.collectors.files import Walk, printable
@@ -27,6 +28,6 @@ def files_below(path: Path, endings: tuple[str, ...], visit: Visit) -> Iterator[
     def leave_out(name: str) -> None:
         visit.skips.add(f"{path.name}/{printable(name)}", SkipReason.LEADS_OUT)
 
-    for name in Walk(path, "**/*", leave_out).names():
+    for name in Walk(path, WantedNames("**/*"), leave_out).names():
         if name.endswith(endings):
             yield f"{printable(path.name)}/{printable(name)}", path / name

@@ -123,7 +123,9 @@ def _look(
     try:
         wanted = [WantedNames(glob, exclude) for glob in globs]
     except re.error as error:
-        raise UnreachableError(f"{' or '.join((*globs, *exclude))!r} is no glob: {error}") from error
+        raise UnreachableError(
+            f"{' or '.join((*globs, *exclude))!r} is no glob: {error}"
+        ) from error
     names = _names_below(root)
     if not any(each.has(name) for name in names for each in wanted):
         raise UnreachableError(f"no file in it matches {' or '.join(globs)}")

@@ -8,12 +8,15 @@ gives the page away, however small a part of the book it is. The order of the he
 no part. Memory: about 100 bytes for each held-out word.
 
 A run that stands in more than MAX_OWNERS held-out texts is a notice, such as a licence: whoever has
-it, too, gives none of them away. It is a hit all the same.
+it, too, gives none of them away. It is a hit all the same. What stands as a notice above code isn't
+compared at all: where few files of a project are held out, it would be most of a short one.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+
+from jupiterd.cycle.text_rules.notices import without_notice
 
 WORDS_IN_RUN = 13
 """As in GPT-3 (Brown et al. 2020, appendix C)."""
@@ -89,7 +92,7 @@ class Holdout:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.lower())
+    return _WORD.findall(without_notice(text).lower())
 
 
 def _runs(words: Sequence[int]) -> Iterator[tuple[int, ...]]:

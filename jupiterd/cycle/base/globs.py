@@ -7,6 +7,11 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+MAX_CHOICES = 256
+"""Of one glob, whose braces are multiplied with each other."""
+
+_CHOICE = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
+
 
 class WantedNames:
     """The names that one glob matches and none of others does."""
@@ -29,24 +34,43 @@ class WantedNames:
 
 @lru_cache(maxsize=64)
 def glob_pattern(glob: str) -> re.Pattern[str]:
-    """Return what whole names must match: *, ?, [...], {a,b} stay within a part, ** doesn't."""
+    """Return what whole names must match: *, ?, [...] stay within a part, ** and {a,b} don't."""
+    return re.compile("|".join(map(_pattern, _without_braces(glob))), re.DOTALL)
+
+
+def _without_braces(glob: str) -> list[str]:
+    """Return the globs that one with {a,b} stands for; of very many choices it is one as it is."""
+    globs = [glob]
+    while any(map(_CHOICE.search, globs)):
+        globs = [chosen for each in globs for chosen in _chosen(each)]
+        if len(globs) > MAX_CHOICES:
+            return [glob]
+    return globs
+
+
+def _chosen(glob: str) -> list[str]:
+    found = _CHOICE.search(glob)
+    if found is None:
+        return [glob]
+    before, behind = glob[: found.start()], glob[found.end() :]
+    return [f"{before}{choice}{behind}" for choice in found[1].split(",")]
+
+
+def _pattern(glob: str) -> str:
     parts = [_part_pattern(part) for part in glob.strip("/").split("/")]
     if glob.endswith("**"):
         parts[-1] = r".+/"
-    return re.compile("".join(parts).removesuffix("/"), re.DOTALL)
+    return "".join(parts).removesuffix("/")
 
 
 def _part_pattern(part: str) -> str:
     if part == "**":
         return r"(?:[^/]+/)*"
     pieces: list[str] = []
-    for piece in re.findall(r"\[!?\]?[^\]]*\]|\{[^{},]*(?:,[^{},]*)+\}|.", part, re.DOTALL):
+    for piece in re.findall(r"\[!?\]?[^\]]*\]|.", part, re.DOTALL):
         if piece.startswith("[") and piece.endswith("]") and len(piece) > 2:
             inner = piece[1:-1].replace("\\", r"\\")
             pieces.append(f"[^/{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
-        elif piece.startswith("{") and len(piece) > 1:
-            choices = map(re.escape, piece[1:-1].split(","))
-            pieces.append(f"(?:{'|'.join(choices)})")
         else:
             pieces.append({"*": "[^/]*", "?": "[^/]"}.get(piece) or re.escape(piece))
     return "".join(pieces) + "/"

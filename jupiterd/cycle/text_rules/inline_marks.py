@@ -7,6 +7,8 @@ judge loses every mark. Doesn't know blocks.
 import html
 import re
 
+from jupiterd.cycle.text_rules.formulas import held_formulas, with_words_for_formulas
+
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.{1,5000}?)(?<!`)\1(?!`)", re.DOTALL)
 _HELD = re.compile("\ue000(\\d+)\ue001")
 _PRIVATE = re.compile("[\ue000\ue001]")
@@ -76,7 +78,7 @@ def without_links(text: str, defined: frozenset[str] = frozenset()) -> str:
         held.append(match[0])
         return f"\ue000{len(held) - 1}\ue001"
 
-    text = _CODE.sub(hold, _PRIVATE.sub("", text))
+    text = held_formulas(_CODE.sub(hold, _PRIVATE.sub("", text)), held)
     text = _CODE_TAG.sub(lambda found: hold_tag(found, held), text)
     text = _LEFT_OUT.sub("", text)
     text = _BOX.sub("", text)
@@ -112,7 +114,7 @@ def _has_marks(text: str) -> bool:
 
 def without_marks(text: str) -> str:
     """Return the line as rules about prose judge it: its words and their punctuation alone."""
-    text = _CODE.sub(lambda found: _words_of(found[2]), text)
+    text = with_words_for_formulas(_CODE.sub(lambda found: _words_of(found[2]), text))
     for _ in range(2):
         text = _STRONG.sub(r"\2", text)
     text = _UNDERSCORES.sub(r"\2", text)

@@ -23,6 +23,7 @@ from jupiterd.cycle.text_rules.blocks import (
     paragraph,
     within,
 )
+from jupiterd.cycle.text_rules.formulas import displayed_formula, is_beginning
 from jupiterd.cycle.text_rules.markdown_html import html_blocks
 
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*([^`]*)$")
@@ -244,6 +245,11 @@ def _template(lines: Sequence[str], at: int, line: str, _depth: int) -> Found | 
     return None
 
 
+def _formula(lines: Sequence[str], at: int, _line: str, _depth: int) -> Found | None:
+    found = displayed_formula(lines, at)
+    return (code(found[0], "math"), found[1]) if found is not None else None
+
+
 def _html(lines: Sequence[str], at: int, _line: str, _depth: int) -> Found | None:
     return html_blocks(lines, at)
 
@@ -269,6 +275,8 @@ _BY_FIRST: Mapping[str, tuple[_Recogniser, ...]] = MappingProxyType(
         "[": (_left_out,),
         "@": (_left_out,),
         "<": (_left_out, _html),
+        "$": (_formula,),
+        "\\": (_formula,),
     }
 )
 
@@ -292,6 +300,8 @@ _INTERRUPTS: Mapping[str, Callable[[str], bool]] = MappingProxyType(
         "/": _any_of(_SLASHES),
         ":": _any_of(_COLONS),
         "{": _any_of(_TEMPLATE_LINE),
+        "$": is_beginning,
+        "\\": is_beginning,
     }
 )
 """First character of a line -> whether such a line can't go on a paragraph."""

@@ -6,6 +6,7 @@ Owns its syntax. Every line comes out as Markdown; templates and tables are no t
 import html
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from jupiterd.cycle.text_rules.blocks import Block, as_item, code, heading, paragraph
 
@@ -17,14 +18,18 @@ _ITEM = re.compile(r"([*#;:]+)[ \t]*(.*)$")
 _TEMPLATE = re.compile(r"\{\{[^{}]{0,5000}\}\}")
 _LEFT_OUT = re.compile(
     r"<!--.{0,4000}?-->|<ref\b[^<>]{0,300}/>"
-    r"|<(ref|gallery|math|score|timeline|imagemap)\b[^<>]{0,300}>.{0,4000}?</\1>|__[A-Z]{3,20}__",
+    r"|<(ref|gallery|score|timeline|imagemap)\b[^<>]{0,300}>.{0,4000}?</\1>|__[A-Z]{3,20}__",
     re.DOTALL | re.IGNORECASE,
 )
 _CODE = re.compile(
     r"<(syntaxhighlight|source|pre)\b([^<>]{0,300})>(.{0,20000}?)</\1>", re.DOTALL | re.IGNORECASE
 )
+_FORMULA = re.compile(
+    r"<(math|chem|ce)\b([^<>]{0,300})>(.{0,4000}?)</\1>", re.DOTALL | re.IGNORECASE
+)
 _LANGUAGE = re.compile(r"lang(?:uage)?[ \t]*=[ \t]*[\"']?([\w+#-]+)")
 _HELD = re.compile("\ue004(\\d+)\ue005")
+_HELD_FORMULA = re.compile("\ue006(\\d+)\ue007")
 _NAMESPACE = r"\[\[[ \t]*:?[^\[\]|:\n]{2,20}:[^\[\]|\n]{1,300}"
 _FILE = re.compile(rf"{_NAMESPACE}\|[^\[\]\n]{{0,1000}}\]\]")
 _CATEGORY = re.compile(rf"^[ \t]*{_NAMESPACE}\]\][ \t]*$", re.MULTILINE)
@@ -36,6 +41,7 @@ _QUOTES = (("'''''", "***"), ("'''", "**"), ("''", "*"))
 def wiki_blocks(lines: Sequence[str]) -> list[Block]:
     """Return the blocks of a text's lines."""
     held: list[Block] = []
+    formulas: list[str] = []
 
     def hold(found: re.Match[str]) -> str:
         language = _LANGUAGE.search(found[2])
@@ -43,7 +49,12 @@ def wiki_blocks(lines: Sequence[str]) -> list[Block]:
         held.extend(blocks)
         return f"\n\ue004{len(held) - 1}\ue005\n" if blocks else "\n"
 
+    def hold_formula(found: re.Match[str]) -> str:
+        formulas.append(_as_tex(found[1].lower(), found[3]))
+        return f"\ue006{len(formulas) - 1}\ue007"
+
     text = _CODE.sub(hold, _LEFT_OUT.sub("", "\n".join(lines)))
+    text = _FORMULA.sub(hold_formula, text)
     text = _CATEGORY.sub("", _FILE.sub("", _without_templates(text)))
     text = _without_tables(text)
     found: list[Block] = []
@@ -51,7 +62,21 @@ def wiki_blocks(lines: Sequence[str]) -> list[Block]:
         example = _HELD.fullmatch(line.strip())
         is_held = example is not None and int(example[1]) < len(held)
         found += [held[int(example[1])]] if example and is_held else _line(line)
-    return found
+    return [_with_formulas(block, formulas) for block in found]
+
+
+def _as_tex(tag: str, body: str) -> str:
+    """Return a formula as Markdown has it; of chemistry, as the package mhchem has it."""
+    tex = " ".join(body.split())
+    return f"${tex}$" if tag == "math" else f"$\\ce{{{tex}}}$"
+
+
+def _with_formulas(block: Block, formulas: Sequence[str]) -> Block:
+    def formula(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return formulas[number] if number < len(formulas) else ""
+
+    return replace(block, lines=tuple(_HELD_FORMULA.sub(formula, line) for line in block.lines))
 
 
 def _without_templates(text: str) -> str:

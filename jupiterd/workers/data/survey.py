@@ -60,7 +60,7 @@ def survey(request: Mapping[str, Any]) -> Survey:
         that are far away are asked, too
     """
     began_s = time.monotonic()
-    whole_s = float(request["within_s"])
+    whole_s, goes_far = float(request["within_s"]), bool(request.get("goes_far"))
     until_s = began_s + READING_SHARE * whole_s
     adapter: TypeAdapter[DataSource] = TypeAdapter(DataSource)
     sources = [adapter.validate_python(each) for each in request["sources"]]
@@ -72,7 +72,7 @@ def survey(request: Mapping[str, Any]) -> Survey:
             for number, source in enumerate(sources):
                 now_s = time.monotonic()
                 share_s = max(0.0, until_s - now_s) / (len(sources) - number)
-                if why_not := _left_out(source, share_s, bool(request.get("goes_far"))):
+                if why_not := _left_out(source, share_s, goes_far=goes_far):
                     looked.append(Looked(source, why_not=why_not))
                     continue
                 short = _cut_short(source, share_s)
@@ -90,7 +90,7 @@ FAR = "not counted before collection"
 NO_TIME_LEFT = "not counted: looking at the others took all the time"
 
 
-def _left_out(source: DataSource, within_s: float, goes_far: bool) -> str:
+def _left_out(source: DataSource, within_s: float, *, goes_far: bool) -> str:
     """Return why a source isn't looked at; empty: it is."""
     if not goes_far and _is_far(source):
         return FAR

@@ -62,6 +62,24 @@ def test_what_stands_in_many_held_out_texts_is_a_notice_and_gives_none_away(text
     assert holdout.contaminates(NOTICE)  # it is in the holdout from end to end
 
 
+@pytest.mark.parametrize(
+    ("first", "mark", "last"), [("/*", " * ", " */"), ("", "// ", ""), ("#!/bin/sh", "# ", "")]
+)
+def test_a_licence_above_code_gives_no_file_away(first, mark, last):
+    """As in a project one of whose files, a short one, is held out."""
+    lines = [f"{mark}Copyright, under this license: {words(30, 100 * n)}" for n in range(5)]
+    notice = "\n".join([first, *lines, last, "", ""])
+    holdout = Holdout([notice + words(30, 5000)])
+    assert not holdout.contaminates(notice + words(40, 7000))
+    assert holdout.contaminates(notice + words(30, 5000))
+    assert holdout.contaminates(words(30, 5000))
+
+
+def test_a_comment_that_is_no_notice_is_compared():
+    said = "\n".join(f"# {words(30, 100 * n)}" for n in range(5))
+    assert Holdout([f"{said}\n{words(30, 5000)}"]).contaminates(f"{said}\n{words(40, 7000)}")
+
+
 def test_a_page_that_is_held_out_many_times_is_no_notice():
     quoting = f"{words(900, 6000)} {HELD_OUT} {words(900, 8000)}"
     assert Holdout([HELD_OUT] * 3 * MAX_OWNERS).contaminates(quoting)

@@ -177,6 +177,8 @@ def test_a_glob_means_what_it_means_to_pathlib(parts, name):
         ("**/*", ["a", "x/y/z"], []),
         ("docs/**", ["docs/a", "docs/x/y"], ["docs", "other/docs/a"]),
         ("*.{md}", ["a.{md}"], ["a.md"]),
+        ("{src/lib,docs}/**/*.{h,md}", ["src/lib/a.h", "docs/x/b.md"], ["src/a.h", "docs/b.rst"]),
+        ("{a,{b,c}}.md", ["a.md", "b.md", "c.md"], ["d.md"]),
         ("**/*.{h,cpp}", ["a.h", "x/a.cpp"], ["a.hpp", "a.{h,cpp}", "x/a.c"]),
     ],
 )

@@ -221,9 +221,7 @@ def read_within(path: Path, max_bytes: int) -> bytes:
 class Walk:
     """The files below a folder that are wanted, in the order of their names."""
 
-    def __init__(
-        self, root: Path, wanted: WantedNames, leave_out: Callable[[str], None]
-    ) -> None:
+    def __init__(self, root: Path, wanted: WantedNames, leave_out: Callable[[str], None]) -> None:
         """Take the folder.
 
         Args:

@@ -38,6 +38,7 @@ _MARKS = {
 }
 _PERMALINKS = frozenset({"\u00b6", "#", "\u00a7", "\U0001f517", ""})
 _SPACE = re.compile(r"[^\S\u00a0]+")
+_DISPLAY_STYLE = re.compile(r"\{\\(?:displaystyle|textstyle)\s(.*)\}", re.DOTALL)
 _LANGUAGE = re.compile(
     r"(?:language|lang|highlight|brush:?)[-\s](?!default\b|text\b)([\w+#-]{1,20})"
 )
@@ -153,7 +154,7 @@ class Leaves:
         if tag == "br":
             return "\0"
         if tag == "math":
-            return str(element.get("alttext") or "".join(element.itertext()))
+            return _formula(element)
         pieces = [element.text or ""]
         for child in element:
             pieces += (self.inline(child), child.tail or "")
@@ -163,6 +164,18 @@ class Leaves:
                 return ""
             self._link_chars += len(text)
         return _marked(text, _MARKS[tag]) if tag in _MARKS else text
+
+
+def _formula(element: Any) -> str:  # noqa: ANN401
+    """Return a formula as TeX where the page has it so, else its letters."""
+    note = element.find(".//{*}annotation[@encoding='application/x-tex']")
+    tex = str(element.get("alttext") or (note is not None and note.text) or "").strip()
+    if not tex:
+        return "".join(element.itertext())
+    if found := _DISPLAY_STYLE.fullmatch(tex):  # as MediaWiki writes them
+        tex = found[1].strip()
+    tex = " ".join(tex.split())
+    return f"$${tex}$$" if element.get("display") == "block" else f"${tex}$"
 
 
 def _inner(element: Any, items: tuple[Item, ...], found: list[Leaf]) -> tuple[Item, ...]:  # noqa: ANN401

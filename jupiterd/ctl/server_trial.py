@@ -34,7 +34,9 @@ MAX_CHANGES: Final = 3
 MAX_NAMED: Final = 5
 """Models of a server that are named in an error."""
 
-NO_LIST_HINT: Final = "it lists none; write the name behind the # as the server was told it"
+NO_LIST_HINT: Final = (
+    "it lists none: write its address up to /v1, and behind the # the name that it was told"
+)
 LATE_HINT: Final = "it may be loading its model: ask it once yourself, and start again"
 
 
@@ -57,15 +59,26 @@ def check_answers(url: str, model: str, key: str, listed: list[str]) -> None:
             pass
         case Again(is_busy=True, pause_s=pause_s) if pause_s is not None:
             pass  # it is there, and says when it will have time
-        case Again(reason=reason):
-            raise GeneratorUnreachableError(f"{url} doesn't answer: {reason}")
+        case Again(reason=reason, is_busy=is_busy):
+            hint = LATE_HINT if is_busy else _failing_hint(model, listed)
+            raise GeneratorUnreachableError(f"{url} doesn't answer: {reason}", hint)
         case Rejected(reason=reason, wants_key=True):
             raise GeneratorRefusedError(f"{url} asks for another key: {reason}")
         case Rejected(reason=reason, is_final=True):
-            known = f"it lists {', '.join(listed[:MAX_NAMED])}" if listed else NO_LIST_HINT
+            known = _listed_told(listed) or NO_LIST_HINT
             raise NotFoundError(f"{url} has no model {model}: {reason}", known)
         case Rejected(reason=reason):
             raise GeneratorRefusedError(f"{url} doesn't answer a short prompt: {reason}")
+
+
+def _listed_told(listed: list[str]) -> str:
+    return f"it lists {', '.join(listed[:MAX_NAMED])}" if listed else ""
+
+
+def _failing_hint(model: str, listed: list[str]) -> str:
+    """Return what to look for where a server fails: some do for a model that they don't have."""
+    looked = f"look at what it logs: it may not have {model}, or not be able to load it"
+    return "; ".join(filter(None, [looked, _listed_told(listed)]))
 
 
 def _reply(url: str, model: str, key: str) -> Reply:

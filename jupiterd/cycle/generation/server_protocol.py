@@ -95,7 +95,9 @@ def changed_request(body: Body, changes: Mapping[str, str | None]) -> dict[str, 
 def error_told(said: object) -> str:
     """Return what a document says of an error, in one short line; empty: it tells of none."""
     error: Any = said.get("error", said) if isinstance(said, dict) else None
-    text: Any = error.get("message", "") if isinstance(error, dict) else error
+    text: Any = error
+    if isinstance(error, dict):  # `detail` is what FastAPI says by itself, as of an unknown path
+        text = error.get("message") or error.get("detail")
     words = " ".join(str(text or "").split())
     return "".join(filter(str.isprintable, words))[:MAX_TOLD_CHARS]
 

@@ -9,20 +9,15 @@ the same one in whatever order and on however many machines the work was done.
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
 from jupiterd.cycle.drop_reason import DROP_REASONS_FILE, DropReason
-from jupiterd.cycle.filters import SCORE_DIGITS
 from jupiterd.cycle.lineage import Sample
 from jupiterd.cycle.text_rules.judgement import Judgement
 from jupiterd.errors import Bug
-from jupiterd.workers.data.sample_file import LineWriter, SampleWriter, read_lines, read_samples
-
-KEPT_OF_REASON = 20
-KEPT_CHARS = 16_384
-"""A longer text is cut here, for it is to be looked at; its id stays that of the whole."""
+from jupiterd.workers.data.drop_files import KEPT_OF_REASON, shortened, write_drops
+from jupiterd.workers.data.sample_file import read_lines, read_samples
 
 Entry = tuple[str, str, Sample, Judgement]
 
@@ -62,17 +57,14 @@ class Drops:
 
     def write(self, folder: Path) -> None:
         """Write what is kept, by reason and id."""
-        with SampleWriter(folder) as samples, LineWriter(folder / DROP_REASONS_FILE) as reasons:
-            for reason in sorted(self._entries):
-                for _, _, sample, judgement in _first(self._entries[reason]):
-                    samples.add(sample)
-                    reasons.write(_reason_line(sample, reason, judgement))
+        ranked = (_first(self._entries[reason]) for reason in sorted(self._entries))
+        write_drops(folder, ((each[2], each[3]) for entries in ranked for each in entries))
 
     def _keep(self, sample: Sample, judgement: Judgement) -> None:
         if judgement.reason is None:
             raise Bug(f"sample {sample.id[:8]} is kept and dropped")
         entries = self._entries.setdefault(judgement.reason, [])
-        short = replace(sample, text=sample.text[:KEPT_CHARS])
+        short = shortened(sample)
         entries.append((sample.id, short.to_json(), short, judgement))
         if len(entries) > 2 * KEPT_OF_REASON:
             entries[:] = _first(entries)
@@ -96,16 +88,3 @@ def read_drops(folder: Path) -> Iterator[tuple[Sample, Judgement]]:
                 float(row.get("limit", 0.0)),
             ),
         )
-
-
-def _reason_line(sample: Sample, reason: DropReason, judgement: Judgement) -> str:
-    fields: dict[str, str | float] = {
-        "id": sample.id,
-        "kind": sample.kind,
-        "reason": str(reason),
-        "source_uri": sample.source_uri,
-    }
-    if judgement.measure:
-        value, limit = round(judgement.value, SCORE_DIGITS), judgement.limit
-        fields |= {"measure": judgement.measure, "value": value, "limit": limit}
-    return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

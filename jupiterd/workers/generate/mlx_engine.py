@@ -1,9 +1,9 @@
 """A model folder that writes with mlx-lm, many prompts at once.
 
-Owns the call of `BatchGenerator`, and what mlx-lm misreads in a folder. Doesn't know what is asked.
+Owns the call of `BatchGenerator`, and what mlx-lm misreads in a folder. Doesn't know what is asked,
+or what happens where memory runs out (`folder_engine`).
 """
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,24 +11,19 @@ from typing import Any
 import mlx.core as mx
 from blake3 import blake3
 
-from jupiterd.cycle.templates.prompt import Prompt, Written
+from jupiterd.cycle.templates.prompt import Written
 from jupiterd.errors import CorruptArtifactError, UnknownModelError
-from jupiterd.workers.generate.engine import Request, Sampling, Told, nobody
+from jupiterd.workers.generate.engine import Request, Sampling, Told
+from jupiterd.workers.generate.folder_engine import FolderEngine
 from jupiterd.workers.generate.model_text import ModelText, read_config
-from jupiterd.workers.memory_room import with_room_for_all
-
-log = logging.getLogger(__name__)
 
 BATCH = 64
-LOOK_EVERY_TOKENS = 8
-"""A text is looked at so often for whether it has come to its end."""
-
 MAX_CHOICES = 256
 """The likeliest tokens, which alone are drawn from."""
 
 
-class MlxEngine:
-    """Writes with MLX."""
+class MlxEngine(FolderEngine):
+    """Writes with MLX, which draws for all rows from one source: all of their seeds decide."""
 
     def __init__(self, folder: Path) -> None:
         """Load the model.
@@ -37,57 +32,17 @@ class MlxEngine:
             UnknownModelError: mlx-lm doesn't know its architecture.
             CorruptArtifactError: the folder is incomplete or can't be read.
         """
-        self._text = ModelText(folder)
+        super().__init__(ModelText(folder), BATCH)
         self._model = loaded_model(folder)
-        self.batch = BATCH
-        self.specials: Sequence[str] = self._text.specials
-
-    def size(self, prompt: Prompt) -> int:
-        """Return how many tokens a prompt has."""
-        return len(self._text.ids(prompt))
-
-    def fits(self, prompt: Prompt, max_tokens: int) -> bool:
-        """Say whether the model can hold a prompt and what is to be written."""
-        return self._text.fits(self.size(prompt), max_tokens)
-
-    def write(
-        self, requests: Sequence[Request], sampling: Sampling, told: Told = nobody
-    ) -> Iterator[tuple[int, Written]]:
-        """Yield each answer as soon as it is whole; half as many at once where memory runs out.
-
-        mlx draws for all rows from one source, so it is seeded by all of their seeds.
-
-        Raises:
-            OutOfMemoryError: there is no room for a single one.
-        """
-
-        def attempt(numbers: Sequence[int]) -> Iterator[tuple[int, Written]]:
-            return self._written(requests, numbers, sampling, told)
-
-        yield from with_room_for_all(len(requests), self.batch, attempt, self._take_fewer, "prompt")
-
-    def _take_fewer(self, at_a_time: int) -> None:
-        log.warning("smaller_batch: memory ran out, %d prompts at once from now on", at_a_time)
-        self.batch = at_a_time
 
     def _written(
-        self, requests: Sequence[Request], numbers: Sequence[int], sampling: Sampling, told: Told
+        self, chosen: Sequence[Request], sampling: Sampling, told: Told
     ) -> Iterator[tuple[int, Written]]:
-        from mlx_lm.generate import BatchGenerator
-
-        chosen = [requests[number] for number in numbers]
         prompts = [self._text.ids(request.prompt) for request in chosen]
-        room = [
-            max(1, min(sampling.max_tokens, self._text.max_tokens - len(ids))) for ids in prompts
-        ]
+        most = self._text.max_tokens
+        room = [max(1, min(sampling.max_tokens, most - len(ids))) for ids in prompts]
         mx.random.seed(_seed_of(chosen))
-        writer: Any = BatchGenerator(
-            self._model,
-            stop_tokens=[[token] for token in sorted(self._text.ends)],
-            sampler=_sampler(sampling),
-            completion_batch_size=self.batch,
-            prefill_batch_size=self.batch,
-        )
+        writer = self._writer(sampling)
         places = {uid: at for at, uid in enumerate(writer.insert(prompts, room))}
         rows: dict[int, list[int]] = {uid: [] for uid in places}
         try:
@@ -97,17 +52,25 @@ class MlxEngine:
                     if each.finish_reason != "stop":
                         rows[each.uid].append(each.token)
                     at, row = places[each.uid], rows[each.uid]
-                    is_looked_at = each.finish_reason is None and not len(row) % LOOK_EVERY_TOKENS
-                    is_done = is_looked_at and chosen[at].is_done(self._text.decode(row))
+                    is_done = each.finish_reason is None and self._is_done(chosen[at], row)
                     if is_done:
                         writer.remove([each.uid])
                     if is_done or each.finish_reason is not None:
-                        opened = self._text.is_opened(chosen[at].prompt)
                         is_whole = is_done or len(row) < room[at]
-                        text = self._text.decode(row)
-                        yield numbers[at], Written(text, len(row), is_whole, opened)
+                        yield at, self._answer(chosen[at], row, is_whole=is_whole)
         finally:
             writer.close()
+
+    def _writer(self, sampling: Sampling) -> Any:  # noqa: ANN401 - mlx-lm's
+        from mlx_lm.generate import BatchGenerator
+
+        return BatchGenerator(
+            self._model,
+            stop_tokens=[[token] for token in sorted(self._text.ends)],
+            sampler=_sampler(sampling),
+            completion_batch_size=self.batch,
+            prefill_batch_size=self.batch,
+        )
 
 
 def loaded_model(folder: Path) -> Any:  # noqa: ANN401 - mlx-lm's model

@@ -110,6 +110,42 @@ def test_a_server_that_does_not_answer_one_prompt_is_no_generator(
 
 
 @pytest.mark.net
+def test_where_a_server_fails_for_a_model_that_it_lacks_that_is_what_to_look_for():
+    """As `transformers serve` answers for a name that it can't load."""
+    failing = 500, b"Internal Server Error", {"content-type": "text/plain"}
+    with (
+        answering(lambda *_: failing) as served,
+        pytest.raises(GeneratorUnreachableError, match="doesn't answer: HTTP 500") as told,
+    ):
+        generator_arguments(f"{served.url}#huge")
+    assert told.value.hint.endswith(
+        "it may not have huge, or not be able to load it; it lists tiny"
+    )
+
+
+@pytest.mark.net
+def test_an_address_that_lacks_its_path_is_told_as_such():
+    """As FastAPI answers for a path that it doesn't know."""
+    missing = 404, b'{"detail": "Not Found"}', {}
+    with answering(lambda *_: missing) as served:
+        served.models = []
+        with pytest.raises(NotFoundError, match="HTTP 404, Not Found") as told:
+            generator_arguments(f"{served.url}#tiny")
+    assert "write its address up to /v1" in told.value.hint
+
+
+@pytest.mark.net
+def test_a_server_that_loads_its_model_yet_is_told_as_such():
+    """As llama.cpp answers until its model is loaded."""
+    with (
+        answering(lambda *_: trouble(503, "Loading model")) as served,
+        pytest.raises(GeneratorUnreachableError, match="HTTP 503, Loading model") as told,
+    ):
+        generator_arguments(f"{served.url}#tiny")
+    assert "it may be loading its model" in told.value.hint
+
+
+@pytest.mark.net
 def test_a_server_that_asks_for_a_moment_is_taken():
     with answering(lambda *_: trouble(429, "slow down", Retry_After="20")) as served:
         assert generator_arguments(f"{served.url}#tiny")["generator"]["model"] == "tiny"

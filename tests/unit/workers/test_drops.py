@@ -1,5 +1,6 @@
 from jupiterd.cycle.drop_reason import DropReason
-from jupiterd.workers.data.drops import KEPT_CHARS, KEPT_OF_REASON, Drops, read_drops
+from jupiterd.workers.data.drop_files import KEPT_CHARS, KEPT_OF_REASON
+from jupiterd.workers.data.drops import Drops, read_drops
 from tests.unit.workers.data_material import files_of, function, real
 
 

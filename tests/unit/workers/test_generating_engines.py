@@ -123,11 +123,11 @@ def test_half_as_many_prompts_are_written_at_once_where_memory_runs_out(
     sizes: list[int] = []
     written = engine._written
 
-    def short_of_memory(asked: Any, numbers: Any, *others: Any) -> Any:
-        sizes.append(len(numbers))
-        if len(numbers) > 1:
+    def short_of_memory(chosen: Any, *others: Any) -> Any:
+        sizes.append(len(chosen))
+        if len(chosen) > 1:
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate")
-        yield from written(asked, numbers, *others)
+        yield from written(chosen, *others)
 
     monkeypatch.setattr(engine, "_written", short_of_memory)
     assert texts(engine, GREEDY) == whole
